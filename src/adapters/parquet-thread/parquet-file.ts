@@ -1,4 +1,4 @@
-// Parquet files that a thread of their own encodes, started with the first and ended with the last of their bytes.
+// Encodes each Parquet file in a separate thread, which runs from the file's first to its last bytes.
 
 import { Worker } from 'node:worker_threads'
 import type { OpenParquetFile } from '#ports/parquet-files.ts'

@@ -1,4 +1,4 @@
-// What the thread of a Parquet file is sent, and what it answers.
+// The messages to the thread of a Parquet file and its replies.
 
 import type { ParquetColumn, ParquetValue } from '#ports/parquet-files.ts'
 

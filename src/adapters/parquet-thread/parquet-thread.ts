@@ -8,7 +8,7 @@ import type { ParquetReply, ParquetRequest, ParquetThreadData } from './parquet-
 
 type Schema = ConstructorParameters<typeof ParquetWriter>[0]['schema']
 
-/** Gives away the bytes that were written, and goes on counting them. */
+/** Releases the written bytes and continues to count them. */
 class TakenBytes extends ByteWriter {
   take(): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(this.buffer.slice(0, this.index)) as Uint8Array<ArrayBuffer>
@@ -61,13 +61,13 @@ function writeGroup(): void {
     columnData: columns.map(({ name, kind }, index) => ({
       name,
       data: rows[index]!.map(value => toStoredValue(kind, value)),
-      // One would be kept for each page until the end of the file.
+      // An entry per page would be held until the end of the file.
       offsetIndex: false,
-      // The least and the greatest text of a group of properties help nobody, and texts may be long.
+      // The minimum and maximum of JSON texts are useless to readers, and may be long.
       statistics: kind !== 'json',
     })),
   })
-  // What else it keeps for the end is only needed for indexes that are not written.
+  // These are only needed for indexes, which are not written.
   file.pendingIndexes = []
   rows = columns.map(() => [])
 }

@@ -7,7 +7,7 @@ import { DiskSpace } from './disk-space.ts'
 import { embeddedStreamNames } from './embedded-streams.ts'
 
 describe('space for the log', () => {
-  it('names the limit that is in the way: the log’s own, the disk’s, or both', t => {
+  it('the refusal names the exceeded limit: the log’s, the disk’s, or both', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
@@ -23,7 +23,7 @@ describe('space for the log', () => {
     assert.match(refusal(10, beyond)!, /PENNON_LOG_MAX_BYTES.* and .*PENNON_MIN_FREE_BYTES/)
   })
 
-  it('goes down with what is written', t => {
+  it('shrinks by the bytes written', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
@@ -34,7 +34,7 @@ describe('space for the log', () => {
     assert.equal(space.refusal(400), null)
   })
 
-  it('gives imports half of the log at most, and live events what is left', t => {
+  it('limits imports to half of the log, and live events to the rest', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
@@ -49,7 +49,7 @@ describe('space for the log', () => {
     assert.equal(space().refusal(100), null)
   })
 
-  it('gives imports no more of the disk than they leave free above the reserve', t => {
+  it('limits imports to half of the disk space above the reserve', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))

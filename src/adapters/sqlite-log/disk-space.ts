@@ -1,6 +1,6 @@
-// Decides whether the log may grow, by its own limit and the free disk space. Imports may take half of either, so that an
-// import never causes live events to be refused. Several processes fill and empty the same folder, so sizes are read
-// again once a second, and this process adds what it writes in between.
+// Decides whether the log may grow, by its size limit and the free disk space. Imports may take half of either, so that
+// an import never causes live events to be refused. Several processes write and delete in the same folder, so sizes are
+// measured once a second, and this process adds what it writes in between.
 
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,15 +12,15 @@ export interface SpaceLimits {
   readonly folder: string
   /** Limit for the files of all streams together. */
   readonly logBytesMax: number
-  /** Bytes that have to stay free on the disk. */
+  /** Bytes that must stay free on the disk. */
   readonly minFreeBytes: number
 }
 
 const lookAgainAfterMs = 1_000
-/** While there is no space it looks sooner, to notice new space quickly. */
+/** Measures more often while full, to notice freed space quickly. */
 const lookAgainWhenFullAfterMs = 200
 
-/** The share of each limit kept free for writes before the next look. */
+/** The share of each limit reserved for writes before the next measurement. */
 const headroomShare = 1 / 8
 
 /** The share for imports of the log's limit, and of the disk that would be free above the reserve without them. */
@@ -51,7 +51,7 @@ export function measureSpace({ folder, logBytesMax, minFreeBytes }: SpaceLimits)
 export class DiskSpace {
   readonly #options: SpaceLimits
   #lookedAtMs = Number.NEGATIVE_INFINITY
-  /** The part of the log's own limit that is left. */
+  /** Bytes left below the log's limit. */
   #logLeftBytes = 0
   /** Free bytes on the disk above `minFreeBytes`. */
   #diskLeftBytes = 0
@@ -62,7 +62,7 @@ export class DiskSpace {
     this.#options = options
   }
 
-  /** Null when so many bytes may be written, else the reason why not. */
+  /** Null when this many bytes may be written, else the reason why not. */
   refusal(bytes: number): string | null {
     this.#lookAgain(bytes > Math.min(this.#logLeftBytes, this.#diskLeftBytes))
     const { logBytesMax, minFreeBytes } = this.#options
@@ -74,7 +74,7 @@ export class DiskSpace {
     return isLogFull && isDiskFull ? `${log}, and ${disk}` : isLogFull ? log : disk
   }
 
-  /** Like `refusal`, for a log that has space: imports may have used up their share of it. */
+  /** Like `refusal`, for imports, which may have used up their share although the log has space. */
   importRefusal(bytes: number): string | null {
     this.#lookAgain(bytes > this.#importLeftBytes)
     if (bytes <= this.#importLeftBytes) return null
@@ -84,7 +84,7 @@ export class DiskSpace {
     )
   }
 
-  /** Counts bytes that were written; imports use up their share with them. */
+  /** Counts written bytes; those of imports count toward their share. */
   wrote(bytes: number): void {
     this.#logLeftBytes -= bytes
     this.#diskLeftBytes -= bytes

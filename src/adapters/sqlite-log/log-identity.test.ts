@@ -11,10 +11,10 @@ import { listSegments, openSegment } from './segment-file.ts'
 import { openSqliteLogReader } from './sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriterOptions } from './sqlite-log-writer.ts'
 
-describe('a log that is begun where the state stands', () => {
+describe('a log opened at the state’s position', () => {
   const all = { recordCountMax: 100, bytesMax: 1e6 }
 
-  it('has no lag before its first record, and gives that the offset where the state stands', async t => {
+  it('has no lag before its first record, which gets the state’s position as offset', async t => {
     const folder = tempDir(t)
     const reader = openedReader(t, folder)
     assert.deepEqual(await reader.status('main', 50), { endOffset: 50, appendedAtMs: null })
@@ -30,7 +30,7 @@ describe('a log that is begun where the state stands', () => {
     assert.equal((await reader.read('historical', 7, all)).nextOffset, 8)
   })
 
-  it('goes on where its segments end while the state stands there or before', async t => {
+  it('continues at the end of its segments if the state’s position is not beyond it', async t => {
     const { folder, writer } = await openedWriter(t, { firstOffsets: { main: 50 } })
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await writer.close()
@@ -42,7 +42,7 @@ describe('a log that is begun where the state stands', () => {
     assert.equal((await openedReader(t, folder).read('main', 50, all)).nextOffset, 53)
   })
 
-  it('goes on where the state stands when its segments end before, as those from a backup do', async t => {
+  it('continues at the state’s position if its segments end earlier, as in a backup', async t => {
     const { folder, writer } = await openedWriter(t)
     await writer.append('live', encodedEvents([aCapturedEvent(1), aCapturedEvent(2)]))
     await writer.close()
@@ -68,7 +68,7 @@ describe('a log that is begun where the state stands', () => {
     })
   })
 
-  it('goes on where the state stands when the start that found the gap was cut short', async t => {
+  it('continues at the state’s position after the start that found the gap was interrupted', async t => {
     const { folder, writer } = await openedWriter(t)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await writer.close()
@@ -81,7 +81,7 @@ describe('a log that is begun where the state stands', () => {
 })
 
 describe('the id of a log', () => {
-  it('is what was written last, for the owner alone', async t => {
+  it('is the one written last, and only the owner can read it', async t => {
     const folder = join(tempDir(t), 'log')
     assert.equal(readLogIdentity(folder), null)
     assert.equal(hasLogSegments(folder), false)
@@ -96,7 +96,7 @@ describe('the id of a log', () => {
     assert.equal(hasLogSegments(folder), true)
   })
 
-  it('is refused when the file holds none', t => {
+  it('is an error if the file contains none', t => {
     const folder = tempDir(t)
     writeFileSync(join(folder, 'identity'), '')
     assert.throws(() => readLogIdentity(folder), /identity does not contain the id of a log/)

@@ -1,4 +1,4 @@
-// Identifies the log by an id in a file beside the streams, so that a state knows which log its positions belong to.
+// Identifies the log by an id in a file next to the streams, so that a state knows which log its positions refer to.
 // Callers decide what a mismatch means.
 
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ export function readLogIdentity(folder: string): string | null {
 }
 
 /**
- * Writes the id durably and in one step, over any other. Only for a log without segments, of which nothing was read.
+ * Writes the id durably and atomically, replacing any other. Only for a log without segments that was never read.
  * @throws system errors.
  */
 export function writeLogIdentity(folder: string, id: string): void {

@@ -1,9 +1,9 @@
-// The thread of one stream, which owns the connection to the newest segment: the only sync on the way to a 200. Each
-// message gets one answer, in order, and never before its commit has returned.
+// The thread of one stream, which owns the connection to the newest segment. Its commit is the only sync before a 200.
+// Each message gets one answer, in order, and never before its commit has returned.
 //
-// Without appends it still notices what would make them fail. Once a second it is asked to look: it checks the files and the
-// space, and after a failed commit it tries one without records, since clients that got a 503 may send nothing more. It ends a
-// segment that has become old, too.
+// Detects failures without appends, too: once a second it is asked to check the files and the disk space. After a
+// failed commit it tries one without records, since clients that got a 503 may send nothing more. It also ends a
+// segment that has reached its age limit.
 
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -34,7 +34,7 @@ export type ToLogThread =
       readonly bytes: number
       readonly nowMs: number
     }
-  /** `nowMs`: by the clock of appends, since segments are stamped by it. */
+  /** `nowMs`: from the clock of appends, which stamps segments. */
   | { readonly kind: 'look'; readonly nowMs: number }
   | { readonly kind: 'close' }
 
@@ -48,7 +48,7 @@ export type FromLogThread =
   | { readonly kind: 'condition'; readonly condition: LogCondition }
   /** The stream ended before the offset at which it has to continue. */
   | ({ readonly kind: 'gap' } & StreamGap)
-  /** A segment was set aside, and is at `path` now. */
+  /** A segment was set aside and is now at `path`. */
   | { readonly kind: 'damage'; readonly path: string; readonly message: string }
 
 /** The stream reports `ok` between appends only if this many bytes fit. */
@@ -111,7 +111,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     }
   }
 
-  /** Null when so many bytes may be appended. */
+  /** Null when this many bytes may be appended. */
   function findFullness(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
     const reason = space.refusal(bytes)
     if (reason !== null) return { state: 'full', reason }
@@ -119,7 +119,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     return importReason === null ? null : { state: 'imports_full', reason: importReason }
   }
 
-  /** @returns what was reported. */
+  /** @returns the reported reason. */
   function reportFailure(error: unknown): string {
     const { message } = error as Error
     const diskError = error instanceof FilesGoneError ? null : appender.diskError()

@@ -7,7 +7,7 @@ import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { LostRecords, lostRecordsFile } from './lost-records.ts'
 
-it('keeps thousands of records that are lost at once, each once', async t => {
+it('stores thousands of losses in one write, without repeats', async t => {
   const folder = tempDir(t)
   const reader = openedReader(t, folder)
   const losses = Array.from(
@@ -25,7 +25,7 @@ it('keeps thousands of records that are lost at once, each once', async t => {
   assert.equal(statSync(join(folder, lostRecordsFile)).size, size)
 })
 
-it('counts what is missing without reading the list again until it changes', async t => {
+it('counts lost records without reading the file again until it changes', async t => {
   const folder = tempDir(t)
   const reader = openedReader(t, folder)
   await reader.keepLoss(...lossesOf('main', 0, 2_000))
@@ -44,7 +44,7 @@ it('counts what is missing without reading the list again until it changes', asy
   assert.equal(await reader.lostCount(), 0)
 })
 
-it('keeps a bounded list: the newest in full, and how many there were before, once each', t => {
+it('bounds the list: the newest losses in full, the older ones as sums, without repeats', t => {
   const folder = tempDir(t)
   const bytesMax = 20_000
   const lost = new LostRecords(folder, bytesMax)
@@ -52,7 +52,7 @@ it('keeps a bounded list: the newest in full, and how many there were before, on
   for (let round = 0; round < 40; round++) {
     const losses = [...lossesOf('main', round * 20, 10), loss('historical', round * 2, round * 2 + 2)]
     lost.keep(losses)
-    lost.keep(losses) // as behind a crash
+    lost.keep(losses) // as after a crash
     assert.ok(size() <= bytesMax, `${size()} bytes`)
     assert.equal(lost.count(), (round + 1) * 12)
   }
@@ -65,7 +65,7 @@ it('keeps a bounded list: the newest in full, and how many there were before, on
   assert.deepEqual(readdirSync(folder), [lostRecordsFile])
 })
 
-it('sums up what is more than the list holds at once', t => {
+it('sums up losses that exceed the list in one write', t => {
   const lost = new LostRecords(tempDir(t), 20_000)
   lost.keep(lossesOf('main', 0, 10_000))
   assert.equal(lost.count(), 10_000)
@@ -81,7 +81,7 @@ function lossesOf(stream: LogLoss['stream'], fromOffset: number, count: number):
   return Array.from({ length: count }, (_, n) => loss(stream, fromOffset + n, fromOffset + n + 1))
 }
 
-/** How many lines were parsed from now on. */
+/** Counts the lines parsed from now on. */
 function parsesDuring(t: TestContext): () => number {
   const parse = t.mock.method(JSON, 'parse')
   return () => parse.mock.callCount()

@@ -1,8 +1,9 @@
-// Lists what is missing from a log, a line of JSON each, in a file beside its streams. Operators remove the file when they
-// have dealt with it. The one process that processes the log writes it; any process that reports lost records reads it.
+// Lists the losses of a log, one JSON line each, in a file next to its streams. Operators remove the file once they
+// have dealt with it. Only the process that processes the log writes it; any process that reports lost records reads
+// it.
 //
-// The file has a bound. When it is reached, the older half becomes one line for each stream, which says how many records are
-// missing within a span: the count stays true, and what is newest stays in full.
+// The file is bounded. At the bound, the older half becomes one line per stream with the number of records missing
+// within a span: the count stays exact, and the newest losses stay in full.
 
 import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +13,7 @@ import { syncFile, syncFolder } from './segment-file.ts'
 /** In `<PENNON_DATA>/log`. */
 export const lostRecordsFile = 'lost-records.jsonl'
 
-/** Some 350 damaged records with all of their bytes, or 60,000 spans. */
+/** About 350 damaged records with all of their bytes, or 60,000 spans. */
 const fileBytesMax = 8 * 1024 * 1024
 
 /** Every method @throws system errors. */
@@ -29,7 +30,7 @@ export class LostRecords {
     this.#bytesMax = bytesMax
   }
 
-  /** Each once, in one write: thousands may be lost at the same place. */
+  /** Adds losses that are not yet listed, in one write: thousands may be lost at the same place. */
   keep(losses: readonly LogLoss[]): void {
     const kept = this.list()
     const places = new Set(kept.map(placeOf))
@@ -47,13 +48,13 @@ export class LostRecords {
     }
   }
 
-  /** Skips lines that are cut short or that another program wrote. */
+  /** Skips truncated lines and lines that another program wrote. */
   list(): readonly LogLoss[] {
     if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return []
     return readFileSync(this.#path, 'utf8').split('\n').flatMap(parseLoss)
   }
 
-  /** Records in all. Reads the file only when it is another one than last time, since it is asked for at every probe. */
+  /** The number of lost records. Reads the file only when it has changed, since every health probe calls this. */
   count(): number {
     const stats = statSync(this.#path, { throwIfNoEntry: false, bigint: true })
     if (stats === undefined) return 0
@@ -73,7 +74,7 @@ export class LostRecords {
   }
 }
 
-/** The newest losses within so many bytes, after one sum for each stream of the older ones. */
+/** The newest losses that fit, after one sum per stream of the older ones. */
 function shortenLosses(losses: readonly LogLoss[], bytesMax: number): LogLoss[] {
   let bytes = 0
   let from = losses.length
@@ -111,7 +112,7 @@ function recordCountOf({ fromOffset, toOffset, recordCount }: LogLoss): number {
   return recordCount ?? toOffset - fromOffset
 }
 
-/** People read the file: it calls a stream `lane`, as the private API does. */
+/** Operators read the file, so it calls a stream `lane`, as the private API does. */
 function lineOf({ stream, ...loss }: LogLoss): string {
   return `${JSON.stringify({ lane: stream, ...loss })}\n`
 }
@@ -126,6 +127,6 @@ function parseLoss(line: string): LogLoss[] {
     const { recordCount = 0 } = loss
     return [loss.fromOffset, loss.toOffset, recordCount].every(Number.isSafeInteger) ? [{ stream, ...loss }] : []
   } catch {
-    return [] // a crash cut the line short; its loss is noticed again
+    return [] // truncated by a crash; the loss will be detected again
   }
 }

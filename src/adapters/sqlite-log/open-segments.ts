@@ -1,5 +1,5 @@
-// The segment files that the reader of one stream keeps open. Opening and reading are where damage shows, so this is also
-// where a damaged file is set aside.
+// The segment files that the reader of one stream keeps open. Damage shows when a file is opened or read, so damaged
+// files are set aside here.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -7,7 +7,7 @@ import { openReadable, type ReadableSegment, readError } from './readable-segmen
 import { isDamage, type SegmentName } from './segment-file.ts'
 import { setAside } from './set-aside.ts'
 
-/** Enough for the segment being read and the newest one, and a few more for reads that jump. */
+/** Enough for the segment being read, the newest one, and a few for reads that jump. */
 const openSegmentsMax = 6
 
 /** @param damage `path` is where the file is now. */
@@ -21,7 +21,7 @@ export class OpenSegments {
   readonly #open = new Map<string, ReadableSegment>()
 
   /**
-   * @param onDamage null when another process sets damaged segments aside: here they are `corrupt`.
+   * @param onDamage null when another process sets damaged segments aside; here they are then `corrupt`.
    * @param mode as of `openSegment`.
    */
   constructor(stream: LogStream, onDamage: OnDamage | null, mode: 'read' | 'look') {
@@ -32,7 +32,8 @@ export class OpenSegments {
 
   /**
    * Opens the segment, unless it is open, and reads from it.
-   * @throws PortError: `corrupt` for damage, unless it was set aside just now; then `unavailable`, and a new listing has it.
+   * @throws PortError: `corrupt` for damage; `unavailable` if the file was just set aside, in which case a new listing
+   * has it.
    */
   use<T>(segment: SegmentName, read: (opened: ReadableSegment) => T): T {
     if (segment.form === 'damaged' && this.#onDamage === null) {
@@ -42,7 +43,7 @@ export class OpenSegments {
     try {
       const known = this.#open.get(segment.path)
       const opened = known ?? openReadable(segment, this.#mode)
-      // The segment used last is the last one to be closed.
+      // Move the segment to the end: the least recently used one is closed first.
       this.#open.delete(segment.path)
       this.#open.set(segment.path, opened)
       if (known === undefined && this.#open.size > openSegmentsMax) this.close(this.#open.keys().next().value!)
@@ -53,7 +54,7 @@ export class OpenSegments {
       if (onDamage === null || !isDamage(error) || segment.form === 'damaged') throw readError(error, segment.path)
       const path = setAside(segment)
       if (path !== null) onDamage({ stream: this.#stream, path, error })
-      // More can be read of the file under its new name, so the caller has to list again.
+      // The file can be read under its new name, so the caller must list again.
       throw new PortError('event-log', 'unavailable', error)
     }
   }
@@ -73,7 +74,7 @@ export class OpenSegments {
     this.#open.delete(path)
   }
 
-  /** Closes what was deleted or packed meanwhile: the disk gets its bytes back only when no process has it open. */
+  /** Closes segments that were deleted or packed: their disk space is freed only when no process has them open. */
   closeAllBut(segments: readonly SegmentName[]): void {
     const paths = new Set(segments.map(({ path }) => path))
     for (const path of this.#open.keys()) if (!paths.has(path)) this.close(path)

@@ -1,9 +1,9 @@
-// Rewrites a complete segment compressed: events look much alike, so it shrinks to about a tenth. Appending does not
-// change, and the segments that the worker usually reads are still plain. One process packs; others may read both files
-// meanwhile.
+// Rewrites complete segments compressed: events are similar, so they shrink to about a tenth. Appending is unaffected,
+// and the segments that the worker usually reads are still plain. One process packs; others may read both files at the
+// same time.
 //
-// A packed segment has the tables of a plain one and is never written again. Frames that were appended within a second are
-// one frame there, since small ones compress badly; its time is that of the first.
+// A packed segment has the tables of a plain one and is never written again. Frames that were appended within a second
+// become one frame, since small ones compress badly; it has the time of the first one.
 
 import { existsSync, linkSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -34,14 +34,14 @@ export interface FrameRow {
 const packedVersion = 2
 const zstdMagic = 0xfd2fb528
 const mergedWithinMs = 1_000
-/** Without zstd's own checksum: a byte that changed then costs the records that it is in, which have theirs. */
+/** Without zstd's checksum, a changed byte costs only the records that contain it, which have their own checksums. */
 const compression = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 const compress = promisify(zstdCompress)
 
 /**
- * Packs a complete segment: the packed file is on the disk before the plain one goes.
- * @returns false for a segment that may still grow, or when it was stopped.
- * @throws SqliteError, NotASegmentError, system errors: then nothing was changed.
+ * Packs a complete segment. The packed file is durable before the plain one is removed.
+ * @returns false if the segment may still grow or the signal stopped packing.
+ * @throws SqliteError, NotASegmentError, system errors; nothing was changed in that case.
  */
 export async function packSegment(streamFolder: string, segment: SegmentName, signal?: AbortSignal): Promise<boolean> {
   const path = segmentPath(streamFolder, segment.firstOffset, '.packed')
@@ -84,15 +84,16 @@ export function openPackedSegment(path: string): Database.Database {
 }
 
 /**
- * The frame as it was appended. A body that cannot be decompressed stays as it is: its records then count as damaged.
+ * Restores the frame as it was appended. A body that cannot be decompressed is returned unchanged, and its records
+ * count as damaged.
  */
 export function unpackFrame(frame: FrameRow): FrameRow {
-  // Where a plain frame has the length of its first record: as one this would be 4 GB.
+  // A plain frame starts with the length of its first record, for which this magic number would mean 4 GB.
   if (frame.body.length < 4 || frame.body.readUInt32LE(0) !== zstdMagic) return frame
   try {
     return { ...frame, body: zstdDecompressSync(frame.body) }
   } catch {
-    return frame // as documented above: the checksums of its records fail, and each is reported as damaged
+    return frame // the checksums of its records fail, and each is reported as damaged
   }
 }
 
@@ -102,12 +103,12 @@ interface Packing {
   readonly plain: Database.Database
 }
 
-/** Frame by frame, with the event loop free in between. @returns false when it was stopped. */
+/** Yields to the event loop between frames. @returns false when the signal stopped it. */
 async function writePacked(draft: string, { firstOffset, nextOffset, plain }: Packing, signal?: AbortSignal) {
   const frames = plain.prepare<[number]>('SELECT * FROM frames WHERE first_offset >= ? ORDER BY first_offset')
   const packed = new Database(draft)
   try {
-    // Nothing needs syncing yet: no reader opens a draft, and a crash leaves only a draft behind.
+    // No sync is needed yet: no reader opens a draft, and a crash leaves only a draft.
     packed.pragma(`page_size = ${pageBytes}`)
     packed.pragma('journal_mode = OFF')
     packed.pragma('synchronous = OFF')
@@ -133,7 +134,7 @@ async function writePacked(draft: string, { firstOffset, nextOffset, plain }: Pa
   }
 }
 
-/** Joins the first frame with those behind it that fit into one. @returns null when there is no frame. */
+/** Merges the first frame with the following ones that fit. @returns null without a frame. */
 function mergedFrame(frames: IterableIterator<FrameRow>): FrameRow | null {
   const bodies: Buffer[] = []
   let first: FrameRow | null = null
@@ -157,7 +158,7 @@ function mergedFrame(frames: IterableIterator<FrameRow>): FrameRow | null {
   return { ...first, record_count: recordCount, body: bodies.length === 1 ? first.body : Buffer.concat(bodies, bytes) }
 }
 
-/** Whether the lengths of its records lead to its end. */
+/** Whether the lengths of its records add up to its length. */
 function isWhole({ body, record_count: recordCount }: FrameRow): boolean {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
   let count = 0

@@ -1,4 +1,4 @@
-// An open segment for the reader: its frames, times and end. A damaged segment returns what was salvaged from it.
+// An open segment for the reader: its frames, times and end. A damaged segment returns its salvaged frames.
 
 import type Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
@@ -11,7 +11,7 @@ export type { FrameRow }
 export interface ReadableSegment {
   /** The frame that holds `offset` and those after it. Only a damaged segment may have holes between them. */
   framesFrom(offset: number): IterableIterator<FrameRow>
-  /** When the record at `offset` was appended; null when there is none. */
+  /** When the record at `offset` was appended; null when it does not exist. */
   appendedAtMs(offset: number): number | null
   endOffset(): number
   newestAppendMs(): number | null

@@ -1,9 +1,9 @@
-// Reads what is left of a segment that SQLite refuses. It scans the file page by page and finds each frame in an intact
-// page, whatever happened to the header and to the other pages. It also scans the side file, even beyond the place
+// Salvages the frames of a segment that SQLite refuses. It scans the file page by page and finds each frame in an
+// intact page, whatever the damage to the header and other pages. It also scans the side file, even beyond the point
 // where SQLite's own recovery ends.
 //
-// Format: https://www.sqlite.org/fileformat2.html (1.6 B-tree pages, 2.1 record format, 4.1 WAL format). Rows are never
-// changed nor deleted in a segment, so a row found twice is the same row, and no page is ever used a second time.
+// Format: https://www.sqlite.org/fileformat2.html (1.6 B-tree pages, 2.1 record format, 4.1 WAL format). Rows of a
+// segment are never changed or deleted, so a row found twice is the same row, and pages are never reused.
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { frameRecordsMax, pageBytes } from './segment-file.ts'
@@ -43,7 +43,7 @@ export class SalvagedSegment {
 
   /**
    * Reads the file once, some tenths of a second for a full segment.
-   * @param firstOffset of the segment, as its name has it.
+   * @param firstOffset of the segment, from its name.
    * @throws system errors, not for what the file holds.
    */
   constructor(path: string, firstOffset: number) {
@@ -58,12 +58,12 @@ export class SalvagedSegment {
     this.#frames = withoutOverlaps([...found.values()].sort((one, other) => one.firstOffset - other.firstOffset))
   }
 
-  /** In order, with holes where nothing could be read. */
+  /** In order, with holes where frames could not be read. */
   get frames(): readonly SalvagedFrame[] {
     return this.#frames
   }
 
-  /** As much as can be read; bytes from a damaged page are as the page has them. */
+  /** Returns as much as can be read; bytes of a damaged page are returned as they are. */
   bodyOf(frame: SalvagedFrame): Buffer {
     const { descriptor, pageAt, payloadAt, payloadBytes, bodyBytes } = frame as Found
     const payload = Buffer.alloc(payloadBytes)
@@ -106,7 +106,7 @@ export class SalvagedSegment {
       return salts
     }
     const [own, first, second] = [16, walHeaderBytes + 8, walHeaderBytes + step + 8].map(saltsAt) as Salts
-    // Damage at the beginning may have changed the file's own, those of its first frame, or both.
+    // Damage at the start may have changed the salts in the file header, in the first frame, or both.
     const salts = own.equals(first) ? [own] : [first, second]
     const page = Buffer.alloc(pageBytes)
     for (let at = walHeaderBytes; at + step <= size; at += step) {
@@ -126,7 +126,7 @@ export class SalvagedSegment {
   }
 }
 
-/** Rows of `frames` in a page, if it is one of theirs: others have fewer columns. */
+/** Reads the rows of `frames` in a page; rows of other tables have fewer columns. */
 function takeFrames(page: Buffer, descriptor: number, pageAt: number, take: (frame: Found) => void): void {
   if (page[0] !== leafPage) return
   const cellCount = Math.min(page.readUInt16BE(3), (pageBytes - 8) >> 1)
@@ -158,14 +158,14 @@ function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'>
   return !isCount ? null : { firstOffset, recordCount, appendedAtMs, payloadAt, payloadBytes, bodyBytes }
 }
 
-/** How many bytes of a payload are in the page of its row. */
+/** How many bytes of a payload are stored in its row's page. */
 function localBytes(payloadBytes: number): number {
   if (payloadBytes <= localBytesMax) return payloadBytes
   const local = localBytesMin + ((payloadBytes - localBytesMin) % overflowBytes)
   return local <= localBytesMax ? local : localBytesMin
 }
 
-/** By serial type. 8 and 9 are the numbers 0 and 1, without bytes of their own. */
+/** By serial type. 8 and 9 mean the numbers 0 and 1 and take no bytes. */
 const integerBytes: Readonly<Record<number, number>> = { 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0 }
 
 function readInteger(cursor: { readonly page: Buffer; at: number }, type: number): number {

@@ -2,7 +2,7 @@
 // tables, creates segments and sets up connections; the appender and the reader decide when to write and read.
 //
 // A commit stores its records in frames, rows of up to 500 records. Writing the next segment's first offset into
-// `segment.next_offset` closes a segment permanently; only then is the next file made. So only the newest file may
+// `segment.next_offset` closes a segment permanently; only then is the next file created. So only the newest file may
 // still grow, and every other one is complete.
 
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
@@ -14,15 +14,15 @@ export interface SegmentName {
   readonly firstOffset: number
   readonly path: string
   /**
-   * `plain`: as the appender wrote it; `packed`: complete, and compressed by `pack-segment.ts`; `damaged`: SQLite
-   * could not read it, so `salvage-segment.ts` reads it and nothing is appended to it any more.
+   * `plain`: as the appender wrote it; `packed`: complete, and compressed by `pack-segment.ts`; `damaged`: SQLite could
+   * not read it, so `salvage-segment.ts` reads it and nothing more is appended to it.
    */
   readonly form: 'plain' | 'packed' | 'damaged'
 }
 
 /** The file is a SQLite database, but not a segment of this version. */
 export class NotASegmentError extends Error {
-  /** False when a later version may have written it, so that we cannot judge its file. */
+  /** False if a later version may have written the file, whose form is then unknown. */
   readonly isDamage: boolean
   constructor(version: unknown) {
     super(`its version is ${version}, expected ${segmentVersion}`)
@@ -34,7 +34,7 @@ export class NotASegmentError extends Error {
 /** The process's log line for a damaged segment, whether the appender or the reader found it. */
 export const damagedSegmentLine = 'a log segment is damaged and has been set aside; processing its readable records'
 
-/** SQLite reads the file, but no writer can have left it like this. */
+/** SQLite reads the file, but no writer can have produced its contents. */
 export class DamageError extends Error {
   override name = 'DamageError'
 }
@@ -53,8 +53,8 @@ export function isDamage(error: unknown): boolean {
 
 const segmentVersion = 1
 /**
- * Each page of a commit is two writes and a checksum, and one write more at a checkpoint: large pages take 40 % off the CPU
- * of a commit of 100 KB, and cost a commit of one event nothing that can be measured.
+ * Each page of a commit takes two writes and a checksum, and another write at a checkpoint. Large pages save 40 % of
+ * the CPU time of a 100 KB commit, at no measurable cost for a commit of one event.
  */
 export const pageBytes = 32 * 1024
 /** Bounds of one frame, the unit that a reader decodes and can lose. A larger record has a frame to itself. */
@@ -109,8 +109,8 @@ export function ensureFolder(path: string): void {
 }
 
 /**
- * Makes an empty segment durably, unless it exists. Another process may do the same at the same time: the file gets its
- * name only when it is complete, and the first process to name it wins.
+ * Creates an empty segment durably, unless it exists. Another process may do the same at the same time: the file gets
+ * its name only when it is complete, and the first process to name it wins.
  */
 export function createSegment(streamFolder: string, firstOffset: number): SegmentName {
   const path = segmentPath(streamFolder, firstOffset)
@@ -157,19 +157,19 @@ export function createSegmentTables(
   db.prepare('INSERT INTO segment VALUES (?, ?)').run(segment.firstOffset, segment.nextOffset)
 }
 
-/** Whether a database has commits, or what is left of them, in its side file. */
+/** Whether a database has complete or partial commits in its side file. */
 export function hasSideFile(path: string): boolean {
   return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
 }
 
 /**
- * A connection to a segment. `write` waits for other writers up to `busyTimeoutMs` and syncs every commit; `read` never
- * waits and never writes, but as the last one to close it takes the side file into the segment and removes it, as `write`
- * does. `look` leaves a side file that is there as it is: before a start, SQLite may not see all of it.
+ * A connection to a segment. `write` waits for other writers up to `busyTimeoutMs` and syncs every commit. `read` never
+ * waits or writes, but like `write`, if it is the last connection to close, it moves the side file into the segment and
+ * removes it. `look` leaves an existing side file unchanged: before a start, SQLite may not see all of it.
  * @throws SqliteError; NotASegmentError.
  */
 export function openSegment(path: string, mode: 'write' | 'read' | 'look', busyTimeoutMs = 0): Database.Database {
-  // Only then, since such a connection would leave an empty side file behind.
+  // Not otherwise, since a read-only connection would leave an empty side file.
   const readonly = mode === 'look' && hasSideFile(path)
   const db = new Database(path, { readonly, fileMustExist: true, timeout: mode === 'write' ? busyTimeoutMs : 0 })
   try {
@@ -190,8 +190,8 @@ export function removeSegmentFiles(path: string): void {
 }
 
 /**
- * Removes the side files that removed segments left behind: a new segment of the same name would take them for its own.
- * Call it only while no process has the stream open.
+ * Removes the side files of removed segments: a new segment of the same name would use them. Call it only while no
+ * process has the stream open.
  */
 export function removeOrphans(streamFolder: string): void {
   const names = new Set(filesIn(streamFolder))
@@ -210,7 +210,7 @@ export function removeAbandonedDrafts(streamFolder: string, nowMs: number): void
   }
 }
 
-/** These settings belong to the connection, not to the file, so each connection makes and verifies them. */
+/** These settings belong to the connection, not the file, so each connection sets and verifies them. */
 function requireDurable(db: Database.Database): void {
   db.pragma('synchronous = FULL')
   if (process.platform === 'darwin') {

@@ -1,5 +1,5 @@
-// The promises of the log of segments beyond those of every log (`tests/ports/event-log.contract.ts`): a unit is stored
-// whole or not at all, offsets have no gaps, and whole files are deleted to keep it small.
+// Guarantees of the segment log beyond the contract of every log (`tests/ports/event-log.contract.ts`): a unit is
+// stored whole or not at all, offsets have no gaps, and whole files are deleted to bound its size.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -14,17 +14,17 @@ import { aCapturedEvent, encodedEvents, recordsAt } from '../../../tests/support
 import { openSqliteLogReader, type SqliteLogReader } from './sqlite-log-reader.ts'
 import type { SqliteLogWriterOptions } from './sqlite-log-writer.ts'
 
-/** Larger than anything in here. */
+/** Larger than anything in this file. */
 const all = { recordCountMax: 10_000, bytesMax: 100_000_000 }
 
 /**
- * Small beside the limits of 10 MB: what stands in side files, and goes when a segment ends, then makes no difference to whether
- * space is short, whenever the writer looked last.
+ * Small compared with the limits of 10 MB: side files, which go away when a segment ends, then do not affect whether
+ * space is short, whenever the writer last measured it.
  */
 const smallSegmentBytes = 400_000
 
 describe('a log of segments', () => {
-  it('stores all of a unit or nothing of it', async t => {
+  it('stores a unit whole or not at all', async t => {
     const { writer, reader } = await opened(t, { segmentBytesMax: 60_000, logBytesMax: 600_000 })
     let acknowledged = 0
     const refused = await fillUp(writer, () => acknowledged++, 3)
@@ -33,7 +33,7 @@ describe('a log of segments', () => {
     assert.deepEqual([records.length, nextOffset], [3 * acknowledged, 3 * acknowledged])
   })
 
-  it('takes overlapping appends, keeps each unit together and in order, and uses every offset', async t => {
+  it('keeps the units of overlapping appends whole and in order, without gaps in the offsets', async t => {
     const { writer, reader } = await opened(t, { segmentBytesMax: 60_000 })
     const units = Array.from({ length: 200 }, (_, unit) =>
       Array.from({ length: 1 + (unit % 5) }, (_, n) => aCapturedEvent(unit * 10 + n)),
@@ -50,7 +50,7 @@ describe('a log of segments', () => {
     )
   })
 
-  it('takes large units beside small ones in the order of the calls', async t => {
+  it('stores large and small units in the order of the calls', async t => {
     const { writer, reader } = await opened(t)
     const large = JSON.stringify({ pad: 'x'.repeat(1_500_000) })
     const unit = (n: number) => encodedEvents([aCapturedEvent(n, n % 3 === 1 ? { propertiesJson: large } : {})])
@@ -67,7 +67,7 @@ describe('a log of segments', () => {
     )
   })
 
-  it('goes over several segments without anybody noticing', async t => {
+  it('reads across segments as if they were one', async t => {
     const { writer, reader } = await opened(t, { segmentBytesMax: 20_000 })
     for (let n = 0; n < 60; n++) await writer.append('live', encodedEvents([padded(n, 2_000)]))
     const read = await readAll(reader, 'main', 7)
@@ -77,7 +77,7 @@ describe('a log of segments', () => {
     )
   })
 
-  it('gives whole runs of encoded records over several segments', async t => {
+  it('returns whole runs of encoded records across segments', async t => {
     const { writer, reader } = await opened(t, { nowMs: () => 5_000, segmentBytesMax: 20_000 })
     for (let n = 0; n < 40; n++)
       await writer.append('live', encodedEvents([padded(3 * n, 500), padded(3 * n + 1, 500), padded(3 * n + 2, 500)]))
@@ -105,7 +105,7 @@ describe('a log of segments', () => {
     await assert.rejects(reader.readRuns('main', 121, 1), { code: 'conflict' })
   })
 
-  it('deletes whole segments only, behind the offset and old enough, and never the newest', async t => {
+  it('deletes only whole segments that are processed and old enough, and never the newest', async t => {
     let nowMs = 1_000
     const { writer, reader } = await opened(t, { nowMs: () => nowMs, segmentBytesMax: 20_000 })
     for (let n = 0; n < 60; n++) {
@@ -134,7 +134,7 @@ describe('a log of segments', () => {
     assert.equal((await reader.status('main', 0)).endOffset, 61)
   })
 
-  it('deletes behind an offset only what is old, oldest first', async t => {
+  it('deletes only old segments before an offset, oldest first', async t => {
     let nowMs = 1_000
     const { writer, reader } = await opened(t, { nowMs: () => nowMs, segmentBytesMax: 20_000 })
     for (let n = 0; n < 60; n++) {
@@ -146,7 +146,7 @@ describe('a log of segments', () => {
     assert.ok(oldest > 0 && oldest <= 30, `kept from ${oldest}`)
   })
 
-  it('is full at its limit, keeps what it has, and takes more when space was freed', async t => {
+  it('refuses appends at its limit, keeps its records, and accepts more after space was freed', async t => {
     const { writer, reader } = await opened(t, { segmentBytesMax: 60_000, logBytesMax: 600_000 })
     let acknowledged = 0
     const refused = await fillUp(writer, () => acknowledged++)
@@ -158,7 +158,7 @@ describe('a log of segments', () => {
     assert.equal((await reader.status('main', 0)).endOffset, acknowledged + 1)
   })
 
-  it('deletes processed segments of any age while space is short, oldest first, never what is not processed', async t => {
+  it('deletes processed segments of any age while space is short, oldest first, but no unprocessed ones', async t => {
     let nowMs = 1_000
     const limits = { segmentBytesMax: smallSegmentBytes, logBytesMax: 10_000_000, nowMs: () => nowMs++ }
     const { writer, reader } = await opened(t, limits)
@@ -184,7 +184,7 @@ describe('a log of segments', () => {
     await untilTaken(writer)
   })
 
-  it('refuses imports at half of its limit, takes live events still, and imports again once some were processed', async t => {
+  it('refuses imports but not live events at half of its limit, until some imports are processed', async t => {
     const limits = { segmentBytesMax: smallSegmentBytes, logBytesMax: 10_000_000 }
     const { writer, reader } = await opened(t, limits)
     const appended = { live: 0, import: 0 }
@@ -207,7 +207,7 @@ describe('a log of segments', () => {
     await untilTaken(writer, 'import')
   })
 
-  it('has the same records after what is complete was packed, at any place and with any limits', async t => {
+  it('returns the same records after complete segments were packed, from any offset and with any limits', async t => {
     let nowMs = 1_000
     const { writer, reader } = await opened(t, { nowMs: () => nowMs, segmentBytesMax: 200_000 })
     const events = Array.from({ length: 120 }, (_, n) => padded(n, n % 7 === 0 ? 40_000 : 500))
@@ -282,7 +282,7 @@ async function fillUp(writer: EventLogWriter, onAcknowledged: () => void, unitCo
   return undefined
 }
 
-/** Space is looked up now and then, not at every append. */
+/** Waits until an append is accepted: space is not measured at every append. */
 async function untilTaken(writer: EventLogWriter, traffic: Traffic = 'live'): Promise<void> {
   const isTaken = async () => {
     try {

@@ -1,11 +1,11 @@
-// Renames a segment that SQLite can no longer read, or whose end it does not see: no process appends to it again, what is
-// left of it is read page by page, and operators see which file it is. Any process that finds the damage does this, at any
-// time.
+// Renames a segment that SQLite can no longer read, or whose end it does not see: no process appends to it again, its
+// remaining records are read page by page, and operators see which file it is. Any process that finds the damage does
+// this, at any time.
 //
 // A process that has the file open checks its name before each commit. If the name is gone, even because the file was
-// processed and deleted since, it continues in the newest segment. The rename may still happen during a commit. So
-// before it acknowledges, the process writes its mark (`stream-mark.ts`) and then checks the name once more: either it
-// acknowledges nothing, or the next segment begins at a mark that covers what it acknowledged.
+// since processed and deleted, the process continues in the newest segment. The rename may still happen during a
+// commit. So before acknowledging, the process writes its mark (`stream-mark.ts`) and then checks the name again:
+// either it acknowledges nothing, or the next segment begins at a mark that covers the acknowledged records.
 
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -16,7 +16,7 @@ export function setAside(segment: SegmentName): string | null {
   const streamFolder = dirname(segment.path)
   const path = freePath(streamFolder, segment.firstOffset)
   const side = `${segment.path}-wal`
-  // Linked first: after a crash in between, a start would remove a side file that stands alone.
+  // The side file is linked first: after a crash in between, a start would remove a side file without its segment.
   ignoreErrorCode('ENOENT', () => ignoreErrorCode('EEXIST', () => linkSync(side, `${path}-wal`)))
   if (!ignoreErrorCode('ENOENT', () => renameSync(segment.path, path))) return null
   rmSync(side, { force: true })
@@ -31,7 +31,7 @@ function freePath(streamFolder: string, firstOffset: number): string {
   }
 }
 
-/** @returns false when the system refused with this code, as it does when another process was faster. */
+/** @returns false when the system refused with this code, which means that another process was first. */
 function ignoreErrorCode(code: string, act: () => void): boolean {
   try {
     act()

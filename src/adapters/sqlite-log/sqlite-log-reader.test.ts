@@ -27,7 +27,7 @@ describe('sqlite-log reader', () => {
     assert.equal(damaged.appendedAtMs, 1_790_000_000_123)
   })
 
-  it('accounts for every record behind a damaged length, so that offsets stay what they were', async t => {
+  it('counts every record after a damaged length as lost, so that offsets stay the same', async t => {
     const { folder, writer } = await openedWriter(t)
     await writer.append('live', encodedEvents([1, 2, 3].map(n => aCapturedEvent(n))))
     await writer.append('live', encodedEvents([aCapturedEvent(4)]))
@@ -39,7 +39,7 @@ describe('sqlite-log reader', () => {
     assert.equal(chunk.nextOffset, 4)
   })
 
-  it('names a segment that is no longer readable, after handing out what lies before it', async t => {
+  it('names an unreadable segment after returning the records before it', async t => {
     const folder = tempDir(t)
     const segments = await filledStream(t, folder)
     const broken = segments[1]!
@@ -58,7 +58,7 @@ describe('sqlite-log reader', () => {
     assert.equal(distinctIds(behind)[0], `person-${segments[2]!.firstOffset}`)
   })
 
-  it('frees the space of an unreadable segment once it is behind the position', async t => {
+  it('deletes an unreadable segment once the position has passed it', async t => {
     const folder = tempDir(t)
     const segments = await filledStream(t, folder)
     writeFileSync(segments[0]!.path, Buffer.alloc(40_000, 7))
@@ -69,7 +69,7 @@ describe('sqlite-log reader', () => {
     assert.equal(existsSync(segments[0]!.path), false)
   })
 
-  it('reads on at a wake-up, long before it would look for itself', async t => {
+  it('continues at a wake-up, long before its next poll', async t => {
     const { folder, writer } = await openedWriter(t)
     const reader = openSqliteLogReader({ folder, pollMs: 600_000 })
     t.after(() => reader.close())
@@ -80,14 +80,14 @@ describe('sqlite-log reader', () => {
     reader.wakeUp('main')
     assert.deepEqual(distinctIds((await reading).records), ['person-1'])
     const next = reader.read('main', 1, waiting)
-    // As of another front, whose commits wake nobody here until the next one of ours does.
+    // Like another front, whose commits do not wake this reader before our next commit does.
     const { writer: other } = await openedWriter(t, {}, folder)
     await other.append('live', encodedEvents([aCapturedEvent(2)]))
     reader.wakeUp('main')
     assert.deepEqual(distinctIds((await next).records), ['person-2'])
   })
 
-  it('takes a segment of another version for unreadable', async t => {
+  it('treats a segment of another version as unreadable', async t => {
     const folder = tempDir(t)
     const [first] = await filledStream(t, folder)
     const db = new Database(first!.path)
@@ -97,13 +97,13 @@ describe('sqlite-log reader', () => {
     await assert.rejects(reader.read('main', 0, { recordCountMax: 9, bytesMax: 1e6 }), { code: 'corrupt' })
   })
 
-  it('skips nothing when a listing missed a segment that was made meanwhile', async t => {
+  it('skips nothing when a listing missed a segment that was created during it', async t => {
     const folder = tempDir(t)
     const [first, second, third] = await filledStream(t, folder)
     let listingCount = 0
     const reader = openSqliteLogReader({
       folder,
-      // The first listing after the end of what was known holds the third segment, and not the second.
+      // The first new listing holds the third segment but not the second.
       list: streamFolder => {
         const names = listSegments(streamFolder)
         listingCount++
@@ -120,7 +120,7 @@ describe('sqlite-log reader', () => {
     assert.ok(chunk.nextOffset > third!.firstOffset)
   })
 
-  it('goes on when another reader deleted the segments that it knew', async t => {
+  it('continues after another reader deleted the listed segments', async t => {
     const folder = tempDir(t)
     const segments = await filledStream(t, folder)
     const reader = openedReader(t, folder)

@@ -1,5 +1,5 @@
-// The embedded log's reading end, over the streams of the log: reads beside writers in other processes, and keeps the log
-// small. What one stream does is in `stream-reader.ts`.
+// The embedded log's reader: reads all streams while other processes write, and deletes processed segments.
+// `stream-reader.ts` handles one stream.
 
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { embeddedStreamNames, embeddedStreamOf, embeddedStreams, trafficOfStream
 import { LostRecords } from './lost-records.ts'
 import { StreamReader, type StreamReaderOptions } from './stream-reader.ts'
 
-/** SQLite's busy_timeout would block the event loop, so a busy file is tried again a little later instead. */
+/** SQLite's busy_timeout would block the event loop, so a busy file is retried after a pause. */
 const busyRetry = { count: 100, delayMs: 20 }
 
 export interface SqliteLogReaderOptions extends StreamReaderOptions {
@@ -23,12 +23,12 @@ export interface SqliteLogReaderOptions extends StreamReaderOptions {
   readonly logBytesMax?: number
   /** The value of `PENNON_MIN_FREE_BYTES`; 0 when absent. */
   readonly minFreeBytes?: number
-  /** How often a read that waits looks for records without a wake-up; once a second when absent. */
+  /** How often a waiting read polls without a wake-up; once a second when absent. */
   readonly pollMs?: number
 }
 
 export interface SqliteLogReader extends EventLogReader, EventLogRetention {
-  /** Something was appended to the stream: reads that wait for it look at once. */
+  /** Reports an append to the stream: waiting reads poll at once. */
   wakeUp(stream: LogStream): void
 }
 
@@ -85,7 +85,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
   }
 }
 
-/** The streams whose processed segments have to be deleted to free space. */
+/** The streams whose processed segments must be deleted to free space. */
 function shortStreams(limits: SpaceLimits): readonly LogStream[] {
   const { isShort, areImportsShort } = measureSpace(limits)
   if (isShort) return embeddedStreamNames
@@ -102,7 +102,9 @@ function reading<T>(read: () => T): T {
   }
 }
 
-/** Tries again while a writer holds the file for recovery or tidying, or when a segment was deleted after it was listed. */
+/**
+ * Retries while a writer locks the file for recovery or clean-up, or when a segment was deleted after it was listed.
+ */
 async function retryPatiently<T>(attempt: () => T): Promise<T> {
   for (let attemptCount = 1; ; attemptCount++) {
     try {

@@ -32,7 +32,7 @@ describe('sqlite-log writer', () => {
     }
   })
 
-  it('answers nothing while the commit cannot happen', async t => {
+  it('acknowledges nothing while the commit is blocked', async t => {
     const { folder, writer } = await openedWriter(t)
     const holder = holdStream(t, folder)
     let resolved = false
@@ -47,7 +47,7 @@ describe('sqlite-log writer', () => {
     assert.equal(frameCount(folder), 1)
   })
 
-  it('ends a segment that became old while it was away, though nothing comes', async t => {
+  it('ends a segment that became old while the process was down, even without appends', async t => {
     const options = { nowMs: () => 1_790_000_000_000, segmentAgeMs: 3_600_000 }
     const { folder, writer } = await openedWriter(t, options)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
@@ -57,7 +57,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(await eventually(() => offsets().length > 1 && offsets()), [0, 1])
   })
 
-  it('leaves what another process began after the clock was set to its age, while nothing comes here', async t => {
+  it('does not end a segment that another process began after the clock was set, however idle it is itself', async t => {
     const hourMs = 3_600_000
     const leaves = async (setMs: number) => {
       let nowMs = 1_790_000_000_000
@@ -72,7 +72,7 @@ describe('sqlite-log writer', () => {
         },
       }
       await openedWriter(t, idle, folder)
-      // The thread is asked again only when it has looked.
+      // The thread is asked again only after it has looked.
       const looked = async () => {
         const before = askedCount
         await eventually(() => askedCount >= before + 2)
@@ -83,11 +83,11 @@ describe('sqlite-log writer', () => {
       await looked()
       assert.equal(listSegments(join(folder, 'main')).length, 1, `${setMs}`)
     }
-    // Back, and ahead as after a suspend, in which the monotonic clock stands still.
+    // Back, and ahead as after a suspend, during which the monotonic clock stops.
     await Promise.all([leaves(-2 * hourMs), leaves(2 * hourMs)])
   })
 
-  it('commits together what arrives while a commit runs', async t => {
+  it('commits all appends that arrive during a commit together', async t => {
     const synced: Synced[] = []
     const { folder, writer } = await openedWriter(t, { onSynced: each => synced.push(each) })
     const holder = holdStream(t, folder)
@@ -103,7 +103,7 @@ describe('sqlite-log writer', () => {
     assert.equal(frameCount(folder), 2)
   })
 
-  it('refuses what does not fit into its queue, and only that', async t => {
+  it('refuses only appends that do not fit into its queue', async t => {
     const { folder, writer } = await openedWriter(t, { queueBytesMax: 2_000 })
     const holder = holdStream(t, folder)
     const results = Array.from({ length: 20 }, (_, n) => writer.append('live', encodedEvents([aCapturedEvent(n)])))
@@ -131,7 +131,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(reasons, ['unavailable', 'unavailable', 'unavailable'])
   })
 
-  it('lets nobody wait once more behind a commit that waited in vain', async t => {
+  it('fails queued appends at once after a commit timed out waiting for its turn', async t => {
     const { folder, writer } = await openedWriter(t, { busyTimeoutMs: 50 })
     holdStream(t, folder)
     const sent = writer.append('live', encodedEvents([aCapturedEvent(1)]))
@@ -146,7 +146,7 @@ describe('sqlite-log writer', () => {
     await queued
   })
 
-  it('says timeout for what it sent and unavailable for what it did not when the disk stands still', async t => {
+  it('fails sent appends with `timeout` and queued ones with `unavailable` when the disk hangs', async t => {
     const { folder, writer } = await openedWriter(t, { commitTimeoutMs: 150, busyTimeoutMs: 20_000 })
     const holder = holdStream(t, folder)
     const sent = writer.append('live', encodedEvents([aCapturedEvent(1)]))
@@ -166,7 +166,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), ['person-1', 'person-4'])
   })
 
-  it('says unavailable, and has stored nothing, when other processes keep the file for too long', async t => {
+  it('fails with `unavailable` and stores nothing when other processes lock the file for too long', async t => {
     const { folder, writer } = await openedWriter(t, { busyTimeoutMs: 50 })
     const holder = holdStream(t, folder)
     await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(1)])), { code: 'unavailable' })
@@ -175,7 +175,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'main', 100)), ['person-2'])
   })
 
-  it('starts its thread again when it dies, and says timeout for what was with it', async t => {
+  it('restarts a thread that died, and fails appends in flight with `timeout`', async t => {
     const folder = tempDir(t)
     const threads: Worker[] = []
     const troubles: string[] = []
@@ -213,7 +213,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'main', 100)), ['person-1', 'person-5'])
   })
 
-  it('is full while too little is free on the disk, says so by itself, and cannot be opened on a bad folder', async t => {
+  it('reports a full disk even without appends, and cannot be opened on a bad folder', async t => {
     const { writer } = await openedWriter(t, { minFreeBytes: Number.MAX_SAFE_INTEGER })
     await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(1)])), { code: 'full', retryable: false })
     assert.equal(writer.condition().state, 'full')
@@ -226,7 +226,7 @@ describe('sqlite-log writer', () => {
     await assert.rejects(openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9 }), { code: 'unavailable' })
   })
 
-  it('says that imports have taken their share, which live events are not refused for', async t => {
+  it('reports that imports have used up their share, and still accepts live events', async t => {
     const { writer } = await openedWriter(t, { logBytesMax: 10_000_000 })
     const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ pad: 'x'.repeat(200_000) }) })
     const fill = async () => {
@@ -237,7 +237,7 @@ describe('sqlite-log writer', () => {
     await writer.append('live', encodedEvents([aCapturedEvent(2)]))
   })
 
-  it('opens a stream that holds nothing with its first append, and one that holds something at the start', async t => {
+  it('opens an empty import stream at its first append, and one with records at the start', async t => {
     const folder = tempDir(t)
     const { writer } = await openedWriter(t, {}, folder)
     assert.equal(existsSync(join(folder, 'historical')), false)
@@ -256,7 +256,7 @@ describe('sqlite-log writer', () => {
     assert.match(lines.join(), /a log segment is damaged/, 'the stream was opened')
   })
 
-  it('refuses the appends to a stream that cannot be opened, and takes them once it can', async t => {
+  it('refuses appends to a stream that cannot be opened, until it can', async t => {
     const folder = tempDir(t)
     const { writer } = await openedWriter(t, {}, folder)
     writeFileSync(join(folder, 'historical'), 'no folder')
@@ -282,10 +282,10 @@ describe('sqlite-log writer', () => {
   })
 
   for (const [what, content] of [
-    ['no database', 'not a database at all, and long enough to be looked at as one'.repeat(2_000)],
+    ['not a database', 'not a database at all, and long enough to be looked at as one'.repeat(2_000)],
     ['empty', ''],
   ] as const) {
-    it(`sets the newest segment aside when it is ${what}, names it, and goes on where the stream ended`, async t => {
+    it(`sets the newest segment aside when it is ${what}, names it, and continues at the stream’s end`, async t => {
       const folder = tempDir(t)
       const { path } = (await filledStream(t, folder)).at(-1)!
       writeFileSync(path, content)
@@ -314,7 +314,7 @@ describe('sqlite-log writer', () => {
     })
   }
 
-  it('makes the next segment when the process died between closing one for good and making it', async t => {
+  it('creates the next segment if the process died after closing one for good', async t => {
     const folder = tempDir(t)
     await filledStream(t, folder)
     const newest = listSegments(join(folder, 'main')).at(-1)!
@@ -329,7 +329,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual([stored.length, stored.at(-1)], [end + 1, 'person-999'])
   })
 
-  it('removes what a process left that died while making a segment', async t => {
+  it('removes the draft of a process that died while creating a segment', async t => {
     const folder = tempDir(t)
     await filledStream(t, folder)
     const [old, young] = ['old', 'young'].map(name => join(folder, 'main', `0000000000009999.db.${name}.draft`))
@@ -339,7 +339,7 @@ describe('sqlite-log writer', () => {
     assert.deepEqual([existsSync(old!), existsSync(young!)], [false, true])
   })
 
-  it('leaves no side files behind when everything is closed', async t => {
+  it('leaves no side files when everything is closed', async t => {
     const folder = tempDir(t)
     await filledStream(t, folder)
     assert.deepEqual(
@@ -348,7 +348,7 @@ describe('sqlite-log writer', () => {
     )
   })
 
-  it('gives a new segment to the first of two that make it', t => {
+  it('keeps the segment of the first of two processes that create it', t => {
     const folder = tempDir(t)
     const one = createSegment(folder, 40)
     const db = new Database(one.path)
@@ -379,7 +379,7 @@ function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>
   return new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData })
 }
 
-/** Stands in for another process in the middle of a commit. */
+/** Acts as another process in the middle of a commit. */
 function holdStream(t: TestContext, folder: string): { release: () => void } {
   const db = new Database(listSegments(join(folder, 'main')).at(-1)!.path)
   db.exec('BEGIN IMMEDIATE')

@@ -1,5 +1,5 @@
-// The embedded log's writing end: one log-writer thread per stream behind the `EventLogWriter` port. Most instances
-// never import, so the import stream gets its thread, which takes 10 MiB, with its first append.
+// The embedded log's writer: the `EventLogWriter` port with one log-writer thread per stream. Most instances never
+// import, so the import stream gets its thread, which takes 10 MiB, with its first append.
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,17 +29,17 @@ export interface SqliteLogWriterOptions {
    */
   readonly firstOffsets?: Readonly<Record<LogStream, number>>
   readonly segmentBytesMax?: number
-  /** After which a segment takes no more. Default: it is never too old. */
+  /** Age at which a segment takes no more appends. Default: no limit. */
   readonly segmentAgeMs?: number
   /** Per stream: bytes that may wait for the disk before appends are refused. */
   readonly queueBytesMax?: number
-  /** Per stream: appends that may wait, likewise. */
+  /** Per stream: appends that may wait before further ones are refused. */
   readonly queueCountMax?: number
   readonly commitTimeoutMs?: number
   /** How long a commit waits for commits of other processes. */
   readonly busyTimeoutMs?: number
   readonly logger?: Pick<Logger, 'error' | 'warn'>
-  /** Called when a sync is known, before the appends that it covers resolve. */
+  /** Called after each sync, before the appends that it covers resolve. */
   readonly onSynced?: (synced: Synced) => void
 }
 
@@ -83,9 +83,7 @@ export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Prom
   }
 }
 
-/**
- * Processed records are deleted by the segment. The newest segment stays, so it may take only a little of the limit.
- */
+/** Whole segments are deleted, but never the newest one, so it may take only a little of the limit. */
 function usualSegmentBytes(logBytesMax: number): number {
   return Math.min(256 * MiB, Math.max(1 * MiB, Math.floor(logBytesMax / 16)))
 }
@@ -130,9 +128,7 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
   })
 }
 
-/**
- * Logs a reason at once, and then once a minute, since every commit may fail for it. A new reason is logged at once.
- */
+/** Logs a new reason at once and a repeated one once a minute, since every commit may fail for it. */
 function complaining(complain: (line: string) => void): (trouble: { what: string }) => void {
   let [told, fromMs] = ['', Number.NEGATIVE_INFINITY]
   return ({ what }) => {

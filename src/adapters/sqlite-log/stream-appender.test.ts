@@ -11,11 +11,11 @@ import { setAside } from './set-aside.ts'
 import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
 import { StreamMark } from './stream-mark.ts'
 
-// Several fronts append to one stream. One that stands still keeps the segment open that was the newest when it appended last.
+// Several fronts append to one stream. An idle front keeps open the segment that was newest at its last append.
 
-describe('stream appender beside another', () => {
+describe('a stream appender next to another process', () => {
   for (const what of ['packed', 'deleted'] as const) {
-    it(`stays well when the segment that it has open was completed by the other and then ${what}`, async t => {
+    it(`passes its check and appends after the other completed its open segment, which was then ${what}`, async t => {
       const { streamFolder, still, completeAndTakeAway, reader } = await twoAppenders(t)
       await completeAndTakeAway(what)
       still.check()
@@ -25,7 +25,7 @@ describe('stream appender beside another', () => {
       assert.equal(listSegments(streamFolder).at(-1)?.firstOffset, 4)
     })
 
-    it(`appends behind all that the other appended, also before it has looked, once complete segments were ${what}`, async t => {
+    it(`appends after the other’s records even without a check, once complete segments were ${what}`, async t => {
       const { still, completeAndTakeAway, reader, gaps } = await twoAppenders(t)
       await completeAndTakeAway(what)
       assert.equal(appendTo(still, 9), 4)
@@ -35,8 +35,8 @@ describe('stream appender beside another', () => {
   }
 
   for (const isLookedFirst of [true, false]) {
-    const when = isLookedFirst ? 'when it has looked' : 'before it has looked'
-    it(`goes on ${when} after the other set its segment aside and retention deleted that`, async t => {
+    const when = isLookedFirst ? 'after a check' : 'without a check'
+    it(`continues ${when} after the other set its segment aside and retention deleted it`, async t => {
       const { streamFolder, still, other, reader, gaps } = await twoAppenders(t, 1_000_000)
       const [first] = listSegments(streamFolder)
       const path = setAside(first!)
@@ -46,11 +46,11 @@ describe('stream appender beside another', () => {
       acknowledged.push(appendTo(still, 3, 4, 5))
       const stored = await readAll(reader, 'main', 100, acknowledged[0]!)
       assert.deepEqual(distinctIds(stored), ['person-2', 'person-3', 'person-4', 'person-5'])
-      assert.deepEqual(gaps, [], 'nothing that was accepted is taken for lost')
+      assert.deepEqual(gaps, [], 'no accepted record counts as lost')
     })
   }
 
-  it('looks past a segment that the other found damaged and set aside', async t => {
+  it('continues after the other found a segment damaged and set it aside', async t => {
     const { streamFolder, still, other } = await twoAppenders(t, 1_000_000)
     appendTo(other, 1)
     const [first] = listSegments(streamFolder)
@@ -64,7 +64,7 @@ describe('stream appender beside another', () => {
     appendTo(still, 3)
   })
 
-  it('names only what was not processed as lost', t => {
+  it('reports only unprocessed records as lost', t => {
     const limits = { segmentBytesMax: 1, segmentAgeMs: Infinity, busyTimeoutMs: 1_000 }
     const gapsAt = (position: number) => {
       const gaps: StreamGap[] = []
@@ -85,7 +85,7 @@ describe('stream appender beside another', () => {
     ])
   })
 
-  it('sets aside what ends before the mark of its stream, with its side file, in one of several', async t => {
+  it('sets aside a segment that ends before its stream’s mark, once, together with its side file', async t => {
     const { streamFolder, still, other, gaps, damages, open } = await twoAppenders(t, 1_000_000)
     appendTo(still, 1, 2, 3)
     const mark = new StreamMark(streamFolder)
@@ -101,7 +101,7 @@ describe('stream appender beside another', () => {
     assert.ok(readFileSync(`${aside!.path}-wal`).equals(side))
   })
 
-  it('refuses what it would append to a removed segment that is not complete', async t => {
+  it('refuses appends if its incomplete segment was removed', async t => {
     const { streamFolder, still } = await twoAppenders(t)
     const [newest] = listSegments(streamFolder)
     rmSync(newest!.path)
@@ -127,7 +127,7 @@ describe('a segment that has become old', () => {
   const append = (appender: StreamAppender, n: number, nowMs: number) =>
     appender.append([encodedEvents([aCapturedEvent(n)]).bytes], nowMs)
 
-  it('takes no more, and is ended where nothing comes any more, by one of several', t => {
+  it('takes no more appends and is ended once, even without appends', t => {
     const { open, offsets } = appenders(t)
     const [one, other] = [open(), open()]
     append(one, 0, startMs)
@@ -138,13 +138,13 @@ describe('a segment that has become old', () => {
     assert.deepEqual(offsets(), [0, 2])
     for (const appender of [one, other]) appender.endOldSegment(startMs + 2 * hourMs)
     assert.deepEqual(offsets(), [0, 2, 3])
-    // It holds nothing that could be too old.
+    // The newest segment is empty, so it has no age.
     for (const appender of [one, other, open()]) appender.endOldSegment(startMs + 9 * hourMs)
     assert.equal(append(other, 3, startMs + 9 * hourMs), 3)
     assert.deepEqual(offsets(), [0, 2, 3])
   })
 
-  it('is ended as well when the clock was set back', t => {
+  it('is ended when the clock was set back, too', t => {
     const { open, offsets } = appenders(t)
     const appender = open()
     append(appender, 0, startMs)
@@ -153,7 +153,7 @@ describe('a segment that has become old', () => {
   })
 })
 
-/** Both have the first segment open, which holds one record and takes no more. */
+/** Both have the first segment open, which holds one record and is full. */
 async function twoAppenders(t: TestContext, segmentBytesMax = 1) {
   const folder = tempDir(t)
   const streamFolder = join(folder, 'main')

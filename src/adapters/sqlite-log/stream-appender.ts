@@ -1,6 +1,6 @@
-// Appends to one stream: group commit into the newest segment, and the step to the next one. Synchronous, because it runs
-// in a thread of its own (`log-writer-thread.ts`). Several processes append to the same stream at once, so it reads the
-// next offset, and whether the segment is still open, only inside `BEGIN IMMEDIATE`.
+// Appends to one stream: group commit into the newest segment, and the step to the next one. Synchronous, because it
+// runs in a separate thread (`log-writer-thread.ts`). Several processes append to the same stream at once, so it reads
+// the next offset, and whether the segment is still open, only inside `BEGIN IMMEDIATE`.
 
 import { existsSync } from 'node:fs'
 import { sealRecords } from '#core/log/record-codec.ts'
@@ -23,27 +23,29 @@ import { type Frame, WritableSegment } from './writable-segment.ts'
 export interface StreamAppenderOptions {
   readonly streamFolder: string
   /**
-   * The state's position in the stream. Nothing is appended below it, since the worker would never read it there. A
-   * stream without segments begins here; a stream that ends earlier (it was restored from an older copy) continues
-   * here.
+   * The state's position in the stream. Nothing is appended below it, where the worker would never read it. A stream
+   * without segments begins here; a stream that ends earlier (restored from an older copy) continues here.
    */
   readonly firstOffset: number
   /** A segment of this size or more takes no further commit. */
   readonly segmentBytesMax: number
   /**
-   * A segment whose first records were appended so long ago takes no further commit either: the newest one is never deleted,
-   * and would keep what it has for as long as little comes.
+   * A segment whose first records are this old takes no further commit either: the newest segment is never deleted, so
+   * with little traffic it would keep its records for too long.
    */
   readonly segmentAgeMs: number
   /** How long to wait for other processes' commits. */
   readonly busyTimeoutMs: number
   /**
-   * Called in the appender that continued the stream behind its end, when no file can hold the records between: those from
-   * `endOffset` on are gone. `isLost` means that this log had accepted them, by the stream's mark, and that they were not
-   * processed, so `endOffset` is at least the state's position. Otherwise an older copy of the log has come back.
+   * Called in the appender that continued the stream beyond its end when no file can hold the records in between: the
+   * records from `endOffset` on are gone. `isLost` means that, by the stream's mark, this log had accepted them and
+   * they were not processed, so `endOffset` is at least the state's position. Otherwise an older copy of the log was
+   * restored.
    */
   readonly onGap?: (gap: StreamGap) => void
-  /** Called when a segment that is unreadable or lacks its end was set aside. The stream continues in another one. */
+  /**
+   * Called when a segment that is unreadable or lacks its end was set aside. The stream continues in another segment.
+   */
   readonly onDamage?: (damage: { path: string; error: unknown }) => void
 }
 
@@ -69,12 +71,12 @@ export class StreamAppender {
   #segment: WritableSegment | null = null
   /** Nothing is appended below this: the larger of the state's position and the stream's marked end. */
   #firstOffset: number
-  /** The end of the stream by its mark alone. */
+  /** The end of the stream according to its mark. */
   #markedOffset = 0
   /** Segments set aside in a row: on a disk that returns different bytes each time the appender must not continue. */
   #setAsideCount = 0
 
-  /** Opens the newest segment, or makes one: the first, or one at the state's position if that is further on. */
+  /** Opens the newest segment, or creates one: the first, or one at the state's position if that is beyond the end. */
   constructor(options: StreamAppenderOptions) {
     this.#options = options
     this.#firstOffset = options.firstOffset
@@ -98,12 +100,12 @@ export class StreamAppender {
     return this.#append(runs.flatMap(framesOf), nowMs)
   }
 
-  /** Makes a commit without records that does everything another one does. @throws as `append` does. */
+  /** Makes a commit without records that is otherwise like any other. @throws like `append`. */
   probe(): void {
     this.#append([], null, true)
   }
 
-  /** Checks that what is appended now would be found again, and syncs the mark. @throws FilesGoneError, system errors. */
+  /** Checks that appended records could be read later, and syncs the mark. @throws FilesGoneError, system errors. */
   check(): void {
     const segment = this.#segment
     const whereabouts = segment?.whereabouts()
@@ -113,12 +115,12 @@ export class StreamAppender {
     this.#mark.sync()
   }
 
-  /** Ends the newest segment if it is old, while nothing is appended. @throws as `append` does. */
+  /** Ends the newest segment if it is old, without an append. @throws like `append`. */
   endOldSegment(nowMs: number): void {
     if (this.#segment !== null && this.#isOld(this.#segment, nowMs)) this.#append([], nowMs)
   }
 
-  /** A segment that is stamped ahead, by a clock that was set back since, is as good as old. */
+  /** A segment with a future timestamp, from a clock that has since been set back, counts as old. */
   #isOld(segment: WritableSegment, nowMs: number): boolean {
     const beganAtMs = segment.beganAtMs()
     return beganAtMs !== undefined && Math.abs(nowMs - beganAtMs) >= this.#options.segmentAgeMs
@@ -144,11 +146,12 @@ export class StreamAppender {
           segment.rollback()
           this.#moveOn(state.nextOffset)
         } else if (state.endOffset < this.#markedOffset && !segment.isEmpty(state)) {
-          // SQLite stops at the first bad checksum of the side file, and its next write would replace what lies behind it.
+          // SQLite stops at the first bad checksum of the side file, and its next write would overwrite the pages after
+          // it.
           throw lacksItsEnd(state.endOffset, this.#markedOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)
-          // What lies before the state's position was processed, so only what follows it is lost with the file.
+          // Records before the state's position were processed, so only later ones are lost with the file.
           const lostFrom = Math.max(state.endOffset, this.#options.firstOffset)
           const isLost = this.#markedOffset > lostFrom
           const endOffset = isLost ? lostFrom : state.endOffset
@@ -177,7 +180,7 @@ export class StreamAppender {
         // segment has been renamed.
         if (isToSetAside) this.#setAside(name, error)
       } finally {
-        // A connection that failed once is not trusted again; closing it rolls back its transaction.
+        // A connection that failed once is not reused; closing it rolls back its transaction.
         this.#closeSegment()
       }
       if (!isToSetAside) throw error
@@ -185,7 +188,7 @@ export class StreamAppender {
     }
   }
 
-  /** The disk's error on a sync now, null when it works. SQLite itself only says that there was an error. */
+  /** Syncs and returns the system's error, null without one. SQLite itself reports no details. */
   diskError(): string | null {
     try {
       this.#mark.sync()
@@ -223,8 +226,8 @@ export class StreamAppender {
   }
 
   /**
-   * Continues after a completed segment. The next one may be complete too, and packed or deleted already: making it
-   * again would store records at offsets that are taken.
+   * Continues after a completed segment. The next one may be complete too, and packed or deleted already: creating it
+   * again would store records at used offsets.
    */
   #moveOn(nextOffset: number): void {
     this.#closeSegment()
@@ -238,7 +241,7 @@ export class StreamAppender {
 
   #openNewest(): WritableSegment {
     const { streamFolder, firstOffset, busyTimeoutMs } = this.#options
-    // The mark is read before the segment, so that the segment holds all that the mark promises unless some of it is lost.
+    // The mark is read before the segment, so that a segment that ends before the mark has lost records.
     this.#markedOffset = readStreamMark(streamFolder)
     this.#firstOffset = Math.max(firstOffset, this.#markedOffset)
     const newest = listSegments(streamFolder).at(-1)
@@ -257,7 +260,7 @@ export class StreamAppender {
     }
   }
 
-  /** @param newest the newest segment, which takes no further records; undefined when there is none. */
+  /** @param newest the newest segment, which takes no further records; undefined without segments. */
   #createBehind(newest: SegmentName | undefined): SegmentName {
     const { streamFolder } = this.#options
     if (newest?.form === 'damaged') this.#firstOffset = Math.max(this.#firstOffset, salvagedEnd(newest))

@@ -1,15 +1,18 @@
-// Records how far a stream had come, in a small file outside its folder: a segment that lost its end, by damage or by hand,
-// looks exactly like one that never had more. It is written after each commit and never before, so it is at or below the
-// truth. It is synced only once a second, since a power cut that sets it back does no harm.
+// Records the end of a stream in a small file outside its folder: a segment that lost its end, by damage or by hand,
+// looks exactly like one that never had more. It is written only after each commit, so it never exceeds the true end.
+// It is synced only once a second, since a power cut that sets it back does no harm.
 //
-// Each process that appends to the stream writes its own place, and the furthest place counts.
+// Each process that appends to the stream writes to a separate slot, and the largest offset counts.
 
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { syncFile, syncFolder } from './segment-file.ts'
 
 const placeCount = 64
-/** The offset as a double, then negated again, which shows damage. A checksum took a fifth of the time of a write. */
+/**
+ * The offset as a double, followed by its negation, which reveals damage. A checksum would take a fifth of a write's
+ * time.
+ */
 const placeBytes = 16
 
 /** The path of a stream's mark, beside the stream's folder. */
@@ -17,7 +20,7 @@ export function markPath(streamFolder: string): string {
   return `${streamFolder}.end`
 }
 
-/** The end of the stream by its mark, 0 when there is no mark. A damaged place in the mark counts as empty. */
+/** The end of the stream by its mark, 0 when there is no mark. A damaged slot counts as empty. */
 export function readStreamMark(streamFolder: string): number {
   let bytes: Buffer
   try {
@@ -35,7 +38,7 @@ export function readStreamMark(streamFolder: string): number {
   return end
 }
 
-/** For a log that starts again from nothing. */
+/** For a log that starts again empty. */
 export function removeStreamMark(streamFolder: string): void {
   rmSync(markPath(streamFolder), { force: true })
 }
@@ -53,7 +56,7 @@ export class StreamMark {
     this.#descriptor = openSync(path, 'r+')
   }
 
-  /** Survives the end of this process at once, and a power cut after `sync`. @throws system errors. */
+  /** Survives the death of this process at once, and a power cut after `sync`. @throws system errors. */
   write(endOffset: number): void {
     this.#place.writeDoubleLE(endOffset)
     this.#place.writeDoubleLE(-endOffset, 8)
@@ -77,7 +80,7 @@ export class StreamMark {
   }
 }
 
-/** Makes it at its final size, so that a full disk cannot prevent later writes. Another process may do the same. */
+/** Creates it at its final size, so that a full disk cannot prevent later writes. Another process may do the same. */
 function makeFile(path: string): void {
   try {
     writeFileSync(path, Buffer.alloc(placeCount * placeBytes, 0xff), { flag: 'wx', mode: 0o600 })

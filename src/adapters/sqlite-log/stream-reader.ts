@@ -1,5 +1,5 @@
-// The reading end of one stream: goes through its segments by offset, and removes or packs the ones that are complete. No
-// transaction stays open after a call, so that writers can always tidy up behind it.
+// Reads one stream's segments by offset, and removes or packs complete ones. No transaction stays open after a call, so
+// that writers can always checkpoint.
 
 import { statSync } from 'node:fs'
 import type { RecordAt, StreamInfo } from '#core/events/log-stream.ts'
@@ -14,7 +14,7 @@ import { readStreamMark } from './stream-mark.ts'
 
 type Limits = Pick<LogReadOptions, 'recordCountMax' | 'bytesMax'>
 
-/** Where reading began and where it goes on. */
+/** Where reading began and where it continues. */
 interface Walked {
   readonly firstOffset: number
   readonly nextOffset: number
@@ -26,7 +26,7 @@ export interface StreamReaderOptions {
    * page by page. In other processes such a segment is `corrupt`.
    */
   readonly onDamage?: OnDamage
-  /** Leaves the files as they are, also where a start would mend them first. */
+  /** Leaves the files unchanged, even where a start would first repair them. */
   readonly isAsFound?: boolean
   /** For tests: lists the segments in a stream's folder. */
   readonly list?: typeof listSegments
@@ -37,12 +37,12 @@ export class StreamReader {
   readonly #folder: string
   readonly #list: typeof listSegments
   readonly #open: OpenSegments
-  /** As they were listed last, oldest first. */
+  /** From the last listing, oldest first. */
   #segments: SegmentName[] = []
   /** Paths of plain segments that cannot be packed, since they are damaged. */
   readonly #unpackable = new Set<string>()
 
-  /** @param folder the stream's own. */
+  /** @param folder of the stream. */
   constructor(info: StreamInfo, folder: string, options: StreamReaderOptions) {
     this.#info = info
     this.#folder = folder
@@ -73,12 +73,12 @@ export class StreamReader {
     } catch (error) {
       if (!(error instanceof PortError && error.retryable)) throw error
     }
-    // Either this is the end of what was listed last, or one of those segments was deleted.
+    // Either the last listing ends here, or one of its segments was deleted.
     this.#listAgain()
     let found = readKnown()
     if (found.firstOffset > fromOffset) {
-      // A listing of a large folder may miss a file that was made during it and still hold one that was made later. The
-      // next listing has both, so only a gap that it shows as well is real.
+      // A listing of a large folder may miss a file that was created during it and still include a later one. The next
+      // listing has both, so only a gap in two listings is real.
       this.#listAgain()
       found = readKnown()
     }
@@ -96,7 +96,7 @@ export class StreamReader {
     return { endOffset: this.#endOffset(offset), appendedAtMs: this.#appendedAtMs(offset) }
   }
 
-  /** When the first record from `offset` on was appended; null when there is none. */
+  /** When the first record from `offset` on was appended; null without such a record. */
   #appendedAtMs(offset: number): number | null {
     for (const segment of this.#segments.slice(this.#indexOf(offset))) {
       const from = Math.max(offset, segment.firstOffset)
@@ -139,10 +139,10 @@ export class StreamReader {
     }
   }
 
-  /** A segment that is stamped ahead, by a clock that was, is no newer than those behind it. */
+  /** A segment with a future timestamp, from a clock that was ahead, is no newer than the segments after it. */
   #hasOldBehind(offset: number, oldestMs: number, olderThanMs: number): boolean {
     const processed = this.#segments.filter((_, index) => this.#isProcessed(index, offset))
-    // Where the stamps ascend, one look is enough.
+    // If timestamps ascend, one check is enough.
     if (this.#newestAppendMs(processed.at(-1)!) >= oldestMs) return false
     return processed.some(segment => this.#newestAppendMs(segment) < olderThanMs)
   }
@@ -214,8 +214,9 @@ export class StreamReader {
   }
 
   /**
-   * Passes the frames from `fromOffset` on to `take`, which returns where to go on and whether it has enough. It walks the
-   * segments of the last listing; all but the newest are complete, so the end of one leads to the next.
+   * Passes the frames from `fromOffset` on to `take`, which returns the offset to continue at and whether it has
+   * enough. Walks the segments of the last listing; all but the newest are complete, so each one's end leads to the
+   * next.
    */
   #walk(
     fromOffset: number,
@@ -237,7 +238,7 @@ export class StreamReader {
             if (frame.first_offset + frame.record_count <= nextOffset) continue
             if (frame.first_offset >= before) break
             if (frame.first_offset > nextOffset) {
-              // This frame is behind a hole, and the caller has to see the hole before it.
+              // This frame follows a hole, which the caller must see first.
               if (nextOffset > firstOffset) {
                 isEnough = true
                 break
@@ -251,7 +252,7 @@ export class StreamReader {
           }
         })
       } catch (error) {
-        // The caller first gets what was read before the damage; its next call meets the damage again and reports it.
+        // Return the records before the damage; the next call meets the damage again and reports it.
         if (nextOffset > firstOffset && error instanceof PortError && error.code === 'corrupt') break
         throw error
       }
@@ -275,7 +276,7 @@ export class StreamReader {
     return this.#segments[index]!.form === 'damaged' ? readStreamMark(this.#folder) : Number.POSITIVE_INFINITY
   }
 
-  /** In this log every offset has had a record, so an offset that a read skips is a lost record. */
+  /** Every offset of this log has had a record, so each skipped offset is a lost record. */
   #missingBetween(fromOffset: number, toOffset: number): MissingRecords | null {
     if (toOffset === fromOffset) return null
     const segment = this.#segments.findLast(each => each.firstOffset <= fromOffset)
@@ -292,7 +293,7 @@ export class StreamReader {
     return this.#open.useUnlessDamaged(newest, opened => opened.endOffset()) ?? readMark()
   }
 
-  /** For a segment that cannot be read, the time of its file, so that retention deletes it as well. */
+  /** For an unreadable segment, the time of its file, so that retention deletes it, too. */
   #newestAppendMs(segment: SegmentName): number {
     const newest = this.#open.useUnlessDamaged(segment, opened => opened.newestAppendMs())
     return newest ?? statSync(segment.path, { throwIfNoEntry: false })?.mtimeMs ?? 0

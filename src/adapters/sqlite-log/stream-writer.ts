@@ -1,8 +1,8 @@
-// The side of a stream's log-writer thread that callers see: gathers appends while one message is with the thread, and
-// sends all of them in the next. The event loop neither syncs nor posts a message per request.
+// The caller's side of a stream's log-writer thread: gathers appends while the thread handles one message, and sends
+// all of them in the next. The event loop neither syncs nor posts a message per request.
 //
-// A waiting append is either queued or in flight. A queued append was never sent, so a failure says that nothing was
-// stored. One in flight is with the thread, so when the thread dies or stays silent the outcome is unknown.
+// A waiting append is either queued or in flight. A queued append was never sent, so if it fails nothing was stored.
+// One in flight was sent to the thread, so its outcome is unknown if the thread dies or stays silent.
 
 import type { Worker } from 'node:worker_threads'
 import type { LogStream } from '#core/events/log-stream.ts'
@@ -16,11 +16,11 @@ export interface StreamWriterOptions {
   readonly startThread: () => Worker
   /** The first append starts the thread; until then the stream counts as open. */
   readonly isDormant?: boolean
-  /** The wall clock: segments end by their age on it, also one that another process began. */
+  /** The wall clock, which determines the age of segments, including those that another process began. */
   readonly nowMs: () => number
-  /** Bytes that may wait, in flight included; a larger unit alone passes when nothing else waits. */
+  /** Bytes that may wait, in flight included; a larger unit is accepted only when nothing else waits. */
   readonly queueBytesMax: number
-  /** Appends that may wait: each has a request behind it, which takes more than its bytes. */
+  /** Appends that may wait: each belongs to a request, which takes more memory than its bytes. */
   readonly queueCountMax: number
   /**
    * After this long without an answer, appends fail with `timeout`, and new ones are refused until the answer comes.
@@ -28,7 +28,7 @@ export interface StreamWriterOptions {
   readonly commitTimeoutMs: number
   readonly onSynced?: (synced: Synced) => void
   readonly onTrouble?: (trouble: { stream: LogStream; what: string }) => void
-  /** The stream ended at `endOffset` and continues at `firstOffset`, further on. */
+  /** The stream ended at `endOffset` and continues at the later `firstOffset`. */
   readonly onGap?: (gap: StreamGap & { stream: LogStream }) => void
   readonly onDamage?: (damage: { stream: LogStream; path: string; message: string }) => void
 }
@@ -38,19 +38,22 @@ export interface Synced {
   readonly stream: LogStream
   readonly unitCount: number
   readonly recordCount: number
-  /** When the commit had returned in the thread, `process.hrtime.bigint()`. */
+  /** When the commit returned in the thread, `process.hrtime.bigint()`. */
   readonly syncedAtNs: bigint
 }
 
 interface Append {
   readonly records: EncodedRecords
-  /** Kept, because a view whose buffer was transferred has none. */
+  /** Stored, because a view has no length after its buffer was transferred. */
   readonly bytes: number
   readonly resolve: () => void
   readonly reject: (error: PortError) => void
 }
 
-/** Larger runs that own their buffer are transferred; copying smaller ones is cheaper than one more object per message. */
+/**
+ * Runs of at least this size that own their buffer are transferred; copying smaller ones is cheaper than another object
+ * per message.
+ */
 const transferredBytesMin = 32 * 1024
 const messageBytesMax = 8 * 1024 * 1024
 const restartMs = { first: 100, max: 5_000 }
@@ -120,14 +123,14 @@ export class StreamWriter {
     return new Promise((resolve, reject) => {
       this.#queue.push({ records, bytes, resolve, reject })
       if (this.#inFlight === null && !this.#sendScheduled) {
-        // Behind everything that this turn of the event loop still has to read, so that it goes in one commit.
+        // After everything that this turn of the event loop still reads, so that all of it goes into one commit.
         this.#sendScheduled = true
         setImmediate(() => this.#send())
       }
     })
   }
 
-  /** Commits what waits, then ends the thread. */
+  /** Commits waiting appends, then ends the thread. */
   async close(): Promise<void> {
     if (this.#state === 'closed') return
     const wasOpen = this.#state === 'open'
@@ -146,7 +149,7 @@ export class StreamWriter {
     await ended
   }
 
-  /** Appends made before the thread serves wait for it as for a commit, and fail when it cannot open the stream. */
+  /** Appends made while the thread starts wait for it as for a commit, and fail if it cannot open the stream. */
   #wake(): void {
     this.#state = 'open'
     this.#start()
@@ -194,7 +197,7 @@ export class StreamWriter {
     this.#flightTimer = setTimeout(() => this.#silent(), this.#options.commitTimeoutMs)
   }
 
-  /** Everything queued, up to the bound of one message. */
+  /** Takes queued appends, up to the bound of one message. */
   #takeFlight(): Append[] {
     const queue = this.#queue
     let bytes = 0
@@ -259,14 +262,14 @@ export class StreamWriter {
       if (answer.code !== 'full' && !this.#isGone)
         this.#options.onTrouble?.({ stream: this.#options.stream, what: `a commit failed: ${answer.message}` })
       for (const append of flight) append.reject(portError(answer.code, answer.message))
-      // The appends queued behind it have waited as long, and would wait as long again.
+      // Queued appends have already waited as long, and would have to wait as long again.
       if (answer.code !== 'full') this.#failQueue(answer.message)
     }
     if (this.#queue.length > 0) this.#send()
     else this.#settleIdle()
   }
 
-  /** Called when the thread hangs in a commit: fails all appends, and keeps waiting for the thread. */
+  /** Called when the thread hangs in a commit: fails all appends and continues to wait for the thread. */
   #silent(): void {
     const { stream, commitTimeoutMs, onTrouble } = this.#options
     onTrouble?.({ stream, what: `no answer from the log writer for ${commitTimeoutMs} ms` })
@@ -286,9 +289,9 @@ export class StreamWriter {
     this.#settleIdle()
     if (this.#state === 'closed') return
     this.#ready.reject(portError('unavailable', failure?.message ?? 'the log writer ended'))
-    // When a stream never opened, its starter reports that; one that was open restarts by itself.
+    // If the stream never opened, the caller of the start reports that; a stream that was open restarts by itself.
     if (this.#state === 'starting') return
-    // A restarted thread would accept appends into new files, although the process reports that it refuses them.
+    // A restarted thread would append to new files, although the process reports that it refuses appends.
     if (this.#isGone) {
       this.#state = 'closed'
       return
@@ -300,7 +303,7 @@ export class StreamWriter {
     this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, restartMs.max)
   }
 
-  /** What is in flight has an unknown outcome; what is queued was never sent. */
+  /** Appends in flight have an unknown outcome; queued ones were never sent. */
   #failAll(message: string): void {
     const flight = this.#inFlight ?? []
     this.#inFlight = null
@@ -309,7 +312,7 @@ export class StreamWriter {
     this.#failQueue(message)
   }
 
-  /** Nothing in the queue was sent, so nothing is stored. */
+  /** Queued appends were never sent, so none is stored. */
   #failQueue(message: string): void {
     const queue = this.#queue
     this.#queue = []
@@ -330,7 +333,7 @@ export class StreamWriter {
   }
 }
 
-/** One buffer for all the small units, and the large ones as they are; order kept. */
+/** Copies small runs into one buffer and leaves large ones as they are, in order. */
 function packMessage(flight: readonly Append[], nowMs: number): ToLogThread & { kind: 'append' } {
   const runs: Uint8Array<ArrayBuffer>[] = []
   let bytes = 0

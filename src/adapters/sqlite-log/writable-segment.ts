@@ -1,6 +1,6 @@
-// The segment that receives a stream's commits: one SQLite connection with its prepared statements. It waits for its
-// turn while other processes commit, and checks that its files still have their names. `stream-appender.ts` decides
-// what happens to the stream as a whole.
+// The segment that receives a stream's commits: one SQLite connection with its prepared statements. It waits while
+// other processes commit, and checks that its files still have their names. `stream-appender.ts` manages the stream as
+// a whole.
 
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -13,7 +13,7 @@ export interface Frame {
   readonly recordCount: number
 }
 
-/** The commit itself failed: its records may or may not be there after a restart. */
+/** The commit itself failed: its records may or may not exist after a restart. */
 export class CommitUnknownError extends Error {
   constructor(cause: unknown) {
     super(`the commit's outcome is unknown: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
@@ -21,7 +21,7 @@ export class CommitUnknownError extends Error {
   }
 }
 
-/** The pause between two tries while another process commits. SQLite's own waiting soon sleeps 25–100 ms at a time. */
+/** The pause between tries while another process commits. SQLite's own busy handler soon sleeps 25–100 ms at a time. */
 const busyDelayMs = { first: 0.2, max: 2 }
 const neverNotified = new Int32Array(new SharedArrayBuffer(4))
 
@@ -43,10 +43,10 @@ export class WritableSegment {
   /** The files as they were when they were opened: the segment and its side file, which holds the newest commits. */
   readonly #files: readonly { readonly path: string; readonly inode: number }[]
   readonly #folder: string
-  /** The folder as it was when all files were last seen to have their names. */
+  /** The folder when all files were last seen with their names. */
   #folderInode = 0
   #folderChangedAtMs = 0
-  /** When its first records were appended, once there are any. */
+  /** When its first records were appended; undefined while empty. */
   #beganAtMs: number | undefined
 
   constructor(name: SegmentName, busyTimeoutMs: number) {
@@ -70,7 +70,7 @@ export class WritableSegment {
     this.#files = [name.path, `${name.path}-wal`, `${name.path}-shm`].map(path => ({ path, inode: inodeAt(path) }))
   }
 
-  /** Waits for its turn. @throws SqliteError `SQLITE_BUSY…` when that takes too long. */
+  /** Waits for other writers. @throws SqliteError `SQLITE_BUSY…` when that takes too long. */
   begin(): void {
     const giveUpAtMs = performance.now() + this.#busyTimeoutMs
     for (let delayMs = busyDelayMs.first; ; delayMs = Math.min(delayMs * 1.5, busyDelayMs.max)) {
@@ -100,7 +100,7 @@ export class WritableSegment {
     }
   }
 
-  /** Whether it holds no record, and its side file no page either. @param state of the transaction that is open. */
+  /** Whether it has no records and its side file no pages. @param state of the open transaction. */
   isEmpty({ endOffset }: { readonly endOffset: number }): boolean {
     return endOffset === this.name.firstOffset && !hasSideFile(this.name.path)
   }
@@ -111,7 +111,7 @@ export class WritableSegment {
     return this.#beganAtMs
   }
 
-  /** @returns the offset behind the last record. */
+  /** @returns the offset after the last record. */
   insert(frames: readonly Frame[], firstOffset: number, nowMs: number): number {
     let offset = firstOffset
     for (const frame of frames) {
@@ -121,7 +121,7 @@ export class WritableSegment {
     return offset
   }
 
-  /** Rewrites what is already stored, so that a commit without records takes the same path as any other. */
+  /** Rewrites a stored value, so that a commit without records takes the same path as any other. */
   touch(): void {
     this.#db.prepare('UPDATE segment SET first_offset = first_offset').run()
   }
@@ -144,8 +144,8 @@ export class WritableSegment {
     const { inode } = this.#files[0]!
     // The worker packs or deletes complete segments even while other processes have them open.
     if (inodeAt(this.name.path) === 0 && this.#isComplete()) return 'completed'
-    // A segment that was set aside is deleted too, once processed. Processes only move on to a later segment after this
-    // one ended.
+    // A segment that was set aside is also deleted, once processed. Processes move to a later segment only after this
+    // one has ended.
     const isSetAside = listSegments(this.#folder).some(
       ({ form, path, firstOffset }) =>
         firstOffset > this.name.firstOffset || (form === 'damaged' && inodeAt(path) === inode),
@@ -167,8 +167,8 @@ export class WritableSegment {
   closeForGood(nextOffset: number): void {
     this.#db.prepare('UPDATE segment SET next_offset = ?').run(nextOffset)
     this.commit()
-    // Empties the side file, even while other processes have the segment open. A stalled reader must not hold up
-    // appending: then the last process to close the file does it.
+    // Empties the side file, even while other processes have the segment open. A stalled reader must not delay appends:
+    // in that case the last process to close the file empties it.
     this.#db.pragma('busy_timeout = 100')
     this.#db.pragma('wal_checkpoint(TRUNCATE)')
   }
@@ -178,7 +178,7 @@ export class WritableSegment {
     try {
       this.#commit.run()
     } catch (error) {
-      // On a full disk the end of the commit was not written, and a busy file was not touched.
+      // The end of the commit was not written to a full disk, and a busy file was not changed.
       if (isBusy(error) || (error as { code?: string }).code === 'SQLITE_FULL') throw error
       throw new CommitUnknownError(error)
     }
