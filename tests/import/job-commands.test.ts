@@ -283,7 +283,7 @@ describe('an import from the command line', () => {
     const stopped = await commands.call('run')
     assert.equal(stopped.exitCode, 2)
     assert.match(stopped.stderr, /None of the 51 records produces an event \(51 are rejected\).* --source mixpanel/)
-    assert.match((await commands.call('report')).stdout, /look like those of another source: --source mixpanel/)
+    assert.match((await commands.call('report')).stdout, /look like records of another source: --source mixpanel/)
   })
 
   it('a truncated source file stops the run, until --allow-damaged-files is given', async t => {

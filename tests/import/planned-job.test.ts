@@ -65,10 +65,10 @@ describe('a job that was not sent', () => {
     const zoned = commands.file('zoned.json', JSON.stringify({ ...mapping, source_timezone: 'Europe/Oslo' }))
     const options = ['--source', 'generic', '--mapping', zoned]
     const raw = commands.file('raw.jsonl', line)
-    const words = /^Times without a zone are read as UTC, which counts instead of Europe\/Oslo in the mapping\.$/m
+    const words = /^Times without a zone are read as UTC, which overrides Europe\/Oslo in the mapping\.$/m
     assert.match((await commands.plan([raw], ...options, '--source-timezone', 'UTC')).stdout, words)
     assert.doesNotMatch((await commands.plan([raw], ...options)).stdout, words)
     await commands.call('run')
-    assert.match((await commands.call('report')).stdout, /zone of times without one: Europe\/Oslo, by the mapping\./)
+    assert.match((await commands.call('report')).stdout, /zone for times without one: Europe\/Oslo, by the mapping\./)
   })
 })

@@ -36,7 +36,7 @@ describe('the page of a report', { skip: noChromium() }, () => {
       assert.equal(await page.title(), 'Rehearsal of an import from generic')
       const width = await page.evaluate('document.documentElement.scrollWidth')
       assert.equal(width, 375, 'tables scroll, the page does not')
-      for (const name of ['What looks odd', 'Rejected records by reason']) {
+      for (const name of ['Suspicious findings', 'Rejected records by reason']) {
         const region = page.getByRole('region', { name })
         const [scroll, client] = await region.evaluate(each => [each.scrollWidth, each.clientWidth])
         assert.equal(scroll, client, `${name} wraps`)

@@ -142,13 +142,13 @@ describe('guidance for the user of an import', () => {
   it('the rehearsal shows what the project has on the same days, and which event names are new', async t => {
     const first = await planned(t, linesOf(['2024-06-01', '2024-06-02'], 'Rented'))
     const untouched = await first.call('run')
-    assert.doesNotMatch(untouched, /overlap|has no events yet of the name/)
+    assert.doesNotMatch(untouched, /overlap|has no events yet with the name/)
     await first.call('approve', ...project)
     await first.call('run')
     const waiting = await planned(t, linesOf(['2024-06-02', '2024-06-03', '2024-06-04'], 'Returned'))
     assert.match(
       await waiting.call('run'),
-      /Other import jobs cover some of the days .*generic 2024-06-01 to 2024-06-02, pending/,
+      /Other import jobs that are not yet published .*generic 2024-06-01 to 2024-06-02, pending/,
     )
     await first.call('publish', ...project)
     await pennon.post('/capture/', {
@@ -161,7 +161,7 @@ describe('guidance for the user of an import', () => {
       told,
       /has imported events of 1 day of this import \(2024-06-02\) already, 1 in all \(import job \d+\)/,
     )
-    assert.match(told, /no events yet of the name "Returned"/)
+    assert.match(told, /no events yet with the name "Returned"/)
     const report = JSON.parse(await waiting.call('report', '--json')) as RehearsalReport
     const answer = report.targetAnswer!
     assert.ok('overlap' in answer)
@@ -195,7 +195,10 @@ describe('guidance for the user of an import', () => {
     assert.match(await early.call('status'), /^Not approved\.$/m)
     const accepting = await planned(t, linesOf(['2024-08-01']), keys, ['--accept-old'])
     await accepting.call('run')
-    assert.match(await accepting.call('approve', ...project), /--accept-old: Events are taken .*\nApproved as /)
+    assert.match(
+      await accepting.call('approve', ...project),
+      /--accept-old: The project accepts events so old .*\nApproved as /,
+    )
     assert.match(await accepting.call('run'), /^Next: pennon import publish /m)
     await accepting.call('discard', ...project)
   })

@@ -37,7 +37,7 @@ describe('a rehearsal', () => {
     await job.stage()
     await job.scan()
     const warnings = (await job.rehearse()).warnings.filter(({ code }) => code === 'no_record_in_file')
-    assert.deepEqual(warnings, [{ code: 'no_record_in_file', text: 'b.csv holds no record.' }])
+    assert.deepEqual(warnings, [{ code: 'no_record_in_file', text: 'b.csv holds no records.' }])
   })
 
   it('accounts for every record and every event', async t => {
@@ -166,7 +166,7 @@ describe('a rehearsal', () => {
     )
     assert.equal(
       warnings[0]!.text,
-      '1 event is called "Page View"; the receiver knows $pageview. To send them under that name, plan it again with --config FILE, where FILE holds {"event_names":{"Page View":"$pageview"}}.',
+      '1 event is called "Page View"; the service knows $pageview. To send them under that name, plan again with --config FILE, where FILE holds {"event_names":{"Page View":"$pageview"}}.',
     )
     const { warnings: none } = await (await staged(t, [line({ ...good, props: {}, device: null })])).rehearse()
     assert.deepEqual(none, [], 'a single event has a single id')
@@ -194,8 +194,8 @@ describe('a rehearsal', () => {
     const job = await staged(t, events.map(line), { config: { strip_person_updates: true } }, posthog)
     const { warnings, dropped } = await job.rehearse()
     assert.deepEqual(
-      warnings.map(({ code, text }) => [code, text.slice(0, 27)]),
-      [['person_data_left_out', '2 records (67 %) lose what ']],
+      warnings.map(({ code, text }) => [code, text.slice(0, 28)]),
+      [['person_data_left_out', '2 records (67 %) lose their ']],
     )
     assert.deepEqual(dropped, [
       { field: 'properties.$set.plan', count: 2 },
@@ -241,17 +241,17 @@ describe('a rehearsal', () => {
     assert.deepEqual([givingEvents, givingOnlyGenerated, fromRecords], [3, 2, 1])
     const sections = new Map(reportSections(report).map(section => [section.title, section]))
     assert.deepEqual(sections.get('Balance')!.tables[0]!.rows.slice(1, 3), [
-      ['Records giving events', '3'],
-      ['Of these only links or groups, whose events are generated', '2'],
+      ['Records that produce events', '3'],
+      ['Of these, only links or groups, whose events are generated', '2'],
     ])
     assert.deepEqual(sections.get('Persons and groups')!.lines.slice(2), [
       'No device was used by more than one user.',
-      'Groups of the type org: 1 event tells of them.',
+      'Groups of the type org: 1 event describes them.',
     ])
     const shared = { ...report, identity: { links: 1, sharedDevices: 2, devices: { all: 20, shared: 1 } } }
     assert.equal(
       reportSections(shared).find(({ title }) => title === 'Persons and groups')!.lines[2],
-      '1 of 20 devices was used by more than one user, with 2 changes of user; only the first user of a device is joined with it.',
+      '1 of 20 devices was used by more than one user, with 2 changes of user; a device is linked only to its first user.',
     )
   })
 
@@ -322,7 +322,7 @@ describe('a rehearsal', () => {
       ],
     )
     const [warning] = warnings.filter(({ code }) => code === 'differs_in_source')
-    assert.match(warning!.text, /^1 record has the id, .* says something else; .* line 3 of .*raw\.jsonl\.$/)
+    assert.match(warning!.text, /^1 record has the id, .* differs in other fields; .* line 3 of .*raw\.jsonl\.$/)
   })
 
   it('counts what cannot be read by what it holds', async t => {
@@ -390,9 +390,9 @@ describe('a rehearsal', () => {
     const about = `Job ${basename(job.folder.path)} in ${job.folder.path}, planned 2026-01-15 00:00 UTC.`
     assert.ok(html.includes(`</h1>\n<p>${about}</p>`))
     const captions = [...html.matchAll(/<caption>(.*?)<\/caption>/g)].map(([, caption]) => caption)
-    assert.deepEqual(captions, ['What became of every record', 'Rejected records by reason'])
+    assert.deepEqual(captions, ['Outcome of every record', 'Rejected records by reason'])
     const markdown = readFileSync(job.folder.file('rehearsal', 'report.md'), 'utf8')
-    assert.match(markdown, /## Warnings\n\nThere is no event to be warned of\./)
+    assert.match(markdown, /## Warnings\n\nThere are no events to warn about\./)
     assert.match(markdown, /## Events\n\nNone\./)
   })
 

@@ -33,13 +33,13 @@ describe('the warnings of names that no record has', () => {
     }
     const texts = await warned(await job(t, csv, { mapping: given }))
     assert.deepEqual(texts, [
-      'The mapping names the field "OrderID" under uuid, and no record has it. Did you mean "Order ID"?',
-      'The mapping names the field "Plann" under set.plan, and no record has it. Did you mean "Plan"?',
-      'The mapping names the field "Compny" under groups.company, and no record has it. Did you mean "Company"?',
-      'The mapping names the field "Amont" under types, and no record has it. Did you mean "Amount"?',
-      'The mapping names the field "Amoun" under filters, and no record has it. Did you mean "Amount"?',
-      'The mapping names the field "Order Id" under rename, and no record has it. Did you mean "Order ID"?',
-      'The mapping names the field "Nte" under omit, and no record has it. Did you mean "Note"?',
+      'The mapping names the field "OrderID" under uuid, but no record has it. Did you mean "Order ID"?',
+      'The mapping names the field "Plann" under set.plan, but no record has it. Did you mean "Plan"?',
+      'The mapping names the field "Compny" under groups.company, but no record has it. Did you mean "Company"?',
+      'The mapping names the field "Amont" under types, but no record has it. Did you mean "Amount"?',
+      'The mapping names the field "Amoun" under filters, but no record has it. Did you mean "Amount"?',
+      'The mapping names the field "Order Id" under rename, but no record has it. Did you mean "Order ID"?',
+      'The mapping names the field "Nte" under omit, but no record has it. Did you mean "Note"?',
       'event_names names the event "Piad", which no record has. Did you mean "Paid"?',
     ])
   })
@@ -69,8 +69,8 @@ describe('the warnings of names that no record has', () => {
   it('know the fields beside one that is missing in an object', async t => {
     const given = { ...mapping, set: { plan: 'person.plann' }, omit: ['person.plan'] }
     assert.deepEqual(await warned(await job(t, jsonl([{ ...record, person: { plan: 'pro' } }]), { mapping: given })), [
-      'The mapping names the field "person.plann" under set.plan, and no record has it. Did you mean "person.plan"?',
-      'The mapping names the field "person.plan" under omit, and no record has it as a field of its own.',
+      'The mapping names the field "person.plann" under set.plan, but no record has it. Did you mean "person.plan"?',
+      'The mapping names the field "person.plan" under omit, but no record has it as a separate field.',
     ])
   })
 
@@ -90,7 +90,7 @@ describe('the warnings of names that no record has', () => {
     await assert.rejects(warned(stopped), /stopped/)
     left = Infinity
     assert.deepEqual(await warned(stopped), [
-      'The mapping names the field "device" under anon_id, and no record has it.',
+      'The mapping names the field "device" under anon_id, but no record has it.',
     ])
   })
 

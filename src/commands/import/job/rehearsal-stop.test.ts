@@ -24,7 +24,7 @@ describe('a rehearsed job', () => {
 
   it('stops for a single reject that is as long as many records', () => {
     const text = textOf({ rejected: 1, heldByRejects: 99 })!
-    assert.match(text, /^What cannot be read is as long as about 99 records, so 50 % of the records are rejected; /)
+    assert.match(text, /^The unreadable parts are as long as about 99 records, so 50 % of the records are rejected; /)
     assert.match(text, /--max-reject-share 50%$/)
   })
 

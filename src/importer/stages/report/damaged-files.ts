@@ -1,5 +1,5 @@
-// Which files of an export are not whole. One that was cut off gives one reject however much of it is missing, so no share
-// of rejects tells of it.
+// Finds incomplete files of an export. A truncated file gives a single reject however much of it is missing, so the share of
+// rejects does not reveal it.
 
 import type { Manifest } from '#importer/job/manifest.ts'
 import type { ReadRecord } from '#importer/read/read-record.ts'
@@ -8,20 +8,20 @@ import type { RejectReason } from '#importer/records/imported-event.ts'
 export interface DamagedFile {
   /** As in `RawPosition`. */
   readonly object: string
-  /** How many records came before the damage, of the file and of those beside it in the same archive. */
+  /** How many records precede the damage, in the file and in others of the same archive. */
   readonly records: number
   readonly line: number
   readonly why: string
 }
 
-/** Rejects that are said of a file and not of one of its records. */
+/** Reject reasons that concern a file rather than one of its records. */
 const reasons: ReadonlySet<RejectReason> = new Set(['truncated_record', 'compressed_input'])
 const details: Partial<Record<RejectReason, string>> = {
   truncated_record: 'it ends in the middle of a record',
-  compressed_input: 'it cannot be unpacked',
+  compressed_input: 'it cannot be decompressed',
 }
 
-/** @param records read of the file before. @returns null for a record like others. */
+/** @param records how many were read from the file before. @returns null for a normal record. */
 export function damageIn({ parsed, raw }: ReadRecord, records: number): Omit<DamagedFile, 'object'> | null {
   if (!('rejected' in parsed) || !reasons.has(parsed.rejected.reason)) return null
   const { reason, detail = details[reason]! } = parsed.rejected

@@ -6,7 +6,7 @@ const day = (text: string, count: number) => ({ day: text, count, events: { Paid
 const titles = (html: string) => [...html.matchAll(/<title>(.*?)<\/title>/g)].map(([, title]) => title)
 
 describe('the chart of events by day', () => {
-  it('has a place for each day, also for those without events, which it names', () => {
+  it('has a place for each day and names the days without events', () => {
     const html = dayChart([day('2024-02-28', 5), day('2024-03-01', 99), day('2024-03-02', 1)])
     assert.deepEqual(titles(html), [
       '2024-02-28: 5 events',
@@ -21,7 +21,7 @@ describe('the chart of events by day', () => {
     assert.match(html, /class="x"><span>2024-02-28<\/span><span>2024-02-29<\/span><span>2024-03-02<\/span>/)
   })
 
-  it('has a bar a week where the days are too many to be told apart', () => {
+  it('has a bar per week if there are too many days to distinguish', () => {
     const html = dayChart([day('2015-01-01', 1), day('2015-01-07', 2), day('2024-12-31', 1)])
     assert.deepEqual(titles(html).slice(0, 2), [
       '2015-01-01 to 2015-01-07: 3 events',
@@ -30,7 +30,7 @@ describe('the chart of events by day', () => {
     assert.match(html, /520 weeks between them have no events, marked red: .*, and 515 more/)
   })
 
-  it('is none without events', () => {
+  it('is empty without events', () => {
     assert.equal(dayChart([]), '')
   })
 })

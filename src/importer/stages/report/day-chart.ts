@@ -1,11 +1,11 @@
-// Events by day as a chart on an axis of time, so that a day without events is a gap in it. Words stand beside the drawing
-// and not in it: they keep their size on a phone, where the drawing shrinks.
+// Draws events by day on a time axis, so that a day without events shows as a gap. Labels are placed beside the drawing, not
+// in it, so that they keep their size on a phone, where the drawing shrinks.
 
 import type { DayCount } from './rehearsal-report.ts'
 import { formatNumber } from './report-sections.ts'
 
 const dayMs = 86_400_000
-/** As many as can still be told apart on a wide screen; above that a bar is a week. */
+/** As many bars as are distinguishable on a wide screen; with more days, a bar is a week. */
 const dailyBarsMax = 1_500
 const height = 160
 const barWidth = 10
@@ -29,7 +29,7 @@ interface Bar {
   readonly count: number
 }
 
-/** @param days with events, ascending. @returns nothing without any. */
+/** @param days with events, ascending. @returns an empty text if there are none. */
 export function dayChart(days: readonly DayCount[]): string {
   if (days.length === 0) return ''
   const [first, last] = [dayNumber(days[0]!.day), dayNumber(days.at(-1)!.day)]
@@ -62,7 +62,7 @@ function barsOf(days: readonly DayCount[], first: number, last: number): readonl
   })
 }
 
-/** A day without events has a mark of its own on the axis: among a thousand bars nobody sees that one is missing. */
+/** Marks a day without events on the axis, since a missing bar among a thousand is easily overlooked. */
 function rect(bar: Bar, index: number, max: number): string {
   const { count } = bar
   const tall = count === 0 ? 6 : Math.max(1, Math.round((count / max) * height))
@@ -78,7 +78,7 @@ function describeGaps(gaps: readonly Bar[], unit: string): string {
   return `${formatNumber(gaps.length)} ${units} between them ${verb} no events, marked red: ${gaps.slice(0, gapsNamed).map(barName).join(', ')}${more}.`
 }
 
-/** The ends, and the middle where there is one. */
+/** The first and last day, and the middle if there is one. */
 function axisDays(first: number, last: number): readonly number[] {
   const middle = Math.floor((first + last) / 2)
   return [...new Set([first, middle, last])]

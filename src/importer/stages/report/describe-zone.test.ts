@@ -5,19 +5,16 @@ import { describeZone, differingZones } from './describe-zone.ts'
 const mapping = { source_timezone: 'Europe/Oslo' }
 
 describe('the zone of times without one', () => {
-  it('is that of the configuration, else of the mapping, and is said with where it is from', () => {
-    assert.equal(describeZone({}), 'none was said')
+  it('is taken from the configuration, or else from the mapping, which is then mentioned', () => {
+    assert.equal(describeZone({}), 'none given')
     assert.equal(describeZone({ source_timezone: 'UTC' }), 'UTC')
     assert.equal(describeZone({ mapping }), 'Europe/Oslo, by the mapping')
-    assert.equal(
-      describeZone({ source_timezone: 'UTC', mapping }),
-      'UTC, which counts instead of Europe/Oslo in the mapping',
-    )
+    assert.equal(describeZone({ source_timezone: 'UTC', mapping }), 'UTC, which overrides Europe/Oslo in the mapping')
   })
 
-  it('is told of beforehand only where the two differ', () => {
+  it('is announced only if configuration and mapping differ', () => {
     for (const config of [{}, { mapping }, { ...mapping, mapping }, { source_timezone: 'UTC', mapping: {} }])
       assert.equal(differingZones(config), null)
-    assert.match(differingZones({ source_timezone: 'UTC', mapping })!, /^Times .* read as UTC, which counts instead/)
+    assert.match(differingZones({ source_timezone: 'UTC', mapping })!, /^Times .* read as UTC, which overrides/)
   })
 })

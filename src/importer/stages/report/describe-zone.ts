@@ -1,14 +1,14 @@
-// Which zone times without one are read in: what the configuration says counts more than what its mapping says.
+// The zone used for times without one. The configuration takes precedence over its mapping.
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 
 export function describeZone(config: JsonObject): string {
   const { said, mapped } = zonesIn(config)
-  if (said === null) return mapped === null ? 'none was said' : `${mapped}, by the mapping`
-  return mapped === null || mapped === said ? said : `${said}, which counts instead of ${mapped} in the mapping`
+  if (said === null) return mapped === null ? 'none given' : `${mapped}, by the mapping`
+  return mapped === null || mapped === said ? said : `${said}, which overrides ${mapped} in the mapping`
 }
 
-/** @returns a sentence where mapping and configuration differ; null where nobody has to wonder. */
+/** @returns a sentence if mapping and configuration differ; otherwise null. */
 export function differingZones(config: JsonObject): string | null {
   const { said, mapped } = zonesIn(config)
   if (said === null || mapped === null || said === mapped) return null

@@ -10,7 +10,7 @@ describe('counting distinct texts', () => {
     assert.deepEqual(count.estimate(), { count: 100, error: 0 })
   })
 
-  it('estimates larger numbers within four standard errors, which it tells', () => {
+  it('estimates larger numbers within four times the standard error that it reports', () => {
     for (const size of [1_000, 30_000, 100_000, 300_000]) {
       const distinct = new DistinctCount(10)
       for (let index = 0; index < size; index++) distinct.add(`id-${index}`)
@@ -22,7 +22,7 @@ describe('counting distinct texts', () => {
 })
 
 describe('frequent texts', () => {
-  it('are found among many more others than are remembered', () => {
+  it('are found among many more texts than are held in memory', () => {
     const texts = new FrequentTexts(100)
     for (let index = 0; index < 20_000; index++) texts.add(index % 10 === 0 ? 'often' : `rare-${index}`)
     assert.deepEqual(

@@ -1,4 +1,4 @@
-// How many different texts there are: exact up to a bound, then by HyperLogLog with its error.
+// Counts distinct texts: exactly up to a bound, then with HyperLogLog, whose error is given.
 
 import { hash } from 'node:crypto'
 

@@ -1,4 +1,4 @@
-// Files that were named and gave nothing, though they have bytes: often of another format than they look like.
+// Finds files that have bytes but no records, often because they have another format than their names suggest.
 
 import { formatCount } from '#core/format-count.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
@@ -6,14 +6,14 @@ import type { Warning } from './rehearsal-report.ts'
 
 const shownMax = 5
 
-/** @returns one warning however many there are. Lines that hold nothing count as records, so such a file is none. */
+/** @returns a single warning for all such files. Blank lines count as records, so files of blank lines are not included. */
 export function filesWithoutRecords({ raw, objects }: Manifest): readonly Warning[] {
-  // Names inside of archives follow after the name of the file.
+  // For a file in an archive, the name of the archive comes first.
   const given = new Set(objects.flatMap(({ object }) => [object, ...beforeMarks(object)]))
   const names = raw.filter(({ object, bytes }) => bytes > 0 && !given.has(object)).map(({ object }) => object)
   if (names.length === 0) return []
   const more = names.length > shownMax ? `, and ${formatCount(names.length - shownMax, 'more file')}` : ''
-  const text = `${names.slice(0, shownMax).join(', ')}${more} ${names.length === 1 ? 'holds' : 'hold'} no record.`
+  const text = `${names.slice(0, shownMax).join(', ')}${more} ${names.length === 1 ? 'holds' : 'hold'} no records.`
   return [{ code: 'no_record_in_file', text }]
 }
 

@@ -1,21 +1,21 @@
-// Counts events by name and day, with the first and the last time of each name. Anybody may have sent a source events of any
-// names, as many as there are records: beyond some, names are counted together.
+// Counts events by name and day, with the first and last time of each name. An export may have a different name in each
+// record, so names beyond a limit are counted together.
 
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { timeText, usPerMs } from '#importer/records/source-time.ts'
 import type { DayCount, EventCount } from './rehearsal-report.ts'
 
-/** Names that are counted one by one, and names of days. A report of a few times as many could be neither written nor read. */
+/** Limits of names counted separately, in all and summed over the days. A much larger report could not be written or read. */
 export const countedMax = { names: 100_000, ofDays: 500_000 }
 
 const usPerDay = 86_400_000 * usPerMs
 
-/** So that names made of ids do not fill the report. */
+/** Keeps source names made of ids from filling the report. */
 const sourceNamesMax = 20
 
 interface NameCount {
   count: number
-  /** What the source calls them. */
+  /** The names in the source. */
   readonly sources: Set<string>
   firstUs: number
   lastUs: number
@@ -31,7 +31,7 @@ export class EventCounts {
   readonly #max: typeof countedMax
   readonly #names = new Map<string, NameCount>()
   readonly #days = new Map<number, DayNames>()
-  /** The names of all days together. */
+  /** Number of names in `#days`, summed over the days. */
   #namesOfDays = 0
   #others = 0
   #firstUs = Number.POSITIVE_INFINITY
@@ -41,7 +41,7 @@ export class EventCounts {
     this.#max = max
   }
 
-  /** @param isGenerated whether the source has no such event. */
+  /** @param isGenerated whether the importer generated the event, so that it has no name in the source. */
   add({ event, timeUs, sourceName = event }: ImportedEvent, isGenerated = false): void {
     this.total++
     this.#firstUs = Math.min(this.#firstUs, timeUs)
@@ -51,7 +51,7 @@ export class EventCounts {
     this.#addToDay(event, Math.floor(timeUs / usPerDay))
   }
 
-  /** @returns null for a name that is counted with others. */
+  /** @returns null for a name that is counted together with others. */
   #addToName(event: string, timeUs: number): NameCount | null {
     let name = this.#names.get(event)
     if (name === undefined) {
@@ -82,12 +82,12 @@ export class EventCounts {
     }
   }
 
-  /** Events whose names are not among `names`. */
+  /** How many events have names that are not in `names()`. */
   get others(): number {
     return this.#others
   }
 
-  /** The most frequent first. */
+  /** Sorted by frequency, most frequent first. */
   names(): readonly EventCount[] {
     return [...this.#names]
       .map(([event, { count, sources, firstUs, lastUs }]) => ({

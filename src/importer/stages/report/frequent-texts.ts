@@ -1,11 +1,11 @@
-// The texts that make up a large share of many, in memory that does not grow with them: Misra and Gries' counters. Every
-// text with a share above 1 / size is among the result.
+// Finds texts that make up a large share of a stream, in constant memory (Misra–Gries algorithm). Every text with a share
+// above 1 / size is found.
 
 export class FrequentTexts {
   readonly #size: number
   readonly #counts = new Map<string, number>()
   #total = 0
-  /** What every counter may have lost. */
+  /** By how much each count may be too low. */
   #lost = 0
 
   constructor(size: number) {
@@ -20,7 +20,7 @@ export class FrequentTexts {
     else this.#decrement()
   }
 
-  /** @returns texts whose share is at least that, with the smallest share that they can have. */
+  /** @returns the texts whose share may exceed `share`, each with the lower bound of its share. */
   above(share: number): { readonly text: string; readonly share: number }[] {
     return [...this.#counts]
       .filter(([, count]) => count + this.#lost > share * this.#total)

@@ -1,12 +1,12 @@
-// How many records the rejects hold. One of them may be a stretch of a file in which nothing could be read, and a count
-// of rejects would call the loss of thousands of records a single one. Source: docs/wire/import.md §2.6.
+// Estimates how many records the rejects contain. A reject may be an unreadable stretch of a file, so counting it as one
+// would report the loss of thousands of records as a single one. Source: docs/wire/import.md §2.6.
 
-/** A reject that is not so much longer than the records that could be read counts as one. */
+/** A reject counts as one record unless it is this many times longer than the average readable record. */
 const lengthsMin = 4
 
 export class HeldByRejects {
   readonly #read = { count: 0, bytes: 0 }
-  /** By the power of two of their length, since the length of records is only known in the end. */
+  /** Grouped by the power of two of their length, since the average record length is known only at the end. */
   readonly #unreadable = new Map<number, { count: number; bytes: number }>()
   #otherRejects = 0
 
@@ -15,7 +15,7 @@ export class HeldByRejects {
     this.#read.bytes += bytes
   }
 
-  /** @param bytes null for what is certainly one record, such as a line, or one that is rejected for what it says. */
+  /** @param bytes null for a reject that is certainly one record, such as a line, or a record rejected for its content. */
   addReject(bytes: number | null): void {
     if (bytes === null) {
       this.#otherRejects++
@@ -26,7 +26,7 @@ export class HeldByRejects {
     this.#unreadable.set(magnitude, { count: sum.count + 1, bytes: sum.bytes + bytes })
   }
 
-  /** At least as many as there are rejects; judged by the length of the records that could be read. */
+  /** At least the number of rejects; estimated from the average length of readable records. */
   records(): number {
     const meanBytes = Math.max(1, this.#read.bytes / Math.max(1, this.#read.count))
     let records = this.#otherRejects

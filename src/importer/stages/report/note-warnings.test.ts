@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { noteWarnings } from './note-warnings.ts'
 
-it('a warning counts records, or what one record may have several of', () => {
+it('a warning counts records, or groups and actions of which a record may have several', () => {
   const notes = new Map([
     ['amplitude_id_used', 1_500],
     ['group_values_dropped', 4],
@@ -13,15 +13,15 @@ it('a warning counts records, or what one record may have several of', () => {
   assert.deepEqual(
     noteWarnings(notes, 3_000).map(({ text }) => text),
     [
-      '1,500 records (50 %) have neither a user nor a device id, so they are of their amplitude_id.',
-      '4 groups are not told with their event, which may have one of each type.',
-      '10 actions are goals, which give no events of their own: the action that reached a goal tells of it too.',
-      '1 action is of the type form:x, which is not known.',
+      '1,500 records (50 %) have neither a user nor a device id, so their amplitude_id is used.',
+      '4 groups are left out of their event, which can have only one group of each type.',
+      '10 actions are goals, which give no separate events: the action that reached a goal says so too.',
+      '1 action is of the unknown type form:x.',
     ],
   )
 })
 
-it('a warning of a single record speaks of one', () => {
+it('a warning about a single record uses the singular', () => {
   const notes = [
     'amplitude_id_used',
     'type_mismatch:Amount',
@@ -32,11 +32,11 @@ it('a warning of a single record speaks of one', () => {
   assert.deepEqual(
     noteWarnings(new Map(notes.map(note => [note, 1])), 2).map(({ text }) => text),
     [
-      '1 record (50 %) has neither a user nor a device id, so it is of its amplitude_id.',
-      '1 record (50 %) has a value in Company that is no key of a group, neither text nor a number; it belongs to none of its type.',
-      '1 record (50 %) has an id that is no UUID; it gets one made of it.',
-      '1 record (50 %) has something else than an object in extra, whose members spread makes properties; it stays as it is.',
-      '1 record (50 %) has a value in Amount that is not of the type that the mapping gives it; it stays as it is.',
+      '1 record (50 %) has neither a user nor a device id, so its amplitude_id is used.',
+      '1 record (50 %) has a value in Company that cannot be the key of a group, since it is neither text nor a number; it belongs to no group of this type.',
+      '1 record (50 %) has an id that is not a UUID; it gets a UUID derived from it.',
+      '1 record (50 %) has a value other than an object in extra, so spread cannot turn its members into properties; it is kept unchanged.',
+      '1 record (50 %) has a value in Amount that does not have the type given in the mapping; it is kept unchanged.',
     ],
   )
 })

@@ -11,9 +11,9 @@ const { vectors } = parseJson(readFileSync(path, 'utf8')) as unknown as {
   readonly vectors: readonly { readonly source: string; readonly input: JsonObject; readonly config?: JsonObject }[]
 }
 
-describe('records that a wrong source refuses', () => {
+describe('records rejected under a wrong source', () => {
   for (const name of ['amplitude', 'mixpanel', 'segment', 'ga4', 'posthog'])
-    it(`are known for those of ${name}`, () => {
+    it(`are recognised as records of ${name}`, () => {
       const others = new OtherSource(
         allSources().filter(source => source.name !== 'matomo'),
         Date.UTC(2026, 0, 15),
@@ -24,7 +24,7 @@ describe('records that a wrong source refuses', () => {
       assert.equal(others.likely(), name)
     })
 
-  it('are of nobody where no source reads them', () => {
+  it('are not attributed to any source if none can convert them', () => {
     const others = new OtherSource(allSources(), Date.UTC(2026, 0, 15))
     for (const text of ['{"a":1}', 'broken', '[1]']) others.add(rejected(text), null)
     assert.equal(others.likely(), null)

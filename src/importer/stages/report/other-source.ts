@@ -1,5 +1,5 @@
-// Finds out that rejected records are those of another product than the plan says: a wrong `--source` refuses all of them,
-// each for a field that it never had.
+// Detects that rejected records come from another product than the plan says: a wrong `--source` rejects all of them, each
+// for a field that such records never have.
 
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import { type ParsedRecord, parseJsonLine } from '#importer/read/parse-record.ts'
@@ -12,7 +12,7 @@ export class OtherSource {
   readonly #counts: { readonly name: string; readonly converter: RecordConverter; events: number }[]
   #tried = 0
 
-  /** @param sources all but the one of the plan. @param nowMs of the plan. */
+  /** @param sources all except the planned one. @param nowMs when the job was planned. */
   constructor(sources: readonly ImportSource[], nowMs: number) {
     this.#counts = sources.flatMap(({ name, prepare }) => {
       const converter = orNull(() => prepare({}, { nowMs, holdLiveWindow: false, findFact: () => null }))
@@ -20,7 +20,7 @@ export class OtherSource {
     })
   }
 
-  /** Tries a rejected record with all sources. @param table that it is of. */
+  /** Tries to convert a rejected record with each source. @param table of the record. */
   add({ text, row, line }: StagedOutcome, table: string | null): void {
     if (this.#tried >= triedMax) return
     const parsed: ParsedRecord | null = row === undefined ? parseJsonLine(Buffer.from(text)) : cellsOf(row)
@@ -32,7 +32,7 @@ export class OtherSource {
     }
   }
 
-  /** @returns the only source that reads most of them best; null where none does, or two do. */
+  /** @returns the source that converts the most records, if that is more than half and no other converts as many; or null. */
   likely(): string | null {
     const [best, second] = this.#counts.toSorted((a, b) => b.events - a.events)
     if (best === undefined || best.events * 2 <= this.#tried || best.events === second?.events) return null
@@ -44,7 +44,7 @@ function cellsOf({ cells }: NonNullable<StagedOutcome['row']>): ParsedRecord | n
   return cells === null ? null : { value: cells }
 }
 
-/** @returns null for a source that needs to be told more, such as a mapping. */
+/** @returns null for a source that requires a configuration, such as a mapping. */
 function orNull(prepare: () => RecordConverter): RecordConverter | null {
   try {
     return prepare()

@@ -12,7 +12,7 @@ const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at'
 const overwriting = { person_properties: 'overwrite', first_touch_backdate: true, geoip: true, experiments: true }
 
 describe('the options of a plan', () => {
-  it('are told where they are not as usual, those that replace live values first', () => {
+  it('are listed if they differ from the defaults, those that replace live values first', () => {
     const limits = { ...usual, joining: overwriting, acceptsOld: true, retentionDays: 1_000 }
     const choices = planChoices({ config: { allow_dangerous_merge: true, strip_person_updates: true }, limits })
     assert.deepEqual(
@@ -27,21 +27,22 @@ describe('the options of a plan', () => {
     assert.doesNotMatch(choiceLines(choices)[2]!, /REPLACES/)
   })
 
-  it('are told of persons only where a project could have events that know better', () => {
+  it('include kept person data only for a project that may have live events', () => {
     const kept = (answer?: { hasEvents: boolean }) =>
       planChoices({ config: { strip_person_updates: false }, limits: usual }, answer as never).length
     assert.deepEqual([kept(), kept({ hasEvents: true }), kept({ hasEvents: false })], [1, 1, 0])
   })
 
-  it('are in the report as JSON, text and page, or one line says that the usual ones hold', async t => {
+  it('are in the report in all formats, or one line says that all are defaults', async t => {
     const marked = await reports(t, { joining: overwriting })
     for (const text of [marked.md, marked.html]) {
-      assert.match(text, /ATTENTION: values that live events wrote are replaced .*overwrite, --first-touch-backdate/)
+      assert.match(text, /ATTENTION: publishing replaces values of live events .*overwrite, --first-touch-backdate/)
       assert.match(text, /--geoip-from-record/)
     }
     assert.equal(JSON.parse(marked.json).choices.length, 4)
     const plain = await reports(t, {})
-    for (const text of [plain.md, plain.html]) assert.match(text, /The usual ones hold: no value that a live event/)
+    for (const text of [plain.md, plain.html])
+      assert.match(text, /All have their defaults: no value of a live event is replaced/)
     assert.deepEqual(JSON.parse(plain.json).choices, [])
   })
 })

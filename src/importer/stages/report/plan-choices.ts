@@ -1,5 +1,6 @@
-// The options of a plan that change what the import does, in words for whoever approves it: only those that are not as
-// usual. Those that change what live events wrote come first and are marked. Source: docs/wire/import.md §2.7.
+// Describes the options of a plan that change what the import does, for the person who approves it. Only options that differ
+// from the default are listed; those that replace values of live events come first and are marked.
+// Source: docs/wire/import.md §2.7.
 
 import { ownValue } from '#core/json.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
@@ -7,9 +8,9 @@ import { Type } from '../../records/file-schema.ts'
 import type { TargetAnswer } from './target-facts.ts'
 
 export interface PlanChoice {
-  /** As it is typed at `pennon import plan`. */
+  /** As passed to `pennon import plan`. */
   readonly option: string
-  /** What it does, as a whole sentence. */
+  /** A sentence about its effect. */
   readonly text: string
   /** Whether publishing replaces values that live events wrote. */
   readonly replacesLiveValues: boolean
@@ -21,7 +22,7 @@ export const planChoicesSchema = Type.Array(
   Type.Object({ option: Type.String(), text: Type.String(), replacesLiveValues: Type.Boolean() }),
 )
 
-/** @param answer what the target said of itself, where it was asked. */
+/** @param answer of the target about itself, if it was asked. */
 export function planChoices(plan: Pick<ImportPlan, 'config' | 'limits'>, answer?: TargetAnswer): readonly PlanChoice[] {
   return [
     ...liveChoices(plan).map(choice => ({ ...choice, replacesLiveValues: true })),
@@ -32,7 +33,7 @@ export function planChoices(plan: Pick<ImportPlan, 'config' | 'limits'>, answer?
   ]
 }
 
-/** Each in one line, for a terminal. */
+/** One line per choice, for a terminal. */
 export function choiceLines(choices: readonly PlanChoice[]): readonly string[] {
   return choices.map(choice => `${choice.option}: ${choiceText(choice)}`)
 }
@@ -43,7 +44,6 @@ export function choiceText({ text, replacesLiveValues }: PlanChoice): string {
 
 type Unmarked = Omit<PlanChoice, 'replacesLiveValues'>
 
-/** Those of the choices that the plan has made. */
 function pickChosen(
   ...choices: readonly (readonly [isChosen: boolean, option: string, text: string])[]
 ): readonly Unmarked[] {
@@ -55,12 +55,12 @@ function liveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): 
     [
       ownValue(joining, 'person_properties') === 'overwrite',
       '--person-properties overwrite',
-      'Once it is published, values that the import sets ($set) stand in place of those that live events wrote.',
+      'Once the import is published, the values that it sets ($set) replace those of live events.',
     ],
     [
       ownValue(joining, 'first_touch_backdate') === true,
       '--first-touch-backdate',
-      'Once it is published, first values of the import ($set_once) stand in place of those of later live events.',
+      'Once the import is published, its first values ($set_once) replace those of later live events.',
     ],
   )
 }
@@ -70,14 +70,14 @@ function serviceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<I
     [
       ownValue(joining, 'geoip') === true,
       '--geoip-from-record',
-      'The service looks up the address that each event was recorded with, where the event says no place.',
+      'The service looks up the location of the IP address of each event that has no location.',
     ],
     [
       ownValue(joining, 'experiments') === true,
       '--count-in-experiments',
-      'Flag calls of the import count in the exposures of flags.',
+      'Flag calls of the import count as exposures of their flags.',
     ],
-    [acceptsOld, acceptOldOption, 'Events are taken that the project would drop for their age if they were live.'],
+    [acceptsOld, acceptOldOption, 'The project accepts events so old that it would drop them if they were live.'],
   )
 }
 
@@ -88,26 +88,26 @@ function sourceChoices({ config }: Pick<ImportPlan, 'config'>, answer: TargetAns
       [
         ownValue(config, 'keep_identical') === true,
         '--keep-identical',
-        'Lines that are the same and have no id are events of their own.',
+        'Identical lines without an id are separate events.',
       ],
       [
         ownValue(config, 'promote_groups') === true,
         '--promote-groups',
-        'The property groups of an event says its groups, as $groups does.',
+        'The property groups of an event is read as $groups.',
       ],
       [
         ownValue(config, 'allow_dangerous_merge') === true,
         '--allow-dangerous-merge',
-        'Known users become one person where the source says that they are one, also persons that the project has already.',
+        'Identified users are merged into one person if the source says so, including persons that already exist in the project.',
       ],
     ),
   ]
 }
 
-/** To keep them is usual for a project without events, and planned for it without an option. */
+/** Keeping person data is the default for a project without events, so it is not listed for such a project. */
 function personDataChoice(isStripped: unknown, answer: TargetAnswer | undefined): readonly Unmarked[] {
   const isEmpty = answer !== undefined && !('notAsked' in answer) && !answer.hasEvents
-  const what = 'What events say of their persons ($set, $set_once, $unset)'
+  const what = 'Person data of events ($set, $set_once, $unset)'
   return pickChosen(
     [isStripped === true, '--strip-person-data', `${what} is left out.`],
     [isStripped === false && !isEmpty, '--keep-person-data', `${what} is kept.`],
@@ -121,12 +121,12 @@ function limitChoices({ limits }: Pick<ImportPlan, 'limits'>): readonly Unmarked
     [
       retentionDays !== null,
       `--retention-days ${retentionDays}`,
-      `Events that are older than ${retentionDays?.toLocaleString('en')} days are rejected.`,
+      `Events older than ${retentionDays?.toLocaleString('en')} days are rejected.`,
     ],
     [
       allowsDamagedFiles,
       '--allow-damaged-files',
-      'Files that are cut off or damaged are imported as far as they can be read.',
+      'Truncated or damaged files are imported as far as they can be read.',
     ],
   )
 }

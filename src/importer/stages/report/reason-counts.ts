@@ -1,4 +1,4 @@
-// Counts rejects or skips by reason, with the files they are in and a few places to look at.
+// Counts rejects or skips by reason, with their files and some example positions.
 
 import type { RawPosition } from '#importer/read/read-record.ts'
 import { compareTexts } from './event-counts.ts'
@@ -13,7 +13,7 @@ interface Counted {
   readonly fields: Set<string>
   readonly files: Set<string>
   readonly examples: ReasonCount['examples'][number][]
-  /** What can be done, where it is not the same for all of the reason. */
+  /** Remedies, if they differ among records with the same reason. */
   readonly fixes: Set<string>
 }
 
@@ -21,7 +21,7 @@ export class ReasonCounts {
   total = 0
   readonly #reasons = new Map<string, Counted>()
 
-  /** @param times how often, of which the place is the first. @param fix where the reason alone does not say it. */
+  /** @param times how many; the position is that of the first. @param fix the remedy, if the reason alone does not determine it. */
   add(
     reason: string,
     field: string | null,
@@ -42,7 +42,7 @@ export class ReasonCounts {
     if (counted.examples.length < examplesMax) counted.examples.push({ object, line, field })
   }
 
-  /** @param fixOf what is said of a reason. */
+  /** @param fixOf returns the remedy for a reason. */
   reasons(fixOf: (reason: string) => string): readonly ReasonCount[] {
     return [...this.#reasons]
       .map(([reason, { count, fields, files, examples, fixes }]) => ({

@@ -1,4 +1,4 @@
-// `rehearsal/report.json`: what a rehearsal found, as its report shows it. Source: docs/wire/import.md §2.7, §2.9.
+// `rehearsal/report.json`: the findings of a rehearsal. Source: docs/wire/import.md §2.7, §2.9.
 
 import type { ImportTarget } from '#importer/job/plan.ts'
 import { jsonObject, orNull, Type } from '../../records/file-schema.ts'
@@ -11,7 +11,7 @@ export interface RehearsalReport {
   readonly v: 1
   readonly kind: 'rehearsal'
   readonly jobId: string
-  /** Path of the job's folder, when it was planned, and when rehearsed if a clock was there. Times are ISO 8601. */
+  /** Path of the job's folder. The times below are ISO 8601. */
   readonly folder: string
   readonly plannedAt: string
   readonly rehearsedAt?: string
@@ -19,56 +19,59 @@ export interface RehearsalReport {
   readonly config: object
   readonly sourceTimezone: string | null
   readonly target: Pick<ImportTarget, 'address' | 'projectId' | 'projectName'> | null
-  /** Options of the plan that are not as usual. */
+  /** Options of the plan that differ from the defaults. */
   readonly choices: readonly PlanChoice[]
   readonly hashes: { readonly manifest: string; readonly mapping: string }
-  /** What the target has of the same days and names. */
+  /** What the target already has for the same days and names. */
   readonly targetAnswer: TargetAnswer
-  /** Times of the first and the last event; null when there are none. */
+  /** Times of the first and last event; null if there are none. */
   readonly range: { readonly first: string; readonly last: string } | null
   readonly balance: Balance
-  /** At most `countedMax` of names, and of names of days. */
+  /** Events and days are limited by `countedMax`. */
   readonly events: readonly EventCount[]
-  /** How many events have other names than these; absent for none. */
+  /** How many events have names that are not listed; absent for none. */
   readonly eventsOfOtherNames?: number
   readonly days: readonly DayCount[]
   readonly rejects: readonly ReasonCount[]
   readonly skips: readonly ReasonCount[]
-  /** Files that cannot be read to their end. */
+  /** Files that could not be read to the end. */
   readonly damagedFiles: readonly DamagedFile[]
-  /** The source that rejected records look like; null where they do not look like any other. */
+  /** The source that the rejected records seem to come from; null if none fits. */
   readonly looksLike: string | null
-  /** About how many records the rejects hold, where some hold many; absent where each is one. */
+  /** Estimate of how many records the rejects contain; absent if each contains one. */
   readonly heldByRejects?: number
-  /** Rejected records as a share of all that were read or are held by rejects, 0 to 1. */
+  /** Share of rejected records among all records, read or contained in rejects, 0 to 1. */
   readonly rejectShare: number
   readonly maxRejectShare: number
   readonly distinctIds: DistinctEstimate
   readonly identity: {
     readonly links: number
-    /** How often another user came to a device than its first. */
+    /** How often a user other than the first was seen on a device. */
     readonly sharedDevices: number
-    /** How many devices there are, and how many of them had more than one user. */
+    /** How many devices have a user, and how many have more than one. */
     readonly devices: { readonly all: number; readonly shared: number }
   }
   readonly groups: { readonly events: number; readonly types: readonly string[] }
-  /** Names of source fields that no event carries, and in how many records. */
+  /** Source fields that are in no event, with the number of records that have them. */
   readonly dropped: readonly { readonly field: string; readonly count: number }[]
   readonly notes: readonly { readonly note: string; readonly count: number }[]
   readonly warnings: readonly Warning[]
   readonly predicted: Prediction
-  /** How long the rehearsal took. */
+  /** Duration of the rehearsal. */
   readonly seconds: number
   readonly recordsPerSecond: number
 }
 
-/** `read = givingEvents + skipped + rejected + collapsed` and `toSend = fromRecords + generated`, or it is no report. */
+/**
+ * `read = givingEvents + skipped + rejected + collapsed` and `toSend = fromRecords + generated`; otherwise the report cannot
+ * be approved.
+ */
 export interface Balance {
   readonly read: number
-  /** Those of them that hold nothing; they are part of `skipped`, and not staged. */
+  /** Blank lines among them, which are also part of `skipped`, and are not staged. */
   readonly blankLines: number
   readonly givingEvents: number
-  /** Those of them that tell only of links or groups, whose events are generated ones; absent for none. */
+  /** Those of them that only give links or groups, whose events are generated; absent for none. */
   readonly givingOnlyGenerated?: number
   readonly skipped: number
   readonly rejected: number
@@ -81,7 +84,7 @@ export interface Balance {
 
 export interface EventCount {
   readonly event: string
-  /** What the source calls them, at most twenty; none where the importer made them all. */
+  /** Names in the source, at most twenty; none if the importer generated all of these events. */
   readonly sources?: readonly string[]
   readonly count: number
   readonly first: string
@@ -91,7 +94,7 @@ export interface EventCount {
 export interface DayCount {
   /** UTC. */
   readonly day: string
-  /** Those of names that are not among `events` as well. */
+  /** Includes events whose names are not in `events`. */
   readonly count: number
   readonly events: Readonly<Record<string, number>>
 }
@@ -101,13 +104,13 @@ export interface ReasonCount {
   readonly count: number
   readonly fields: readonly string[]
   readonly files: readonly string[]
-  /** What can be done; for skips what they are. */
+  /** The remedy; for skips, an explanation. */
   readonly fix: string
   readonly examples: readonly { readonly object: string; readonly line: number; readonly field: string | null }[]
 }
 
 export interface Warning {
-  /** Stays the same when the words change. */
+  /** Stable, unlike the text. */
   readonly code: string
   readonly text: string
 }
@@ -117,12 +120,12 @@ export interface Prediction {
   readonly persons: number
   readonly groups: number
   readonly merges: number
-  /** The size of all request bodies before they are packed. */
+  /** The total size of request bodies before compression. */
   readonly bytes: number
   readonly seconds: number
-  /** Events that would be charged: none, whatever their age. */
+  /** How many events would be charged: always none. */
   readonly charged: 0
-  /** Events of the last 48 hours before the plan was made. */
+  /** Events of the 48 hours before the job was planned. */
   readonly recent: { readonly events: number; readonly days: readonly string[] }
 }
 

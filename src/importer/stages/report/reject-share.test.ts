@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { shareOfRejects } from './reject-share.ts'
 
-it('says neither that nothing nor that all is rejected where it is not so', () => {
+it('the share of rejects is shown as 0 % or 100 % only if it is exactly that', () => {
   const cases: [rejected: number, read: number, words: string][] = [
     [0, 1_000_000, '0.0 %'],
     [38, 1_000_000, '0.004 %'],

@@ -1,4 +1,4 @@
-// The report of a rehearsal in its three forms, in the folder of the job.
+// Writes the report of a rehearsal to the job's folder as JSON, Markdown and HTML.
 
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { RehearsalReport } from './rehearsal-report.ts'
@@ -15,6 +15,6 @@ export const reportNames = {
 export function writeReport(folder: JobFolder, report: RehearsalReport, samples: readonly Sample[]): void {
   folder.write(reportNames.md, reportMarkdown(report))
   folder.write(reportNames.html, reportHtml(report, samples))
-  // The last one: with it the stage is done.
+  // Written last, since this file marks the stage as done.
   folder.writeJson(reportNames.json, report)
 }

@@ -1,5 +1,4 @@
-// The report as one page that needs nothing else: for a person to read and sign off. Headings, and tables with captions;
-// bars only repeat what a table says.
+// Renders a report as a self-contained page for the person who approves it. The chart only repeats a table, for accessibility.
 
 import { printableName } from '#core/printable.ts'
 import { chartStyle, dayChart } from './day-chart.ts'
@@ -20,10 +19,10 @@ export function reportHtml(report: RehearsalReport, samples: readonly Sample[]):
 }
 
 export interface PageParts {
-  /** Which job it is of, below the title. */
+  /** Lines below the title that identify the job. */
   readonly about: readonly string[]
   readonly sections: readonly Section[]
-  /** Drawn with the section `Days`. */
+  /** For the chart in the section `Days`. */
   readonly days: readonly DayCount[]
   /** HTML after the sections. */
   readonly end?: string
@@ -87,8 +86,8 @@ ${tables
 }
 
 function renderTable({ caption, columns, rows, isProse }: Table): string {
-  // Texts keep a width at which words stay whole; a narrow screen scrolls the table and not the page. Sentences are read
-  // from top to bottom there instead, with the roles said, which a browser takes from rows that are blocks.
+  // Text columns keep a width that fits whole words; on a narrow screen the table scrolls, not the page. Tables of sentences
+  // stack their cells there instead. Explicit roles are needed because browsers drop those of rows displayed as blocks.
   const className = (index: number) => (columns[index]!.isNumber ? ' class="n"' : ' class="t"')
   const head = columns
     .map(({ title }, index) => `<th scope="col"${className(index)}>${escapeHtml(title)}</th>`)
@@ -121,13 +120,13 @@ function beforeAndAfter(samples: readonly Sample[]): string {
 <summary>${escapeHtml(sample.of)} (${escapeHtml(sample.object)}, line ${sample.line})</summary>
 <h3>Record in the source</h3>
 <pre>${escapeHtml(sample.source)}</pre>
-<h3>What becomes of it</h3>
+<h3>Result</h3>
 <pre>${escapeHtml(after)}</pre>
 </details>`
   })
   return `<section>
 <h2>Before and after</h2>
-<p>One record of each event and reason; samples.jsonl has more of them.</p>
+<p>One record for each event and reason; samples.jsonl has more.</p>
 ${articles.join('\n')}
 </section>`
 }
@@ -145,7 +144,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Lines and tabs stay for `pre`; whatever else would move a cursor or turn a line is shown instead of done. */
+/** Line breaks and tabs are kept for `pre`; other control and bidirectional characters are shown as escapes. */
 function escapeHtml(text: string): string {
   return text.replaceAll(/[^\n\t]+/g, piece => printableName(piece)).replaceAll(/[&<>"']/g, char => entities[char]!)
 }

@@ -7,7 +7,7 @@ import { TestJob } from '../../../../tests/support/import-job.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { withLimitsOf } from './report-limits.ts'
 
-it('the report of a rehearsal tells the limit that holds, also where it was changed afterwards', async t => {
+it('the report of a rehearsal shows the current limits, even if they were changed after it', async t => {
   const raw = join(tempDir(t), 'raw.jsonl')
   const lines = Array.from({ length: 50 }, (_, id) =>
     JSON.stringify({ id, event: 'Paid', user: id < 8 ? null : 'u', at: '2024-05-01T00:00:00Z' }),
@@ -24,15 +24,19 @@ it('the report of a rehearsal tells the limit that holds, also where it was chan
   assert.equal(withLimitsOf(job.folder, first, job.plan), first)
   assert.deepEqual(texts(), before)
   const plan = { ...job.plan, limits: { ...job.plan.limits, maxRejectShare: 0.3, allowsDamagedFiles: true as const } }
-  const told = withLimitsOf(job.folder, first, plan)
-  assert.deepEqual([told.maxRejectShare, told.choices?.length], [0.3, 1])
+  const updated = withLimitsOf(job.folder, first, plan)
+  assert.deepEqual([updated.maxRejectShare, updated.choices?.length], [0.3, 1])
   const [markdown, html, json] = texts()
   for (const text of [markdown, html]) {
     assert.match(text!, /the job pauses above 30(?:\.0)? %/)
     assert.match(text!, /--allow-damaged-files/)
   }
   assert.match(html!, /<h2>Before and after<\/h2>.*<details>/s)
-  assert.deepEqual(JSON.parse(json!), JSON.parse(JSON.stringify(told)))
+  assert.deepEqual(JSON.parse(json!), JSON.parse(JSON.stringify(updated)))
   const other = { ...plan, source: 'segment', limits: job.plan.limits }
-  assert.equal(withLimitsOf(job.folder, told, other), told, 'one of another mapping is made anew')
+  assert.equal(
+    withLimitsOf(job.folder, updated, other),
+    updated,
+    'with another mapping, the rehearsal is repeated instead',
+  )
 })

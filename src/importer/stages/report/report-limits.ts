@@ -1,4 +1,4 @@
-// Keeps the report of a rehearsal true where limits of the plan change after it, which change nothing that was counted.
+// Updates the report of a rehearsal after limits of the plan change, as long as they do not change the results.
 
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { type ImportPlan, mappingSha256 } from '#importer/job/plan.ts'
@@ -8,18 +8,18 @@ import { writeReport } from './report-files.ts'
 import { readSamples } from './samples.ts'
 
 /**
- * Writes the report anew where it tells other limits than those of the plan.
- * @returns the report that holds.
- * @throws JobStopped when the samples, which are part of its page, are gone or damaged.
+ * Rewrites the report if its limits differ from those of the plan.
+ * @returns the current report.
+ * @throws JobStopped if the samples, which are part of its page, are missing or damaged.
  */
 export function withLimitsOf(folder: JobFolder, report: RehearsalReport, plan: ImportPlan): RehearsalReport {
-  // One of another mapping is made anew.
+  // With another mapping, the rehearsal is repeated anyway.
   if (report.hashes.mapping !== mappingSha256(plan)) return report
   const { maxRejectShare } = plan.limits
   const choices = planChoices(plan, report.targetAnswer)
   const isSame = report.maxRejectShare === maxRejectShare && JSON.stringify(report.choices) === JSON.stringify(choices)
   if (isSame) return report
-  const told = { ...report, maxRejectShare, choices }
-  writeReport(folder, told, readSamples(folder))
-  return told
+  const updated = { ...report, maxRejectShare, choices }
+  writeReport(folder, updated, readSamples(folder))
+  return updated
 }

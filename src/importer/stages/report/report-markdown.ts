@@ -6,7 +6,7 @@ export function reportMarkdown(report: RehearsalReport): string {
   return sectionsMarkdown(`Rehearsal of an import from ${report.source}`, aboutLines(report), reportSections(report))
 }
 
-/** @param about which job it is of. */
+/** @param about lines that identify the job. */
 export function sectionsMarkdown(title: string, about: readonly string[], sections: readonly Section[]): string {
   return `${[`# ${title}`, ...about.map(escapeMarkdown), ...sections.map(section)].join('\n\n')}\n`
 }
@@ -25,7 +25,7 @@ function renderTable({ caption, columns, rows }: Table): string {
   ].join('\n')
 }
 
-/** Texts of other people must neither end a cell, nor become markup, nor move the cursor of a terminal that shows them. */
+/** Keeps foreign text from ending a table cell, becoming markup or moving the cursor of a terminal. */
 function escapeMarkdown(text: string): string {
   return printableName(text.replaceAll(/\s+/g, ' ')).replaceAll(/[\\`*_[\]<>|#]/g, '\\$&')
 }

@@ -4,7 +4,7 @@ import { sectionsHtml } from './report-html.ts'
 import { sectionsMarkdown } from './report-markdown.ts'
 import type { Section } from './report-sections.ts'
 
-it('texts of other people cannot steer the terminal or turn the lines of whoever reads a report', () => {
+it('foreign text in a report can neither control a terminal nor reverse the direction of lines', () => {
   const hostile = 'a\u001b]0;title\u0007b\u009b31mc\u202ed\u2066e'
   const emoji = '👩\u200d🚀'
   const section: Section = {

@@ -1,4 +1,4 @@
-// What a report says, as headings, sentences and tables, whatever it is written as.
+// The content of a report as headings, sentences and tables, independent of the output format.
 
 import { formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -13,7 +13,7 @@ export interface Table {
   readonly caption: string
   readonly columns: readonly { readonly title: string; readonly isNumber?: true }[]
   readonly rows: readonly (readonly string[])[]
-  /** Its cells are sentences, which a narrow page shows below each other. */
+  /** Its cells are sentences, which a narrow page stacks. */
   readonly isProse?: true
 }
 
@@ -42,10 +42,9 @@ export function reportSections(report: RehearsalReport): readonly Section[] {
   ]
 }
 
-/** What was chosen when it was planned, beyond what is usual. */
 export const choicesTitle = 'Options of the plan'
 
-/** Which job it is, for a page or a text that was handed on. */
+/** Lines that identify the job, for readers outside of its folder. */
 export function aboutLines({ folder, plannedAt, rehearsedAt }: RehearsalReport): readonly string[] {
   const name = folder.slice(folder.lastIndexOf('/') + 1)
   const rehearsed = rehearsedAt === undefined ? '' : `, rehearsed ${minuteText(rehearsedAt)}`
@@ -70,10 +69,10 @@ function summary({
   looksLike,
   target,
 }: RehearsalReport): Section {
-  const where = target === null ? 'No target is planned yet.' : `Target: ${targetName(target)}.`
+  const where = target === null ? 'No target has been planned yet.' : `Target: ${targetName(target)}.`
   const lines = [
     where,
-    ...(range === null ? ['No record gives an event, so there is nothing to send.'] : whatIsSent(predicted, range)),
+    ...(range === null ? ['No record produces an event, so there is nothing to send.'] : whatIsSent(predicted, range)),
     shareOfRejects(rejectShare, maxRejectShare, heldByRejects),
     ...(looksLike === null ? [] : [looksLikeText(looksLike)]),
   ]
@@ -85,22 +84,22 @@ function whatIsSent(
   range: NonNullable<RehearsalReport['range']>,
 ): readonly string[] {
   return [
-    `The events are from ${range.first} to ${range.last}.`,
+    `The events date from ${range.first} to ${range.last}.`,
     `${formatCount(events, 'event')} would be sent, of about ${formatCount(persons, 'person')} and ${formatCount(groups, 'group')}, with ${formatCount(merges, 'merge')} of two ids into one person: ${formatNumber(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
       ? 'No event is from the last 48 hours.'
-      : `${formatCount(recent.events, 'event is', 'events are')} from the last 48 hours (${recent.days.join(', ')}), and sent and counted as recent.`,
+      : `${formatCount(recent.events, 'event is', 'events are')} from the last 48 hours (${recent.days.join(', ')}); they are sent and counted as recent.`,
   ]
 }
 
 function choicesSection({ choices }: RehearsalReport): readonly Section[] {
-  const usual = 'The usual ones hold: no value that a live event wrote is replaced.'
+  const usual = 'All have their defaults: no value of a live event is replaced.'
   if (choices.length === 0) return [{ title: choicesTitle, lines: [usual], tables: [] }]
   const replacing = choices.filter(({ replacesLiveValues }) => replacesLiveValues).map(({ option }) => option)
-  const marked = `ATTENTION: values that live events wrote are replaced once it is published (${replacing.join(', ')}).`
+  const marked = `ATTENTION: publishing replaces values of live events (${replacing.join(', ')}).`
   const table: Table = {
-    caption: 'Options that are not as usual',
+    caption: 'Options that differ from the defaults',
     columns: [{ title: 'Option' }, { title: 'What it does' }],
     rows: choices.map(choice => [choice.option, choiceText(choice)]),
     isProse: true,
@@ -109,13 +108,13 @@ function choicesSection({ choices }: RehearsalReport): readonly Section[] {
 }
 
 export function looksLikeText(source: string): string {
-  return `Rejected records look like those of another source: --source ${source}.`
+  return `The rejected records look like records of another source: --source ${source}.`
 }
 
 function damagedFilesSection({ damagedFiles }: RehearsalReport): readonly Section[] {
   if (damagedFiles.length === 0) return []
   const table: Table = {
-    caption: 'Files that cannot be read to their end',
+    caption: 'Files that cannot be read to the end',
     columns: [
       { title: 'File' },
       { title: 'Records read', isNumber: true },
@@ -130,31 +129,32 @@ function damagedFilesSection({ damagedFiles }: RehearsalReport): readonly Sectio
     ]),
     isProse: true,
   }
-  const line = 'What follows the damage is missing from the import. Download these files again and plan it anew.'
+  const line =
+    'The records after the damage are missing from the import. Download these files again, and plan the import again.'
   return [{ title: 'Damaged files', lines: [line], tables: [limitTable(table)] }]
 }
 
 function balance({ balance: sums }: RehearsalReport): Section {
   const rows: readonly BalanceRow[] = [
     ['Records read', sums.read],
-    ['Records giving events', sums.givingEvents],
+    ['Records that produce events', sums.givingEvents],
     ...onlyGeneratedRow(sums),
     ['Skipped', sums.skipped],
     ['Rejected', sums.rejected],
     ['Identical records collapsed', sums.collapsed],
     ['Events from records', sums.fromRecords],
-    ['Events generated', sums.generated],
+    ['Generated events', sums.generated],
     ['Events to send', sums.toSend],
   ]
   const line = sums.isBalanced
-    ? 'Every record is accounted for: read = giving events + skipped + rejected + collapsed, and to send = from records + generated.'
+    ? 'Every record is accounted for: records read = producing events + skipped + rejected + collapsed, and events to send = from records + generated.'
     : 'The figures do NOT balance, so this report cannot be approved. Please report this as a defect of Pennon.'
   return {
     title: 'Balance',
     lines: [line],
     tables: [
       {
-        caption: 'What became of every record',
+        caption: 'Outcome of every record',
         columns: [{ title: 'What' }, { title: 'Count', isNumber: true }],
         rows: rows.map(([what, count]) => [what, formatNumber(count)]),
       },
@@ -164,23 +164,23 @@ function balance({ balance: sums }: RehearsalReport): Section {
 
 export type BalanceRow = readonly [what: string, count: number]
 
-/** Why there are more records giving events than events of records; no row where there is no such record. */
+/** Explains why more records produce events than there are events from records; no row if there is no such record. */
 export function onlyGeneratedRow({ givingOnlyGenerated = 0 }: Balance): readonly BalanceRow[] {
   return givingOnlyGenerated === 0
     ? []
-    : [['Of these only links or groups, whose events are generated', givingOnlyGenerated]]
+    : [['Of these, only links or groups, whose events are generated', givingOnlyGenerated]]
 }
 
 function warnings({ warnings: all, predicted }: RehearsalReport): Section {
-  const none = predicted.events === 0 ? 'There is no event to be warned of.' : 'None.'
+  const none = predicted.events === 0 ? 'There are no events to warn about.' : 'None.'
   if (all.length === 0) return { title: 'Warnings', lines: [none], tables: [] }
   return {
     title: 'Warnings',
     lines: [],
     tables: [
       {
-        caption: 'What looks odd',
-        columns: [{ title: 'Warning' }, { title: 'What was found' }],
+        caption: 'Suspicious findings',
+        columns: [{ title: 'Warning' }, { title: 'Finding' }],
         rows: all.map(({ code, text }) => [code, text]),
         isProse: true,
       },
@@ -192,7 +192,7 @@ function inTarget({ targetAnswer, days, choices }: RehearsalReport): readonly Se
   const acceptsOld = choices.some(({ option }) => option === acceptOldOption)
   const rows = 'notAsked' in targetAnswer ? [] : overlapRows(targetAnswer, days)
   const table: Table = {
-    caption: 'Days of this import that the project has events of',
+    caption: 'Days of this import for which the project already has events',
     columns: [
       { title: 'Day' },
       { title: 'To send', isNumber: true },
@@ -204,22 +204,22 @@ function inTarget({ targetAnswer, days, choices }: RehearsalReport): readonly Se
   }
   return [
     {
-      title: 'In the project already',
+      title: 'Already in the project',
       lines: targetLines(targetAnswer, { days, acceptsOld }),
       tables: rows.length === 0 ? [] : [limitTable(table)],
     },
   ]
 }
 
-/** Says how many events have names beyond those that are counted one by one. */
+/** States how many events have names that are not counted separately. */
 export function eventLines({ events, eventsOfOtherNames = 0 }: RehearsalReport): readonly string[] {
   if (events.length === 0) return ['None.']
   return eventsOfOtherNames === 0
     ? []
-    : [`${formatCount(eventsOfOtherNames, 'event')} of further names are not listed.`]
+    : [`${formatCount(eventsOfOtherNames, 'event')} with further names are not listed.`]
 }
 
-/** Under both of their names: what the source calls them, and what they are called here. */
+/** Lists events with their name here and their names in the source. */
 export function eventTable(events: readonly EventCount[]): Table {
   return limitTable({
     caption: 'Events by name',
@@ -278,7 +278,7 @@ function rejects({ rejects: refused, skips }: RehearsalReport): Section {
       isProse: true as const,
     },
   ].filter(table => table.rows.length > 0)
-  const lines = refused.length === 0 ? ['No record is rejected.'] : ['Every one is in the folder rejects.']
+  const lines = refused.length === 0 ? ['No records are rejected.'] : ['All rejects are in the folder rejects.']
   return { title: 'Rejects and skips', lines, tables }
 }
 
@@ -286,11 +286,11 @@ function personsSection({ distinctIds, identity, groups }: RehearsalReport): Sec
   const { count, error } = distinctIds
   const lines = [
     `${formatCount(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${formatPercent(error)})`}.`,
-    `${formatCount(identity.links, 'id, such as that of a device, is', 'ids, such as those of devices, are')} joined with the person of another.`,
+    `${formatCount(identity.links, 'id, such as a device id, is', 'ids, such as device ids, are')} linked to the person of another id.`,
     sharedLine(identity),
     groups.types.length === 0
       ? 'No groups.'
-      : `Groups of the ${groups.types.length === 1 ? 'type' : 'types'} ${groups.types.join(', ')}: ${formatCount(groups.events, 'event tells', 'events tell')} of them.`,
+      : `Groups of the ${groups.types.length === 1 ? 'type' : 'types'} ${groups.types.join(', ')}: ${formatCount(groups.events, 'event describes', 'events describe')} them.`,
   ]
   return { title: 'Persons and groups', lines, tables: [] }
 }
@@ -299,19 +299,19 @@ function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): st
   if (sharedDevices === 0) return 'No device was used by more than one user.'
   const of = `${formatNumber(devices.shared)} of ${formatCount(devices.all, 'device')}`
   const was = devices.shared === 1 ? 'was' : 'were'
-  return `${of} ${was} used by more than one user, with ${formatCount(sharedDevices, 'change')} of user; only the first user of a device is joined with it.`
+  return `${of} ${was} used by more than one user, with ${formatCount(sharedDevices, 'change')} of user; a device is linked only to its first user.`
 }
 
 function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport): Section {
   const all =
-    givingEvents === 0 ? 'No record gives an event.' : 'Nothing: every field of the records that give events is.'
+    givingEvents === 0 ? 'No record produces an event.' : 'Nothing: every field of the records that produce events is.'
   if (dropped.length === 0) return { title: 'Not carried over', lines: [all], tables: [] }
   return {
     title: 'Not carried over',
     lines: [],
     tables: [
       limitTable({
-        caption: 'Fields of the source that no event carries',
+        caption: 'Fields of the source that are in no event',
         columns: [{ title: 'Field' }, { title: 'Records', isNumber: true }],
         rows: dropped.map(({ field, count }) => [field, formatNumber(count)]),
       }),
@@ -323,7 +323,7 @@ function methodSection({ source, config, jobId, hashes, seconds, recordsPerSecon
   return {
     title: 'How it was made',
     lines: [
-      `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone of times without one: ${describeZone(config as JsonObject)}.`,
+      `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone for times without one: ${describeZone(config as JsonObject)}.`,
       `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
       `The rehearsal took ${duration(seconds)}, ${formatNumber(recordsPerSecond)} records a second.`,
     ],
@@ -347,7 +347,7 @@ function withRows(table: Table): readonly Table[] {
   return table.rows.length === 0 ? [] : [table]
 }
 
-/** Names that are made of ids are as many as there are events: a page of all of them could not be opened, or not be made. */
+/** Limits the rows, since names made of ids may be as many as events: a page of all of them could not be created or opened. */
 export function limitTable(table: Table): Table {
   if (table.rows.length <= rowsMax) return table
   const left = `${formatNumber(table.rows.length - rowsMax)} more are in report.json`

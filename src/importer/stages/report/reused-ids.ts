@@ -1,5 +1,5 @@
-// How many uuids come again: records with one id of the source that are not the same event. Uuids are put down in files by
-// a few of their bits and counted a file at a time. Source: docs/wire/import.md §2.3 (`source_id_reused`).
+// Counts reused uuids: different events with the same id in the source. To bound memory, uuids are distributed over files by
+// some of their bits, and counted one file at a time. Source: docs/wire/import.md §2.3 (`source_id_reused`).
 
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -21,7 +21,7 @@ export class ReusedIds {
     mkdirSync(folder.file('rehearsal', 'ids'), { recursive: true })
   }
 
-  /** @param uuid the last eight of its bytes are as good as all: in no version do they hold a time. */
+  /** @param uuid compared by its last eight bytes only, which hold no time in any version. */
   add(uuid: string): void {
     const first = Number.parseInt(uuid.slice(-2), 16) % fileCount
     const at = this.#lengths[first]!
@@ -30,7 +30,7 @@ export class ReusedIds {
     if (at + 8 === heldMax * 8) this.#flush(first)
   }
 
-  /** Ends the counting. @throws JobPaused */
+  /** Returns the count and removes the files. @throws JobPaused */
   async count(signal: AbortSignal): Promise<number> {
     let reused = 0
     for (let index = 0; index < fileCount; index++) {

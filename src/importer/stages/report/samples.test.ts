@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import { Samples } from './samples.ts'
 
-it('samples are of each kind, and a few of every day besides', () => {
+it('samples cover each kind, and every day with a few more', () => {
   const samples = new Samples()
   const offer = (part: string, reason: string, line: number) => {
     const result = { kind: 'skipped', reason }
@@ -23,5 +23,5 @@ it('samples are of each kind, and a few of every day besides', () => {
     ],
   )
   for (let day = 0; day < 3_000; day++) offer(`day ${day}/0`, 'filtered', 0)
-  assert.ok(samples.all.length < 1_200, 'of very many days not each has some')
+  assert.ok(samples.all.length < 1_200, 'not each of very many days has samples')
 })

@@ -1,5 +1,5 @@
-// `rehearsal/samples.jsonl`: source records beside the events that they make or the reason why not, a few of every event
-// and every reason, so that rare ones are seen too. Source: docs/wire/import.md §2.7 (show pairs).
+// `rehearsal/samples.jsonl`: source records with their events, or the reason for having none. It has a few samples of each
+// event name and reason, so that rare ones are included. Source: docs/wire/import.md §2.7 (show pairs).
 
 import { readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -10,15 +10,15 @@ import { jsonObject, orNull, Type } from '../../records/file-schema.ts'
 
 export const samplesFile = 'rehearsal/samples.jsonl'
 const perKind = 5
-/** Beside those, so that every day has some to look at; days of a few years. */
+/** Additional samples, so that every day has some; for days of about three years. */
 const perDay = 2
 const daysMax = 1_100
-/** So that names made of ids do not fill the file. */
+/** Keeps names made of ids from filling the file. */
 const kindsMax = 2_000
 const sourceShownMax = 16 * 1024
 
 export interface Sample {
-  /** What it is a sample of: the name of an event, or `reject:REASON`, `skip:REASON`, `collapsed`. */
+  /** The kind of sample: the name of an event, `reject:REASON`, `skip:REASON` or `collapsed`. */
   readonly of: string
   readonly day: string | null
   readonly object: string
@@ -45,7 +45,7 @@ export class Samples {
   readonly #days = new Map<string, number>()
   readonly all: Sample[] = []
 
-  /** Takes the first ones of each kind and of each day, so it is the same on every run. */
+  /** Takes the first records of each kind and each day, so that the result is deterministic. */
   offer(part: string, { raw, text, result }: StagedOutcome): void {
     const of = kindOf(result)
     const count = this.#kinds.get(of) ?? 0
@@ -77,7 +77,7 @@ export class Samples {
   }
 }
 
-/** All that a rehearsal kept. @throws JobStopped when the file is gone or damaged. */
+/** @throws JobStopped if the file is missing or damaged. */
 export function readSamples(folder: JobFolder): readonly Sample[] {
   let text: string
   try {
@@ -94,7 +94,7 @@ export function readSamples(folder: JobFolder): readonly Sample[] {
 function kindOf(result: StagedOutcome['result']): string {
   switch (result.kind) {
     case 'events':
-      return result.events[0]?.event ?? 'without events of its own'
+      return result.events[0]?.event ?? 'without separate events'
     case 'rejected':
       return `reject:${result.reason}`
     case 'skipped':

@@ -18,7 +18,7 @@ function eventsOf(source: ImportSource, config: JsonObject, records: readonly Js
   })
 }
 
-it('many events of one time or id are suspicious, unless the import gave it to them itself', () => {
+it('many events with one time or id are suspicious, unless the import filled in that time or id', () => {
   const pages = Array.from({ length: 1_000 }, (_, index) => ({
     ...{ date: '2024-05-01', hostname: 'shop.test', page: `/${index}`, visitors: '1', pageviews: '1' },
   }))

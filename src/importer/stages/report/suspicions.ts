@@ -1,4 +1,4 @@
-// What a rehearsal finds odd about events that can be sent, and says before they are. Source: docs/wire/import.md §2.7.
+// Finds suspicious patterns in the events of a rehearsal, to warn before they are sent. Source: docs/wire/import.md §2.7.
 
 import { formatCount } from '#core/format-count.ts'
 import { renamingAdvice } from '#importer/records/event-names.ts'
@@ -10,7 +10,7 @@ import type { DayCount, EventCount, ReasonCount, Warning } from './rehearsal-rep
 
 const frequentIdShare = 0.05
 const frequentIdsShown = 5
-/** A small export has hardly any id that is not frequent. */
+/** In a small export, nearly every id is frequent. */
 const frequentIdEventsMin = 1_000
 const frequentTimeShare = 0.01
 const frequentTimesMin = 100
@@ -18,7 +18,7 @@ const frequentTimesMin = 100
 /** More than any project can have. */
 const groupTypesKept = 1_000
 
-/** Names that mean something to the receiver. */
+/** Event names that the service treats specially. */
 const knownNames = [
   '$pageview',
   '$pageleave',
@@ -33,7 +33,7 @@ const knownNames = [
 ]
 const knownBySkeleton = new Map(knownNames.map(name => [skeleton(name), name]))
 
-/** Properties that only mean something with a dollar sign. */
+/** Properties that the service reads only with a dollar sign. */
 const dollarProperties = ['groups', 'current_url', 'session_id', 'set', 'set_once', 'referrer', 'pathname', 'host']
 
 type IdKind = 'email' | 'number' | 'other'
@@ -43,7 +43,7 @@ export class Suspicions {
   readonly #withoutDollar = new Map<string, number>()
   readonly #groupTypes = new Set<string>()
   readonly #idKinds = new Map<string, Record<IdKind, number>>()
-  /** Events come in the order of time, so equal times follow each other. */
+  /** Events arrive in time order, so equal times are consecutive. */
   #run = { timeUs: Number.NaN, count: 0 }
   #longestRuns: { timeUs: number; count: number }[] = []
   #total = 0
@@ -77,7 +77,7 @@ export class Suspicions {
     return [
       ...[...this.#withoutDollar].map(([name, count]) => ({
         code: 'property_without_dollar',
-        text: `${formatCount(count, 'event has', 'events have')} the property ${name}; the receiver only reads $${name}.`,
+        text: `${formatCount(count, 'event has', 'events have')} the property ${name}; the service reads only $${name}.`,
       })),
       ...this.#frequentIds(),
       ...this.#longestRuns
@@ -85,33 +85,33 @@ export class Suspicions {
         .toSorted((a, b) => b.count - a.count)
         .map(({ timeUs, count }) => ({
           code: 'frequent_timestamp',
-          text: `${formatPercent(count / this.#total)} of all events happened at ${timeText(timeUs)}: often a time that was filled in.`,
+          text: `${formatPercent(count / this.#total)} of all events happened at ${timeText(timeUs)}: often a default value for a missing time.`,
         })),
       ...this.#mixedIds(),
       ...(this.#groupTypes.size > groupTypesMax
         ? [
             {
               code: 'many_group_types',
-              text: `There are ${this.#groupTypes.size} group types, and a project may have ${groupTypesMax}: ${this.groupTypes().join(', ')}.`,
+              text: `There are ${this.#groupTypes.size} group types, but a project can have only ${groupTypesMax}: ${this.groupTypes().join(', ')}.`,
             },
           ]
         : []),
     ]
   }
 
-  /** One warning however many there are. */
+  /** A single warning for all frequent ids. */
   #frequentIds(): readonly Warning[] {
     if (this.#total < frequentIdEventsMin) return []
     const ids = this.#ids.above(frequentIdShare).toSorted((a, b) => b.share - a.share)
     if (ids.length === 0) return []
     const shown = ids
       .slice(0, frequentIdsShown)
-      .map(({ text, share }) => `${formatPercent(share)} are of the id ${JSON.stringify(text)}`)
+      .map(({ text, share }) => `${formatPercent(share)} have the id ${JSON.stringify(text)}`)
     const more =
       ids.length > shown.length
-        ? `, and ${ids.length - shown.length} more ids have above ${formatPercent(frequentIdShare)}`
+        ? `, and ${ids.length - shown.length} more ids have more than ${formatPercent(frequentIdShare)}`
         : ''
-    const text = `Of all events, ${shown.join(', ')}${more}: often ids that stand for nobody.`
+    const text = `Of all events, ${shown.join(', ')}${more}: often ids that do not stand for a person.`
     return [{ code: 'frequent_distinct_id', text }]
   }
 
@@ -126,7 +126,7 @@ export class Suspicions {
   #endRun(): void {
     const { count } = this.#run
     if (count < frequentTimesMin || count < frequentTimeShare * this.#total) return
-    // A hundred times with a share above a hundredth cannot be; older ones may have fallen below it.
+    // At most a hundred times can each have a hundredth of all events; the share of earlier ones may have dropped since.
     this.#longestRuns = [...this.#longestRuns, this.#run].toSorted((a, b) => b.count - a.count).slice(0, 100)
     this.#run = { timeUs: Number.NaN, count: 0 }
   }
@@ -146,12 +146,12 @@ export class Suspicions {
       [...this.#idKinds].filter(([, kinds]) => kinds[kind] * 2 > kinds.email + kinds.number + kinds.other)
     const [[email] = [], [number] = []] = [findFilesMostly('email')[0], findFilesMostly('number')[0]]
     if (email === undefined || number === undefined) return []
-    const text = `Ids are e-mail addresses in ${email} and numbers in ${number}, so the same people would be two.`
+    const text = `Ids are e-mail addresses in ${email} and numbers in ${number}, so each user in both would become two persons.`
     return [{ code: 'mixed_ids', text }]
   }
 }
 
-/** Warnings that the counts as a whole give. */
+/** Warnings that result from the final counts. */
 export function warningsOfCounts(
   events: readonly EventCount[],
   days: readonly DayCount[],
@@ -161,10 +161,10 @@ export function warningsOfCounts(
   return [...similarNames(events), ...dayGaps(days), ...wrongUnits(rejects), ...warnOfDifferingSkips(skips)]
 }
 
-/** @param others events of names beyond those that are counted. */
+/** @param others how many events have names that are not counted separately. */
 export function manyNames(names: number, others: number): readonly Warning[] {
   if (others === 0) return []
-  const text = `${formatCount(others, 'event has another name', 'events have other names')} than the first ${names.toLocaleString('en')}; names beyond those are counted together here: often names that are made of ids, or that nobody of the project has sent.`
+  const text = `${formatCount(others, 'event has another name', 'events have other names')} than the first ${names.toLocaleString('en')}; those are counted together here: often names made of ids, or sent from outside of the project.`
   return [{ code: 'many_event_names', text }]
 }
 
@@ -173,8 +173,8 @@ function similarNames(events: readonly EventCount[]): readonly Warning[] {
     const known = knownBySkeleton.get(skeleton(event))
     if (known === undefined || known === event) return []
     const advice = renamingAdvice(event, known)
-    const remedy = advice === null ? '' : ` To send them under that name, plan it again with ${advice}.`
-    const text = `${formatCount(count, 'event is', 'events are')} called ${JSON.stringify(event)}; the receiver knows ${known}.${remedy}`
+    const remedy = advice === null ? '' : ` To send them under that name, plan again with ${advice}.`
+    const text = `${formatCount(count, 'event is', 'events are')} called ${JSON.stringify(event)}; the service knows ${known}.${remedy}`
     return [{ code: 'similar_event_name', text }]
   })
 }
@@ -189,13 +189,13 @@ function dayGaps(days: readonly DayCount[]): readonly Warning[] {
   }
   if (gaps.length === 0) return []
   const shown = gaps.slice(0, 10).join(', ') + (gaps.length > 10 ? `, and ${gaps.length - 10} more gaps` : '')
-  return [{ code: 'day_gap', text: `Days without any event inside the range: ${shown}.` }]
+  return [{ code: 'day_gap', text: `Days without events within the range: ${shown}.` }]
 }
 
 function wrongUnits(rejects: readonly ReasonCount[]): readonly Warning[] {
   const old = rejects.find(({ reason }) => reason === 'timestamp_out_of_range')
   if (old === undefined) return []
-  const text = `${formatCount(old.count, 'record is', 'records are')} from before 1971: seconds are read as milliseconds when the unit is wrong.`
+  const text = `${formatCount(old.count, 'record is', 'records are')} from before 1971: the unit is probably wrong, so that seconds are read as milliseconds.`
   return [{ code: 'seconds_as_ms', text }]
 }
 
@@ -203,11 +203,11 @@ function warnOfDifferingSkips(skips: readonly ReasonCount[]): readonly Warning[]
   const differs = skips.find(({ reason }) => reason === 'differs_in_source')
   if (differs === undefined) return []
   const { object, line } = differs.examples[0]!
-  const text = `${formatCount(differs.count, 'record has', 'records have')} the id, event, time and person of an earlier record and ${differs.count === 1 ? 'says' : 'say'} something else; only the earlier one is sent. One of them: line ${line} of ${object}.`
+  const text = `${formatCount(differs.count, 'record has', 'records have')} the id, event, time and person of an earlier record, but ${differs.count === 1 ? 'differs' : 'differ'} in other fields; only the earlier one is sent. One of them: line ${line} of ${object}.`
   return [{ code: 'differs_in_source', text }]
 }
 
-/** Letters alone, so that `Page View` and `$pageview` are the same. */
+/** Keeps only letters, so that `Page View` and `$pageview` are equal. */
 function skeleton(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]/g, '')
 }
@@ -217,7 +217,7 @@ function isDigits(text: string): boolean {
   return text.length > 0
 }
 
-/** With as many digits as it takes: what is not nothing is never "0.0 %", and what is not all never "100 %". */
+/** Adds digits as needed, so that only 0 is shown as "0.0 %" and only 1 as "100 %". */
 export function formatPercent(share: number): string {
   const roundShare = (digits: number) => (share * 100).toFixed(digits)
   let digits = share < 0.1 ? 1 : 0

@@ -19,16 +19,16 @@ const oldDays = [
 ]
 const day = (text: string, live: number, imported: number) => ({ day: text, live, imported, jobs: ['4'] })
 
-describe('what a target has already', () => {
-  it('is no warning where it has nothing of it', () => {
+describe('the answer of a target about its events', () => {
+  it('gives no warning if the target has nothing of the import', () => {
     assert.deepEqual(targetWarnings(empty, all), [])
     assert.match(
       targetLines(empty, all)[0]!,
-      /zone is Europe\/Berlin.*drops live events that are older than 10 days, and takes those of this import/,
+      /zone is Europe\/Berlin.*drops live events that are older than 10 days, but accepts those of this import/,
     )
   })
 
-  it('is said to refuse an import that does not accept what is too old for it, with how many events are', () => {
+  it('warns that an import without --accept-old would be refused, with the number of too old events', () => {
     const [warning] = targetWarnings(empty, { days: oldDays, acceptsOld: false })
     assert.equal(warning!.code, 'drops_old_events')
     assert.match(warning!.text, /older than 10 days .*will refuse the import\. At least 1,234 events are older\.$/)
@@ -41,15 +41,15 @@ describe('what a target has already', () => {
       )
   })
 
-  it('is not said to know all names of an import without any event', () => {
+  it('says nothing about names of an import without events', () => {
     assert.deepEqual(targetLines(empty, { ...all, days: oldDays }).slice(1), [
-      'It has no events of the days of this import.',
-      'It knows all names of events.',
+      'It has no events on the days of this import.',
+      'It has all event names of this import.',
     ])
     assert.deepEqual(targetLines(empty, all).slice(1), [])
   })
 
-  it('warns of live events and of earlier imports apart, with their days', () => {
+  it('warns separately of live events and of earlier imports, with their days', () => {
     const overlap = [day('2024-02-28', 3, 0), day('2024-02-29', 2, 5), day('2024-03-01', 1, 0), day('2024-03-05', 1, 0)]
     const warnings = targetWarnings({ ...empty, overlap }, all)
     assert.deepEqual(
@@ -70,15 +70,17 @@ describe('what a target has already', () => {
     const newNames = ['Paid', '$set', 'Left', '$identify', '$groupidentify']
     assert.deepEqual(
       targetWarnings({ ...empty, newNames }, all).map(({ text }) => text),
-      ['The project has no events yet of the names "Paid", "Left": new ones, or called otherwise there.'],
+      ['The project has no events yet with the names "Paid", "Left": they are new, or have other names there.'],
     )
-    // Imports make such events of rows without a name, so no project calls them otherwise.
+    // Imports generate these from unnamed rows, and their names are the same in every project.
     assert.deepEqual(targetWarnings({ ...empty, newNames: ['$set', '$create_alias'] }, all), [])
     assert.deepEqual(targetWarnings({ ...empty, newNames, hasEvents: false }, all), [])
   })
 
-  it('says why it was not asked', () => {
+  it('gives the reason if the target was not asked', () => {
     assert.deepEqual(targetWarnings({ notAsked: 'no key' }, all), [])
-    assert.deepEqual(targetLines({ notAsked: 'no key' }, all), ['The target was not asked what it has already: no key'])
+    assert.deepEqual(targetLines({ notAsked: 'no key' }, all), [
+      'The target was not asked which events it already has: no key',
+    ])
   })
 })

@@ -1,12 +1,12 @@
-// What the target of an import says of itself, for the report of a rehearsal: what it has of the same days already, and
-// which names are new to it. Source: docs/wire/import.md §2.7 ("Ask the target", "Warn").
+// The target's facts for the report of a rehearsal: the events that it already has for the same days, and the names that are
+// new to it. Source: docs/wire/import.md §2.7 ("Ask the target", "Warn").
 
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
 import { formatCount } from '#core/format-count.ts'
 
-/** What a rehearsal found that the target is asked about. */
+/** The names and days of a rehearsal to ask the target about. */
 export interface AskedOfTarget {
-  /** Names of events, the most frequent first. */
+  /** Event names, most frequent first. */
   readonly names: readonly string[]
   /** UTC days with events, ascending. */
   readonly days: readonly string[]
@@ -17,17 +17,17 @@ export interface TargetFacts {
   readonly askedAt: string
   readonly timezone: string | null
   /**
-   * The target drops live events that are older, and refuses an import unless its plan accepts old events. Source:
-   * docs/wire/private-api.md (Import jobs).
+   * The target drops older live events, and refuses an import of them unless its plan accepts old events.
+   * Source: docs/wire/private-api.md (Import jobs).
    */
   readonly dropsLiveOlderThanSeconds: number | null
   /** Whether the project has any event at all. */
   readonly hasEvents: boolean
-  /** Days of the import that the project has events of already. */
+  /** Days of the import for which the project already has events. */
   readonly overlap: readonly OverlapDay[]
-  /** Import jobs that wait to be published and say that they cover days of this one. */
+  /** Unpublished import jobs that claim to cover days of this one. */
   readonly pendingJobs: readonly { readonly id: string; readonly name: string; readonly state: string }[]
-  /** Names of the import that the project has no event of. */
+  /** Names in the import of which the project has no events. */
   readonly newNames: readonly string[]
 }
 
@@ -45,21 +45,21 @@ export interface OverlapDay {
   readonly jobs: readonly string[]
 }
 
-/** The facts, or in words why nobody was asked and what to do about it. */
+/** The facts, or a sentence on why the target was not asked and what to do about it. */
 export type TargetAnswer = TargetFacts | { readonly notAsked: string }
 
-/** What to do about days that the project has already, as an imperative. */
+/** The remedy for days that the project already has, as an imperative. */
 export const otherDaysOnly =
   'plan another folder with an export of other days only (--from and --to of pennon import fetch, or only the files of those days; --hold-live-window of pennon import plan leaves out the last 48 hours)'
 
 const shownMax = 10
 const dayMs = 86_400_000
 
-/** What the answer of a target means for one import. */
+/** The facts of an import that decide what a target's answer means for it. */
 export interface AnsweredImport {
-  /** How many events each UTC day has. */
+  /** Events per UTC day. */
   readonly days: readonly { readonly day: string; readonly count: number }[]
-  /** Whether its plan accepts events that the project would drop for their age if they were live. */
+  /** Whether the plan accepts events so old that the project would drop them if they were live. */
   readonly acceptsOld: boolean
 }
 
@@ -73,15 +73,13 @@ export function targetWarnings(answer: TargetAnswer, imported: AnsweredImport): 
   ]
 }
 
-/**
- * @returns why the service would refuse the import; null where it takes it, or where it was not asked.
- */
+/** @returns why the service would refuse the import because of its age; null if it would not, or was not asked. */
 export function oldRefused(answer: TargetAnswer, { days: imported, acceptsOld }: AnsweredImport): string | null {
   if ('notAsked' in answer || acceptsOld) return null
   const seconds = answer.dropsLiveOlderThanSeconds ?? 0
   if (seconds <= 0) return null
   const beforeMs = Date.parse(answer.askedAt) - seconds * 1_000
-  // Days are counted as wholes, so the events of the day of the limit may be older or not.
+  // Counts are per day, so leave out the day of the limit: its events may be older or newer.
   const older = imported.filter(({ day }) => Date.parse(day) + dayMs <= beforeMs)
   const count = older.reduce((total, each) => total + each.count, 0)
   const which = count === 0 ? '' : ` At least ${formatCount(count, 'event is', 'events are')} older.`
@@ -107,8 +105,8 @@ function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
             code: 'overlap_live',
             text:
               `The project has live events of ${describeOverlapDays(live)} already, ${sum(live, 'live')} in all. ` +
-              'Where they are the same events under other ids, they would be there twice: ' +
-              `${otherDaysOnly}. It is sent only with --overlap-ok.`,
+              'If these are the same events with other ids, they would be stored twice: ' +
+              `${otherDaysOnly}. The import is sent only with --overlap-ok.`,
           },
         ]),
     ...(imported.length === 0
@@ -118,13 +116,13 @@ function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
             code: 'overlap_import',
             text:
               `The project has imported events of ${describeOverlapDays(imported)} already, ${sum(imported, 'imported')} in all (${jobs.length === 1 ? 'import job' : 'import jobs'} ${jobs.join(', ')}). ` +
-              'Events that are the same count once.',
+              'Identical events count once.',
           },
         ]),
   ]
 }
 
-/** Events that link or describe somebody have these names in every project, and imports make them of rows without a name. */
+/** These events link or describe persons and groups. Their names are fixed, and imports generate them from unnamed rows. */
 const ownNames: ReadonlySet<string> = new Set([...mergeEventNames, ...groupEventNames, '$set'])
 
 function unfamiliarNames({ newNames }: TargetFacts): readonly string[] {
@@ -140,7 +138,7 @@ function otherWarnings(facts: TargetFacts): readonly Warned[] {
       : [
           {
             code: 'overlap_pending',
-            text: `Other import jobs cover some of the days and are not published yet: ${pendingJobs.map(({ id, name, state }) => `${id} (${name}, ${state})`).join(', ')}.`,
+            text: `Other import jobs that are not yet published cover some of the days: ${pendingJobs.map(({ id, name, state }) => `${id} (${name}, ${state})`).join(', ')}.`,
           },
         ]),
     ...(names.length === 0 || !hasEvents
@@ -148,7 +146,7 @@ function otherWarnings(facts: TargetFacts): readonly Warned[] {
       : [
           {
             code: 'new_event_names',
-            text: `The project has no events yet of the ${names.length === 1 ? 'name' : 'names'} ${joinNames(names.map(name => JSON.stringify(name)))}: new ones, or called otherwise there.`,
+            text: `The project has no events yet with the ${names.length === 1 ? 'name' : 'names'} ${joinNames(names.map(name => JSON.stringify(name)))}: they are new, or have other names there.`,
           },
         ]),
   ]
@@ -156,16 +154,16 @@ function otherWarnings(facts: TargetFacts): readonly Warned[] {
 
 /** Sentences for the report. */
 export function targetLines(answer: TargetAnswer, imported: AnsweredImport): readonly string[] {
-  if ('notAsked' in answer) return [`The target was not asked what it has already: ${answer.notAsked}`]
+  if ('notAsked' in answer) return [`The target was not asked which events it already has: ${answer.notAsked}`]
   const { askedAt, timezone, dropsLiveOlderThanSeconds, hasEvents } = answer
   const seconds = dropsLiveOlderThanSeconds ?? 0
   const drops =
     seconds <= 0
       ? 'It keeps events of any age.'
       : (oldRefused(answer, imported) ??
-        `It drops live events that are older than ${ageText(seconds)}${imported.acceptsOld ? ', and takes those of this import (--accept-old)' : ''}.`)
+        `It drops live events that are older than ${ageText(seconds)}${imported.acceptsOld ? ', but accepts those of this import (--accept-old)' : ''}.`)
   return [
-    `Asked at ${askedAt}. The project's zone is ${timezone ?? 'not known'}; days are days in UTC here. ${drops}`,
+    `Asked at ${askedAt}. The project's time zone is ${timezone ?? 'unknown'}; days in this report are in UTC. ${drops}`,
     ...(hasEvents ? [] : ['The project has no events yet.']),
     ...(imported.days.length > 0 ? knownLines(answer) : []),
   ]
@@ -175,13 +173,13 @@ function knownLines(facts: TargetFacts): readonly string[] {
   const { overlap } = facts
   return [
     overlap.length === 0
-      ? 'It has no events of the days of this import.'
-      : `It has events of ${overlap.length.toLocaleString('en')} of the days of this import already.`,
-    ...(unfamiliarNames(facts).length === 0 ? ['It knows all names of events.'] : []),
+      ? 'It has no events on the days of this import.'
+      : `It already has events on ${overlap.length.toLocaleString('en')} of the days of this import.`,
+    ...(unfamiliarNames(facts).length === 0 ? ['It has all event names of this import.'] : []),
   ]
 }
 
-/** @param days of the rehearsal. @returns rows of day, events to send, live ones, imported ones, jobs. */
+/** @param days of the rehearsal. @returns rows of day, events to send, live events, imported events, jobs. */
 export function overlapRows(
   { overlap }: TargetFacts,
   days: readonly { readonly day: string; readonly count: number }[],
@@ -201,7 +199,7 @@ function describeOverlapDays(overlap: readonly OverlapDay[]): string {
   return `${overlap.length.toLocaleString('en')} ${overlap.length === 1 ? 'day' : 'days'} of this import (${joinNames(spans(overlap.map(({ day }) => day)))})`
 }
 
-/** Neighbouring days as one. @param days ascending. */
+/** Joins adjacent days into ranges. @param days ascending. */
 function spans(days: readonly string[]): readonly string[] {
   const found: { first: string; last: string }[] = []
   for (const day of days) {

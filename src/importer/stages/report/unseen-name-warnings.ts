@@ -1,9 +1,9 @@
-// Warns of what a mapping or a configuration names and no record of the job has. Source: docs/wire/import.md §2.7.
+// Warns of names in a mapping or configuration that occur in no record. Source: docs/wire/import.md §2.7.
 
 import type { UnseenName } from '#importer/records/unseen-names.ts'
 import type { Warning } from './rehearsal-report.ts'
 
-/** A mapping for other files has a page of them. */
+/** A limit, since a mapping meant for other files would give a page of warnings. */
 const shownMax = 50
 
 export function unseenNameWarnings(names: readonly UnseenName[]): readonly Warning[] {
@@ -20,5 +20,5 @@ function textOf({ kind, name, key, near, isOwn }: UnseenName): string {
   const meant = near === null ? '' : ` Did you mean ${JSON.stringify(near)}?`
   return kind === 'event'
     ? `${key} names the event ${JSON.stringify(name)}, which no record has.${meant}`
-    : `The mapping names the field ${JSON.stringify(name)} under ${key}, and no record has it${isOwn ? ' as a field of its own' : ''}.${meant}`
+    : `The mapping names the field ${JSON.stringify(name)} under ${key}, but no record has it${isOwn ? ' as a separate field' : ''}.${meant}`
 }
