@@ -299,7 +299,7 @@ describe('an import from the command line', () => {
     const stopped = await commands.call('run')
     assert.equal(stopped.exitCode, 2)
     const named =
-      /day\.jsonl\.gz is damaged in line [\d,]+ \(the (?:gzip|deflate) data ends .*\): 1,\d{3} records were read/
+      /day\.jsonl\.gz is damaged in line [\d,]+ \(the (?:gzip|deflate) data is cut off\): 1,\d{3} records were read/
     assert.match(stopped.stderr, named)
     assert.match(stopped.stderr, /Download it again and plan again: .*; or .* run \S+ --allow-damaged-files\n$/)
     assert.match((await commands.call('status')).stdout, named)
