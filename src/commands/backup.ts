@@ -10,7 +10,7 @@ import { readableBytes } from './readable-bytes.ts'
 import { refuse } from './refuse.ts'
 import { stopOnSignals } from './stop-on-signals.ts'
 
-/** A lower priority than that of the instance, which has to answer during a backup. */
+/** A lower priority than the instance has, which must answer during a backup. */
 const niceness = 10
 
 export async function backup(file: string): Promise<void> {

@@ -9,7 +9,7 @@ import { copyProgress } from './copy-progress.ts'
 import { refuse } from './refuse.ts'
 import { stopOnSignals } from './stop-on-signals.ts'
 
-/** A lower priority than that of a running instance, as for `pennon backup`. */
+/** A lower priority than a running instance has, as in `pennon backup`. */
 const niceness = 10
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 

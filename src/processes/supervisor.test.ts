@@ -64,7 +64,7 @@ it('a child whose arguments cannot be made is retried after growing pauses, whic
   assert.equal(lines.length, 2, lines.join(''))
 })
 
-it('a slow child may take the time allowed for its first message, and is then replaced', async t => {
+it('a child may take longer for its first message than for later ones, and is replaced if it sends none', async t => {
   const folder = tempDir(t)
   const slowPath = join(folder, 'slow.mjs')
   writeFileSync(

@@ -89,7 +89,7 @@ export class SupervisedChild {
       )
       child.on('error', cause => {
         if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'cannot reach a process')
-        // Without a process there is no exit event: its program is missing, or the system has no room for it.
+        // Without a process there is no exit event: its program is missing, or the system cannot start another one.
         else noteExit(() => this.#complain(cause))
       })
     })

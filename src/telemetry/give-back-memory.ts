@@ -20,7 +20,7 @@ const heapGrowthPercent = 160
 
 /**
  * For a process that holds a lot of memory for half a second and then releases it, such as a chunk of events or of an
- * export. V8 sizes the heap by what is alive when it looks, so it would keep 300 MiB for chunks of 100. Call once per
+ * export. V8 sizes the heap by the objects alive when it looks, so it would keep 300 MiB for chunks of 100. Call once per
  * process, when its modules are loaded. This is no limit: the heap still grows as far as necessary.
  */
 export function growHeapSlowly(): void {

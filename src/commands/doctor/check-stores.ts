@@ -41,7 +41,7 @@ export async function checkState(config: Config): Promise<readonly Finding[]> {
   return findings
 }
 
-/** The log, and the state beside it. */
+/** Checks the log, and the state if it is in the data folder. */
 async function checkFiles(config: Config): Promise<readonly Finding[]> {
   const hasState = config.databaseUrl === null
   const isFolder = statSync(config.dataFolder, { throwIfNoEntry: false })?.isDirectory() ?? false

@@ -83,5 +83,6 @@ describe('the suggestion for an unknown flag', () => {
   ]
   for (const [flag, says] of cases) it(`for ${flag} is ${says}`, () => assert.match(suggestFlag(flag, keys), says))
 
-  it('is not a list if there are no flags', () => assert.equal(suggestFlag('x', []), 'The project has no flags.'))
+  it('says that the project has no flags if there are none', () =>
+    assert.equal(suggestFlag('x', []), 'The project has no flags.'))
 })

@@ -49,7 +49,7 @@ export async function convert(options: ConvertOptions): Promise<void> {
   )
 }
 
-/** What is printed for a record. */
+/** The line that is printed for a record. */
 type Answer =
   | { readonly events: readonly object[] }
   | { readonly rejected: { readonly reason: string; readonly field: string | null } }

@@ -101,7 +101,7 @@ describe('the next step of an import', () => {
     assert.match(
       at({ ...rehearsed, remedy: key }),
       /^Next: pennon import approve/,
-      'what is not the same command holds',
+      'the remedy replaces only the command that stopped',
     )
   })
 

@@ -26,7 +26,7 @@ export function withEndOfFetch(config: JsonObject, plannedSource: string, fetche
 /**
  * For files that were not fetched, whose range is unknown: takes the time of the last event beside the profiles.
  * @returns the plan to stage again with; null if there are no profiles, or their time is known.
- * @throws JobStopped when there is no event to take the time from.
+ * @throws JobStopped if there is no event to take the time from.
  */
 export async function planWithProfileTime(
   folder: JobFolder,
