@@ -44,7 +44,7 @@ describe('a start is refused', () => {
     chmodSync(closed, 0o555)
     // Permissions do not stop root. As another user, Pennon's own files might be inaccessible.
     const launcher = asRoot ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : []
-    assert.match(await refusedStart(closed, {}, { launcher }), /cannot be written.*PENNON_DATA/)
+    assert.match(await refusedStart(closed, {}, { launcher }), /is not writable.*PENNON_DATA/)
   })
 
   it('when the disk has no space, with the free space and the remedy', { skip: noSmallDisk() }, async t => {
@@ -74,7 +74,7 @@ describe('a start is refused', () => {
     const missing = join(folder, 'missing.mmdb')
     const ofNetworks = join(folder, 'asn.mmdb')
     writeFileSync(ofNetworks, writeMmdb({ ipVersion: 4, databaseType: 'GeoLite2-ASN', networks: [] }))
-    assert.match(await refusedStart(folder, { GEOIP_DATABASE: missing }), /GEOIP_DATABASE.*no such file/)
+    assert.match(await refusedStart(folder, { GEOIP_DATABASE: missing }), /GEOIP_DATABASE.*does not exist/)
     assert.match(
       await refusedStart(folder, { GEOIP_DATABASE: ofNetworks }, { arguments: ['work'] }),
       /GEOIP_DATABASE.*GeoLite2-ASN/,
