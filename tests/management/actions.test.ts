@@ -23,7 +23,7 @@ function actions(api: ManagementApi, path: string) {
   }
 }
 
-it('a survey starts and stops once', async t => {
+it('a survey is started and stopped only once', async t => {
   const api = await startManagement(t)
   const { id } = await made(api, 'surveys', {
     name: 'S',
@@ -39,7 +39,7 @@ it('a survey starts and stops once', async t => {
 })
 
 describe('an experiment', () => {
-  it('is started, paused, ended, archived and made a draft again', async t => {
+  it('can be started, paused, ended, archived and reset to a draft', async t => {
     const api = await startManagement(t)
     await made(api, 'experiments', { name: 'X', feature_flag_key: 'x' })
     const run = actions(api, 'experiments/1')
@@ -60,7 +60,7 @@ describe('an experiment', () => {
     assert.deepEqual(await told('reset'), ['draft', false, false, null])
   })
 
-  it('ships a variant, and is copied with its variants', async t => {
+  it('can ship a variant, and is duplicated with its variants', async t => {
     const api = await startManagement(t)
     const feature_flag = { filters: { groups: [{ properties: [], rollout_percentage: 20 }] } }
     await made(api, 'experiments', { name: 'X', feature_flag_key: 'x', feature_flag, description: 'Why' })
@@ -93,7 +93,7 @@ describe('an experiment', () => {
 })
 
 describe('flags', () => {
-  it('are switched, archived and tagged', async t => {
+  it('can be enabled, disabled, archived and tagged', async t => {
     const api = await startManagement(t)
     const { id } = await made(api, 'feature_flags', { key: 'a', tags: ['x'] })
     const run = actions(api, `feature_flags/${id}`)
@@ -120,7 +120,7 @@ describe('flags', () => {
     assert.match(warning, /^Not flag ids: a/)
   })
 
-  it('tell which others test them, and what they are for somebody and why', async t => {
+  it('list the flags that depend on them, and explain their value for a given person', async t => {
     const api = await startManagement(t)
     const ada = aPerson({ properties: { plan: 'pro' } })
     await api.commit({ persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
@@ -151,7 +151,7 @@ describe('flags', () => {
   })
 })
 
-it('addresses are the same with their sign escaped', async t => {
+it('paths with @ are found too when the @ is percent-encoded', async t => {
   const api = await startManagement(t)
   for (const path of ['/api/users/@me/', '/api/organizations/@current/', '/api/projects/@current/feature_flags/']) {
     const plain = await api.call('GET', path)

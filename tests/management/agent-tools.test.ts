@@ -21,7 +21,7 @@ async function start(t: TestContext, over: Parameters<typeof startManagement>[1]
 }
 
 describe('execute_sql', () => {
-  it('answers a table whose cells cannot be taken for others', async t => {
+  it('returns a table whose cells are escaped unambiguously', async t => {
     let asked: SqlQuery | undefined
     const rows = [
       '["a|b",12345678901234567890,null]',
@@ -58,7 +58,7 @@ describe('execute_sql', () => {
     assert.match(whole.content, /x{600}/)
   })
 
-  it('refuses a row that would hold up others while it is read', async t => {
+  it('rejects a result whose row is too large to format', async t => {
     const rows = [JSON.stringify(['x'.repeat(1024 * 1024)])]
     const { tool } = await start(t, {
       events: { runSql: async () => ok({ columns: ['p'], types: [], rows, rowCountMax: 100, hasMore: false }) },
@@ -67,7 +67,7 @@ describe('execute_sql', () => {
     assert.deepEqual([status, code, success], [400, 'query_too_large', false])
   })
 
-  it('fails as /query/ does, with the words of PostHog’s tools beside the error', async t => {
+  it('fails with the errors of /query/, in the form that PostHog’s tools expect', async t => {
     const failures = [
       [{ kind: 'refused', detail: 'Unknown function', at: 7 }, 400, 'invalid_input', 'args.query'],
       [{ kind: 'failed', detail: "Unknown identifier 'properties.plan'" }, 400, 'invalid_query', 'args.query'],
@@ -94,7 +94,7 @@ describe('execute_sql', () => {
     assert.deepEqual([busy.status, busy.code, busy.success], [503, 'event_store_busy', false])
   })
 
-  it('refuses what there is not here', async t => {
+  it('rejects missing arguments, unsupported options and unknown tools', async t => {
     const { api, tool } = await start(t)
     const refused: [object, string, string][] = [
       [{}, 'required', 'args.query'],
@@ -120,7 +120,7 @@ describe('execute_sql', () => {
 describe('read_taxonomy', () => {
   const property = (name: string, type: 'String' | null) => ({ name, type, isSeenOnEvents: true })
 
-  it('lists events by their number, and properties and values of one', async t => {
+  it('lists events by frequency, and the properties of an event and their values', async t => {
     let listed: EventNameQuery | undefined
     const valuesAsked: PropertyValueQuery[] = []
     const { api, tool } = await start(t, {

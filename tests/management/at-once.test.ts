@@ -61,8 +61,8 @@ async function create(api: ManagementApi, path: string, body: object): Promise<s
 
 const questions = [{ id: 'q', type: 'open', question: 'Why?' }]
 
-describe('changes at the same moment', () => {
-  it('of different fields of a survey are all kept', async t => {
+describe('concurrent changes', () => {
+  it('to different fields of a survey are all kept', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'surveys/', { name: 'S', type: 'popover', questions })
     const survey = await changeAtOnce(api, path, [
@@ -80,7 +80,7 @@ describe('changes at the same moment', () => {
     assert.equal(own.body.active, true)
   })
 
-  it('leave the flag of a survey off that is archived while it is started', async t => {
+  it('leave the flag of a survey off when archiving races with starting', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'surveys/', { name: 'S', type: 'popover', questions })
     const survey = await changeAtOnce(api, path, [{ start_date: '2026-04-01T00:00:00Z' }, { archived: true }])
@@ -89,7 +89,7 @@ describe('changes at the same moment', () => {
     assert.equal(own.body.active, false)
   })
 
-  it('of different fields of an experiment are all kept', async t => {
+  it('to different fields of an experiment are all kept', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'experiments/', { name: 'X', feature_flag_key: 'button' })
     const experiment = await changeAtOnce(api, path, [
@@ -103,7 +103,7 @@ describe('changes at the same moment', () => {
     )
   })
 
-  it('start an experiment, a survey once', async t => {
+  it('start an experiment or a survey only once', async t => {
     const api = await startReadingTogether(t)
     for (const path of [
       await create(api, 'experiments/', { name: 'X', feature_flag_key: 'button' }),
@@ -115,7 +115,7 @@ describe('changes at the same moment', () => {
     }
   })
 
-  it('of a flag are kept by what is done with its experiment', async t => {
+  it('to a flag are kept when its experiment ships a variant', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'experiments/', { name: 'X', feature_flag_key: 'button' })
     await api.call('POST', `${path}launch/`)
@@ -129,7 +129,7 @@ describe('changes at the same moment', () => {
     assert.deepEqual(shipped.body.feature_flag.filters.groups, [{ properties: [], rollout_percentage: 100 }, ...groups])
   })
 
-  it('that never end are a conflict for a flag whose references are checked against them', async t => {
+  it('answer 409 when definitions keep changing while a flag’s references are checked', async t => {
     const api = await startManagement(t, {
       wrap: store => ({
         ...store,
@@ -144,7 +144,7 @@ describe('changes at the same moment', () => {
     assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text)
   })
 
-  it('leave a flag whose payloads are encrypted if and only if it says so', async t => {
+  it('leave payloads encrypted exactly when the flag’s encryption setting is on', async t => {
     const api = await startReadingTogether(t)
     const filters = (payload: string) => ({ groups: [{ rollout_percentage: 100 }], payloads: { true: payload } })
     const changed = { filters: filters('changed') }
@@ -167,7 +167,7 @@ describe('changes at the same moment', () => {
     }
   })
 
-  it('leave a flag encrypted whose plain version is restored while encryption is switched on', async t => {
+  it('leave a flag encrypted when restoring a plain version races with switching encryption on', async t => {
     const api = await startReadingTogether(t)
     const filters = { groups: [{ rollout_percentage: 100 }], payloads: { true: 'first' } }
     for (const isRestoredLast of [false, true]) {
@@ -187,7 +187,7 @@ describe('changes at the same moment', () => {
     }
   })
 
-  it('leave an early access feature open with a flag that people decide about, or closed with one that they do not', async t => {
+  it('keep the enrollment setting of the flag consistent with the stage of its early access feature', async t => {
     const api = await startReadingTogether(t)
     const stages = [{ stage: 'archived' }, { stage: 'general-availability' }]
     for (const bodies of [stages, stages.toReversed()]) {

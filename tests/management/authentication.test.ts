@@ -9,8 +9,8 @@ import { allScopesKey, startManagement } from '../support/management-api.ts'
 
 const filled = (path: string) => path.replaceAll(':projectId', '1').replaceAll(/:\w+/g, '1')
 
-describe('who may call the private API', () => {
-  it('answers no route of it without a key, in either spelling', async t => {
+describe('authentication of the private API', () => {
+  it('rejects every route without a key, with and without the trailing slash', async t => {
     const api = await startManagement(t)
     assert.ok(api.routes.length > 50)
     for (const route of api.routes) {
@@ -23,7 +23,7 @@ describe('who may call the private API', () => {
     }
   })
 
-  it('answers none to a key without any of its scopes, but tells the key about itself', async t => {
+  it('rejects every route for a key without its scopes, except the description of the key itself', async t => {
     const api = await startManagement(t)
     // Some route asks for each scope that there is, so two keys show it for all routes.
     for (const object of ['import_job', 'session_recording']) {
@@ -78,7 +78,7 @@ describe('who may call the private API', () => {
     assert.equal((await api.call('GET', '/api/projects/1/persons/', { key: writer })).status, 403)
   })
 
-  it('keeps a key to its projects, and points @current at the first of them', async t => {
+  it('limits a key to its projects, and resolves @current to the first of them', async t => {
     const api = await startManagement(t)
     await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
     await api.call('POST', '/api/projects/', { body: { name: 'Third' } })
@@ -102,7 +102,7 @@ describe('who may call the private API', () => {
     }
   })
 
-  it('ends a deleted key at once', async t => {
+  it('rejects a deleted key at once', async t => {
     const api = await startManagement(t)
     const { body } = await api.call('POST', '/api/personal_api_keys/', { body: { label: 'script', scopes: ['*'] } })
     assert.equal((await api.call('GET', '/api/projects/', { key: body.value })).status, 200)
@@ -110,7 +110,7 @@ describe('who may call the private API', () => {
     assert.equal((await api.call('GET', '/api/projects/', { key: body.value })).status, 401)
   })
 
-  it('believes a key that another process deleted for ten seconds at most', async t => {
+  it('accepts a key that another process deleted for ten seconds at most', async t => {
     const api = await startManagement(t)
     const key = await api.addKey(['*'])
     assert.equal((await api.call('GET', '/api/projects/', { key })).status, 200)
@@ -140,7 +140,7 @@ describe('who may call the private API', () => {
     assert.equal(headers.get('retry-after'), '1')
   })
 
-  it('logs one line a minute while keys cannot be read, with how many requests failed', async t => {
+  it('logs one line a minute with the number of failed requests while keys cannot be read', async t => {
     const lines: { times: number; path: string }[] = []
     const logger = Object.assign(silentLogger(), { warn: (line: (typeof lines)[number]) => void lines.push(line) })
     let isDown = false
@@ -170,7 +170,7 @@ describe('who may call the private API', () => {
     )
   })
 
-  it('lets operators in from this machine, not through a proxy, and with a key', async t => {
+  it('admits operators from this machine or with a key, but not through a proxy without one', async t => {
     const api = await startManagement(t, { otherRoutes: [metricsRoute] })
     assert.equal((await api.call('GET', '/metrics', { key: null })).status, 200)
     for (const name of ['x-forwarded-for', 'x-forwarded-prefix', 'forwarded', 'x-real-ip', 'via', 'cf-connecting-ip']) {
@@ -181,7 +181,7 @@ describe('who may call the private API', () => {
     assert.equal((await api.call('GET', '/metrics', { key: 'phx_unknown' })).status, 401)
   })
 
-  it('takes a page, and a proxy that says nothing of itself, for nobody of this machine', async t => {
+  it('does not treat a web page or an unannounced proxy as a local operator', async t => {
     const api = await startManagement(t, { otherRoutes: [metricsRoute] })
     const { port } = new URL(api.url)
     const own = `Host: 127.0.0.1:${port}`
@@ -210,7 +210,7 @@ describe('who may call the private API', () => {
     assert.equal(await status('1.0', own, `Authorization: Bearer ${allScopesKey}`), '200')
   })
 
-  it('asks everybody for a key where that is set', async t => {
+  it('requires a key from local callers too when configured', async t => {
     const api = await startManagement(t, { otherRoutes: [metricsRoute], operatorsNeedKey: true })
     const refused = await api.call('GET', '/metrics', { key: null })
     assert.equal(refused.status, 401)

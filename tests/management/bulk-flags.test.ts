@@ -30,8 +30,8 @@ async function start(t: Parameters<typeof startManagement>[0], options?: Paramet
   return { api, make, bulk, flag }
 }
 
-describe('many flags', () => {
-  it('are deleted with a result for each, one version and one entry of the activity each', async t => {
+describe('bulk actions on flags', () => {
+  it('delete flags with one result, one version and one activity entry each', async t => {
     const { api, make, bulk, flag } = await start(t)
     const multivariate = { variants: [{ key: 'a', rollout_percentage: 100 }] }
     for (const [key, over] of Object.entries({
@@ -64,7 +64,7 @@ describe('many flags', () => {
     assert.deepEqual((await bulk('delete', [1])).errors[0].reason, 'The project has no flag with this id.')
   })
 
-  it('are archived, and those that are stay as they are', async t => {
+  it('archive flags, and leave archived flags unchanged', async t => {
     const { make, bulk, flag } = await start(t)
     await make('one')
     await make('two', { archived: true })
@@ -78,7 +78,7 @@ describe('many flags', () => {
     assert.deepEqual([active, status, version, (await flag(2)).version], [false, 'ARCHIVED', 2, 1])
   })
 
-  it('stay where something uses them, which is named to who may read it', async t => {
+  it('keep flags that are in use, and name the users to keys that may read them', async t => {
     const { api, make, bulk, flag } = await start(t)
     for (const key of ['tested', 'cohort', 'survey', 'feature', 'free']) await make(key)
     await make('tester', { filters: testing(1) })
@@ -129,7 +129,7 @@ describe('many flags', () => {
     )
   })
 
-  it('go together when only others among them use them, in whatever order they are named', async t => {
+  it('delete flags that only use each other together, in whatever order they are listed', async t => {
     const { make, bulk } = await start(t)
     await make('base')
     await make('middle', { filters: testing(1) })
@@ -153,7 +153,7 @@ describe('many flags', () => {
     assert.deepEqual([all.archived.map(({ id }: { id: number }) => id), all.errors], [[1, 2, 4], []])
   })
 
-  it('may be archived when what tests them is archived, but not deleted', async t => {
+  it('allow archiving, but not deleting, a flag whose only dependents are archived', async t => {
     const { make, bulk } = await start(t)
     await make('base')
     await make('tester', { filters: testing(1), archived: true })
@@ -161,7 +161,7 @@ describe('many flags', () => {
     assert.equal((await bulk('archive', [1])).archived.length, 1)
   })
 
-  it('are as many as a request may name, and at least one', async t => {
+  it('require between one and 500 flags', async t => {
     const { api } = await start(t)
     const refused = async (body: object) => {
       const { status, body: error } = await api.call('POST', `${path}bulk_delete/`, { body })
@@ -175,7 +175,7 @@ describe('many flags', () => {
       assert.equal((await api.call('POST', `${path}bulk_${how}/`, { body: { ids: [1] }, key })).status, 403)
   })
 
-  it('of another project are not there', async t => {
+  it('do not find flags of another project', async t => {
     const { api, make, bulk, flag } = await start(t)
     await make('one')
     const { id } = (await api.call('POST', '/api/projects/', { body: { name: 'Other' } })).body
@@ -186,8 +186,8 @@ describe('many flags', () => {
   })
 })
 
-describe('a flag that somebody begins to use meanwhile', () => {
-  it('stays, and so do all when the definitions never stand still', async t => {
+describe('a flag that comes into use during a bulk action', () => {
+  it('is kept, and all flags are kept when the definitions keep changing', async t => {
     const { api, make } = await start(t)
     for (const key of ['one', 'two', 'three']) await make(key)
     let changes = 0

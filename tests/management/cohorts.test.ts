@@ -18,7 +18,7 @@ async function addPersons(api: ManagementApi, count: number): Promise<void> {
 }
 
 describe('cohorts', () => {
-  it('are created of filters, and the answer waits until they are served', async t => {
+  it('are created from filters, and the answer waits until they are served', async t => {
     const api = await startManagement(t)
     const before = api.served.length
     const filters = treeOf(pro)
@@ -46,7 +46,7 @@ describe('cohorts', () => {
     assert.deepEqual((await api.call('GET', `/api/environments/@current/cohorts/1`)).body, body)
   })
 
-  it('that are static take persons by id, uuid and distinct id, and name those that are not there', async t => {
+  it('that are static accept persons by id, uuid and distinct id, and report unknown ones', async t => {
     const api = await startManagement(t)
     await addPersons(api, 4)
     const { status, body } = await api.call('POST', path, {
@@ -67,7 +67,7 @@ describe('cohorts', () => {
     })
   })
 
-  it('that are static take persons in and out, one by one or several, and again without a change', async t => {
+  it('that are static add and remove one or several persons, and repeating that changes nothing', async t => {
     const api = await startManagement(t)
     await addPersons(api, 3)
     await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })
@@ -96,7 +96,7 @@ describe('cohorts', () => {
     assert.deepEqual([dynamic.status, dynamic.body.attr], [400, 'is_static'])
   })
 
-  it('are listed newest first, found by a part of their name, changed, deleted and taken back', async t => {
+  it('are listed newest first, searched by name, changed, deleted and restored', async t => {
     const api = await startManagement(t)
     for (const name of ['Paying', 'Beta users', 'Beta admins'])
       await api.call('POST', path, { body: { name, filters: treeOf(pro) } })
@@ -138,7 +138,7 @@ describe('cohorts', () => {
       )
   })
 
-  it('stay static, or not, as they were created', async t => {
+  it('cannot change between static and dynamic', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })
     assert.equal((await api.call('PATCH', `${path}1/`, { body: { is_static: true, name: 'x' } })).status, 200)
@@ -149,7 +149,7 @@ describe('cohorts', () => {
     assert.match(members.body.detail, /Send is_static: true/)
   })
 
-  it('take a file of distinct ids or uuids as a form, with or without a head, and a table as text', async t => {
+  it('accept an uploaded file of distinct ids or uuids, with or without a header, and CSV text', async t => {
     const api = await startManagement(t)
     await addPersons(api, 3)
     const form = new FormData()
@@ -187,7 +187,7 @@ describe('cohorts', () => {
     assert.deepEqual([wide.status, wide.body.attr], [400, 'csv'])
   })
 
-  it('refuse forms that cannot be read or have too many fields, and bodies that are too large', async t => {
+  it('reject unreadable forms, forms with too many fields, and bodies that are too large', async t => {
     const api = await startManagement(t)
     const headers = { 'content-type': 'multipart/form-data; boundary=b' }
     for (const body of [
@@ -210,7 +210,7 @@ describe('cohorts', () => {
     assert.deepEqual([json.status, json.body.code], [413, 'payload_too_large'])
   })
 
-  it('take a file of as many uuids as a table may have rows', async t => {
+  it('accept a file with the maximum number of uuids', async t => {
     const api = await startManagement(t)
     const uuids = Array.from(
       { length: 100_000 },
@@ -224,7 +224,7 @@ describe('cohorts', () => {
     assert.deepEqual([status, body.members?.unknown_count], [201, 100_000], body.detail)
   })
 
-  it('add thousands of members in one request, and name those who are unknown', async t => {
+  it('add thousands of members in one request, and report unknown ones', async t => {
     const api = await startManagement(t)
     await addPersons(api, 5_000)
     const ids = Array.from({ length: 10_000 }, (_, index) => `user-${index + 1}`)
@@ -283,7 +283,7 @@ describe('filters of a cohort', () => {
       assert.equal(denied.status, 403)
     })
 
-  it('are nested at most 64 groups deep', async t => {
+  it('may be nested at most 64 groups deep', async t => {
     const api = await startManagement(t)
     const nested = (depth: number): unknown => (depth === 0 ? pro : { type: 'AND', values: [nested(depth - 1)] })
     assert.equal((await api.call('POST', path, { body: { filters: treeOf(nested(64)) } })).status, 201)
@@ -292,7 +292,7 @@ describe('filters of a cohort', () => {
     assert.match(deeper.body.detail, /64/)
   })
 
-  it('are at most a thousand', async t => {
+  it('may have at most a thousand conditions', async t => {
     const api = await startManagement(t)
     const { status, body } = await api.call('POST', path, { body: { filters: treeOf(...Array(1_001).fill(pro)) } })
     assert.deepEqual([status, body.attr], [400, 'filters.properties.values.1000'])
@@ -300,7 +300,7 @@ describe('filters of a cohort', () => {
 })
 
 describe('persons of a cohort', () => {
-  it('that is static are its members, page by page', async t => {
+  it('that is static are its members, in pages', async t => {
     const api = await startManagement(t)
     await addPersons(api, 5)
     await api.call('POST', path, { body: { is_static: true, _create_static_person_ids: [1, 2, 4, 5] } })
@@ -331,7 +331,7 @@ describe('persons of a cohort', () => {
     assert.equal((await api.call('POST', `${path}2/recount/`)).body.count, 7)
   })
 
-  it('cannot be told when the cohort cannot be evaluated', async t => {
+  it('cannot be listed when the cohort cannot be evaluated', async t => {
     const api = await startManagement(t)
     await addPersons(api, 1)
     await api.call('POST', `${path}?skip_validation=true`, { body: { filters: treeOf(cohortFilter(99)) } })
@@ -345,7 +345,7 @@ describe('persons of a cohort', () => {
     }
   })
 
-  it('need the scope of persons', async t => {
+  it('require a scope for persons', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { is_static: true } })
     const key = await api.addKey(['cohort:write'])

@@ -26,7 +26,7 @@ async function withTwoProjects(t: Parameters<typeof startManagement>[0]) {
 }
 
 describe('copying a flag to another project', () => {
-  it('creates it there, and a second time makes the one there the same as a new version', async t => {
+  it('creates the flag there, and copying again updates it with a new version', async t => {
     const { api, copy } = await withTwoProjects(t)
     const filters = {
       ...setOf({ key: 'plan', type: 'person', value: 'pro' }),
@@ -43,7 +43,7 @@ describe('copying a flag to another project', () => {
     assert.deepEqual([there.name, there.filters, there.tags, there.version], ['Better', filters, ['a'], 2])
   })
 
-  it('makes an inactive one on request, and refuses what it would not do', async t => {
+  it('creates an inactive copy on request, and rejects unsupported options', async t => {
     const { api } = await withTwoProjects(t)
     await create(api, flagsOf(1), { key: 'beta' })
     const asked = { feature_flag_key: 'beta', from_project: 1, target_project_ids: [2] }
@@ -61,7 +61,7 @@ describe('copying a flag to another project', () => {
     assert.equal((await copy({ copy_schedule: true })).status, 200, 'there is nothing to copy')
   })
 
-  it('takes cohorts along, static ones without members, or finds them by name', async t => {
+  it('copies cohorts, static ones without members, or finds them by name', async t => {
     const { api, copy } = await withTwoProjects(t)
     const leaf = { key: 'plan', type: 'person', value: 'pro' }
     const inner = await create(api, cohortsOf(1), {
@@ -99,7 +99,7 @@ describe('copying a flag to another project', () => {
     assert.ok(success[0].notes.some((note: string) => /"listed".*without its members/.test(note)))
   })
 
-  it('leads dependencies and group types by name, and writes nothing when one is missing', async t => {
+  it('maps dependencies and group types by name, and writes nothing when one is missing', async t => {
     const { api, copy } = await withTwoProjects(t)
     const base = await create(api, flagsOf(1), { key: 'base' })
     const dependent = { key: String(base.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
@@ -126,7 +126,7 @@ describe('copying a flag to another project', () => {
     assert.equal((await copy('beta')).body.success[0].filters.groups[0].properties[0].key, String(copiedBase.id))
   })
 
-  it('goes by the key alone, though it may look like the id of another flag', async t => {
+  it('identifies the flag by its key alone, even one that looks like the id of another flag', async t => {
     const { api, copy } = await withTwoProjects(t)
     await create(api, flagsOf(1), { key: '2', name: 'by key' })
     await create(api, flagsOf(1), { key: 'beta', name: 'by id' })
@@ -137,7 +137,7 @@ describe('copying a flag to another project', () => {
     assert.deepEqual((await copy('5')).body.success[0].version, 2)
   })
 
-  it('refuses ids that no project has and no engine can look for', async t => {
+  it('rejects project ids that are out of range or not integers', async t => {
     const { api, copy } = await withTwoProjects(t)
     for (const id of [1e20, 1e300, 0, 1.5]) {
       assert.equal((await copy('beta', [id])).body.attr, 'target_project_ids.0')
@@ -148,7 +148,7 @@ describe('copying a flag to another project', () => {
     assert.equal((await api.call('POST', '/api/personal_api_keys/', { body: key })).body.attr, 'scoped_teams.0')
   })
 
-  it('refuses encrypted flags, projects that the key may not see, and its own project', async t => {
+  it('rejects encrypted flags, projects that the key may not access, and the source project as a target', async t => {
     const { api, copy } = await withTwoProjects(t)
     await create(api, flagsOf(1), { key: 'beta' })
     await create(api, flagsOf(1), {

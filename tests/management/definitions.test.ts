@@ -34,7 +34,7 @@ function start(t: TestContext) {
 }
 
 describe('event definitions', () => {
-  it('are listed in pages in the form of PostHog, with ids that stay', async t => {
+  it('are listed in pages in PostHog’s form, with stable ids', async t => {
     const { starting, asked } = start(t)
     const api = await starting
     const path = '/api/projects/1/event_definitions/'
@@ -53,7 +53,7 @@ describe('event definitions', () => {
     assert.notEqual((await api.call('GET', path.replace('1', '2'))).body.results[0].id, id)
   })
 
-  it('take one query a page, since each reads the names of all events', async t => {
+  it('take one query per page, since each query reads the names of all events', async t => {
     const names = Array.from({ length: 2_500 }, (_, n) => ({ name: `e${n}`, firstCapturedAtMs: 0, lastSeenMs: 0 }))
     let queryCount = 0
     const listEventNames = async ({ limit, offset }: EventNameQuery) => {
@@ -65,7 +65,7 @@ describe('event definitions', () => {
     assert.deepEqual([body.results.length, queryCount], [2_500, 1])
   })
 
-  it('follow what PostHog’s clients ask for where that is possible, and refuse the rest with a sentence', async t => {
+  it('follow the parameters of PostHog’s clients where possible, and reject the others with an explanation', async t => {
     const { starting, asked } = start(t)
     const api = await starting
     const path = '/api/projects/1/event_definitions/'
@@ -92,7 +92,7 @@ describe('event definitions', () => {
     }
   })
 
-  it('are 503 while the store is away', async t => {
+  it('answer 503 while the store is unavailable', async t => {
     const listEventNames = async () => {
       throw new PortError('event-store', 'timeout')
     }
@@ -105,7 +105,7 @@ describe('event definitions', () => {
 describe('property definitions', () => {
   const path = '/api/projects/1/property_definitions/'
 
-  it('are listed by what PostHog filters by', async t => {
+  it('are filtered by PostHog’s parameters', async t => {
     const { starting, asked } = start(t)
     const api = await starting
     const plain = await api.call('GET', path)
@@ -125,7 +125,7 @@ describe('property definitions', () => {
     assert.deepEqual([name, property_type, is_numerical, is_seen_on_filtered_events], ['price', 'Numeric', true, true])
   })
 
-  it('refuse what cannot be asked', async t => {
+  it('reject unsupported filters', async t => {
     const api = await startManagement(t)
     for (const [query, attr] of [
       ['?type=group', 'type'],
@@ -141,11 +141,11 @@ describe('property definitions', () => {
   })
 })
 
-describe('what became of surveys', () => {
+describe('survey statistics', () => {
   const path = '/api/projects/1/surveys/'
   const survey = { name: 'Why', type: 'popover', questions: [{ type: 'open', question: 'Why?' }] }
 
-  it('is counted with rates, of one survey and of all that are not archived', async t => {
+  it('are counted with rates, for one survey and for all surveys that are not archived', async t => {
     const { starting, asked } = start(t)
     const api = await starting
     const { id } = (await api.call('POST', path, { body: { ...survey, start_date: '2026-04-01' } })).body
@@ -179,7 +179,7 @@ describe('what became of surveys', () => {
     assert.deepEqual([reversed.status, reversed.body.attr], [400, 'date_from'])
   })
 
-  it('is zero everywhere without events', async t => {
+  it('are zero without events', async t => {
     const api = await startManagement(t)
     const { body } = await api.call('GET', `${path}stats/`)
     assert.deepEqual([body.rates.response_rate, body.stats['survey shown'].first_seen], [0, null])

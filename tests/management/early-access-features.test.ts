@@ -15,7 +15,7 @@ async function flag(api: ManagementApi, idOrKey: number | string) {
 }
 
 describe('early access features', () => {
-  it('make a flag that nobody has who has not opted in, under a key made of their name', async t => {
+  it('create a flag, named after the feature, that is on only for persons who opted in', async t => {
     const api = await startManagement(t)
     const feature = await create(api, {
       name: 'Nähere Suche, v2!',
@@ -41,7 +41,7 @@ describe('early access features', () => {
     assert.equal(api.served.length, 2, 'a project and a feature, each one write')
   })
 
-  it('find another key where the first is taken', async t => {
+  it('choose another key where the first is taken', async t => {
     const api = await startManagement(t)
     for (const expected of ['beta-search', 'beta-search-2', 'beta-search-3'])
       assert.equal((await create(api, { name: 'Beta search', stage: 'beta' })).feature_flag.key, expected)
@@ -49,7 +49,7 @@ describe('early access features', () => {
     assert.equal((await create(api, { name: '2', stage: 'beta' })).feature_flag.key, 'feature-2')
   })
 
-  it('take a flag that is there, as a new version of it, and keep what else it says', async t => {
+  it('link an existing flag with a new version, and keep its other settings', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 5 }], payloads: { true: '1' } }
     const { body: given } = await api.call('POST', '/api/projects/1/feature_flags/', { body: { key: 'mine', filters } })
@@ -67,7 +67,7 @@ describe('early access features', () => {
     assert.deepEqual(after.filters, { ...filters, feature_enrollment: true })
   })
 
-  it('refuse flags that cannot follow a choice, and leave nothing behind', async t => {
+  it('reject flags that cannot follow a choice, and write nothing', async t => {
     const api = await startManagement(t)
     const flags = '/api/projects/1/feature_flags/'
     const variants = [{ key: 'a', rollout_percentage: 100 }]
@@ -92,7 +92,7 @@ describe('early access features', () => {
     assert.equal((await api.call('GET', features)).body.count, 1)
   })
 
-  it('refuse what is no stage, no name or no web address', async t => {
+  it('reject invalid stages, names and web addresses', async t => {
     const api = await startManagement(t)
     for (const [body, attr, code] of [
       [{ stage: 'beta' }, 'name', 'required'],
@@ -125,7 +125,7 @@ describe('early access features', () => {
       assert.equal((await api.call(method, `${features}${id}/`, method === 'PATCH' ? { body: {} } : {})).status, 404)
   })
 
-  it('can be deleted after their flag was', async t => {
+  it('can be deleted after their flag was deleted', async t => {
     const api = await startManagement(t)
     const { id, feature_flag } = await create(api, { name: 'Search', stage: 'beta' })
     await api.call('DELETE', `/api/projects/1/feature_flags/${feature_flag.id}/`)
@@ -133,7 +133,7 @@ describe('early access features', () => {
     assert.equal((await api.call('DELETE', `${features}${id}/`)).status, 204)
   })
 
-  it('write again when somebody changed the flag in between', async t => {
+  it('retry the write when the flag was changed in between', async t => {
     let disturbance: (() => Promise<unknown>) | null = null
     const api = await startManagement(t, {
       wrap: store => ({
@@ -156,7 +156,7 @@ describe('early access features', () => {
     assert.deepEqual((await flag(api, feature_flag.id)).filters, { groups }, 'the other change is kept')
   })
 
-  it('show no payload of a flag that is encrypted, and keep it', async t => {
+  it('do not show an encrypted payload, and keep it', async t => {
     const api = await startManagement(t)
     const filters = { groups: [], payloads: { true: '"secret"' } }
     const body = { key: 'sealed', filters, has_encrypted_payloads: true }
@@ -169,7 +169,7 @@ describe('early access features', () => {
     assert.deepEqual(await stored(), before)
   })
 
-  it('belong to their project, and to keys that may', async t => {
+  it('are visible in their own project only, to keys with the right scope', async t => {
     const api = await startManagement(t)
     const { id } = await create(api, { name: 'Search', stage: 'beta' })
     await api.call('POST', '/api/projects/', { body: { name: 'Second' } })

@@ -20,7 +20,7 @@ const filters: Readonly<Record<string, readonly string[]>> = {
 }
 
 describe('an empty filter', () => {
-  it('is refused by its name, since it would answer everything', async t => {
+  it('is rejected by name, since it would match everything', async t => {
     const api = await startManagement(t)
     for (const [path, names] of Object.entries(filters))
       for (const name of names) {
@@ -32,7 +32,7 @@ describe('an empty filter', () => {
     assert.deepEqual([repeated.status, repeated.body.attr], [400, 'event'])
   })
 
-  it('is none where the empty text is in everything, and where pages are asked for', async t => {
+  it('is ignored for text search and for paging parameters', async t => {
     const api = await startManagement(t)
     assert.equal((await api.call('GET', `${base}/persons/?search=&limit=&offset=&cursor=`)).status, 200)
     for (const { method, path, operation } of api.routes) {
@@ -44,7 +44,7 @@ describe('an empty filter', () => {
     assert.equal((await api.call('GET', `${base}/events/?cursor=&orderBy=`)).status, 200)
   })
 
-  it('stays what is missing where a parameter is required', async t => {
+  it('counts as missing for a required parameter', async t => {
     const api = await startManagement(t)
     const { status, body } = await api.call('GET', `${base}/groups/?group_type_index=`)
     assert.deepEqual([status, body.code, body.attr], [400, 'required', 'group_type_index'])

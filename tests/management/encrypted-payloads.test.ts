@@ -60,7 +60,7 @@ describe('encrypted payloads', () => {
     assert.deepEqual(await remoteConfig(front, 'empty', secretKey), { status: 200, json: '' })
   })
 
-  it('are shown by no answer of the private API, by no evaluation and by no definitions', async () => {
+  it('appear in no answer of the private API, no evaluation and no definitions', async () => {
     const { id, ...created } = await create('hidden', {
       ...encrypted,
       filters: filters({ true: secret, b: 7, c: null }),
@@ -85,7 +85,7 @@ describe('encrypted payloads', () => {
     assert.doesNotMatch(await definitions.text(), /hidden|enc:v1|correct/)
   })
 
-  it('stay as they are where the marker comes back, and can be told apart by their keys', async () => {
+  it('stay unchanged under the keys for which the marker is sent back', async () => {
     const { id } = await create('kept', { ...encrypted, filters: filters({ true: secret, other: '"x"' }) })
     await patch(id, { filters: filters({ true: marker, other: '"changed"' }) })
     assert.deepEqual(await remoteConfig(front, 'kept'), { status: 200, json: secret })
@@ -122,7 +122,7 @@ describe('encrypted payloads', () => {
     assert.deepEqual(await remoteConfig(front, 'turned-on'), { status: 200, json: secret })
   })
 
-  it('do not become plain text by turning encryption off: payloads have to be sent', async () => {
+  it('do not become plain text when encryption is turned off: new payloads must be sent', async () => {
     const { id } = await create('turned-off', { ...encrypted, filters: filters({ true: secret }) })
     const off = { has_encrypted_payloads: false }
     assert.equal(await refusal('PATCH', `${flagsPath}${id}/`, off), '400 invalid_input has_encrypted_payloads')
@@ -136,7 +136,7 @@ describe('encrypted payloads', () => {
   })
 })
 
-describe('encrypted payloads of a flag that something owns', () => {
+describe('encrypted payloads of a flag that an experiment or survey owns', () => {
   const [experiments, surveys] = ['/api/projects/1/experiments/', '/api/projects/1/surveys/']
   const variants = ['control', 'test'].map(key => ({ key, rollout_percentage: 50 }))
   const sealed = { ...encrypted, is_remote_configuration: false }
@@ -156,7 +156,7 @@ describe('encrypted payloads of a flag that something owns', () => {
     return { api, stored, patch, made: made.body }
   }
 
-  it('stay as they are where an experiment comes back, also while it runs', async t => {
+  it('stay unchanged when an experiment is sent back as it was read, also while it runs', async t => {
     const { stored, patch, made } = await startExperiment(t)
     const before = await stored()
     const echoed = await patch({ ...made, name: 'Y' })
@@ -188,7 +188,7 @@ describe('encrypted payloads of a flag that something owns', () => {
       assert.doesNotMatch((await api.call('GET', path)).text, /correct|enc:v1|plain/)
   })
 
-  it('are taken with their flag, and no marker is stored in place of one on a new flag', async t => {
+  it('stay unchanged when their flag is linked, and a marker for a new flag is rejected', async t => {
     const { api, stored, made } = await startExperiment(t)
     const before = await stored()
     const { filters } = made.feature_flag
@@ -201,7 +201,7 @@ describe('encrypted payloads of a flag that something owns', () => {
     assert.deepEqual([fresh.status, fresh.body.attr], [400, 'feature_flag.filters.payloads.control'], fresh.text)
   })
 
-  it('stay as they are where the targeting filters of a survey come back', async t => {
+  it('stay unchanged when the targeting filters of a survey are sent back', async t => {
     const api = await startManagement(t)
     const body = { name: 'S', type: 'popover', targeting_flag_filters: filters({}) }
     const { targeting_flag: flag } = (await api.call('POST', surveys, { body })).body
@@ -230,7 +230,7 @@ describe('the key of encrypted payloads', () => {
     return front
   }
 
-  it('is made in the data folder at first need, for its owner alone, and found again', async t => {
+  it('is created in the data folder at first use, readable by its owner only, and reused', async t => {
     const folder = tempDir(t)
     const keyFile = join(folder, 'encryption.key')
     const front = await startFront({ PENNON_DATA: folder })
@@ -260,7 +260,7 @@ describe('the key of encrypted payloads', () => {
     }
   })
 
-  it('can be given, and changed by giving the new one before the old one', async t => {
+  it('can be configured, and rotated by listing the new key before the old one', async t => {
     const folder = tempDir(t)
     const old = await startFront({ PENNON_DATA: folder, PENNON_ENCRYPTION_KEY: hex('a') })
     const created = await old.api<Json>('POST', flagsPath, {
@@ -282,7 +282,7 @@ describe('the key of encrypted payloads', () => {
     assert.equal((await remoteConfig(last, 'given')).json, '"again"')
   })
 
-  it('is asked for in words where none may be made', async t => {
+  it('is requested in the error where none may be created', async t => {
     const api = await startManagement(t, { missingKeyReason: 'Set PENNON_ENCRYPTION_KEY.' })
     const body = { key: 'k', ...encrypted, filters: filters({ true: secret }) }
     const refused = await api.call('POST', '/api/projects/1/feature_flags/', { body })

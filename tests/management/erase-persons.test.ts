@@ -28,7 +28,7 @@ async function threePersons(t: TestContext) {
   return { ...api, left }
 }
 
-it('one is gone with the answer, and the record of it says who asked for what', async t => {
+it('a person is erased before the answer, and a record says who requested it', async t => {
   const { call, left, management } = await threePersons(t)
   const erased = await call('DELETE', `${persons}/${uuid(1).toUpperCase()}/?delete_events=true`)
   assert.deepEqual([erased.status, erased.text], [202, ''])
@@ -59,7 +59,7 @@ it('one is gone with the answer, and the record of it says who asked for what', 
   assert.equal((await call('GET', `${persons}/deletion_status/?status=pending`)).body.count, 0)
 })
 
-it('many are erased by uuid or by distinct id, in the answer that PostHog gives', async t => {
+it('several persons are erased by uuid or by distinct id, with PostHog’s answer', async t => {
   const { call, left } = await threePersons(t)
   const answer = { events_queued_for_deletion: false, recordings_queued_for_deletion: false, deletion_errors: [] }
   for (const asked of [{}, { delete_events: true }]) {
@@ -77,7 +77,7 @@ it('many are erased by uuid or by distinct id, in the answer that PostHog gives'
   assert.deepEqual(await left(), [uuid(3)])
 })
 
-it('what would erase nothing, more than was meant, or too many at once is refused', async t => {
+it('a request that would erase nothing, unintended persons, or too many at once is rejected', async t => {
   const { call, left } = await threePersons(t)
   const refused: [string, string, unknown?][] = [
     ['DELETE', `${persons}/${uuid(1)}/?delete_events=`],

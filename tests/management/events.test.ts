@@ -94,14 +94,14 @@ describe('events', () => {
     })
   })
 
-  it('are asked for without a window, newest first, a hundred at a time', async t => {
+  it('are listed without a time window by default, newest first, a hundred per page', async t => {
     const { events, queries } = scripted()
     const api = await startManagement(t, { events })
     await api.call('GET', path)
     assert.deepEqual(queries, [{ projectId: 1, descending: true, limit: 100 }])
   })
 
-  it('are filtered by everything in the query, in the zone of the project', async t => {
+  it('are filtered by every query parameter, with times in the project’s time zone', async t => {
     const { events, queries } = scripted()
     const api = await startManagement(t, { events })
     await api.call('PATCH', '/api/projects/1/', { body: { timezone: 'Europe/Vienna' } })
@@ -136,7 +136,7 @@ describe('events', () => {
     )
   })
 
-  it('page by an address that pins relative bounds and gives the cursor back', async t => {
+  it('have a `next` address that fixes relative bounds and carries the cursor', async t => {
     const cursor = { timestampMs: -5, uuid: uuid(7), tieBreak: '12345678901234567890' }
     const queries: EventQuery[] = []
     const { events } = scripted({
@@ -155,7 +155,7 @@ describe('events', () => {
     assert.equal(queries[0]!.afterMs, Date.parse('2026-04-24T12:00:00Z'))
   })
 
-  it('are not bounded by times before or after every event', async t => {
+  it('are not limited by times before or after every possible event', async t => {
     const { events, queries } = scripted()
     const api = await startManagement(t, { events })
     await api.call('GET', `${path}?after=0001-01-01&before=9999-12-31`)
@@ -169,7 +169,7 @@ describe('events', () => {
     )
   })
 
-  it('refuse what they cannot read', async t => {
+  it('reject invalid parameters', async t => {
     const api = await startManagement(t, scripted())
     for (const [query, attr] of [
       ['after=soon', 'after'],
@@ -236,7 +236,7 @@ describe('events', () => {
     })
   }
 
-  it('answer 400 query_too_large for what the store can never answer', async t => {
+  it('answer 400 query_too_large for a query that the store can never answer', async t => {
     for (const [portCode, status, code] of [
       ['full', 400, 'query_too_large'],
       ['timeout', 503, 'event_store_timeout'],
@@ -251,7 +251,7 @@ describe('events', () => {
     }
   })
 
-  it('cancel the query of a caller that went away', async t => {
+  it('cancel the query of a caller that disconnected', async t => {
     const { running, cancelled, events } = hangingStore(t)
     const api = await startManagement(t, { events })
     const caller = new AbortController()

@@ -16,7 +16,7 @@ async function hasExperiment(api: ManagementApi, key: string): Promise<boolean |
 }
 
 describe('experiments', () => {
-  it('make a flag with two variants where there is none, off until they start', async t => {
+  it('create a flag with two variants where there is none, off until they start', async t => {
     const api = await startManagement(t)
     const metrics = [{ kind: 'ExperimentMetric', name: 'sign-ups', weight: 1.5 }]
     const draft = await create(api, { name: 'Button', feature_flag_key: 'button', description: 'Red?', metrics })
@@ -36,14 +36,14 @@ describe('experiments', () => {
     assert.equal(ended.body.feature_flag.active, false, 'only a first start touches the flag')
   })
 
-  it('make the variants that their parameters name', async t => {
+  it('create the variants that their parameters name', async t => {
     const api = await startManagement(t)
     const variants = ['control', 'red', 'blue', 'green'].map(key => ({ key, rollout_percentage: 25 }))
     const body = { name: 'Colours', feature_flag_key: 'colour', parameters: { feature_flag_variants: variants } }
     assert.deepEqual((await create(api, body)).feature_flag.filters.multivariate.variants, variants)
   })
 
-  it('make and change their flag as `feature_flag` says', async t => {
+  it('create and change their flag as `feature_flag` says', async t => {
     const api = await startManagement(t)
     const split = (...shares: number[]) => ({
       variants: shares.map((rollout_percentage, index) => ({ key: `v${index}`, rollout_percentage })),
@@ -81,7 +81,7 @@ describe('experiments', () => {
     assert.deepEqual([taken.status, taken.body.attr], [400, 'feature_flag'])
   })
 
-  it('are made from one that was read, with another name and key', async t => {
+  it('can be created from another experiment’s JSON with a new name and key', async t => {
     const api = await startManagement(t)
     const draft = await create(api, { name: 'Draft', feature_flag_key: 'draft' })
     const again = (one: typeof draft, key: string, more: object = {}) => {
@@ -108,7 +108,7 @@ describe('experiments', () => {
     }
   })
 
-  it('change their flag by parameters, but not by those that come back as they were', async t => {
+  it('change their flag by parameters, unless those are sent back unchanged', async t => {
     const api = await startManagement(t)
     const variants = (share: number) => [
       { key: 'control', rollout_percentage: share },
@@ -129,7 +129,7 @@ describe('experiments', () => {
     assert.deepEqual(changed.body.feature_flag.filters.multivariate.variants, variants(70))
   })
 
-  it('give their flag payloads and continuity by parameters, of which the flag alone keeps payloads', async t => {
+  it('set their flag’s payloads and continuity by parameters, and store payloads in the flag only', async t => {
     const api = await startManagement(t)
     const settings = { ensure_experience_continuity: true, minimum_detectable_effect: 5 }
     const parameters = (payloads: unknown) => ({ ...settings, feature_flag_payloads: payloads })
@@ -157,7 +157,7 @@ describe('experiments', () => {
     assert.deepEqual(nothing.body.feature_flag.filters.payloads, { test: '"two"' })
   })
 
-  it('take a flag that is there, and keep what it says', async t => {
+  it('link an existing flag, and keep its settings', async t => {
     const api = await startManagement(t)
     const variants = [
       { key: 'a', rollout_percentage: 30 },
@@ -171,7 +171,7 @@ describe('experiments', () => {
     assert.equal(await hasExperiment(api, 'mine'), true)
   })
 
-  it('refuse flags without variants, and keys and variants that a flag would refuse', async t => {
+  it('reject flags without variants, and invalid keys and variants', async t => {
     const api = await startManagement(t)
     await api.call('POST', flags, { body: { key: 'plain' } })
     const one = { feature_flag_variants: [{ key: 'only', rollout_percentage: 100 }] }
@@ -206,7 +206,7 @@ describe('experiments', () => {
     assert.equal((await create(api, { name: 'Three', feature_flag_key: 'third' })).id, 3, 'no id is given twice')
   })
 
-  it('are named by their flag, as early access features are', async t => {
+  it('are listed on their flag, as early access features are', async t => {
     const api = await startManagement(t)
     await create(api, { name: 'One', feature_flag_key: 'button' })
     await create(api, { name: 'Two', feature_flag_key: 'button' })
@@ -231,7 +231,7 @@ describe('experiments', () => {
     assert.equal(renamed.body.features[0].name, 'Search')
   })
 
-  it('are listed newest first, each in its project, to keys that may', async t => {
+  it('are listed newest first, in their own project, to keys with the right scope', async t => {
     const api = await startManagement(t)
     await create(api, { name: 'One', feature_flag_key: 'one' })
     await create(api, { name: 'Two', feature_flag_key: 'two' })

@@ -23,7 +23,7 @@ async function start(t: Parameters<typeof startManagement>[0]) {
 }
 
 describe('explain', () => {
-  it('tells what each filter was compared with, where that came from, and what was hashed', async t => {
+  it('shows the value that each filter was compared with, its source, and the hashed text', async t => {
     const { create, explain } = await start(t)
     const other = await create('other', everybody)
     await create('beta', {
@@ -82,7 +82,7 @@ describe('explain', () => {
     assert.deepEqual([alone.value, alone.loaded.person], [false, 'left_aside'])
   })
 
-  it('names the leaves of a cohort, those of the cohorts that it refers to included', async t => {
+  it('lists the conditions of a cohort, including those of cohorts that it refers to', async t => {
     const { api, create, explain } = await start(t)
     const cohort = async (name: string, values: object[]) => {
       const filters = { properties: { type: 'AND', values } }
@@ -114,7 +114,7 @@ describe('explain', () => {
     )
   })
 
-  it('explains what is inactive, missing, circular, unreadable or deleted as what it would be, and why it is not answered', async t => {
+  it('explains the value that an inactive, missing, circular, unreadable or deleted flag would have, and why it is not returned', async t => {
     const { api, create, explain } = await start(t)
     const skip = async (key: string, filters: object) =>
       (await api.call('POST', `${path}?skip_validation=true`, { body: { key, filters } })).body
@@ -144,7 +144,7 @@ describe('explain', () => {
     assert.match(odd.summary, /the operator "rhymes" does not exist/)
   })
 
-  it('counts relative dates back from the instant that is asked about, and refuses what /flags would', async t => {
+  it('resolves relative dates from the requested instant, and rejects the requests that /flags rejects', async t => {
     const { api, create, explain } = await start(t)
     const recent = { key: 'since', type: 'person', operator: 'is_date_after', value: '-7d' }
     await create('beta', { groups: [{ properties: [recent], rollout_percentage: 100 }] })

@@ -67,7 +67,7 @@ describe('a flag of version 2', () => {
     assert.match(failed.body.summary, /unknown because it could not be computed for person-3: Invalid property\.$/)
   })
 
-  it('is shown to the tools of PostHog as on, with its value as the payload', async t => {
+  it('appears in PostHog’s tools as on, with its value as the payload', async t => {
     const { ask } = await start(t, document)
     const { body } = await ask('typed/test_evaluation/', { distinct_id: 'person-0' })
     const { result, reason, condition_index, payload, conditions } = body
@@ -99,7 +99,7 @@ describe('a flag of version 2', () => {
     )
   })
 
-  it('that cannot be read says why', async t => {
+  it('that cannot be read is reported with the reason', async t => {
     const { ask } = await start(t, { ...document, version: 3 })
     const { body } = await ask('typed/explain/', { distinct_id: 'person-0' })
     assert.deepEqual([body.answered, body.failed, body.reason.description], [true, true, 'Unsupported definition'])

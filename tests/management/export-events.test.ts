@@ -95,7 +95,7 @@ async function start(t: TestContext, batches: readonly (readonly ExportedEvent[]
 }
 
 describe('an export of events', () => {
-  it('has a JSON object a line, with the properties as they were sent', async t => {
+  it('has one JSON object per line, with the properties as they were sent', async t => {
     const texts = [
       '{"n":1.0,"id":12345678901234567890,"a":1,"a":2,"z":"\\u0000 \\ud800","e":1e400}',
       '{ "pretty" :\r\n  [1,\n 2] }',
@@ -130,7 +130,7 @@ describe('an export of events', () => {
     assert.equal(answered['pennon-export-at-most'], '1000')
   })
 
-  it('has a CSV row for each, with every byte of the properties, also of those in several lines', async t => {
+  it('has one CSV row per event, with every byte of the properties, including line breaks', async t => {
     const propertiesJson = '{ "n":1.0,\r\n"s":"a\\"b" }'
     const { get } = await start(t, [[anExported(1, { propertiesJson, event: ' =1,"2"', distinctId: '' })]])
     const { bytes, headers: answered, isComplete } = await get('?format=csv')
@@ -144,7 +144,7 @@ describe('an export of events', () => {
     assert.equal(bytes.toString().slice(bytes.indexOf('\r\n') + 2), `${expected.join(',')}\r\n`)
   })
 
-  it('asks the store for what the list would ask for, and for what lies behind a cursor', async t => {
+  it('queries the store as the list does, also after a cursor', async t => {
     const { get, queries } = await start(t, [])
     const query = new URLSearchParams({
       ...{ event: '$pageview', distinct_id: 'ada', person_id: uuid(900), uuid: uuid(1), orderBy: '["timestamp"]' },
@@ -173,7 +173,7 @@ describe('an export of events', () => {
     ])
   })
 
-  it('hands the store the key in a cursor of a busy day, as the row had it', async t => {
+  it('passes the row key in the cursor of a busy day to the store unchanged', async t => {
     const key = { event: `' OR "1"=1 --\n日本`, distinctId: '\u0000\\', base: null }
     const behind = { ...key, base: { timestampMs: -7, uuid: uuid(3), tieBreak: '18446744073709551615' } }
     for (const one of [key, behind]) {
@@ -187,7 +187,7 @@ describe('an export of events', () => {
     }
   })
 
-  it('refuses what it cannot read, before it asks the store', async t => {
+  it('rejects invalid parameters before it queries the store', async t => {
     const { api, queries } = await start(t, [])
     for (const [query, attr] of [
       ['format=xml', 'format'],
@@ -214,7 +214,7 @@ describe('an export of events', () => {
     for (let n = 0; n < 5; n++) assert.equal((await api.call('GET', path)).status, 503, 'its place is left')
   })
 
-  it('that fails on the way never ends cleanly, and says why where it can', async t => {
+  it('that fails midway never ends cleanly, and reports the reason where the format allows it', async t => {
     const { get, api } = await start(t, [some(0, 3), broken()])
     for (const coding of ['identity', 'gzip']) {
       const { isComplete, bytes, trailers, headers: answered } = await get('', { 'accept-encoding': coding })
@@ -239,7 +239,7 @@ describe('an export of events', () => {
     await assert.rejects(fetch(`${api.url}${path}`, { headers }).then(answered => answered.text()))
   })
 
-  it('breaks off with a reset for HTTP/1.0, where the end of a connection is the end of a body', async t => {
+  it('that fails resets an HTTP/1.0 connection, where closing would look like the end of the body', async t => {
     const { api } = await start(t, [some(0, 3), broken()])
     const { hostname, port } = new URL(api.url)
     const socket = connect(Number(port), hostname)
@@ -249,7 +249,7 @@ describe('an export of events', () => {
     assert.equal(error.code, 'ECONNRESET')
   })
 
-  it('ends after as many rows as asked for, and says where the next one begins', async t => {
+  it('ends after the requested number of rows, and gives the cursor of the next export', async t => {
     const { get } = await start(t, [some(0, 3), some(3, 3)])
     const counts = async (limit: number) => {
       const { trailers, bytes } = await get(`?limit=${limit}`)
@@ -261,7 +261,7 @@ describe('an export of events', () => {
     assert.deepEqual(await counts(7), [6, ''])
   })
 
-  it('answers HEAD without asking the store', async t => {
+  it('answers HEAD without querying the store', async t => {
     const { api, queries } = await start(t, [some(0, 3)])
     const answered = await fetch(`${api.url}${path}?format=csv`, { method: 'HEAD', headers })
     assert.deepEqual(
@@ -270,7 +270,7 @@ describe('an export of events', () => {
     )
   })
 
-  it('is packed for whoever accepts gzip, and the digest is that of the bytes that were sent', async t => {
+  it('is compressed for clients that accept gzip, and the digest covers the bytes sent', async t => {
     const { get } = await start(t, [some(0, 500), some(500, 500)])
     const plain = await get()
     const packed = await get('', { 'accept-encoding': 'br, gzip;q=0.5' })
@@ -282,7 +282,7 @@ describe('an export of events', () => {
     assert.equal((await get('', { 'accept-encoding': 'gzip;q=0, *' })).headers['content-encoding'], undefined)
   })
 
-  it('holds two places of a project and six in all, and gives them back', async t => {
+  it('may run twice per project and six times in total, and frees its slot at the end', async t => {
     const { api, signals } = await start(t, [some(0, 1), ...Array.from({ length: 400 }, () => large())])
     for (const name of ['B', 'C', 'D']) await api.call('POST', '/api/projects/', { body: { name } })
     const opened = await Promise.all([1, 1, 2, 2, 3, 3].map(projectId => openUnread(api, projectId)))
@@ -296,7 +296,7 @@ describe('an export of events', () => {
     again.destroy()
   })
 
-  it('is read no faster than it is taken, and its work ends with its reader', async t => {
+  it('is read from the store no faster than the client reads, and stops when the client disconnects', async t => {
     const { api, asked, signals } = await start(
       t,
       Array.from({ length: 400 }, () => large()),
@@ -312,7 +312,7 @@ describe('an export of events', () => {
     assert.ok(asked() < 13)
   })
 
-  it('ends when its key is deleted or its project is', async t => {
+  it('ends when its key or its project is deleted', async t => {
     let goOn = () => {}
     const until = new Promise<void>(resolve => {
       goOn = resolve

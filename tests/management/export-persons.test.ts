@@ -29,7 +29,7 @@ describe('an export of persons', () => {
   ]
   const seed = { persons: persons.map(created), mappings: mappings.map(created) }
 
-  it('has everybody once, newest first, with all distinct ids, and goes on behind any of them', async t => {
+  it('has each person once, newest first, with all distinct ids, and can resume after any of them', async t => {
     const api = await startManagement(t)
     await api.commit(seed)
     const whole = await download(`${api.url}${path}`, headers)
@@ -64,7 +64,7 @@ describe('an export of persons', () => {
     )
   })
 
-  it('takes the filters of the list, and answers what they cannot be as data or as an error', async t => {
+  it('accepts the filters of the list, and reports invalid filters as errors', async t => {
     const api = await startManagement(t)
     await api.commit(seed)
     const found = async (query: Record<string, string>) => {
@@ -84,7 +84,7 @@ describe('an export of persons', () => {
     assert.equal((await download(`${api.url}${path}`, { authorization: `Bearer ${key}` })).status, 403)
   })
 
-  it('breaks off, and says why, when the state fails on the way', async t => {
+  it('breaks off and reports the reason when the state fails midway', async t => {
     let pages = 0
     const api = await startManagement(t, {
       wrap: store => ({
@@ -103,7 +103,7 @@ describe('an export of persons', () => {
     assert.equal(last.export_error.cursor, linesOf(bytes).at(-2).cursor)
   })
 
-  it('has a CSV row for each, with the same fields', async t => {
+  it('has one CSV row per person, with the same fields', async t => {
     const api = await startManagement(t)
     const [ada] = [aPerson({ uuid: uuid(1), properties: { email: 'ada@example.org', 'q"': 'a,b\n' } })]
     await api.commit({ persons: [created(ada)], mappings: [created(aMapping(ada, 'a,"da"', 2))] })

@@ -42,14 +42,14 @@ describe('feature flags', () => {
     }
   })
 
-  it('are found by the longest key', async t => {
+  it('are found by a key of the maximum length', async t => {
     const api = await startManagement(t)
     const key = 'k'.repeat(400)
     await api.call('POST', path, { body: { key } })
     assert.equal((await api.call('GET', `${path}${key}/`)).body.key, key)
   })
 
-  it('keep number literals and any key in filters', async t => {
+  it('preserve number literals and unusual keys in filters', async t => {
     const api = await startManagement(t)
     const filters =
       '{"groups":[{"properties":[{"key":"__proto__","type":"person","value":[1.0,12345678901234567890,1e2]}],"rollout_percentage":50.0,"constructor":1}],"__proto__":{"a":1}}'
@@ -60,7 +60,7 @@ describe('feature flags', () => {
     }
   })
 
-  it('take every field, null as default, and the older name of contexts', async t => {
+  it('accept every field, null as the default, and the older name of evaluation contexts', async t => {
     const api = await startManagement(t)
     const body = {
       key: 'full',
@@ -92,7 +92,7 @@ describe('feature flags', () => {
     assert.deepEqual([patched.body.evaluation_contexts, patched.body.tags, patched.body.version], [['docs'], [], 2])
   })
 
-  it('older than groups become one set', async t => {
+  it('with a top-level rollout percentage get one condition set', async t => {
     const api = await startManagement(t)
     const { body } = await api.call('POST', path, { body: { key: 'old', rollout_percentage: 30 } })
     assert.deepEqual(body.filters, { groups: [{ properties: [], rollout_percentage: 30 }] })
@@ -102,7 +102,7 @@ describe('feature flags', () => {
     assert.deepEqual([refused.status, refused.body.attr], [400, 'filters.groups.0.rollout_percentage'])
   })
 
-  it('are refused with the path of the mistake, and nothing is stored', async t => {
+  it('that are invalid are rejected with the path of the mistake, and nothing is stored', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { key: 'taken' } })
     const filter = (over: object) => ({ groups: [{ properties: [{ key: 'a', type: 'person', value: 1, ...over }] }] })
@@ -145,7 +145,7 @@ describe('feature flags', () => {
     assert.equal((await api.call('POST', path, { body: { key: 'x' } })).body.id, 2)
   })
 
-  it('are stored whatever they are with skip_validation, by a key with all scopes only', async t => {
+  it('are stored without checks with skip_validation, by a key with all scopes only', async t => {
     const api = await startManagement(t)
     const body = {
       key: 'weird key',
@@ -171,7 +171,7 @@ describe('feature flags', () => {
     assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
   })
 
-  it('add 1 to the version with each change and refuse one made from an older version', async t => {
+  it('increment their version with each change, and reject a change made from an older version', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { key: 'beta' } })
     const second = await api.call('PATCH', `${path}beta/`, { body: { name: 'two', version: 1 } })
@@ -187,7 +187,7 @@ describe('feature flags', () => {
     assert.equal((await api.call('PATCH', `${path}beta/`, { body: { name: 'three' } })).body.version, 3)
   })
 
-  it('keep their version when a write changes nothing, restored ones and cohorts too, and their activity says nothing', async t => {
+  it('keep their version when a write or a restore changes nothing, as cohorts do, and log no activity', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 40, variant: null }], payloads: { true: '"a"' } }
     const { body: made } = await api.call('POST', path, { body: { key: 'same', filters, tags: ['a'] } })
@@ -217,7 +217,7 @@ describe('feature flags', () => {
     assert.equal((await api.call('PATCH', `${cohorts}${cohort.id}/`, { body: { name: 'All' } })).body.version, 2)
   })
 
-  it('are deleted softly and free their key', async t => {
+  it('are soft-deleted and free their key', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { key: 'a' } })
     await api.call('POST', path, { body: { key: 'b' } })
@@ -275,7 +275,7 @@ describe('versions of a flag', () => {
     }
   })
 
-  it('differ by paths with before and after', async t => {
+  it('can be compared by path, with the values before and after', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
     const changed = { groups: [{ properties: [], rollout_percentage: 80 }], payloads: { true: '1' } }
@@ -291,7 +291,7 @@ describe('versions of a flag', () => {
     assert.equal((await api.call('GET', `${path}beta/versions/1/diff/9/`)).status, 404)
   })
 
-  it('are restored as a new version, deleted flags included', async t => {
+  it('are restored as a new version, also for deleted flags', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
     await api.call('PATCH', `${path}beta/`, { body: { key: 'gamma', filters: { groups: [] } } })

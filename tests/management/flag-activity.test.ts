@@ -4,7 +4,7 @@ import { startManagement } from '../support/management-api.ts'
 
 const path = '/api/projects/1/feature_flags/'
 
-it('the activity of a project tells every change of its flags, by whom and of what, newest first', async t => {
+it('the activity of a project lists every change of its flags with its author and details, newest first', async t => {
   const api = await startManagement(t)
   await api.call('POST', path, { body: { key: 'a' } })
   api.clock.advance(1_000)

@@ -130,7 +130,7 @@ async function withChain(t: TestContext) {
 }
 
 describe('flags of a project as a file', () => {
-  it('come out of another project as the same file, in the order of what they need, and twice is once', async t => {
+  it('are imported in order of dependency, export as the same file, and importing again changes nothing', async t => {
     const { textOf, fileOf, imported, api } = await withChain(t)
     const text = await textOf(1)
     const file = fileOf(text)
@@ -148,7 +148,7 @@ describe('flags of a project as a file', () => {
     assert.deepEqual([rules.filters, rules.active], [rulesDocument, true], 'seeds stay, so buckets do')
   })
 
-  it('has names in the place of ids, and says what is not in it', async t => {
+  it('has names in place of ids, and reports what it leaves out', async t => {
     const { exported, make } = await withChain(t)
     await make(1, 'feature_flags', { key: 'survey-targeting-1', filters: sets() })
     const { file, notes } = await exported(1)
@@ -165,7 +165,7 @@ describe('flags of a project as a file', () => {
     ])
   })
 
-  it('takes along all that the named flags use, and nothing else', async t => {
+  it('includes everything that the named flags use, and nothing else', async t => {
     const { exported } = await withChain(t)
     const { file } = await exported(1, ['a-chain'])
     assert.deepEqual(file.flags.map(({ key }) => key).toSorted(), ['a-chain', 'z-base'])
@@ -174,7 +174,7 @@ describe('flags of a project as a file', () => {
     await assert.rejects(exported(1, ['z-bass']), /no flag z-bass .*Did you mean z-base\?/)
   })
 
-  it('is refused where names do not tell cohorts apart', async t => {
+  it('is rejected where two cohorts in use have the same name', async t => {
     const { exported, make } = await twoProjects(t)
     await make(1, 'cohorts', { name: 'Same', filters: allOf(person('a', 'b')) })
     const id = await make(1, 'cohorts', { name: 'Same', filters: allOf(person('a', 'c')) })
@@ -192,7 +192,7 @@ describe('an import', () => {
     ...more,
   })
 
-  it('changes what differs, field by field, and leaves alone what the file does not name', async t => {
+  it('changes fields that differ, and leaves fields alone that the file does not name', async t => {
     const { make, fileOf, planned, imported, api } = await twoProjects(t)
     await make(1, 'feature_flags', { key: 'f', name: 'stays', tags: ['t'], filters: sets(person('a', 'b')) })
     const path = fileOf(one({ key: 'f', active: true, filters: { ...sets(person('a', 'c')) } }))
@@ -205,7 +205,7 @@ describe('an import', () => {
     assert.deepEqual([name, tags, version], ['stays', ['t'], 2])
   })
 
-  it('names flag and field of all that is wrong before anything is written', async t => {
+  it('reports every mistake with its flag and field before anything is written', async t => {
     const { make, fileOf, planned } = await twoProjects(t)
     await make(1, 'cohorts', { name: 'Static', is_static: true })
     const problemsOf = async (file: object) => (await planned(1, [fileOf(file)])).problems
@@ -249,7 +249,7 @@ describe('an import', () => {
     )
   })
 
-  it('finds fault with whatever the instance would refuse, before anything is written', async t => {
+  it('reports everything that the instance would reject before anything is written', async t => {
     const { make, fileOf, planned } = await twoProjects(t)
     const says = async (flag: object, ...expected: RegExp[]) => {
       const { problems } = await planned(1, [fileOf(one({ key: 'f', active: false, filters: sets(), ...flag }))])
@@ -295,7 +295,7 @@ describe('an import', () => {
     )
   })
 
-  it('of a static cohort is none of its filters, however they are written', async t => {
+  it('ignores the filters of a static cohort', async t => {
     const { fileOf, imported } = await twoProjects(t)
     const cohort = { name: 'Static', is_static: true, filters: allOf(person('a', 'b')) }
     const path = fileOf(one({ key: 'f', active: true, filters: sets(inCohort('Static')) }, { cohorts: [cohort] }))
@@ -303,7 +303,7 @@ describe('an import', () => {
     assert.deepEqual(await imported(1, [path]), [])
   })
 
-  it('takes null for what it means', async t => {
+  it('treats null as the default of a field', async t => {
     const { fileOf, imported } = await twoProjects(t)
     const nothing = { name: null, tags: null, archived: null, evaluation_contexts: null, evaluation_runtime: null }
     const cohort = { name: 'Pro', is_static: false, description: null, filters: allOf(person('plan', 'pro')) }
@@ -313,7 +313,7 @@ describe('an import', () => {
     assert.deepEqual(await imported(1, [path]), [])
   })
 
-  it('finds circles through what the project has', async t => {
+  it('finds cycles that pass through existing flags of the project', async t => {
     const { make, fileOf, planned } = await twoProjects(t)
     const a = await make(1, 'feature_flags', { key: 'a', filters: sets() })
     await make(1, 'feature_flags', { key: 'b', filters: sets(flagIs(a)) })
@@ -321,7 +321,7 @@ describe('an import', () => {
     assert.deepEqual(problems, ['flag a → flag b → flag a: each refers to the next.'])
   })
 
-  it('says of a file that is none what is wrong with it', async t => {
+  it('reports what is wrong with an invalid file', async t => {
     const { fileOf } = await twoProjects(t)
     const says = (content: unknown, text: RegExp) => assert.throws(() => readFlagFiles([fileOf(content)], {}), text)
     says('{', /is not valid JSON/)
@@ -340,7 +340,7 @@ describe('an import', () => {
     assert.throws(() => readFlagFiles([fileOf(one({}))], { cohorts: ['x'] }), /pass it alone/)
   })
 
-  it('says what was written where it stops, and goes on from there', async t => {
+  it('reports what was written when it stops, and a second import continues from there', async t => {
     const { make, fileOf, planned, imported, clientOf, api } = await twoProjects(t)
     await make(1, 'feature_flags', { key: 'b', filters: sets() })
     const flags = ['a', 'b', 'c'].map(key => ({ key, active: true, filters: sets(person('n', key)) }))
@@ -363,7 +363,7 @@ describe('an import', () => {
     assert.equal((await api.call('GET', '/api/projects/1/feature_flags/b/')).body.name, 'meanwhile')
   })
 
-  it("takes PostHog's lists, in pages, with cohorts and group types by their own ids", async t => {
+  it("accepts PostHog's lists, in pages, with cohorts and group types by their PostHog ids", async t => {
     const { fileOf, imported, planned, api } = await twoProjects(t)
     await api.commit({ groupTypes: [{ projectId: 1, name: 'company', index: 3 }] })
     const row = (id: number, key: string, filters: object, over: object = {}) => ({
@@ -422,7 +422,7 @@ describe('an import', () => {
     assert.equal((await flag('companies')).filters.aggregation_group_type_index, 3)
   })
 
-  it('counts for whom a flag with rules is another value, by the seeds that it comes with', async t => {
+  it('counts the persons for whom a flag with rules changes its value, by the seeds in the file', async t => {
     const { fileOf, planned, clientOf, api } = await twoProjects(t)
     const persons = Array.from({ length: 40 }, (_, index) =>
       aPerson({ uuid: `11111111-1111-5111-8111-${String(index).padStart(12, '0')}` }),
@@ -446,7 +446,7 @@ describe('an import', () => {
     assert.equal(refused.status, 403)
   })
 
-  it('keeps the experiments of rules that are there', async t => {
+  it('keeps the experiments of existing rules', async t => {
     const { make, api, textOf, fileOf, imported, exported } = await twoProjects(t)
     const rule = {
       ...rulesDocument.rules[0]!,

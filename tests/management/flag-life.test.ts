@@ -34,7 +34,7 @@ async function start(t: Parameters<typeof startManagement>[0]) {
 }
 
 describe('the last call of a flag', () => {
-  it('is shown on the flag, in lists and after a write, and is no part of its history', async t => {
+  it('is shown on the flag, in lists and after a write, but not in its history', async t => {
     const { api, make, change, called, flag } = await start(t)
     const { id } = await make('beta')
     await called('beta', 3)
@@ -56,7 +56,7 @@ describe('the last call of a flag', () => {
 })
 
 describe('the status of a flag', () => {
-  it('is in words too, for deleted flags by their id', async t => {
+  it('comes with a reason in English, also for deleted flags by id', async t => {
     const { api, make, change, called, flag, status, passDays } = await start(t)
     const { id } = await make('beta')
     assert.deepEqual(await status('beta'), { status: 'ACTIVE', reason: 'No call of the flag has been recorded yet.' })
@@ -77,7 +77,7 @@ describe('the status of a flag', () => {
     assert.equal((await api.call('GET', `${path}beta/status/`)).status, 404)
   })
 
-  it('counts the time from the last change of what decides, which a name or a tag is not', async t => {
+  it('counts the time since the last change of the conditions; a new name or tag does not count', async t => {
     const { make, change, status, passDays } = await start(t)
     await make('beta')
     passDays(29)
@@ -94,8 +94,8 @@ describe('the status of a flag', () => {
   })
 })
 
-describe('lists of flags by their state', () => {
-  it('find active, inactive, stale and archived ones, in pages with the right counts', async t => {
+describe('lists of flags filtered by state', () => {
+  it('contain active, inactive, stale or archived flags, in pages with the right counts', async t => {
     const { api, make, change, called, list, passDays } = await start(t)
     for (const key of ['a1', 'a2', 'a3']) await make(key)
     await make('some', { filters: some })
@@ -134,7 +134,7 @@ describe('lists of flags by their state', () => {
 })
 
 describe('an archived flag', () => {
-  it('is switched off and not evaluated, and has that in its history', async t => {
+  it('is disabled and not evaluated, as its history shows', async t => {
     const { api, make, change, flag } = await start(t)
     await make('beta')
     const filed = await change('beta', { archived: true })
@@ -184,7 +184,7 @@ describe('an archived flag', () => {
     assert.deepEqual([body.active, body.archived, body.warnings[0].attr], [false, true, 'active'])
   })
 
-  it('is copied as archived, and unarchives the one of its key elsewhere as a copy of one that is not', async t => {
+  it('is copied as archived, and copying an unarchived flag over it unarchives it', async t => {
     const { api, make, change } = await start(t)
     const { id: other } = (await api.call('POST', '/api/projects/', { body: { name: 'Other' } })).body
     const copy = async (key: string) => {
@@ -199,7 +199,7 @@ describe('an archived flag', () => {
     assert.deepEqual(await copy('beta'), [[false, true, 'ACTIVE']])
   })
 
-  it('keeps an experiment from starting, and comes back with a survey of its own', async t => {
+  it('prevents its experiment from starting, and is unarchived when its own survey starts', async t => {
     const { api, change } = await start(t)
     const experiment = { name: 'Test', feature_flag_key: 'button' }
     const made = (await api.call('POST', '/api/projects/1/experiments/', { body: experiment })).body

@@ -96,7 +96,7 @@ async function valueFor(api: ManagementApi, flag: string, distinctId: string): P
 }
 
 describe('the blast radius of a condition', () => {
-  it('counts persons by the names of PostHog, of today and before; percentages change nothing', async t => {
+  it('counts persons in PostHog’s current and former field names, and ignores percentages', async t => {
     const api = await withPersons(t, 10)
     for (const [asked, affected] of [
       [condition(), 10],
@@ -132,7 +132,7 @@ describe('the blast radius of a condition', () => {
     assert.deepEqual((await blastRadius(api, { condition: condition(ofFree), group_type_index: 4 })).body.total, 0)
   })
 
-  it('reads those persons alone whose texts may meet it, and counts what it would count of all', async t => {
+  it('reads only persons whose stored text may match, with the same count as reading all', async t => {
     let isNarrowed = true
     let read = 0
     const api = await startManagement(t, {
@@ -212,7 +212,7 @@ describe('the blast radius of a condition', () => {
     assert.ok(read <= 4, `${read} persons are read`)
   })
 
-  it('refuses what a flag would refuse, by the place in the condition', async t => {
+  it('rejects conditions that a flag would reject, with the path of the mistake', async t => {
     const api = await startManagement(t)
     for (const [body, code, attr] of [
       [{}, 'required', 'condition'],
@@ -249,7 +249,7 @@ describe('the blast radius of a condition', () => {
     }
   })
 
-  it('is refused for groups where a person, another group or a device would be read', async t => {
+  it('is rejected for groups where a person, another group or a device would be read', async t => {
     const api = await withPersons(t, 1)
     const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
       body: { name: 'S', is_static: true },
@@ -277,7 +277,7 @@ describe('the blast radius of a condition', () => {
     }
   })
 
-  it('asks for the rights to what it tells of', async t => {
+  it('requires scopes for all data that the count reveals', async t => {
     const api = await withPersons(t, 1)
     const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
       body: { name: 'S', is_static: true },
@@ -305,7 +305,7 @@ describe('the blast radius of a condition', () => {
 })
 
 describe('the reach of a draft', () => {
-  it('is who gains, loses and moves, as a request of each person would be answered', async t => {
+  it('counts who gains, loses and changes the value, as flag requests of these persons would show', async t => {
     const api = await withPersons(t, 40)
     const flag = await create(api, 'beta', { groups: [{ properties: [plan('pro')], rollout_percentage: 60 }] })
     const draft = {
@@ -354,7 +354,7 @@ describe('the reach of a draft', () => {
     assert.ok((last.split_buckets as number) > 0 && (last.gained as number) > 0, 'the data has some of each')
   })
 
-  it('compares with an earlier version, with nothing for a new flag, and leaves what a draft does not name', async t => {
+  it('compares with an earlier version or no flag, and keeps fields that a draft does not name', async t => {
     const api = await withPersons(t, 9)
     const flag = await create(api, 'beta', everybody)
     const off = { groups: [{ properties: [], rollout_percentage: 0 }] }
@@ -373,7 +373,7 @@ describe('the reach of a draft', () => {
     assert.equal((await api.call('GET', `${flags}beta/`)).body.version, 2, 'nothing is written')
   })
 
-  it('counts groups of the type that the flag is for', async t => {
+  it('counts groups of the flag’s group type', async t => {
     const api = await startManagement(t)
     const groups = Array.from({ length: 450 }, (_, index) =>
       created(aGroup({ key: `g${index}`, properties: { seats: index } })),
@@ -391,7 +391,7 @@ describe('the reach of a draft', () => {
     )
   })
 
-  it('follows flags that the draft tests, and kept assignments', async t => {
+  it('follows flags that the draft depends on, and stored assignments', async t => {
     const api = await withPersons(t, 12)
     const other = await create(api, 'other', { groups: [condition(plan('pro'))] })
     const tests = { key: String(other.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
@@ -413,7 +413,7 @@ describe('the reach of a draft', () => {
     assert.equal(without.moved, 1)
   })
 
-  it('asks for the right to cohorts that the draft or the version before reads, also in a flag that it tests', async t => {
+  it('requires a scope for cohorts that the draft, the former version or a flag they depend on reads', async t => {
     const api = await withPersons(t, 1)
     const body = { name: 'S', is_static: true }
     const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', { body })
@@ -438,7 +438,7 @@ describe('the reach of a draft', () => {
     assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off }, base: 1 }), [403, 200])
   })
 
-  it('is refused for what cannot be counted, and for what a write would refuse', async t => {
+  it('rejects drafts that cannot be counted or that a write would reject', async t => {
     const api = await startManagement(t)
     const flag = await create(api, 'beta', everybody)
     await create(api, '99', everybody)
@@ -472,7 +472,7 @@ describe('the reach of a draft', () => {
     }
   })
 
-  it('takes ids and seeds of rules as they are sent where a write may', async t => {
+  it('accepts ids and seeds of rules only where a write accepts them', async t => {
     const api = await withPersons(t, 40)
     const narrower = await api.addKey(['feature_flag:write', 'person:read'])
     const definition = { key: 'seeded', active: true, filters: rulesDocument('string', null, [rollout('new', 50)]) }
@@ -490,7 +490,7 @@ describe('the reach of a draft', () => {
     assert.equal(gained, lost, 'the same persons are in it once it is written')
   })
 
-  it('counts everybody as unchanged, without reading them, where the flag is off before and after', async t => {
+  it('counts all persons as unchanged, without reading them, where the flag is off before and after', async t => {
     const api = await withPersons(t, 3, {
       wrap: store => ({ ...store, listPersonsAfter: async () => assert.fail('persons are read') }),
     })
@@ -503,7 +503,7 @@ describe('the reach of a draft', () => {
 })
 
 describe('counts of persons', () => {
-  it('run one at a time of a project, and say so when too many wait', async t => {
+  it('run one at a time per project, and are rejected when too many wait', async t => {
     let underWay = 0
     let mostUnderWay = 0
     let release = () => {}
@@ -534,7 +534,7 @@ describe('counts of persons', () => {
     assert.equal(mostUnderWay, 1)
   })
 
-  it('begin their answer while they wait, and are counted by the definitions and rights of their turn', async t => {
+  it('start their response while they wait, and use the definitions and permissions at the time they run', async t => {
     let release = () => {}
     const held = new Promise<void>(resolve => {
       release = resolve
@@ -574,7 +574,7 @@ describe('counts of persons', () => {
     assert.equal(JSON.parse(rest.trimEnd().split('\n').at(-1)!).gained, 1)
   })
 
-  it('show how far they are, and stop when nobody reads them any more', async t => {
+  it('report progress, and stop when the client disconnects', async t => {
     let pages = 0
     const gone = new AbortController()
     const api = await withPersons(t, 300, {
@@ -600,7 +600,7 @@ describe('counts of persons', () => {
     assert.ok(pages - 30 < 25, `${pages - 30} of 30 pages were read for nobody`)
   })
 
-  it('end when the key loses its rights, and say why when the state fails on the way', async t => {
+  it('end when the key loses its permissions, and report the reason when the state fails midway', async t => {
     let fail = false
     let end = async () => {}
     const api = await withPersons(t, 500, {

@@ -37,7 +37,7 @@ async function start(t: TestContext) {
 }
 
 describe('a flag with rules', () => {
-  it('is off unless it is switched on, with ids and seeds of the service', async t => {
+  it('is off by default, and gets ids and seeds from the service', async t => {
     const { make } = await start(t)
     const made = await make(documentOf(release(true), newRollout))
     assert.deepEqual([made.active, made.version], [false, 1])
@@ -46,7 +46,7 @@ describe('a flag with rules', () => {
     assert.equal((await make(documentOf(), { key: 'on', active: true })).active, true)
   })
 
-  it('is replaced as a whole, by whoever saw its version', async t => {
+  it('is replaced as a whole, by a client that sends its current version', async t => {
     const { make, change } = await start(t)
     const { filters } = await make(documentOf(release(true), newRollout))
     const [first, second] = filters.rules
@@ -70,7 +70,7 @@ describe('a flag with rules', () => {
     assert.equal((await change({ name: 'Named' })).body.version, 3, 'other fields need no version')
   })
 
-  it('stores what was written, and is the same after what GET shows is written again', async t => {
+  it('stores the document as written, and writing back the answer of GET changes nothing', async t => {
     const { make, change, get, api } = await start(t)
     const seed = testSeed()
     const flag = await make(documentOf())
@@ -90,7 +90,7 @@ describe('a flag with rules', () => {
     )
   })
 
-  it('keeps numbers as they were written', async t => {
+  it('preserves number literals', async t => {
     const { post, get } = await start(t)
     const rules = '[{"rule_type":"targeted_release","targeting":{"properties":[]},"value":1.50}]'
     const filters = `{"version":2.0,"return_type":"number","default_value":1e2,"rules":${rules}}`
@@ -100,7 +100,7 @@ describe('a flag with rules', () => {
     for (const literal of ['"version":2.0', '"default_value":1e2', '"value":1.50']) assert.ok(text.includes(literal))
   })
 
-  it('is refused where an object has a key twice, as one of version 1 is not', async t => {
+  it('is rejected where an object has a duplicate key, unlike a flag of version 1', async t => {
     const { post } = await start(t)
     const twice = '{"version":2,"return_type":"boolean","default_value":true,"default_value":false,"rules":[]}'
     const { status, body } = await post(path, `{"key":"typed","filters":${twice}}`)
@@ -108,7 +108,7 @@ describe('a flag with rules', () => {
     assert.equal((await post(path, '{"key":"old","filters":{"groups":[],"groups":[]}}')).status, 201)
   })
 
-  it('has nothing that belongs to version 1, and no version changes', async t => {
+  it('rejects fields of version 1, and cannot switch versions', async t => {
     const { make, post, change } = await start(t)
     const filters = documentOf()
     await make(filters)
@@ -137,7 +137,7 @@ describe('a flag with rules', () => {
     assert.equal((await change(allOff)).body.version, 1, 'nothing of it is anything')
   })
 
-  it('is stored as it is when validation is skipped', async t => {
+  it('is stored unchanged when validation is skipped', async t => {
     const { post, get, change } = await start(t)
     const filters = { ...documentOf(rollout(true, 200, { id: 'mine' })), more: 1 }
     const made = await post(`${path}?skip_validation=true`, { key: 'typed', filters })
@@ -148,7 +148,7 @@ describe('a flag with rules', () => {
     assert.equal((await change({ filters: documentOf(), version: 2 })).status, 200, 'it can be repaired')
   })
 
-  it('is repaired from a version that is not known as one is written, by ids and seeds of the service', async t => {
+  it('that has an unknown version is repaired by an ordinary write, with ids and seeds from the service', async t => {
     const { post, change } = await start(t)
     await post(`${path}?skip_validation=true`, { key: 'typed', filters: { version: 3, rules: [] } })
     const id = '11111111-1111-4111-8111-111111111111'
@@ -160,11 +160,11 @@ describe('a flag with rules', () => {
   })
 })
 
-describe('what refers to a flag with rules', () => {
+describe('references to a flag with rules', () => {
   const onFlag = (id: number) => ({ key: String(id), type: 'flag', value: true, operator: 'flag_evaluates_to' })
   const code = 'unsupported_dependency_config_version'
 
-  it('is no filter, directly, through other flags or through cohorts', async t => {
+  it('are rejected in filters, direct or through other flags or cohorts', async t => {
     const { make, post, api, change } = await start(t)
     const { id } = await make(documentOf())
     const filter = { groups: [{ properties: [{ key: 'a', type: 'person', value: 1 }, onFlag(id)] }] }
@@ -196,7 +196,7 @@ describe('what refers to a flag with rules', () => {
     )
   })
 
-  it('is no early access feature and no experiment', async t => {
+  it('are rejected in early access features and experiments', async t => {
     const { make, post, get } = await start(t)
     const { id, filters } = await make(documentOf(newRollout))
     const feature = await post('/api/projects/1/early_access_feature/', { name: 'Early', feature_flag_id: id })
@@ -206,7 +206,7 @@ describe('what refers to a flag with rules', () => {
     assert.deepEqual((await get()).filters, filters)
   })
 
-  it('is an experiment of its project that a rule names', async t => {
+  it('lead from a rule to an experiment of the same project', async t => {
     const { make, post, change } = await start(t)
     const made = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
     assert.equal(made.status, 201, made.text)
@@ -219,7 +219,7 @@ describe('what refers to a flag with rules', () => {
     assert.deepEqual([refused.status, refused.body.attr], [400, 'filters.rules.0.experiment_id'])
   })
 
-  it('keeps an experiment that its rules belong to from being deleted', async t => {
+  it('prevent the deletion of an experiment that a rule names', async t => {
     const { make, post, change, api } = await start(t)
     const { body: split } = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
     const { filters } = await make(documentOf(written(experiment([true, false], { experiment_id: split.id }))))
@@ -235,7 +235,7 @@ describe('what refers to a flag with rules', () => {
     assert.deepEqual([restored.status, restored.body.attr], [400, 'filters.rules.0.experiment_id'])
   })
 
-  it('comes back from deletion only with the experiments of its rules', async t => {
+  it('must exist when a deleted flag is restored', async t => {
     const { make, post, change, api, get } = await start(t)
     const { body: split } = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
     const { id } = await make(documentOf(written(experiment([true, false], { experiment_id: split.id }))))
@@ -247,8 +247,8 @@ describe('what refers to a flag with rules', () => {
   })
 })
 
-describe('what is done with a flag with rules', () => {
-  it('finds it by the type of its values', async t => {
+describe('actions on a flag with rules', () => {
+  it('find it in lists by the type of its values', async t => {
     const { make, api } = await start(t)
     await make(documentOf())
     await make(rulesDocument('number', 1, []), { key: 'count' })
@@ -264,7 +264,7 @@ describe('what is done with a flag with rules', () => {
     }
   })
 
-  it('is kept version by version, and can be restored', async t => {
+  it('keep every version, and can restore each', async t => {
     const { make, change, api, get } = await start(t)
     const { filters } = await make(documentOf(newRollout))
     const percentage = { ...filters, rules: [{ ...filters.rules[0], rollout_percentage: 50 }] }
@@ -280,7 +280,7 @@ describe('what is done with a flag with rules', () => {
     assert.equal(activity.results[1].detail.changes[0].path, 'filters.rules.0.rollout_percentage')
   })
 
-  it('switches, archives, tags and deletes it, and no more than that', async t => {
+  it('can enable, archive, tag and delete it, and nothing else', async t => {
     const { make, post, get } = await start(t)
     const { id, filters } = await make(documentOf(newRollout))
     for (const action of ['enable', 'disable', 'archive', 'unarchive'])
@@ -302,7 +302,7 @@ describe('what is done with a flag with rules', () => {
     assert.equal((await get(id)).deleted, true)
   })
 
-  it('copies it with new seeds, which a second copy leaves as they are', async t => {
+  it('copy it with new seeds, which a second copy preserves', async t => {
     const { make, post, api, change } = await start(t)
     await post('/api/projects/', { name: 'Second' })
     const split = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })

@@ -34,7 +34,7 @@ async function followNext(api: ManagementApi, path: string): Promise<{ id: strin
 }
 
 describe('a page', () => {
-  it('is full, however large its persons, groups and flags are', async t => {
+  it('has the requested number of persons, groups or flags, however large they are', async t => {
     const api = await startManagement(t)
     const persons = Array.from({ length: 5 }, (_, index) => aPerson({ uuid: uuid(index), properties: large }))
     const groups = Array.from({ length: 5 }, (_, index) => aGroup({ key: `g${index}`, properties: large }))
@@ -51,7 +51,7 @@ describe('a page', () => {
       assert.equal((await stepThrough(api, `/api/projects/1/${list}`, 2)).length, 5, list)
   })
 
-  it('of flags that are searched for takes one search, however many parts it is read in', async t => {
+  it('of a flag search runs the search once, however many parts it is read in', async t => {
     const calls: string[] = []
     const api = await startManagement(t, {
       wrap: store => ({
@@ -76,7 +76,7 @@ describe('a page', () => {
     assert.deepEqual(calls, ['search', 'read', 'read', 'read'])
   })
 
-  it('that would be too large is refused with a limit that fits', async t => {
+  it('that would be too large is rejected with a limit that fits', async t => {
     const api = await startManagement(t)
     const persons = Array.from({ length: 14 }, (_, index) => aPerson({ uuid: uuid(index), properties: large }))
     await api.commit({ persons: persons.map(created) })
@@ -94,7 +94,7 @@ describe('a page', () => {
     assert.ok(pages.length === 2 && pages.flat().length === 14)
   })
 
-  it('that there is only one of is whole, or refused: the flags of a key', async t => {
+  it('of a list that has only one page is complete, or rejected', async t => {
     const api = await startManagement(t)
     const path = '/api/projects/1/feature_flags/'
     const small = Array.from({ length: 25 }, (_, index) => `small-${index}`)
@@ -112,7 +112,7 @@ describe('a page', () => {
     assert.equal((await api.call('GET', `${path}my_flags/?flag_keys=large-3&flag_keys=small-3`)).body.length, 2)
   })
 
-  it('of events that are too large together ends before its limit, and `next` leads to the rest', async t => {
+  it('of large events ends before its limit, and `next` leads to the rest', async t => {
     let sliceRowsMax = 1
     const propertiesJson = JSON.stringify(large)
     const all = Array.from({ length: 20 }, (_, index) =>
@@ -147,7 +147,7 @@ describe('a page', () => {
     }
   })
 
-  it('of events is full, though the store reads them in shorter slices', async t => {
+  it('of events is full, even when the store reads them in shorter slices', async t => {
     const asked: (string | undefined)[] = []
     const event = (index: number) => ({ uuid: uuid(index), timestampMs: 1_000 - index }) as EventView
     const cursor = (index: number): EventCursor => ({ timestampMs: 1_000 - index, uuid: uuid(index), tieBreak: '0' })
@@ -177,7 +177,7 @@ describe('a page', () => {
     )
   })
 
-  it('of a cohort that is searched for long is refused, unless a cursor says that `next` is followed', async t => {
+  it('of a cohort that takes too long to search is rejected, unless the request has a cursor', async t => {
     let advance = () => undefined as unknown
     const api = await startManagement(t, {
       wrap: store => ({
@@ -210,7 +210,7 @@ describe('a page', () => {
     assert.deepEqual(pages, [1, 1, 0])
   })
 
-  it('of activity is also found by its number', async t => {
+  it('of activity can also be requested by number', async t => {
     const api = await startManagement(t)
     await api.call('POST', '/api/projects/1/feature_flags/', { body: { key: 'a' } })
     for (const name of ['one', 'two', 'three'])
@@ -240,7 +240,7 @@ function anEvent(over: Pick<EventView, 'uuid' | 'timestampMs'> & Partial<EventVi
   }
 }
 
-it('no list answers a limit above its own with fewer rows in silence', async t => {
+it('every list rejects a limit above its maximum instead of silently returning fewer rows', async t => {
   const api = await startManagement(t)
   const limited = api.routes.filter(
     ({ operation }) => 'limit' in operation.query && operation.success.contentType === 'application/json',

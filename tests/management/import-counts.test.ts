@@ -35,7 +35,7 @@ function countsOf(dayCount: number, nameOf: (index: number) => string, perDay: n
 }
 
 describe('the counts of an import job', () => {
-  it('are all in the report where they are few', async t => {
+  it('are all in the report when there are few', async t => {
     const all = countsOf(2, index => `e${index}`, 3)
     const { api, path } = await worldOf(t, all)
     const { body } = await api.call('GET', `${path}report/`)
@@ -70,7 +70,7 @@ describe('the counts of an import job', () => {
     }
   })
 
-  it('are read to the end by the importer, and of a service that answers all at once as they are', async t => {
+  it('are read page by page by the importer, which also accepts all of them in one answer', async t => {
     const all = countsOf(3_000, index => `€ ${index}`, 10)
     const { api, id } = await worldOf(t, all)
     const asked: string[] = []
@@ -88,7 +88,7 @@ describe('the counts of an import job', () => {
     assert.deepEqual(await Array.fromAsync(storedCounts(service, id, { ...report, countsCursor: null })), report.counts)
   })
 
-  it('are 404 for a job that is not there, and 400 for a cursor that is none', async t => {
+  it('answer 404 for an unknown job, and 400 for an invalid cursor', async t => {
     const { api, path } = await worldOf(t, [])
     assert.equal((await api.call('GET', `${jobs}99/counts/`)).status, 404)
     for (const cursor of ['2024-05-01', '2024-99-01_e', 'x_e'])

@@ -13,7 +13,7 @@ async function create(api: ManagementApi, more: object = {}) {
 }
 
 describe('import jobs', () => {
-  it('have an id that nobody guesses and a number, and are found by both', async t => {
+  it('have an unguessable id and a number, and are found by both', async t => {
     const api = await startManagement(t)
     const [first, second] = [await create(api), await create(api)]
     assert.deepEqual([first.number, second.number], [2, 3])
@@ -46,7 +46,7 @@ describe('import jobs', () => {
     })
   })
 
-  it('refuse destinations, since there are none', async t => {
+  it('reject destinations, since there are none', async t => {
     const api = await startManagement(t)
     await create(api, { replay_side_effects: [] })
     const refused = await api.call('POST', jobs, { body: { source: 'csv', replay_side_effects: ['webhook'] } })
@@ -56,7 +56,7 @@ describe('import jobs', () => {
     )
   })
 
-  it('show the id, with which events are added, to keys that may write them', async t => {
+  it('show the id that allows adding events only to keys with write access', async t => {
     const api = await startManagement(t)
     const { id, number } = await create(api)
     for (const [scope, shown] of [
@@ -76,7 +76,7 @@ describe('import jobs', () => {
     }
   })
 
-  it('show persons and groups in samples of a report to keys that may read those alone', async t => {
+  it('show persons and groups in the samples of a report only to keys that may read them', async t => {
     const api = await startManagement(t)
     const { number } = await create(api)
     const samples = [
@@ -97,7 +97,7 @@ describe('import jobs', () => {
     assert.deepEqual(await seen('person:read', 'group:write'), samples)
   })
 
-  it('are refused beyond 50 that are open, however many are created at once', async t => {
+  it('are rejected beyond 50 open ones, however many are created concurrently', async t => {
     const api = await startManagement(t)
     const created = await Promise.all(
       Array.from({ length: 55 }, () => api.call('POST', jobs, { body: { source: 'csv' } })),
@@ -107,7 +107,7 @@ describe('import jobs', () => {
     assert.match(refused[0]!.body.detail, /50 import jobs that are neither published nor discarded/)
   })
 
-  it('are refused beyond 500 within 24 hours', async t => {
+  it('are rejected beyond 500 within 24 hours', async t => {
     const asked: unknown[] = []
     const createImportJob = async (_: unknown, limits: unknown) => {
       asked.push(limits)
@@ -119,7 +119,7 @@ describe('import jobs', () => {
     assert.match(body.detail, /500 import jobs within 24 hours/)
   })
 
-  it('are refused beyond 1,000 that are open or published, with a code of its own', async t => {
+  it('are rejected beyond 1,000 open or published ones, with a separate error code', async t => {
     const createImportJob = async () => err('too_many_kept' as const)
     const api = await startManagement(t, { wrap: store => ({ ...store, createImportJob }) })
     const { status, body } = await api.call('POST', jobs, { body: { source: 'csv' } })
@@ -127,7 +127,7 @@ describe('import jobs', () => {
     assert.match(body.detail, /1000 published or open import jobs.*import without a job/)
   })
 
-  it('are refused where the project drops old events, unless that is meant', async t => {
+  it('are rejected where the project drops old events, unless the request allows it', async t => {
     const api = await startManagement(t)
     const setting = (seconds: number) =>
       api.call('PATCH', '/api/projects/1/', { body: { drop_events_older_than_seconds: seconds } })

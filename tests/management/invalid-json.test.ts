@@ -11,7 +11,7 @@ const bodies: [text: string, detail: RegExp][] = [
   ['hunter2', /: Unexpected token 'h'\.$/],
 ]
 
-it('a body that is not JSON is told what is wrong with it, and where, and not repeated', async t => {
+it('the error for a body that is not JSON has the problem and its position, and does not quote the body', async t => {
   const api = await startManagement(t)
   for (const [body, expected] of bodies) {
     const response = await fetch(`${api.url}/api/projects/1/feature_flags/`, {

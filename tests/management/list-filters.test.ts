@@ -30,7 +30,7 @@ const variants = (...percentages: number[]) => ({
   },
 })
 
-it('no endpoint leaves a parameter unread', async t => {
+it('every endpoint rejects unknown query parameters', async t => {
   const api = await startManagement(t)
   assert.ok(api.routes.length > 150)
   for (const { method, path } of api.routes) {
@@ -59,7 +59,7 @@ describe('flags', () => {
     return api
   }
 
-  it('are found by key and by what they are', async t => {
+  it('are filtered by key, type and state', async t => {
     const api = await withFlags(t)
     const { body: config } = await api.call('GET', `${project}/feature_flags/config/`)
     const { body: plain } = await api.call('GET', `${project}/feature_flags/Plain/`)
@@ -97,7 +97,7 @@ describe('flags', () => {
       assert.equal((await api.call('GET', `${project}/feature_flags/?${query}`)).status, 400, query)
   })
 
-  it('that a survey made for itself are not among them', async t => {
+  it('that a survey created for itself are not listed', async t => {
     const api = await startManagement(t)
     const linked = await made(api, 'feature_flags', { key: 'linked' })
     const survey = {
@@ -111,7 +111,7 @@ describe('flags', () => {
   })
 })
 
-it('surveys are found by status, type, ids, author and description', async t => {
+it('surveys are filtered by status, type, ids, author and description', async t => {
   const api = await startManagement(t)
   const other = await api.addKey(['survey:write'])
   const questions = [{ type: 'open', question: 'Why?' }]
@@ -145,7 +145,7 @@ it('surveys are found by status, type, ids, author and description', async t => 
     assert.equal((await api.call('GET', `${project}/surveys/?${query}`)).status, 400, query)
 })
 
-it('experiments are found by what PostHog’s tools ask for, without archived ones, in the order asked for', async t => {
+it('experiments are filtered and ordered by the parameters of PostHog’s tools, without archived ones', async t => {
   const api = await startManagement(t)
   const other = await api.addKey(['experiment:write'])
   const started = { start_date: '2026-04-01T00:00:00Z' }

@@ -37,7 +37,7 @@ for (const [name, bodyOf] of Object.entries(bodies)) {
   })
 }
 
-it('the projects of a key that is limited to many are read in one call', async t => {
+it('the projects of a key that is limited to many projects are read in one call', async t => {
   const calls: string[] = []
   const watching = (store: ManagementStore): ManagementStore => ({
     ...store,
@@ -58,7 +58,7 @@ it('the projects of a key that is limited to many are read in one call', async t
   assert.deepEqual(calls, ['listProjects'])
 })
 
-it('the organization names all projects, also where their settings are more than a page', async t => {
+it('the organization lists all projects, also where their settings exceed one page', async t => {
   const api = await startManagement(t)
   for (let count = 2; count <= 6; count++) {
     const created = await api.call('POST', '/api/projects/', { body: { name: `p${count}` } })

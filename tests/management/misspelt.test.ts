@@ -7,7 +7,7 @@ const replay = '/api/projects/1/rejected_events/replay/'
 const dropOlder = 'drop_events_older_than_seconds'
 
 describe('a misspelt field of a body', () => {
-  it('is refused with the field that was meant, and nothing is written', async t => {
+  it('is rejected with a suggestion, and nothing is written', async t => {
     const api = await startManagement(t)
     assert.equal((await api.call('POST', flags, { body: { key: 'old', active: false } })).status, 201)
     for (const [method, path, body, attr, meant] of [
@@ -42,7 +42,7 @@ describe('a misspelt field of a body', () => {
     assert.equal((await api.call('GET', '/api/personal_api_keys/')).body.count, 1)
   })
 
-  it('is refused within filters too, where it would widen the flag', async t => {
+  it('is rejected within filters too, where ignoring it would widen the flag', async t => {
     const api = await startManagement(t)
     for (const [filters, attr, meant] of [
       [{ group: [] }, 'filters.group', 'groups'],
@@ -66,7 +66,7 @@ describe('a misspelt field of a body', () => {
     assert.deepEqual([stored.status, stored.body.warnings[0].attr], [201, 'filters.group'])
   })
 
-  it('is refused within what a replay goes by and a project’s settings, with its place', async t => {
+  it('is rejected with its path in the selection of a replay and in a project’s settings', async t => {
     const api = await startManagement(t)
     const project = '/api/projects/1/'
     for (const [method, path, body, attr, said] of [
@@ -95,7 +95,7 @@ describe('a misspelt field of a body', () => {
     assert.deepEqual([status, body.quotas.events, body.survey_config], [200, 5, free.survey_config])
   })
 
-  it('is no name that PostHog’s tools send, nor one that an answer held', async t => {
+  it('is distinguished from fields that PostHog’s tools send or that an answer contained', async t => {
     const api = await startManagement(t)
     const ofTools = Object.fromEntries(
       [
@@ -119,11 +119,11 @@ describe('a misspelt field of a body', () => {
   })
 })
 
-describe('a field that a write does not take', () => {
+describe('a field that a write does not accept', () => {
   const filters = { groups: [{ properties: [], rollout_percentage: 40 }] }
   const survey = { name: 'Exit', type: 'popover', questions: [{ type: 'open', question: 'Why?' }] }
 
-  it('is refused wherever something is written, and nothing is', async t => {
+  it('is rejected by every write, and nothing is written', async t => {
     const api = await startManagement(t)
     const at = '/api/projects/1/'
     await api.call('POST', flags, { body: { key: 'old', filters } })
@@ -175,7 +175,7 @@ describe('a field that a write does not take', () => {
     assert.equal((await api.call('GET', at)).body.name === 'New', false)
   })
 
-  it('of PostHog’s objects is accepted where it changes nothing, or asks for nothing', async t => {
+  it('of PostHog’s objects is accepted where its value changes or requests nothing', async t => {
     const api = await startManagement(t)
     const at = '/api/projects/1/'
     for (const [path, body, accepted, refused] of [
@@ -195,7 +195,7 @@ describe('a field that a write does not take', () => {
     assert.deepEqual([limited.status, limited.body.attr], [400, 'scoped_organizations'])
   })
 
-  it('is a percentage of the flag’s own beside sets, unless it is what the first set says', async t => {
+  it('includes a flag’s rollout percentage that contradicts its first condition set', async t => {
     const api = await startManagement(t)
     const percentage = async (method: string, path: string, body: object) => {
       const answer = await api.call(method, path, { body })
@@ -218,7 +218,7 @@ describe('a field that a write does not take', () => {
 })
 
 describe('a misspelt parameter of a query', () => {
-  it('is refused with the parameter that was meant', async t => {
+  it('is rejected with a suggestion', async t => {
     const api = await startManagement(t)
     for (const [path, name, meant] of [
       ['events', 'distinct', 'distinct_id'],
@@ -240,7 +240,7 @@ describe('a misspelt parameter of a query', () => {
     assert.deepEqual([status, body.attr], [400, 'limits'])
   })
 
-  it('is a page or an offset behind the first where a list goes on by cursor', async t => {
+  it('includes a page or an offset in lists that page by cursor', async t => {
     const api = await startManagement(t)
     for (const path of ['events', 'rejected_events', 'replay_messages']) {
       for (const [query, name] of [
@@ -255,8 +255,8 @@ describe('a misspelt parameter of a query', () => {
   })
 })
 
-describe('a body that is no JSON', () => {
-  it('is refused with the place where it stops being some', async t => {
+describe('a body that is not JSON', () => {
+  it('is rejected with the position of the mistake', async t => {
     const api = await startManagement(t)
     for (const [body, place] of [
       ['{\n  key: 1}', /line 2 column 3/],
@@ -269,7 +269,7 @@ describe('a body that is no JSON', () => {
     }
   })
 
-  it('is missed where there is none and something is to be made of it, and nothing is made', async t => {
+  it('that is missing in a request to create something is reported, and nothing is created', async t => {
     const api = await startManagement(t)
     for (const path of ['cohorts', 'feature_flags', 'surveys', 'experiments', 'early_access_feature']) {
       const { status, body } = await api.call('POST', `/api/projects/@current/${path}/`)

@@ -37,7 +37,7 @@ async function created(api: ManagementApi, at: string, body: object) {
 }
 
 describe('each narrow write', () => {
-  it('is one version with an entry of the activity, and none when it is repeated', async t => {
+  it('adds one version and one activity entry, and nothing when it is repeated', async t => {
     const { api, make, act } = await start(t)
     const { id } = await make('a', { filters: { groups: [some], payloads: { true: '1' } } })
     let version = 1
@@ -70,7 +70,7 @@ describe('each narrow write', () => {
     assert.equal(api.served.length, served + 1, 'the answer waits until the change is served')
   })
 
-  it('needs a flag that is there, a key that may write, and a POST', async t => {
+  it('requires an existing flag, a key with write access, and POST', async t => {
     const { api, make, act } = await start(t)
     const { id } = await make('a')
     const reader = await api.addKey(['feature_flag:read'])
@@ -97,7 +97,7 @@ describe('each narrow write', () => {
 })
 
 describe('a rollout', () => {
-  it('says what is wrong with what was sent, first the body, then the version', async t => {
+  it('reports mistakes in the body before a stale version', async t => {
     const { make, act, flag } = await start(t)
     await make('plain', { filters: { groups: [some] } })
     await make('split', { filters: { groups: [some], multivariate } })
@@ -135,7 +135,7 @@ describe('a rollout', () => {
     for (const id of [1, 2, 3]) assert.equal((await flag(id)).version, 1)
   })
 
-  it('leaves encrypted payloads as they are stored', async t => {
+  it('leaves stored encrypted payloads unchanged', async t => {
     const { api, make, act } = await start(t)
     const { id } = await make('secret', {
       ...{ is_remote_configuration: true, has_encrypted_payloads: true },
@@ -153,7 +153,7 @@ describe('a rollout', () => {
     assert.deepEqual(await stored(), before)
   })
 
-  it('is done by one of two who saw the same version', async t => {
+  it('succeeds for only one of two clients that send the same version', async t => {
     const { api, make, act } = await start(t)
     const { id } = await make('a', { filters: { groups: [some, some] } })
     const bodies = [0, 1].map(index => ({ condition_index: index, rollout_percentage: 50, version: 1 }))
@@ -168,7 +168,7 @@ describe('a rollout', () => {
 })
 
 describe('flags that depend on each other', () => {
-  it('are switched off from the end of the chain, and on from its beginning', async t => {
+  it('are disabled from the end of the chain, and enabled from its beginning', async t => {
     const { api, make, act, flag } = await start(t)
     await make('base')
     const cohort = await created(api, 'cohorts', {
@@ -199,7 +199,7 @@ describe('flags that depend on each other', () => {
   })
 })
 
-describe('what another front writes between the check and the write', () => {
+describe('a write by another front between the check and the write', () => {
   /** Before the next write of flag 1 reaches the store, another write is made directly in the store. */
   async function startOvertaken(t: TestContext) {
     let overtaking: { readonly flagId: number; readonly patch: object } | null = null
@@ -220,7 +220,7 @@ describe('what another front writes between the check and the write', () => {
     return { ...started, overtake: (flagId: number, patch: object) => (overtaking = { flagId, patch }) }
   }
 
-  it('counts: a flag that began to depend on the one that is switched off', async t => {
+  it('is noticed when it makes another flag depend on the one being disabled', async t => {
     const { make, act, overtake } = await startOvertaken(t)
     await make('base')
     const { id } = await make('needs', { active: false, filters: { groups: [onFlag(1)] } })
@@ -229,7 +229,7 @@ describe('what another front writes between the check and the write', () => {
     assert.deepEqual([status, body.detail.endsWith('needs (ID: 2).')], [400, true], body.detail)
   })
 
-  it('counts: a flag that was switched off, of which the one that is switched on depends', async t => {
+  it('is noticed when it disables a dependency of the flag being enabled', async t => {
     const { make, act, overtake } = await startOvertaken(t)
     const { id } = await make('base')
     await make('needs', { active: false, filters: { groups: [onFlag(id)] } })
@@ -237,7 +237,7 @@ describe('what another front writes between the check and the write', () => {
     assert.equal((await act('needs', 'enable')).status, 400)
   })
 
-  it('makes the version stale that was sent, and is kept where none was', async t => {
+  it('makes the sent version stale, and is preserved when no version was sent', async t => {
     const { make, act, overtake, flag } = await startOvertaken(t)
     const { id } = await make('a', { filters: { groups: [some] } })
     overtake(id, { name: 'other' })
@@ -253,7 +253,7 @@ describe('what another front writes between the check and the write', () => {
 })
 
 describe('an archived flag', () => {
-  it('has to be unused, and unarchived before it is enabled', async t => {
+  it('must not be in use, and must be unarchived before it is enabled', async t => {
     const { api, make, act, flag } = await start(t)
     const { id } = await make('a')
     const cohort = await created(api, 'cohorts', {

@@ -25,7 +25,7 @@ describe('the OpenAPI document', () => {
     assert.deepEqual((await api.call('GET', '/openapi.json', { key: null })).body, body)
   })
 
-  it('is packed for who accepts it', async t => {
+  it('is compressed for clients that accept it', async t => {
     const api = await startManagement(t)
     const ask = async (encoding: string) => {
       const response = await fetch(`${api.url}/api/schema/`, { headers: { 'accept-encoding': encoding } })
@@ -39,7 +39,7 @@ describe('the OpenAPI document', () => {
       assert.deepEqual(await ask(encoding), { ...plain, packing: 'gzip' })
   })
 
-  it('holds every route of the table, with scope, body and answer', async t => {
+  it('describes every route with its scope, body and answer', async t => {
     const api = await startManagement(t, { otherRoutes: [decide] })
     const { body: document } = await api.call('GET', '/api/schema/')
     for (const route of api.routes) {
@@ -54,7 +54,7 @@ describe('the OpenAPI document', () => {
     assert.equal(count, api.routes.length + 1)
   })
 
-  it('is valid by structure', async t => {
+  it('is structurally valid', async t => {
     const api = await startManagement(t, { otherRoutes: [decide] })
     const { body: document } = await api.call('GET', '/api/schema/')
     const ids = new Set<string>()
@@ -96,7 +96,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  it('names no key and no secret', async t => {
+  it('contains no key and no secret', async t => {
     const api = await startManagement(t)
     const { text } = await api.call('GET', '/api/schema/')
     assert.ok(!text.includes('phc_first') && !text.includes('phx_all'))

@@ -15,7 +15,7 @@ async function withTwoProjects(...options: Parameters<typeof startManagement>) {
 }
 
 describe('the address of the next page', () => {
-  it('is what the request says', async t => {
+  it('is based on the request', async t => {
     const { api, next } = await withTwoProjects(t)
     assert.equal(await next(), api.url + query)
     assert.equal(await next({ 'x-forwarded-proto': 'https' }), api.url.replace('http:', 'https:') + query)
@@ -36,13 +36,13 @@ describe('the address of the next page', () => {
     assert.equal(await next({ 'x-forwarded-host': 'evil.example/path' }), api.url + query)
   })
 
-  it('is not what somebody else says', async t => {
+  it('ignores forwarding headers of untrusted senders', async t => {
     const { api, next } = await withTwoProjects(t, { trustedProxies: '10.0.0.0/8' })
     const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-prefix': '/evil' }
     assert.equal(await next(forwarded), api.url + query)
   })
 
-  it('is below PENNON_PUBLIC_URL, whatever a request says', async t => {
+  it('starts with PENNON_PUBLIC_URL, whatever the request says', async t => {
     const { next } = await withTwoProjects(t, { publicUrl: 'https://shop.example/flags' })
     assert.equal(await next(), `https://shop.example/flags${query}`)
     const forwarded = { 'x-forwarded-host': 'other.example', 'x-forwarded-prefix': '/other', host: 'third.example' }

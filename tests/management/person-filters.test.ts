@@ -63,7 +63,7 @@ async function pagesOf(api: ManagementApi, path: string): Promise<string[][]> {
 const pro = { key: 'plan', value: 'pro', operator: 'exact', type: 'person' }
 
 describe('persons filtered by properties', () => {
-  it('are those whom a condition of a flag would meet, newest first, whatever else they are filtered by', async t => {
+  it('are those who match the same condition of a flag, newest first, combined with other filters', async t => {
     const api = await withPersons(t, 8)
     const cohorts = '/api/projects/1/cohorts/'
     const chosen = { name: 'Chosen', is_static: true, distinct_ids: ['p0', 'p1', 'p7'] }
@@ -96,7 +96,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(JSON.parse(text).distinct_ids, ['p0'], 'a download takes the same filters')
   })
 
-  it('are found by an exact value whatever form the stored text has of it', async t => {
+  it('are found by an exact value in whatever form it is stored', async t => {
     const api = await startManagement(t)
     const values: readonly JsonValue[] = [
       ...[
@@ -146,7 +146,7 @@ describe('persons filtered by properties', () => {
     }
   })
 
-  it('are narrowed by the state where few have an exact value, in looks of 2,000 persons', async t => {
+  it('are narrowed by the state store where few persons have an exact value, 2,000 persons per read', async t => {
     const read: number[] = []
     const api = await withPersons(t, 4_100, {
       wrap: store => ({
@@ -175,7 +175,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(read.splice(0), [0, 0, 1])
   })
 
-  it('are found by a search in pages by offset, as one list that is cut', async t => {
+  it('are searched in offset pages that together form one list', async t => {
     const api = await withPersons(t, 2_450)
     const found24 = Array.from({ length: 2_450 }, (_, index) => `p${2_449 - index}`).filter(id => id.startsWith('p24'))
     for (const limit of [7, 30, 60, found24.length, 100]) {
@@ -186,7 +186,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(await found(api, { search: 'p24', offset: 500 }), [])
   })
 
-  it('come in full pages, which follow each other by next', async t => {
+  it('come in full pages linked by `next`', async t => {
     const api = await withPersons(t, 500)
     const ids = Array.from({ length: 167 }, (_, index) => `p${498 - 3 * index}`)
     const pages = await pagesOf(api, `${list}?${query({ properties: [pro], limit: 50 })}`)
@@ -205,7 +205,7 @@ describe('persons filtered by properties', () => {
     assert.match(refused.body.detail, /next/)
   })
 
-  it('are refused where a search takes long, unless a cursor says that next is followed', async t => {
+  it('are rejected where a search takes too long, unless the request has a cursor', async t => {
     let advanceMs = 0
     const api = await withPersons(t, 450, {
       wrap: store => ({
@@ -225,7 +225,7 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(await pagesOf(api, `${list}?${query({ ...rare, cursor: 0 })}`), [[], [], ['p11', 'p10']])
   })
 
-  it('take no time from each other: who waits too long is to ask again, or to follow next', async t => {
+  it('do not use up each other’s time: a request that waits too long is asked to retry or to follow `next`', async t => {
     const api = await withPersons(t, 650, {
       wrap: store => ({
         ...store,
@@ -249,7 +249,7 @@ describe('persons filtered by properties', () => {
       assert.deepEqual([status, body.results.length === 2 || body.next !== null], [200, true])
   })
 
-  it('are searched for by one reader of a project at a time, and all get their answer', async t => {
+  it('are searched one request per project at a time, and all requests are answered', async t => {
     let underWay = 0
     let mostUnderWay = 0
     const api = await withPersons(t, 300, {
@@ -268,7 +268,7 @@ describe('persons filtered by properties', () => {
     assert.equal(mostUnderWay, 1)
   })
 
-  it('are refused for what no condition could be, by the place of the mistake', async t => {
+  it('are rejected for an invalid condition, with the path of the mistake', async t => {
     const api = await startManagement(t)
     for (const [properties, code, attr] of [
       ['x', 'invalid', 'properties'],
@@ -299,7 +299,7 @@ describe('persons filtered by properties', () => {
     }
   })
 
-  it('ask for cohort:read where they name a cohort', async t => {
+  it('require cohort:read where they name a cohort', async t => {
     const api = await withPersons(t, 1)
     const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
       body: { name: 'S', is_static: true },

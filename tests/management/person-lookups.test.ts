@@ -7,7 +7,7 @@ import { startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
 
 describe('persons', () => {
-  it('have the most frequent values of a property listed', async t => {
+  it('are summarized by the most frequent values of a property', async t => {
     let asked: PropertyValueQuery | undefined
     const api = await startManagement(t, {
       events: {
@@ -29,7 +29,7 @@ describe('persons', () => {
     assert.equal((await api.call('GET', '/api/projects/1/persons/values/')).body.attr, 'key')
   })
 
-  it('are found by number as by uuid, and tell their cohorts', async t => {
+  it('are found by number or uuid, and list their cohorts', async t => {
     const api = await startManagement(t)
     const ada = aPerson({ properties: { plan: 'pro' } })
     const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222', properties: { plan: 'free' } })

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
 
 describe('projects', () => {
-  it('are created with defaults, or with everything given', async t => {
+  it('are created with defaults, or with every field set', async t => {
     const api = await startManagement(t)
     const plain = await api.call('POST', '/api/projects/', { body: { name: 'Plain' } })
     assert.equal(plain.status, 201)
@@ -60,7 +60,7 @@ describe('projects', () => {
     assert.deepEqual([body.quotas.events, body.quotas.llm_events, body.quotas.exceptions], [0, 7, null])
   })
 
-  it('follow cookieless mode when they are new, and wherever it is set or null', async t => {
+  it('get the default cookieless mode when new, and can set or clear it', async t => {
     const api = await startManagement(t)
     const mode = async (patch?: object) =>
       (
@@ -77,7 +77,7 @@ describe('projects', () => {
     assert.equal(await mode({ cookieless_server_hash_mode: 0 }), 0)
   })
 
-  it('change what a patch names, quotas one by one, and the answer waits until they are served', async t => {
+  it('change only the fields and quotas that a patch names, and the answer waits until they are served', async t => {
     const api = await startManagement(t)
     const before = api.served.length
     await api.call('PATCH', '/api/projects/1/', { body: { quotas: { events: 5, recordings: 0 } } })
@@ -99,7 +99,7 @@ describe('projects', () => {
     assert.equal((await api.call('GET', '/api/projects/1')).body.api_token, body.api_token)
   })
 
-  it('are gone when deleted, and their id is never given again', async t => {
+  it('are gone when deleted, and their id is never reused', async t => {
     const api = await startManagement(t)
     await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
     const deleted = await api.call('DELETE', '/api/projects/2/')
@@ -109,7 +109,7 @@ describe('projects', () => {
     assert.equal((await api.call('POST', '/api/projects/', { body: { name: 'Third' } })).body.id, 3)
   })
 
-  it('are listed by page with absolute addresses of the neighbours', async t => {
+  it('are listed in pages with absolute addresses of the adjacent pages', async t => {
     const api = await startManagement(t)
     for (const name of ['b', 'c', 'd', 'e']) await api.call('POST', '/api/projects/', { body: { name } })
     const ids: number[] = []
@@ -168,7 +168,7 @@ describe('projects', () => {
     })
   }
 
-  it('refuse __proto__ within an object', async t => {
+  it('reject __proto__ within an object', async t => {
     const api = await startManagement(t)
     const within = await api.call('POST', '/api/projects/', {
       body: '{"name":"y","quotas":{"__proto__":{"events":3}}}',
@@ -177,7 +177,7 @@ describe('projects', () => {
     assert.equal(({} as { timezone?: string }).timezone, undefined)
   })
 
-  it('answer 413 for a body over the limit, 405 and 404 in the same form', async t => {
+  it('answer 413 for a body over the limit, and 405 and 404, in the same form', async t => {
     const api = await startManagement(t)
     const large = await api.call('POST', '/api/projects/', { body: { name: 'x'.repeat(1024 * 1024) } })
     assert.deepEqual([large.status, large.body.type, large.body.code], [413, 'validation_error', 'payload_too_large'])
@@ -192,7 +192,7 @@ describe('projects', () => {
     }
   })
 
-  it('answer an address that cannot be read in the same form', async t => {
+  it('answer an invalid path in the same form', async t => {
     const api = await startManagement(t)
     const malformed = await api.call('GET', '/api/projects/%zz/')
     assert.deepEqual(
@@ -203,7 +203,7 @@ describe('projects', () => {
     assert.deepEqual([long.status, long.body.type, long.body.code], [404, 'invalid_request', 'not_found'])
   })
 
-  it('refuse a page that is none', async t => {
+  it('reject an invalid page number', async t => {
     const api = await startManagement(t)
     for (const [query, attr] of [
       ['limit=0', 'limit'],
@@ -219,7 +219,7 @@ describe('projects', () => {
     assert.equal((await api.call('GET', '/api/projects/?limit=5000&limit=&offset=')).status, 200)
   })
 
-  it('answer 503 while the state cannot be written, and nothing is half done', async t => {
+  it('answer 503 while the state cannot be written, and leave nothing half done', async t => {
     const api = await startManagement(t, {
       wrap: store => ({
         ...store,
@@ -264,7 +264,7 @@ describe('personal API keys', () => {
     assert.equal((await api.call('GET', '/api/personal_api_keys/')).body.count, 1)
   })
 
-  it('say when they were last used, to the minute', async t => {
+  it('show when they were last used, to the minute', async t => {
     let isDown = false
     let writeCount = 0
     const api = await startManagement(t, {
@@ -298,7 +298,7 @@ describe('personal API keys', () => {
     assert.equal((await api.call('GET', '/api/personal_api_keys/@current/', { key: 'phx_unknown' })).status, 401)
   })
 
-  it('need known scopes and projects', async t => {
+  it('require known scopes and projects', async t => {
     const api = await startManagement(t)
     for (const [body, code, attr] of [
       [{ scopes: ['*'] }, 'required', 'label'],

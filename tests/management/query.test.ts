@@ -15,7 +15,7 @@ const events = {
 }
 
 describe('a query', () => {
-  it('is answered as it is within a node that says how it is shown', async t => {
+  it('is answered the same inside a visualization node', async t => {
     const api = await startManagement(t, { events })
     const ask = async (query: object) => (await api.call('POST', path, { body: { query } })).body
     for (const source of [trend, sql])
@@ -35,7 +35,7 @@ describe('a query', () => {
     }
   })
 
-  it('is refused with what was meant where a field stands at the wrong place', async t => {
+  it('is rejected with a suggestion where a field is misplaced', async t => {
     const api = await startManagement(t, { events })
     const refused: [body: object, attr: string, detail: RegExp][] = [
       [trend, 'kind', /Did you mean query\.kind\?$/],
@@ -64,7 +64,7 @@ describe('a query', () => {
     assert.deepEqual(await answers(), [false, false])
   })
 
-  it('is counted while the event log cannot be read, and says that it may be incomplete', async t => {
+  it('is answered while the event log cannot be read, and reports that the result may be incomplete', async t => {
     const status = async () => {
       throw new PortError('event-log', 'corrupt')
     }
@@ -75,7 +75,7 @@ describe('a query', () => {
     }
   })
 
-  it('takes in its address how PostHog is to run it, which changes nothing', async t => {
+  it('accepts PostHog’s execution parameters in its URL and ignores them', async t => {
     const api = await startManagement(t, { events })
     const ask = (params: string) => api.call('POST', `${path}${params}`, { body: { query: sql } })
     const plain = await ask('')

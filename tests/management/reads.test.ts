@@ -10,7 +10,7 @@ import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 describe('persons', () => {
   const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
 
-  it('are shown with every distinct id and its version', async t => {
+  it('have every distinct id with its version', async t => {
     const api = await startManagement(t)
     const properties = parseJson('{"email":"ada@example.com","score":1.0,"__proto__":{"a":1}}') as PropertyBag
     const ada = aPerson({ uuid: uuid(1), properties, isIdentified: true, version: 3 })
@@ -34,7 +34,7 @@ describe('persons', () => {
     assert.deepEqual(one.body, person)
   })
 
-  it('are named after the id that somebody gave them, not after one that an SDK made up', async t => {
+  it('are named after an identified id, not after one that an SDK generated', async t => {
     const api = await startManagement(t)
     const ada = aPerson({ uuid: uuid(1), isIdentified: true })
     const anonymous = '0190b7a5-6b2e-7c3d-9f10-2a4c6e8f0b1d'
@@ -85,7 +85,7 @@ describe('persons', () => {
     assert.notEqual(second.results[0].uuid, first.results[0].uuid)
   })
 
-  it('of 640 KiB come each once by `next`', async t => {
+  it('of 640 KiB each are all listed once by following `next`', async t => {
     const api = await startManagement(t)
     const text = 'x'.repeat(640 * 1024)
     const persons = Array.from({ length: 5 }, (_, index) => aPerson({ uuid: uuid(index), properties: { text } }))
@@ -99,7 +99,7 @@ describe('persons', () => {
     assert.deepEqual(seen, persons.map(person => person.uuid).toReversed())
   })
 
-  it('have a list of their ids, whose `next` carries the last one whatever it holds', async t => {
+  it('have a list of their ids, whose `next` carries the last id, whatever characters it has', async t => {
     const api = await startManagement(t)
     const ada = aPerson({ uuid: uuid(1) })
     const ids = ['a&b=c', 'd e', '#', '😀', 'ada', '%2F'].toSorted()
@@ -124,7 +124,7 @@ describe('persons', () => {
 })
 
 describe('groups', () => {
-  it('lose a type that nobody uses: its groups go, its index is free, and flags stand in the way by name', async t => {
+  it('can be deleted with their type, which frees its index, unless flags use the type', async t => {
     const api = await startManagement(t)
     const types = ['company', 'junk'].map((name, index) => ({ projectId: 1, name, index }))
     const groups = Array.from({ length: 1_200 }, (_, index) => created(aGroup({ typeIndex: 1, key: `k${index}` })))
@@ -155,7 +155,7 @@ describe('groups', () => {
       assert.equal((await api.call('DELETE', `${path}/${index}/`)).status, 404, index)
   })
 
-  it('are deleted to the end by another call when the first was interrupted', async t => {
+  it('are deleted completely by a second call when the first was interrupted', async t => {
     let callsUntilFailure = 2
     const failing = (store: ManagementStore): ManagementStore => ({
       ...store,
@@ -176,7 +176,7 @@ describe('groups', () => {
     assert.deepEqual((await api.call('GET', `${path}/`)).body, [])
   })
 
-  it('are used by no flag that is written while their type is being deleted', async t => {
+  it('cannot be used by a flag that is written while their type is being deleted', async t => {
     const duringDelete: (() => Promise<unknown>)[] = []
     const duringCreate: (() => Promise<unknown>)[] = []
     const api = await startManagement(t, {
@@ -211,7 +211,7 @@ describe('groups', () => {
     assert.equal((await createFlag('before-its-type')).status, 201)
   })
 
-  it('of another type than was meant when the flag was written are not taken for it', async t => {
+  it('are not used by a flag whose group type was replaced at its index during the write', async t => {
     const duringCreate: (() => Promise<unknown>)[] = []
     const api = await startManagement(t, {
       wrap: store => ({
@@ -232,7 +232,7 @@ describe('groups', () => {
     assert.equal((await api.call('POST', '/api/projects/1/feature_flags/', { body })).status, 400)
   })
 
-  it('are frozen by a setting of the project, which other settings leave alone', async t => {
+  it('have types that a project setting freezes, independently of other settings', async t => {
     const api = await startManagement(t)
     assert.equal((await api.call('GET', '/api/projects/1/')).body.group_types_frozen, false)
     await api.call('PATCH', '/api/projects/1/', { body: { group_types_frozen: true } })
@@ -240,7 +240,7 @@ describe('groups', () => {
     assert.deepEqual([body.group_types_frozen, body.person_processing_opt_out], [true, true])
   })
 
-  it('are shown by type, with the types as a bare list', async t => {
+  it('are listed by type, with the types as a plain array', async t => {
     const api = await startManagement(t)
     await api.commit({
       groupTypes: [
@@ -268,7 +268,7 @@ describe('groups', () => {
     assert.equal(missing.status, 404)
   })
 
-  it('need their type', async t => {
+  it('require a type', async t => {
     const api = await startManagement(t)
     for (const [query, code, attr] of [
       ['groups/', 'required', 'group_type_index'],
@@ -283,7 +283,7 @@ describe('groups', () => {
 })
 
 describe('ingestion status', () => {
-  it('compares the end of each stream with where the worker stands', async t => {
+  it('compares the end of each stream with the worker’s position', async t => {
     const appendedAtMs = Date.parse('2026-05-01T11:59:57.500Z')
     const api = await startManagement(t, {
       log: {
@@ -303,7 +303,7 @@ describe('ingestion status', () => {
     })
   })
 
-  it('counts what a deferred project has waiting as not processed, however far the others are', async t => {
+  it('counts the waiting records of a deferred project as unprocessed, however far other projects are', async t => {
     const asked: number[] = []
     const api = await startManagement(t, {
       log: {
@@ -321,7 +321,7 @@ describe('ingestion status', () => {
     assert.deepEqual(asked, [3])
   })
 
-  it('tells what became of the records of a project, and what left none in the last 30 days', async t => {
+  it('reports the outcomes of a project’s records, and the refusals of the last 30 days', async t => {
     const api = await startManagement(t)
     await api.commit({
       outcomes: [
@@ -349,7 +349,7 @@ describe('ingestion status', () => {
 })
 
 describe('usage', () => {
-  it('leaves out days before the project was made, unless it has usage of them', async t => {
+  it('leaves out days before the project was created, unless they have usage', async t => {
     const api = await startManagement(t)
     const nothing = noEventUsage
     await api.management.saveEventCounts(
@@ -371,7 +371,7 @@ describe('usage', () => {
     )
   })
 
-  it('adds up per UTC day, between days given as dates or spans', async t => {
+  it('is summed per UTC day, between days given as dates or relative spans', async t => {
     const api = await startManagement(t)
     await api.management.addFlagRequests([{ projectId: 1, day: '2026-05-01', count: 7 }])
     await api.management.saveEventCounts(
@@ -414,7 +414,7 @@ describe('usage', () => {
 })
 
 describe('ingestion warnings', () => {
-  it('are summed up by type', async t => {
+  it('are summarized by type', async t => {
     const api = await startManagement(t)
     const timestampMs = Date.parse('2026-04-30T10:00:00.000Z')
     const warning = { projectId: 1, type: 'cannot_merge_with_illegal_distinct_id', details: { alias: 'null' } }
@@ -434,7 +434,7 @@ describe('ingestion warnings', () => {
 })
 
 describe('users and the organization', () => {
-  it('say who asks and where', async t => {
+  it('describe the caller and its organization', async t => {
     const api = await startManagement(t)
     const me = await api.call('GET', '/api/users/@me/?limit=1')
     assert.deepEqual(

@@ -7,7 +7,7 @@ const path = '/api/projects/1/cohorts/'
 const flagsPath = '/api/projects/1/feature_flags/'
 
 describe('references between flags and cohorts', () => {
-  it('to what is not there are refused in flags, deleted ones included', async t => {
+  it('to missing or deleted objects are rejected in flags', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { name: 'gone', is_static: true } })
     await api.call('DELETE', `${path}1/`)
@@ -26,7 +26,7 @@ describe('references between flags and cohorts', () => {
     assert.match(kept.body.warnings[0].detail, /no cohort with the id 1/)
   })
 
-  it('are refused when they close a cycle, which is named', async t => {
+  it('are rejected when they close a cycle, which the error names', async t => {
     const api = await startManagement(t)
     await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn() } })
     await api.call('POST', path, { body: { name: 'Beta', filters: treeOf(flagFilter(1)) } })
@@ -42,7 +42,7 @@ describe('references between flags and cohorts', () => {
     assert.match(itself.body.detail, /cohort "Beta" → cohort "Beta"/)
   })
 
-  it('are looked at again when a version is restored, or something deleted comes back', async t => {
+  it('are checked again when a version or a deleted object is restored', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { name: 'Beta', is_static: true } })
     await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn(cohortFilter(1)) } })
@@ -56,7 +56,7 @@ describe('references between flags and cohorts', () => {
     assert.equal((await api.call('PATCH', `${flagsPath}1/`, { body: { deleted: false } })).status, 400)
   })
 
-  it('keep a cohort from being deleted, and are named', async t => {
+  it('prevent a cohort from being deleted, and are listed in the error', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { name: 'Beta', is_static: true } })
     await api.call('POST', path, { body: { name: 'Wider', filters: treeOf(cohortFilter('1')) } })
@@ -68,7 +68,7 @@ describe('references between flags and cohorts', () => {
     assert.equal((await api.call('DELETE', `${path}1/?skip_validation=true`)).status, 204)
   })
 
-  it('of two changes at the same moment that close a cycle together, at most one is stored', async t => {
+  it('that close a cycle together in two concurrent changes are not both stored', async t => {
     const api = await startManagement(t)
     for (const key of ['a', 'b']) await api.call('POST', flagsPath, { body: { key, filters: flagOn() } })
     for (let round = 0; round < 5; round++) {

@@ -16,7 +16,7 @@ import { nowMs, receivedAtMs, refusedRequests, rejectsPath, startReplayWorld } f
 const good = { event: 'e', distinct_id: 'ada', properties: { price: 1.5 } }
 
 describe('rejected events', () => {
-  it('are listed by every filter, in pages, with what their body is', async t => {
+  it('are listed by every filter, in pages, with the kind of their body', async t => {
     const source = { kind: 'item', isCut: true, protocol: 'v0', engage: false, ip: '1.2.3.4', sentAtMs: null } as const
     const { list } = await startReplayWorld(t, [
       aReject(1, 1, { reason: 'a', event: 'paid', distinctId: 'ada', lane: 'main', uuid: 'u1', field: 'batch.3.uuid' }),
@@ -80,13 +80,13 @@ describe('rejected events', () => {
     assert.equal((await world.api.call('GET', `${rejectsPath}replay/`)).status, 405)
   })
 
-  it('refuse filters that mean nothing', async t => {
+  it('reject meaningless filters', async t => {
     const { api } = await startReplayWorld(t, [])
     for (const query of ['lane=fast', 'replayed=maybe', 'cursor=x', 'after=soon', 'id=x'])
       assert.equal((await api.call('GET', `${rejectsPath}?${query}`)).status, 400, query)
   })
 
-  it('refuse a reason that is a slip of one of ours, and look for any other, which another version may have had', async t => {
+  it('reject a misspelt reason, but accept unknown reasons, which another version may have used', async t => {
     const retired = aReject(1, 1, { reason: 'retired_reason' })
     const { api, list, replay } = await startReplayWorld(t, [retired])
     for (const [reason, meant] of [
@@ -108,7 +108,7 @@ describe('rejected events', () => {
       assert.equal((await api.call('GET', `${rejectsPath}?reason=${reason}`)).status, 200, reason)
   })
 
-  it('have no reason in the reference that a filter does not know', async () => {
+  it('can be filtered by every reason in the reference', async () => {
     const reference = await readFile(new URL('../../docs/wire/errors.md', import.meta.url), 'utf8')
     const sections = reference.split(/^##+ /m)
     const codes = sections.flatMap(section => {
@@ -126,7 +126,7 @@ describe('rejected events', () => {
 })
 
 describe('a replay', () => {
-  it('is refused again as it was, and partially stores the good events of a request as of when it arrived', async t => {
+  it('of an invalid event is rejected again, and of a request stores its valid events with their original arrival time', async t => {
     const rejects = await refusedRequests(t, [
       [
         '/batch/?_=1751367600000',
@@ -173,7 +173,7 @@ describe('a replay', () => {
     assert.deepEqual(again.map(identity), events.map(identity), 'a second replay stores the same events')
   })
 
-  it('takes /engage, the query’s send time and the historical flag as they were', async t => {
+  it('preserves /engage, the send time in the query and the historical flag', async t => {
     const rejects = await refusedRequests(t, [
       ['/engage/?_=1751367540000', { api_key: testToken, distinct_id: ' ', timestamp: '2025-07-01T10:00:00Z' }],
       ['/batch/', { api_key: testToken, historical_migration: true, batch: [{ event: 'e' }, good] }],
@@ -200,7 +200,7 @@ describe('a replay', () => {
     )
   })
 
-  it('gives an event that was accepted back to the log as it was', async t => {
+  it('appends an event that had been accepted to the log unchanged', async t => {
     const old = { timestampMs: receivedAtMs }
     const numbers = '{"id":12345678901234567890,"n":1e2}'
     const events = [
@@ -228,7 +228,7 @@ describe('a replay', () => {
     )
   })
 
-  it('reads an item as one of its request, whose key it was: a key or a list of its own means nothing', async t => {
+  it('reads a rejected item with the key of its request, and ignores a key or list inside the item', async t => {
     const bad = { event: 'e', distinct_id: 'd', timestamp: 'never' }
     const items = [
       { ...bad, properties: { token: 'phx_secret' } },
@@ -256,7 +256,7 @@ describe('a replay', () => {
     )
   })
 
-  it('cannot be made of what is cut, unknown or gone', async t => {
+  it('cannot be made for truncated, unknown or missing bodies', async t => {
     const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ a: 'x'.repeat(70_000) }) })
     const cut = rejectOfEvent({ stream: 'main', offset: 1 }, large, 'processing_failed', '')
     const older = aReject(1, 2)
@@ -275,7 +275,7 @@ describe('a replay', () => {
     assert.deepEqual(told.toSorted(), [false, true], 'a body that fills its room was cut')
   })
 
-  it('is refused for a cookieless event, whose visitor is not known any more', async t => {
+  it('is rejected for a cookieless event, whose visitor can no longer be identified', async t => {
     const hashed = aCapturedEvent(1, {
       distinctId: 'cookieless_sjSJh5qV4gsbEAc2DG6w7g',
       visitor: { stateful: null, location: null },
@@ -292,7 +292,7 @@ describe('a replay', () => {
     assert.deepEqual(await appended(), [])
   })
 
-  it('counts as refused what was left out of what was stored, and nothing where nothing was', async t => {
+  it('counts the events that it left out of a stored request as rejected', async t => {
     const bad = { event: 'e' }
     const v0Batch = { api_key: testToken, batch: [good, bad, bad] }
     const v1Batch = (events: readonly unknown[]) => ({ created_at: '2025-07-01T11:00:00Z', batch: events })
@@ -321,7 +321,7 @@ describe('a replay', () => {
     assert.ok(over.body.results.every((r: Record<string, unknown>) => r.events_refused === 0 && r.events === 0))
   })
 
-  it('goes through a filter oldest first, a call at a time, and leaves out what was replayed', async t => {
+  it('of a filter works oldest first, one batch per call, and skips replayed rejects', async t => {
     const events = Array.from({ length: 25 }, (_, n) => aCapturedEvent(n + 1))
     const { replay, appended, list } = await startReplayWorld(
       t,
@@ -347,7 +347,7 @@ describe('a replay', () => {
     assert.equal((await replay({ filter: { replayed: true } })).body.results.length, 25)
   })
 
-  it('answers 503 while the log takes nothing, marks nothing, and works afterwards', async t => {
+  it('answers 503 and marks nothing while the log accepts nothing, and works afterwards', async t => {
     const reject = rejectOfEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
     const world = await startReplayWorld(t, [reject])
     world.logIsDown = true
@@ -358,7 +358,7 @@ describe('a replay', () => {
     assert.equal((await world.replay({ ids: [reject.rejectId] })).body.counts.stored, 1)
   })
 
-  it('takes ids or a filter, and a key that may write', async t => {
+  it('requires ids or a filter, and a key with write access', async t => {
     const { replay, api } = await startReplayWorld(t, [])
     for (const body of [
       {},

@@ -43,7 +43,7 @@ function scripted(over: Partial<EventStore> = {}) {
 }
 
 describe('replay messages', () => {
-  it('are listed without their snapshots, and lead to the next page with the same bounds', async t => {
+  it('are listed without their snapshots, with a `next` that keeps the bounds', async t => {
     const { events, queries } = scripted()
     const api = await startManagement(t, { events })
     const { body } = await api.call('GET', `${path}?session_id=s1&distinct_id=ada&after=-7d&before=-12h&limit=1`)
@@ -61,7 +61,7 @@ describe('replay messages', () => {
     assert.equal((await api.call('GET', `${path}?limit=0`)).status, 400)
   })
 
-  it('are shown one by one with their snapshots as they were sent, and without them once those are gone', async t => {
+  it('are returned singly with their snapshots as sent, or without them once those are deleted', async t => {
     const items = packItems(Buffer.from(json))
     const { events } = scripted({ findRecording: async () => ({ recording, items }) })
     const api = await startManagement(t, { events })
@@ -75,7 +75,7 @@ describe('replay messages', () => {
     assert.equal((await gone.call('GET', `${path}${uuid}/`)).body.snapshot_items, null)
   })
 
-  it('that are not there are 404, and a store that is down is 503', async t => {
+  it('answer 404 when missing, and 503 when the store is down', async t => {
     const down = () => Promise.reject(new PortError('event-store', 'unavailable'))
     const { events } = scripted({ findRecording: async () => null, listRecordings: down })
     const api = await startManagement(t, { events })

@@ -11,8 +11,8 @@ const batch = (events: readonly unknown[], over: object = {}) => ({ created_at: 
 const sentAtMs = Date.parse('2025-07-01T10:59:30Z')
 const headers = { ...v1Headers, 'posthog-request-timestamp': new Date(sentAtMs).toISOString() }
 
-describe('a replay of what v1 refused', () => {
-  it('stores an event that it dropped once the reason is gone, with the times and the library it came with', async t => {
+describe('a replay of a v1 rejection', () => {
+  it('stores a dropped event once the reason is gone, with its original times and library', async t => {
     const dropped = v1Event(1, { options: { disable_skew_correction: 'maybe' }, session_id: 's' })
     const imported = v1Event(2, { timestamp: 'never' })
     const rejects = await refusedRequests(t, [
@@ -61,7 +61,7 @@ describe('a replay of what v1 refused', () => {
     assert.deepEqual(twice, [...events, ...events].map(identity).toSorted(), 'a second replay stores the same events')
   })
 
-  it('reads a refused request again, and stores partially what each of its events alone would have been', async t => {
+  it('reads a rejected request again, and stores each event that is valid by itself', async t => {
     const events = [
       v1Event(1),
       v1Event(1, { event: 'again' }),
@@ -94,7 +94,7 @@ describe('a replay of what v1 refused', () => {
     assert.deepEqual([body.results[0].result, body.results[0].field], ['refused', 'batch.1'])
   })
 
-  it('asks of the AI path what it asked, and says what is over a quota, in a rehearsal too', async t => {
+  it('applies the rules of the AI path, and reports events over a quota, in a dry run too', async t => {
     const rejects = await refusedRequests(t, [
       ['/i/v1/ai/events', batch([v1Event(1)]), headers],
       [v1Path, batch([v1Event(2, { event: '$exception', options: 5 })]), headers],
@@ -113,7 +113,7 @@ describe('a replay of what v1 refused', () => {
     assert.deepEqual(await world.appended(), [])
   })
 
-  it('cannot be made of a body that is cut', async t => {
+  it('is rejected for a truncated body', async t => {
     const long = v1Event(1, { event: '', properties: { a: 'x'.repeat(70_000) } })
     const rejects = await refusedRequests(t, [
       [v1Path, batch([long]), headers],
@@ -132,7 +132,7 @@ describe('a replay of what v1 refused', () => {
     ])
   })
 
-  it('drops cookieless events, whose visitors were not kept, and says so', async t => {
+  it('drops cookieless events, whose visitors were not stored, and reports that', async t => {
     const page = { $cookieless_mode: true, $raw_user_agent: 'Mozilla/5.0', $host: 'shop.example.com' }
     const visit = v1Event(1, { distinct_id: '$posthog_cookieless', properties: page })
     const rejects = await refusedRequests(t, [[v1Path, batch([{ ...visit, uuid: 'x' }, 5]), headers]])

@@ -47,7 +47,7 @@ describe('secret keys of a project', () => {
     return [secret_api_token, secret_api_token_backup]
   }
 
-  it('are shown once, open the definitions at once, and are masked ever after', async () => {
+  it('are shown once, give access to the definitions at once, and are masked afterwards', async () => {
     const { id, api_token, secret_api_token, secret_api_token_backup } = await newProject('masked')
     assert.deepEqual([secret_api_token, secret_api_token_backup], [null, null])
     const { secret, backup } = await rotate(id)
@@ -78,7 +78,7 @@ describe('secret keys of a project', () => {
     assert.deepEqual(await statuses(), [401, 401, 200])
   })
 
-  it('open their own project only, and end with it', async () => {
+  it('give access to their own project only, and end with it', async () => {
     const [own, other] = [await newProject('own'), await newProject('other')]
     const { secret } = await rotate(own.id)
     const refused = { code: 'authentication_failed', detail: 'Secret API token is invalid.' }
@@ -92,7 +92,7 @@ describe('secret keys of a project', () => {
     assert.equal((await definitionsWith(front, secret, other.api_token)).status, 401)
   })
 
-  it('open nothing of the private API, nor flags and capture', async () => {
+  it('give no access to the private API, flags or capture', async () => {
     const { id } = await newProject('narrow')
     const { secret } = await rotate(id)
     const headers = { authorization: `Bearer ${secret}` }
@@ -104,7 +104,7 @@ describe('secret keys of a project', () => {
     }
   })
 
-  it('are told from wrong personal keys and missing ones by the words of the answer', async () => {
+  it('have different error messages from wrong or missing personal keys', async () => {
     const detailOf = async (secret: string | null) => {
       const { status, body } = await definitionsWith(front, secret)
       return `${status} ${body.code} ${body.detail}`
@@ -125,7 +125,7 @@ describe('secret keys of a project', () => {
     assert.match(unknown.body.detail!, /^The provided API key is invalid or has expired\./)
   })
 
-  it('the public key of before a reset opens nothing any more', async () => {
+  it('do not make a public key valid again after its reset', async () => {
     const { id, api_token: former } = await newProject('reset')
     const { secret } = await rotate(id)
     const { api_token: now } = await front.api<ProjectJson>('PATCH', `${projectAt(id)}reset_token/`)
@@ -140,7 +140,7 @@ describe('secret keys of a project', () => {
   })
 })
 
-it('a rotation and a reset on one front are followed by the others within a second', async t => {
+it('a rotation and a reset on one front take effect on the others within a second', async t => {
   const settings = { PENNON_DATA: tempDir(t) }
   const [first, second] = [await startFront(settings), await startFront(settings)]
   t.after(() => Promise.all([first.close(), second.close()]))
@@ -158,7 +158,7 @@ it('a rotation and a reset on one front are followed by the others within a seco
   await eventually(async () => (await definitionsWith(second, testPersonalKey)).status === 401, soon)
 })
 
-it('making and ending secret keys needs project:write, and waits until they are served', async t => {
+it('creating and deleting secret keys requires project:write, and waits until the change is served', async t => {
   const api = await startManagement(t)
   const reader = await api.addKey(['project:read'])
   for (const action of ['rotate_secret_token', 'delete_secret_token_backup', 'reset_token']) {

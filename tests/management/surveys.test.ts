@@ -24,7 +24,7 @@ async function flag(api: ManagementApi, id: number) {
 }
 
 describe('surveys', () => {
-  it('keep what browsers are handed as it was sent, and give questions an id', async t => {
+  it('keep the fields for browsers as they were sent, and add ids to questions', async t => {
     const api = await startManagement(t)
     const text = `{"name":"Score","type":"widget","description":"NPS","schedule":"always","enable_partial_responses":true,
       "questions":[{"type":"rating","question":"How likely?","scale":10.0,"__proto__":{"x":1}},{"id":"q2","type":"open","question":"Why?"}],
@@ -44,7 +44,7 @@ describe('surveys', () => {
     assert.deepEqual(body.created_by, encodeAuthor('*'))
   })
 
-  it('make a flag of who has not answered, which is on while they run', async t => {
+  it('create a flag for persons who have not answered, which is on while they run', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, start_date: null })
     const own = survey.internal_targeting_flag
@@ -73,7 +73,7 @@ describe('surveys', () => {
     assert.deepEqual([body.start_date, body.end_date, body.archived], ['2026-05-01T00:00:00.000Z', null, true])
   })
 
-  it('make a flag of whom they are for, change it with their filters, and delete it without', async t => {
+  it('create, change and delete their targeting flag with their filters', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })
     const { id, key, filters, active } = survey.targeting_flag
@@ -92,7 +92,7 @@ describe('surveys', () => {
     assert.notEqual(again.body.targeting_flag.id, id)
   })
 
-  it('refuse filters that a flag would refuse, and write nothing then', async t => {
+  it('reject filters that a flag would reject, and write nothing', async t => {
     const api = await startManagement(t)
     const wrong = { groups: [{ properties: [], rollout_percentage: 101 }] }
     const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters: wrong } })
@@ -105,7 +105,7 @@ describe('surveys', () => {
     assert.equal((await api.call('GET', flags)).body.count, 0)
   })
 
-  it('refuse filters that refer to what is not there', async t => {
+  it('reject filters that refer to missing objects', async t => {
     const api = await startManagement(t)
     const unknown = { key: '999', type: 'flag', operator: 'flag_evaluates_to', value: true }
     const targeting_flag_filters = { groups: [{ properties: [unknown], rollout_percentage: 50 }] }
@@ -135,7 +135,7 @@ describe('surveys', () => {
     assert.equal((await api.call('GET', surveys)).body.count, 1)
   })
 
-  it('are linked to a flag that exists', async t => {
+  it('can be linked only to an existing flag', async t => {
     const api = await startManagement(t)
     const { body: linked } = await api.call('POST', flags, { body: { key: 'linked' } })
     const survey = await create(api, { ...started, linked_flag_id: linked.id })
@@ -151,7 +151,7 @@ describe('surveys', () => {
     }
   })
 
-  it('take their own flags along when they are deleted, and leave the linked one', async t => {
+  it('delete their own flags with them, and leave the linked flag', async t => {
     const api = await startManagement(t)
     const { body: linked } = await api.call('POST', flags, { body: { key: 'linked' } })
     const survey = await create(api, { ...started, linked_flag_id: linked.id, targeting_flag_filters: onlyPro })
@@ -161,7 +161,7 @@ describe('surveys', () => {
     assert.deepEqual(left, ['linked'])
   })
 
-  it('refuse what is no survey', async t => {
+  it('reject invalid surveys', async t => {
     const api = await startManagement(t)
     for (const [change, attr] of [
       [{ type: 'telepathy' }, 'type'],
@@ -176,7 +176,7 @@ describe('surveys', () => {
     }
   })
 
-  it('need questions before they start, as a draft and in an app none', async t => {
+  it('require questions to start, but not as a draft or in an app', async t => {
     const api = await startManagement(t)
     const { questions: _none, ...without } = started
     for (const body of [without, { ...without, questions: [] }, { ...without, questions: null }]) {
@@ -192,7 +192,7 @@ describe('surveys', () => {
     assert.equal((await api.call('PATCH', `${surveys}${draft.id}/`, { body: { questions: [] } })).status, 400)
   })
 
-  it('are listed newest first, by name and archive', async t => {
+  it('are listed newest first, filtered by name and archived state', async t => {
     const api = await startManagement(t)
     const old = await create(api, started)
     api.clock.advance(1)

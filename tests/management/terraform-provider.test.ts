@@ -27,7 +27,7 @@ describe('an organization', () => {
   })
 })
 
-describe('settings of a project', () => {
+describe('project settings that the Terraform provider sends', () => {
   const path = '/api/environments/1/'
   const sent = {
     ...{ app_urls: ['https://b.example', 'https://a.example'], is_demo: true },
@@ -42,7 +42,7 @@ describe('settings of a project', () => {
     ...{ business_model: 'b2b', product_description: 'Shoes' },
   }
 
-  it('are kept and given back, each of them, in order; null brings the default back', async t => {
+  it('are stored and returned, in order, and null restores the default', async t => {
     const api = await startManagement(t)
     assert.deepEqual(Object.keys(sent).sort(), Object.keys(keptSettingsFields).sort())
     const before = (await api.call('GET', path)).body
@@ -60,7 +60,7 @@ describe('settings of a project', () => {
     assert.deepEqual(created.body.app_urls, ['https://new.example'])
   })
 
-  it('are 400 where they cannot be kept, and nothing of the same request is written', async t => {
+  it('answer 400 when they cannot be stored, and then nothing of the request is written', async t => {
     const api = await startManagement(t)
     const before = (await api.call('GET', path)).body
     const refused: [object, string][] = [
@@ -93,7 +93,7 @@ describe('a survey', () => {
     ...{ response_sampling_interval: null, response_sampling_limit: null },
   }
 
-  it('has the schedule that PostHog gives it, and what was asked for otherwise', async t => {
+  it('has PostHog’s default schedule unless another one is sent', async t => {
     const api = await startManagement(t)
     const { status, body } = await api.call('POST', path, { body: plain })
     assert.deepEqual([status, body.schedule, body.response_sampling_interval_type], [201, 'once', 'week'])
@@ -113,7 +113,7 @@ describe('a survey', () => {
     assert.equal((await api.call('PUT', `${path}00000000-0000-4000-8000-000000000099/`, { body: plain })).status, 404)
   })
 
-  it('keeps its own targeting flag when that is sent back, and takes no other', async t => {
+  it('keeps its own targeting flag when that is sent back, and rejects another', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 50 }] }
     const { body } = await api.call('POST', path, { body: { ...plain, targeting_flag_filters: filters } })

@@ -28,7 +28,7 @@ async function start(t: TestContext) {
 }
 
 describe('a test evaluation', () => {
-  it('says which condition decided, what each filter found, and the payload', async t => {
+  it('returns the deciding condition, the result of each filter, and the payload', async t => {
     const { ada, make, test } = await start(t)
     const id = await make('deal', {
       filters: {
@@ -68,7 +68,7 @@ describe('a test evaluation', () => {
     assert.deepEqual(byPerson.body, body)
   })
 
-  it('is of whom the flag would see: somebody unknown, a group, a variant', async t => {
+  it('accepts an unknown person, a group and a flag with variants', async t => {
     const { make, test } = await start(t)
     const half = (key: string) => ({ key, rollout_percentage: 50 })
     await make('ab', { filters: { groups: [{}], multivariate: { variants: [half('a'), half('b')] } } })
@@ -88,7 +88,7 @@ describe('a test evaluation', () => {
     assert.match(without.body.conditions[0].explanation, /the request has no group of this type/)
   })
 
-  it('takes properties in place of stored ones, as /flags does', async t => {
+  it('replaces stored properties by sent ones, as /flags does', async t => {
     const { make, test } = await start(t)
     await make('deal', { filters: { groups: [{ properties: [plan('free')] }] } })
     const stored = await test('deal', { distinct_id: 'ada' })
@@ -97,7 +97,7 @@ describe('a test evaluation', () => {
     assert.deepEqual(body.person_properties, { big: '12345678901234567890', plan: 'free', n: 1 })
   })
 
-  it('is of what /flags answers: an inactive flag is off whoever matches', async t => {
+  it('answers as /flags does: an inactive flag is off even for those who match', async t => {
     const { api, make, test } = await start(t)
     const id = await make('off', { active: false, filters: { groups: [{ properties: [plan('pro')] }] } })
     const { body } = await test(id, { distinct_id: 'ada' })
@@ -110,7 +110,7 @@ describe('a test evaluation', () => {
     assert.equal((await test(id, { distinct_id: 'ada' })).status, 404)
   })
 
-  it('refuses what it cannot answer, and a key that may not read persons', async t => {
+  it('rejects invalid requests, and keys without access to persons', async t => {
     const { api, make, test } = await start(t)
     await make('deal', { filters: { groups: [{}] } })
     const refused: [object, number, string, string | null][] = [

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import { startFront } from '../support/front.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('a personal key that one front deleted ends on the others within a second', async t => {
+it('a personal key deleted on one front is rejected by the others within a second', async t => {
   const settings = { PENNON_DATA: tempDir(t) }
   const [first, second] = [await startFront(settings), await startFront(settings)]
   t.after(() => Promise.all([first.close(), second.close()]))
