@@ -122,13 +122,13 @@ async function nextSize(bytes: ByteReader, what: 'bytes' | 'records' = 'bytes'):
 async function nextLong(bytes: ByteReader): Promise<bigint> {
   const ahead = await bytes.peek(longBytesMax)
   const end = ahead.findIndex(byte => byte < 0x80) + 1
-  if (end === 0 && ahead.length < longBytesMax) throw cutOff()
+  if (end === 0 && ahead.length < longBytesMax) throw truncationDamage()
   return new AvroCursor(await bytes.take(end || longBytesMax)).long()
 }
 
 async function readExactly(bytes: ByteReader, count: number): Promise<Buffer> {
   const taken = await bytes.take(count)
-  if (taken.length < count) throw cutOff()
+  if (taken.length < count) throw truncationDamage()
   return taken
 }
 
@@ -159,7 +159,7 @@ function packingDamage(detail: string): PackingDamage {
   return new PackingDamage('compressed_input', `the Avro file cannot be read: ${detail}`)
 }
 
-function cutOff(): PackingDamage {
+function truncationDamage(): PackingDamage {
   return new PackingDamage('truncated_record', 'the Avro file is cut off')
 }
 

@@ -42,15 +42,15 @@ class SchemaReader {
       case 'error':
         return this.#name(schema, namespace, inner => this.#record(schema, inner))
       case 'enum':
-        return this.#name(schema, namespace, () => this.#enum(listIn(schema, 'symbols')))
+        return this.#name(schema, namespace, () => this.#enum(requireList(schema, 'symbols')))
       case 'fixed':
-        return this.#name(schema, namespace, () => cursor => bytesValue(cursor.bytes(sizeIn(schema))))
+        return this.#name(schema, namespace, () => cursor => bytesValue(cursor.bytes(requireSize(schema))))
       case 'array':
-        return this.#array(this.readerOf(valueIn(schema, 'items'), namespace))
+        return this.#array(this.readerOf(requireValue(schema, 'items'), namespace))
       case 'map':
-        return this.#map(this.readerOf(valueIn(schema, 'values'), namespace))
+        return this.#map(this.readerOf(requireValue(schema, 'values'), namespace))
       default:
-        return this.readerOf(valueIn(schema, 'type'), namespace)
+        return this.readerOf(requireValue(schema, 'type'), namespace)
     }
   }
 
@@ -92,9 +92,9 @@ class SchemaReader {
   }
 
   #record(schema: JsonObject, namespace: string): AvroReader {
-    const fields = listIn(schema, 'fields').map(field => {
+    const fields = requireList(schema, 'fields').map(field => {
       if (!isJsonObject(field)) throw new Error('a field of the schema is not an object')
-      return [String(valueIn(field, 'name')), this.readerOf(valueIn(field, 'type'), namespace)] as const
+      return [String(requireValue(field, 'name')), this.readerOf(requireValue(field, 'type'), namespace)] as const
     })
     const nameChars = fields.reduce((sum, [name]) => sum + name.length, 0)
     return cursor => {
@@ -150,7 +150,7 @@ function logicalReader(logical: string, schema: JsonObject): AvroReader | null {
   if (logical === 'uuid' && type === 'fixed') return cursor => uuidValue(cursor.bytes(16))
   if (logical !== 'decimal') return null
   const scale = Number(ownValue(schema, 'scale') ?? 0)
-  if (type === 'fixed') return cursor => decimalValue(cursor.bytes(sizeIn(schema)), scale)
+  if (type === 'fixed') return cursor => decimalValue(cursor.bytes(requireSize(schema)), scale)
   return cursor => decimalValue(cursor.bytes(cursor.size()), scale)
 }
 
@@ -160,18 +160,18 @@ function pick<T>(list: readonly T[], index: number, what: string): T {
   return found
 }
 
-function valueIn(schema: JsonObject, key: string): JsonValue {
+function requireValue(schema: JsonObject, key: string): JsonValue {
   const value = ownValue(schema, key)
   if (value === undefined) throw new Error(`the schema lacks ${key}`)
   return value
 }
 
-function listIn(schema: JsonObject, key: string): readonly JsonValue[] {
-  const value = valueIn(schema, key)
+function requireList(schema: JsonObject, key: string): readonly JsonValue[] {
+  const value = requireValue(schema, key)
   if (!Array.isArray(value)) throw new Error(`the schema has no list in ${key}`)
   return value
 }
 
-function sizeIn(schema: JsonObject): number {
-  return Number(valueIn(schema, 'size'))
+function requireSize(schema: JsonObject): number {
+  return Number(requireValue(schema, 'size'))
 }

@@ -59,7 +59,7 @@ export function csvCells(
   const end = row.length - lineEndLength(row)
   const cells: string[] = []
   for (let at = 0; at <= end; at++) {
-    let begun = ''
+    let copiedPart = ''
     let cell = ''
     for (let stretches = 1; row[at] === '"' && at < end; stretches++) {
       // A cell consists of quoted stretches: two consecutive quotes mean one quote and start the next stretch.
@@ -68,13 +68,13 @@ export function csvCells(
       at = close + 1
       if (row[at] === '"' && at < end) cell += '"'
       if (stretches % copiedPieces === 0) {
-        begun += copyText(cell)
+        copiedPart += copyText(cell)
         cell = ''
       }
     }
     const after = row.indexOf(delimiter, at)
     const next = after < 0 || after > end ? end : after
-    if (cells.push(begun + cell + row.slice(at, next)) > cellsMax) return null
+    if (cells.push(copiedPart + cell + row.slice(at, next)) > cellsMax) return null
     at = next
   }
   return cells
@@ -112,18 +112,18 @@ export function mayClose(next: string | undefined, delimiter: CsvDelimiter): boo
 /** Without escapes, a stretch contains a quote only if that was escaped all the same, so its backslashes are removed too. */
 function unescapeText(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): string {
   if (!(hasEscapes || text.includes('"'))) return text
-  let [begun, next, from, escapes] = ['', '', 0, 0]
+  let [copiedPart, next, from, escapes] = ['', '', 0, 0]
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2)) {
     const unit = text[at + 1]
     if (unit === undefined || (unit !== delimiter && !'"\\\r\n'.includes(unit))) continue
     next += text.slice(from, at)
     from = at + 1
     if (++escapes % copiedPieces === 0) {
-      begun += copyText(next)
+      copiedPart += copyText(next)
       next = ''
     }
   }
-  return from === 0 ? text : begun + next + text.slice(from)
+  return from === 0 ? text : copiedPart + next + text.slice(from)
 }
 
 /** How many pieces of a text are concatenated before it is copied. */

@@ -63,10 +63,10 @@ const separatorLineBytesMax = 20
 
 /** Rows end in carriage returns only if the first line end outside quotes is one without a line feed. */
 function rowEndIn(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
-  let behind = rowEnds({ delimiter, rowEnd: '\r', hasEscapes: false }).next(beginning, 0)
-  if (behind < 0) return '\n'
+  let rowStart = rowEnds({ delimiter, rowEnd: '\r', hasEscapes: false }).next(beginning, 0)
+  if (rowStart < 0) return '\n'
   // A program that writes `\r\n` on Windows produces `\r\r\n`, since the system expands each line feed.
-  while (beginning[behind] === returnByte) behind++
+  while (beginning[rowStart] === returnByte) rowStart++
   const lineFeed = rowEnds({ delimiter, rowEnd: '\n', hasEscapes: false }).next(beginning, 0)
-  return lineFeed < 0 || behind < lineFeed - 1 ? '\r' : '\n'
+  return lineFeed < 0 || rowStart < lineFeed - 1 ? '\r' : '\n'
 }

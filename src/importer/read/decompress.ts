@@ -42,7 +42,7 @@ export async function* decompress(packed: ByteReader, packing: Packing): AsyncGe
     for (;;) {
       const unpacked = engine.read() as Buffer | null
       if (unpacked !== null) yield unpacked
-      else if (progress.failure !== null) throw damageOf(progress.failure, packing)
+      else if (progress.failure !== null) throw toPackingDamage(progress.failure, packing)
       else if (progress.isEnded) break
       else if (!progress.takesInput) await progress.next()
       else {
@@ -106,7 +106,7 @@ class Progress {
   }
 }
 
-function damageOf(error: Error & { code?: string }, packing: Packing): PackingDamage {
+function toPackingDamage(error: Error & { code?: string }, packing: Packing): PackingDamage {
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
     ? new PackingDamage('truncated_record', `the ${packing} data is cut off`)
     : new PackingDamage('compressed_input', `the ${packing} data is damaged: ${error.message}`)

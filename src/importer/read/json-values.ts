@@ -73,7 +73,7 @@ export class JsonValues {
       const unit = bytes[at]!
       switch (this.#place) {
         case 'nested':
-          if (meansSomething[unit] === 1) {
+          if (structuralBytes[unit] === 1) {
             if (unit === newline && this.#isByLine === true) return this.#endOfLine(at)
             if (this.#stepNested(unit)) return this.#end(at + 1)
           } else if (this.#isEscaped) this.#isEscaped = false
@@ -162,12 +162,12 @@ export class JsonValues {
 }
 
 /** The bytes with a meaning within a list, an object or a string. */
-const meansSomething = new Uint8Array(256)
+const structuralBytes = new Uint8Array(256)
 for (const unit of [newline, quote, backslash, braceOpen, braceClose, bracketOpen, bracketClose])
-  meansSomething[unit] = 1
+  structuralBytes[unit] = 1
 
 function isPunctuation(unit: number): boolean {
-  return unit === comma || (unit !== newline && unit !== backslash && meansSomething[unit] === 1)
+  return unit === comma || (unit !== newline && unit !== backslash && structuralBytes[unit] === 1)
 }
 
 /** The values of a line or part of a line. The last one extends to the end if nothing ends it. */

@@ -62,7 +62,7 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
   const file = new FileParts(handle, (await handle.stat()).size)
   let line = 1
   try {
-    for await (const record of rowsOf(file)) {
+    for await (const record of readRows(file)) {
       yield { raw: { object, line, byte: 0 }, ...record, isJson: true, table }
       line++
     }
@@ -70,7 +70,7 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
     // Any error of hyparquet is a fault of the file, unless the disk failed.
     if (file.diskError !== null) throw file.diskError
     const parsed = new RecordReject(
-      await reasonOf(handle),
+      await findDamageReason(handle),
       null,
       `the Parquet file cannot be read: ${(error as Error).message}`,
     )
@@ -78,7 +78,7 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
   }
 }
 
-async function* rowsOf(file: AsyncBuffer) {
+async function* readRows(file: AsyncBuffer) {
   const metadata = await readMetadata(file)
   const schema = parquetSchema(metadata)
   const convert = rowConverter(schema)
@@ -86,7 +86,7 @@ async function* rowsOf(file: AsyncBuffer) {
   const columns = schema.children.map(({ element }) => element.name)
   checkGroups(metadata, schema)
   let emptyCount = 0
-  for (const { rowStart, rowEnd, group } of slicesOf(metadata)) {
+  for (const { rowStart, rowEnd, group } of planSlices(metadata)) {
     if (group !== null) await checkPages(file, group)
     // Reading rows that take no bytes never waits for the disk, and would block signals and timers.
     await yieldToEventLoop()
@@ -129,7 +129,7 @@ interface Slice {
 }
 
 /** Slices of rows that never cross a group, since a column is read group by group. */
-function* slicesOf({ row_groups }: FileMetaData): Generator<Slice> {
+function* planSlices({ row_groups }: FileMetaData): Generator<Slice> {
   let groupStart = 0
   for (const group of row_groups) {
     const groupEnd = groupStart + Number(group.num_rows)
@@ -169,7 +169,7 @@ class FileParts implements AsyncBuffer {
 }
 
 /** A truncated file lacks the magic number at its end. */
-async function reasonOf(handle: FileHandle): Promise<RejectReason> {
+async function findDamageReason(handle: FileHandle): Promise<RejectReason> {
   const { size } = await handle.stat()
   const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, Math.max(0, size - 4))
   return isParquet(buffer) ? 'compressed_input' : 'truncated_record'

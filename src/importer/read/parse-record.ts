@@ -16,7 +16,7 @@ export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
  * @param line with or without its line end.
  */
 export function parseJsonLine(line: Uint8Array): ParsedRecord {
-  return parseBytes(line, objectIn)
+  return parseBytes(line, parseObject)
 }
 
 /**
@@ -31,9 +31,9 @@ export function parseCsvRow(
   hasEscapes = false,
 ): ParsedRecord {
   return parseBytes(row, text => {
-    const cells = cellsOf(text, delimiter, hasEscapes)
+    const cells = readCells(text, delimiter, hasEscapes)
     if (cells.length !== columns.length) {
-      const header = `the header names ${namedColumns(columns.length, delimiter)}`
+      const header = `the header names ${describeColumns(columns.length, delimiter)}`
       const hint = fitsOtherwise(text, columns.length, delimiter, hasEscapes) ? otherQuotes[hasEscapes ? 0 : 1] : ''
       throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}${hint}`)
     }
@@ -69,14 +69,14 @@ const otherQuotes = [
   '; it would fit if its backslashes escaped quotes, unlike at the beginning of the file',
 ] as const
 
-function cellsOf(row: string, delimiter: CsvDelimiter, hasEscapes: boolean): string[] {
+function readCells(row: string, delimiter: CsvDelimiter, hasEscapes: boolean): string[] {
   const cells = csvCells(row, delimiter, recordValuesMax, hasEscapes)
   if (cells === null) throw tooManyValues()
   return cells
 }
 
 /** A header with a single column was probably misread, so the message names the known delimiters. */
-function namedColumns(count: number, delimiter: CsvDelimiter): string {
+function describeColumns(count: number, delimiter: CsvDelimiter): string {
   if (count === 1) return `1 column, without any ${Object.values(delimiterNames).join(', ')}`
   return `${count} columns${delimiter === ',' ? '' : ` between ${delimiterNames[delimiter]}`}`
 }
@@ -87,7 +87,7 @@ export function parseCsvHeader(
   delimiter: CsvDelimiter = ',',
   hasEscapes = false,
 ): { readonly columns: readonly string[] } | Rejected {
-  return orReject(() => ({ columns: distinctNames(cellsOf(textOf(header), delimiter, hasEscapes)) }))
+  return catchReject(() => ({ columns: distinctNames(readCells(decodeText(header), delimiter, hasEscapes)) }))
 }
 
 /** Names unnamed columns and renames duplicate ones, so that no cell is lost. */
@@ -107,13 +107,13 @@ function distinctNames(names: readonly string[]): string[] {
 }
 
 function parseBytes(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedRecord {
-  return orReject(() => {
-    const text = textOf(bytes)
+  return catchReject(() => {
+    const text = decodeText(bytes)
     return text.trim() === '' ? skipRecord('blank_line') : { value: read(text) }
   })
 }
 
-function orReject<T>(read: () => T): T | Rejected {
+function catchReject<T>(read: () => T): T | Rejected {
   try {
     return read()
   } catch (error) {
@@ -122,8 +122,8 @@ function orReject<T>(read: () => T): T | Rejected {
   }
 }
 
-function objectIn(text: string): JsonObject {
-  const value = jsonIn(text)
+function parseObject(text: string): JsonObject {
+  const value = parseText(text)
   if (!isJsonObject(value)) throw new RecordReject('json_not_object', null)
   return value
 }
@@ -139,7 +139,7 @@ function tooManyValues(): RecordReject {
 /** V8's position counts from the start of the record, and would read as a line of the file. */
 const placeInRecord = / \(line \d+ column \d+\)$/
 
-function jsonIn(text: string): JsonValue {
+function parseText(text: string): JsonValue {
   if (nestsDeeperThan(text, recordNestingMax)) throw nestedTooDeep()
   if (holdsMoreValuesThan(text, recordValuesMax)) throw tooManyValues()
   try {
@@ -151,8 +151,8 @@ function jsonIn(text: string): JsonValue {
 }
 
 /** Decodes UTF-8, without a byte order mark. @throws RecordReject for compressed bytes and other encodings. */
-function textOf(bytes: Uint8Array): string {
-  const packer = packerOf(bytes)
+function decodeText(bytes: Uint8Array): string {
+  const packer = detectCompression(bytes)
   if (packer !== null) throw new RecordReject('compressed_input', null, `these are bytes of ${packer}`)
   if (isUtf16(bytes)) throw new RecordReject('encoding_invalid_utf8', null, 'these are bytes of UTF-16')
   if (!isUtf8(bytes)) throw new RecordReject('encoding_invalid_utf8', null)
@@ -184,6 +184,6 @@ const magics = packers.flatMap(([name, beginning]) =>
 )
 
 /** @returns the name of the compression; null if there is none. */
-export function packerOf(bytes: Uint8Array): string | null {
+export function detectCompression(bytes: Uint8Array): string | null {
   return magics.find(({ magic }) => magic.every((byte, index) => bytes[index] === byte))?.name ?? null
 }

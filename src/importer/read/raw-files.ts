@@ -24,7 +24,7 @@ export interface FolderRules {
 export async function findRawFiles(paths: readonly string[], rules: FolderRules = {}): Promise<RawFile[]> {
   const found = new Map<string, RawFile>()
   for (const path of paths)
-    for (const file of (await isFolder(path)) ? await filesIn(path, rules, new Set()) : [path]) {
+    for (const file of (await isFolder(path)) ? await listFiles(path, rules, new Set()) : [path]) {
       const identity = await identityOf(file)
       const first = found.get(identity)?.path
       if (first === undefined) found.set(identity, { path: file, object: file })
@@ -49,7 +49,7 @@ async function identityOf(path: string): Promise<string> {
 }
 
 /** @param visited real paths, since circular links would yield the same files again under ever longer names. */
-async function filesIn(folder: string, rules: FolderRules, visited: Set<string>): Promise<string[]> {
+async function listFiles(folder: string, rules: FolderRules, visited: Set<string>): Promise<string[]> {
   const real = await realpath(folder)
   if (visited.has(real)) return []
   visited.add(real)
@@ -57,17 +57,17 @@ async function filesIn(folder: string, rules: FolderRules, visited: Set<string>)
   for (const name of (await readdir(folder)).toSorted()) {
     if (isHidden(name)) continue
     const path = join(folder, name)
-    const kind = await kindOf(path)
+    const kind = await statUnlessBroken(path)
     if (kind === null) rules.onDeadLink?.(path)
     else if (kind.isDirectory()) {
-      if (rules.isLeftOut?.(path) !== true) for (const file of await filesIn(path, rules, visited)) files.push(file)
+      if (rules.isLeftOut?.(path) !== true) for (const file of await listFiles(path, rules, visited)) files.push(file)
     } else if (kind.isFile()) files.push(path)
   }
   return files
 }
 
 /** @returns null for a broken or circular link. */
-async function kindOf(path: string): Promise<Stats | null> {
+async function statUnlessBroken(path: string): Promise<Stats | null> {
   try {
     return await stat(path)
   } catch (error) {

@@ -9,7 +9,7 @@ import { PackingDamage } from './decompress.ts'
 import { isYieldDue, yieldToEventLoop } from './event-loop.ts'
 import { isParquet, parquetRecords } from './parquet-records.ts'
 import type { RawFile, ReadRecord, ReadRecords } from './read-record.ts'
-import { onDisk, type SpoolOptions } from './spooled-file.ts'
+import { type SpoolOptions, unpackToDisk } from './spooled-file.ts'
 import { tableOf } from './table-name.ts'
 import { textFormat, textRecords } from './text-records.ts'
 import { type UnpackedFile, unpackedFiles } from './unpacked-files.ts'
@@ -41,7 +41,7 @@ async function* readFile(
   const source = new ByteReader(reportDiskBytes(stream, onDiskBytes))
   try {
     for await (const unpacked of unpackedFiles(file.object, source))
-      for await (const record of recordsOf(unpacked, file, options)) {
+      for await (const record of readRecords(unpacked, file, options)) {
         if (isYieldDue()) await yieldToEventLoop()
         yield record
       }
@@ -60,10 +60,10 @@ async function* reportDiskBytes(
   }
 }
 
-async function* recordsOf(unpacked: UnpackedFile, file: RawFile, options: ReadOptions): AsyncGenerator<ReadRecord> {
+async function* readRecords(unpacked: UnpackedFile, file: RawFile, options: ReadOptions): AsyncGenerator<ReadRecord> {
   const beginning = await unpacked.bytes.peek(magicBytes)
   if (isAvro(beginning)) yield* avroRecords(unpacked)
-  else if (isParquet(beginning)) yield* parquetOf(unpacked, file, options)
+  else if (isParquet(beginning)) yield* readParquet(unpacked, file, options)
   else {
     const found = await textFormat(unpacked)
     const format = found === 'array' ? found : (options.format ?? found)
@@ -72,10 +72,10 @@ async function* recordsOf(unpacked: UnpackedFile, file: RawFile, options: ReadOp
 }
 
 /** A Parquet file must be read from its end, so a compressed one is unpacked to disk first. */
-async function* parquetOf(unpacked: UnpackedFile, file: RawFile, { spool }: ReadOptions): AsyncGenerator<ReadRecord> {
+async function* readParquet(unpacked: UnpackedFile, file: RawFile, { spool }: ReadOptions): AsyncGenerator<ReadRecord> {
   let damage: PackingDamage | null
   try {
-    await using disk = await onDisk(unpacked, file.path, spool)
+    await using disk = await unpackToDisk(unpacked, file.path, spool)
     damage = unpacked.damage()
     if (damage === null) yield* parquetRecords(disk.path, unpacked.object)
   } catch (error) {

@@ -22,7 +22,7 @@ export interface SpoolOptions {
 }
 
 const gib = 1024 ** 3
-const lookEveryBytes = 16 * 1024 ** 2
+const checkEveryBytes = 16 * 1024 ** 2
 const spoolBytesMax = 64 * gib
 
 /**
@@ -30,7 +30,7 @@ const spoolBytesMax = 64 * gib
  * @returns the file itself, or else an unpacked copy, which is removed on disposal.
  * @throws PackingDamage for more than `bytesMax` bytes.
  */
-export async function onDisk(
+export async function unpackToDisk(
   { bytes, isUnpackedFile }: UnpackedFile,
   path: string,
   { folder, bytesMax = spoolBytesMax, waitForSpace = unlimitedSpace }: SpoolOptions,
@@ -42,7 +42,7 @@ export async function onDisk(
   // A crash may have left a copy.
   await remove()
   try {
-    await pipeline(atMost(bytes, bytesMax, waitForSpace), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))
+    await pipeline(limitBytes(bytes, bytesMax, waitForSpace), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))
   } catch (error) {
     await remove()
     throw error
@@ -50,19 +50,19 @@ export async function onDisk(
   return { path: copy, [Symbol.asyncDispose]: remove }
 }
 
-async function* atMost(
+async function* limitBytes(
   bytes: AsyncIterable<Buffer>,
   bytesMax: number,
   waitForSpace: WaitForSpace,
 ): AsyncGenerator<Buffer> {
   let left = bytesMax
-  let unlooked = 0
+  let bytesUntilCheck = 0
   for await (const chunk of bytes) {
     left -= chunk.length
-    unlooked -= chunk.length
-    if (unlooked < 0) {
+    bytesUntilCheck -= chunk.length
+    if (bytesUntilCheck < 0) {
       await waitForSpace()
-      unlooked = lookEveryBytes
+      bytesUntilCheck = checkEveryBytes
     }
     if (left < 0)
       throw new PackingDamage('compressed_input', `it unpacks to more than ${bytesMax} bytes: give the file unpacked`)

@@ -51,7 +51,7 @@ export async function* textRecords(
   const lineEnd = shape.rowEnd.charCodeAt(0)
   const parsers = { json: lineParser, array: elementParser, csv: () => rowParser(shape) }
   const { parse, columns = () => null } = parsers[format]()
-  const about = {
+  const sharedFields = {
     table: tableOf(object),
     isJson: format !== 'csv',
     ...(delimiter !== ',' && { delimiter }),
@@ -62,18 +62,18 @@ export async function* textRecords(
   for await (const record of splitRecords(bytes, format === 'json' ? 'values' : format, bytesMax, shape)) {
     const { line, byte, cutLength } = record
     isListOpen = format === 'array' && record.value === null && record.ending === 'unclosed'
-    for (const { start, bytes: own, parsed, isPart } of parse(record.bytes, record)) {
+    for (const { start, bytes: valueBytes, parsed, isPart } of parse(record.bytes, record)) {
       const place = { line: line + linesIn(record.bytes.subarray(0, start), lineEnd), byte: byte + start }
-      end = { line: place.line + linesIn(own, lineEnd), byte: place.byte + own.length }
+      end = { line: place.line + linesIn(valueBytes, lineEnd), byte: place.byte + valueBytes.length }
       if (parsed === null) continue
-      const isCutOff = isPart && 'rejected' in parsed && isOfPart(parsed.rejected.reason, own)
+      const isCutOff = isPart && 'rejected' in parsed && isTruncationReason(parsed.rejected.reason, valueBytes)
       const outcome = isCutOff ? rejectOf(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
       const header = columns()
       yield {
         raw: { object, ...place },
-        bytes: withoutLineEnd(own, lineEnd),
+        bytes: withoutLineEnd(valueBytes, lineEnd),
         parsed: outcome,
-        ...about,
+        ...sharedFields,
         ...(header !== null && { columns: header }),
         ...(cutLength !== undefined && { cutLength: cutLength - start }),
       }
@@ -84,7 +84,7 @@ export async function* textRecords(
   const found = damage() ?? (isListOpen ? new PackingDamage('truncated_record', 'the list is not closed') : null)
   if (found === null) return
   const parsed = rejectOf(found.reason, found.message)
-  yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...about }
+  yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...sharedFields }
 }
 
 /** A value in a RawRecord, which usually contains one. */
@@ -115,7 +115,8 @@ function lineParser(): Parser {
     // Other values between objects show that the line has lost its beginning: each nested object would pass for a record.
     if (hasOther) return [whole]
     if (values.length === 0) return within !== null || isEmptyList(whole.parsed) ? [] : [whole]
-    if (isOneValue(bytes, values) || !values.some(({ bytes: own }) => own[0] === braceOpen)) return [whole]
+    if (isOneValue(bytes, values) || !values.some(({ bytes: valueBytes }) => valueBytes[0] === braceOpen))
+      return [whole]
     const last = values.at(-1)!
     const all = isPart && isLastOpen ? values.with(-1, { ...last, isPart }) : values
     const isLineEnd = isPart || bytes.at(-1) === newline
@@ -130,8 +131,8 @@ function valuesIn(bytes: Uint8Array, { byte, within }: RawRecord) {
   const markEnd = byte === 0 && byteOrderMark.equals(bytes.subarray(0, markBytes)) ? markBytes : 0
   const { ranges, isListOpen, isLastOpen } = valuesOfLine(bytes.subarray(markEnd), within === 'list')
   const values = ranges.map(({ start, end }): ParsedValue => {
-    const own = bytes.subarray(markEnd + start, markEnd + end)
-    return { start: markEnd + start, bytes: own, parsed: parseJsonLine(own), isPart: false }
+    const valueBytes = bytes.subarray(markEnd + start, markEnd + end)
+    return { start: markEnd + start, bytes: valueBytes, parsed: parseJsonLine(valueBytes), isPart: false }
   })
   const hasOther = ranges.some(({ start, isInList }) => !isInList && bytes[markEnd + start] !== braceOpen)
   return { values, isListOpen, isLastOpen, hasOther }
@@ -186,7 +187,7 @@ function rowParser({ delimiter, hasEscapes }: CsvShape): Parser {
 }
 
 /** Whether truncation can be the cause of this reject. */
-function isOfPart(reason: RejectReason, bytes: Uint8Array): boolean {
+function isTruncationReason(reason: RejectReason, bytes: Uint8Array): boolean {
   if (reason === 'encoding_invalid_utf8') return [1, 2, 3].some(count => isUtf8(bytes.subarray(0, -count)))
   return reason === 'json_syntax' || reason === 'csv_column_count'
 }

@@ -44,7 +44,7 @@ export async function* unpackedFiles(
   countMax = filesMax,
 ): AsyncGenerator<UnpackedFile> {
   let [count, nameChars] = [0, 0]
-  for await (const file of layers(object, { bytes: source, damages: [] }, 0)) {
+  for await (const file of unpackLayers(object, { bytes: source, damages: [] }, 0)) {
     nameChars += file.object.length
     if (++count > countMax || nameChars > nameCharsMax) return yield withoutBytes(object, tooManyFiles(count - 1))
     yield file
@@ -57,27 +57,27 @@ interface Layer {
   readonly damages: PackingDamage[]
 }
 
-async function* layers(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
-  const packing = packingOf(await bytes.peek(magicBytes))
+async function* unpackLayers(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
+  const packing = detectPacking(await bytes.peek(magicBytes))
   const damage = () => damages[0] ?? null
   if (packing === null) {
     yield { object, bytes, damage, isUnpackedFile: depth === 0 }
   } else if (packing !== 'zip' && packing !== 'empty zip') {
-    yield* layers(object, stopAtDamage(unpack(packing, bytes, depth), damages), depth + 1)
+    yield* unpackLayers(object, stopAtDamage(unpack(packing, bytes, depth), damages), depth + 1)
   } else {
     try {
       if (depth >= depthMax) throw tooDeep()
-      if (packing === 'zip') yield* entriesOf(object, { bytes, damages }, depth)
+      if (packing === 'zip') yield* unpackEntries(object, { bytes, damages }, depth)
     } catch (error) {
       yield withoutBytes(object, damageIn(error))
     }
   }
 }
 
-async function* entriesOf(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
+async function* unpackEntries(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
   for await (const entry of zipEntries(bytes)) {
     const content = stopAtDamage(entry.bytes, [])
-    if (!entry.name.split('/').some(isHidden)) yield* layers(`${object}!${entry.name}`, content, depth + 1)
+    if (!entry.name.split('/').some(isHidden)) yield* unpackLayers(`${object}!${entry.name}`, content, depth + 1)
     // Read the rest: the bytes after the files of a nested archive, or a whole hidden file.
     for await (const _ of content.bytes);
     // The archive ends there too, and has its one reject already.
@@ -111,7 +111,7 @@ async function* unpack(packing: string, bytes: ByteReader, depth: number): Async
   }
 }
 
-function packingOf(beginning: Buffer): string | null {
+function detectPacking(beginning: Buffer): string | null {
   return magics.find(([, magic]) => beginning.subarray(0, magic.length).equals(magic))?.[0] ?? null
 }
 

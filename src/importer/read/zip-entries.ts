@@ -35,7 +35,7 @@ const packings: ReadonlyMap<number, Packing> = new Map([
 export async function* zipEntries(archive: ByteReader): AsyncGenerator<ZipEntry> {
   for (;;) {
     const beginning = await archive.peek(4)
-    if (beginning.length < 4) throw cutOff()
+    if (beginning.length < 4) throw truncationDamage()
     const signature = beginning.readUInt32LE()
     if (listHeaders.has(signature)) return
     if (signature !== fileHeader)
@@ -130,7 +130,7 @@ class EntryContent {
     const { packedBytes, flags } = this.#header
     const left = packedBytes === null ? -1 : this.#start + packedBytes - this.#archive.position
     if (left < 0) throw new PackingDamage('compressed_input', 'the zip archive does not say where its next file starts')
-    if ((await this.#archive.skip(left)) < left) throw cutOff()
+    if ((await this.#archive.skip(left)) < left) throw truncationDamage()
     if (flags & hasDescriptor) await this.#descriptorCrc()
   }
 
@@ -141,7 +141,7 @@ class EntryContent {
       throw new PackingDamage('compressed_input', 'it is stored without its length: pack it again with deflate')
     for (let left = packedBytes; left > 0; ) {
       const bytes = await this.#archive.chunk(left)
-      if (bytes === null) throw cutOff()
+      if (bytes === null) throw truncationDamage()
       left -= bytes.length
       yield bytes
     }
@@ -149,7 +149,7 @@ class EntryContent {
 
   /** Reads the data descriptor: an optional signature, the checksum and two lengths. */
   async #descriptorCrc(): Promise<number> {
-    const hasSignature = (await exactlyAhead(this.#archive, 4)).readUInt32LE() === dataDescriptor
+    const hasSignature = (await peekExactly(this.#archive, 4)).readUInt32LE() === dataDescriptor
     if (hasSignature) await this.#archive.skip(4)
     const crc = (await readExactly(this.#archive, 4)).readUInt32LE()
     // Not every writer says whether the lengths have 32 or 64 bits, so the next header decides.
@@ -166,16 +166,16 @@ function isHeader(signature: number): boolean {
 
 async function readExactly(archive: ByteReader, count: number): Promise<Buffer> {
   const bytes = await archive.take(count)
-  if (bytes.length < count) throw cutOff()
+  if (bytes.length < count) throw truncationDamage()
   return bytes
 }
 
-async function exactlyAhead(archive: ByteReader, count: number): Promise<Buffer> {
+async function peekExactly(archive: ByteReader, count: number): Promise<Buffer> {
   const bytes = await archive.peek(count)
-  if (bytes.length < count) throw cutOff()
+  if (bytes.length < count) throw truncationDamage()
   return bytes
 }
 
-function cutOff(): PackingDamage {
+function truncationDamage(): PackingDamage {
   return new PackingDamage('truncated_record', 'the zip archive is cut off')
 }
