@@ -144,7 +144,7 @@ describe('how long the event store keeps rows', () => {
     await migrate(30, 1_000)
     await assert.rejects(migrate(31, 1_000), (error: PortError) => {
       assert.deepEqual([error.port, error.code], ['event-store', 'full'])
-      return /disk has 1000 bytes left/.test(error.message)
+      return /the disk has 1000: free disk space/.test(error.message)
     })
     assert.deepEqual(await termsOf('rejected_events'), before)
     await migrate(31)
