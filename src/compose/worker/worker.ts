@@ -10,7 +10,7 @@ import type { Geoip } from '#ports/geoip.ts'
 import { createImplicitJobs } from '#services/imports/implicit-jobs.ts'
 import { createImportWork } from '#services/imports/run-import-work.ts'
 import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
-import { claimingOnlyFor } from '#services/progress/bind-log.ts'
+import { restrictClaimsTo } from '#services/progress/bind-log.ts'
 import { createDailySalts } from '#services/shared/daily-salts.ts'
 import { createSerializer } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
@@ -82,7 +82,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const processor = createProcessor({
     log,
     logId,
-    state: claimingOnlyFor(followedLogId, chunks, management),
+    state: restrictClaimsTo(followedLogId, chunks, management),
     events,
     implicitJobs,
     underWay,

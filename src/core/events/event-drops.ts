@@ -5,7 +5,7 @@ import type { Project } from '../project.ts'
 import type { CapturedEvent } from './captured-event.ts'
 import { storedDistinctIdLengthMax } from './distinct-id.ts'
 import { groupEventNames, mergeEventNames } from './event-names.ts'
-import { groupKeyLengthMax, groupKeyOf } from './group-identity.ts'
+import { groupKeyLengthMax, readGroupKey } from './group-identity.ts'
 import { shownText } from './warning-types.ts'
 
 export const dropReasons = [
@@ -65,7 +65,7 @@ export function findDrop(
     if (isNoId(alias)) return drop('invalid_alias', event, { receivedType: typeNameOf(alias) })
   }
   if (groupEventNames.has(name)) {
-    const key = groupKeyOf(properties)
+    const key = readGroupKey(properties)
     if (key !== null && key.length > groupKeyLengthMax)
       return drop('group_key_too_long', event, {
         groupKey: shownText(key),

@@ -11,15 +11,15 @@ export interface GroupIdentity {
 }
 
 /** The group that a group event describes; null if type or key is missing: it is then an ordinary event. */
-export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
+export function readGroupIdentity(properties: JsonObject): GroupIdentity | null {
   const typeName = ownValue(properties, '$group_type')
   if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
-  const key = groupKeyOf(properties)
+  const key = readGroupKey(properties)
   return key === null ? null : { typeName: storableText(typeName), key }
 }
 
 /** The key in a group event, whatever its group type; null if there is none. */
-export function groupKeyOf(properties: JsonObject): string | null {
+export function readGroupKey(properties: JsonObject): string | null {
   const key = ownValue(properties, '$group_key')
   return key === undefined || !isTruthy(key) ? null : storableText(textOf(key))
 }

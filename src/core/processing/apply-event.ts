@@ -7,7 +7,7 @@ import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { type DropReason, findDrop } from '../events/event-drops.ts'
 import { groupEventNames, mergeEventNames } from '../events/event-names.ts'
-import { groupIdentityOf } from '../events/group-identity.ts'
+import { readGroupIdentity } from '../events/group-identity.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
 import { shownText } from '../events/warning-types.ts'
@@ -21,7 +21,7 @@ import { type DeduplicatedCall, type FlagCalls, isFlagCall, toDeduplicatedCall }
 import { addAddress, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
 import { applyGroupEvent } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
-import { type MergeRequest, mergeRequestOf } from './person-merge.ts'
+import { type MergeRequest, readMergeRequest } from './person-merge.ts'
 import { applyPersonEvent, type RaiseWarning } from './person-step.ts'
 import { snapshotJson } from './snapshot.ts'
 
@@ -50,7 +50,7 @@ export type AppliedEvent =
 export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEvent {
   const { state, warn } = context
   const { event, properties } = item
-  const use = profileUseOf(event, properties, state.project)
+  const use = decideProfileUse(event, properties, state.project)
   const drop = findDrop(event, properties, state.project, use === 'personless')
   if (drop !== null) {
     if (drop.warning !== null) warn(drop.reason, drop.warning)
@@ -68,7 +68,7 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   const draft = new PropertiesDraft(event.propertiesJson, properties)
   const geoip = addAddress(state.project, context, item, draft)
   const maps = addPersonMaps(item, keys, geoip, use, draft)
-  const person = tieToPerson(context, item, use, maps)
+  const person = resolvePerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
   const row = buildStoredEvent(state, item, keys, use, person, draft, warn)
   warnOfRefusedGroupType(state, event, warn)
@@ -89,7 +89,7 @@ function isUnhashed({ visitor, historicalMigration, distinctId }: CapturedEvent,
   return !historicalMigration || distinctId === cookielessSentinel
 }
 
-function profileUseOf(event: CapturedEvent, properties: JsonObject, project: Project): ProfileUse {
+function decideProfileUse(event: CapturedEvent, properties: JsonObject, project: Project): ProfileUse {
   if (event.personProcessingForcedOff) return 'forced_off'
   if (properties.$process_person_profile === false || project.ingestion.personProcessingOptOut) return 'personless'
   return event.lane === 'ai' ? 'read_only' : 'full'
@@ -134,7 +134,7 @@ function isTooLarge({ lane, propertiesJson, personPropertiesJson, elementsChain 
 const noPersonCreatedAtMs = 5_000
 const upgradeAfterMs = 60_000
 
-function tieToPerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, maps: UpdateMaps): RowPerson {
+function resolvePerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, maps: UpdateMaps): RowPerson {
   const { state, warn } = context
   const { event, properties } = item
   if (use === 'full') {
@@ -142,10 +142,10 @@ function tieToPerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, 
       state,
       {
         distinctId: event.distinctId,
-        merge: mergeOf(context, item),
+        merge: findMerge(context, item),
         set: maps.set,
         setOnce: maps.setOnce,
-        unset: properties.$unset === undefined ? noKeys : unsetOf(item),
+        unset: properties.$unset === undefined ? noKeys : readUnsetKeys(item),
         timestampMs: event.timestampMs,
         uuid: event.uuid,
         importJobId: event.importJobId,
@@ -156,7 +156,7 @@ function tieToPerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, 
       },
       warn,
     )
-    return shownPerson(person, 'full', snapshotJson(person, isTooLarge ? null : maps.set))
+    return toRowPerson(person, 'full', snapshotJson(person, isTooLarge ? null : maps.set))
   }
   const known = use === 'forced_off' ? undefined : state.findPerson(event.distinctId)
   if (known === undefined) {
@@ -165,23 +165,26 @@ function tieToPerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, 
     const mode = use === 'read_only' ? 'full' : 'propertyless'
     return { uuid, createdAtMs: noPersonCreatedAtMs, mode, propertiesJson: '{}' }
   }
-  if (use === 'read_only') return shownPerson(known, 'full', snapshotJson(known, null))
+  if (use === 'read_only') return toRowPerson(known, 'full', snapshotJson(known, null))
   const mayUpgrade = !state.project.ingestion.personProcessingOptOut
   const upgrades = mayUpgrade && event.timestampMs > known.createdAtMs + upgradeAfterMs
-  return shownPerson(known, upgrades ? 'force_upgrade' : 'propertyless', '{}')
+  return toRowPerson(known, upgrades ? 'force_upgrade' : 'propertyless', '{}')
 }
 
-function mergeOf({ mergeIsLost, mergesErased }: ApplyContext, { event, properties }: ParsedEvent): MergeRequest | null {
+function findMerge(
+  { mergeIsLost, mergesErased }: ApplyContext,
+  { event, properties }: ParsedEvent,
+): MergeRequest | null {
   if (mergesErased) return null
-  const merge = mergeRequestOf(event.name, properties)
+  const merge = readMergeRequest(event.name, properties)
   return merge !== null && mergeIsLost ? { ...merge, isLost: true } : merge
 }
 
-function unsetOf({ event, properties }: ParsedEvent): readonly string[] {
+function readUnsetKeys({ event, properties }: ParsedEvent): readonly string[] {
   return groupEventNames.has(event.name) ? noKeys : unsetKeys(properties.$unset)
 }
 
-function shownPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJson: string): RowPerson {
+function toRowPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJson: string): RowPerson {
   return { uuid: person.uuid, createdAtMs: person.createdAtMs, mode, propertiesJson }
 }
 
@@ -195,7 +198,7 @@ function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn:
 }
 
 function describeGroup({ state, warn }: ApplyContext, { event, properties }: ParsedEvent): void {
-  const identity = groupIdentityOf(properties)
+  const identity = readGroupIdentity(properties)
   if (identity === null) return
   const warning = applyGroupEvent(state, {
     ...identity,

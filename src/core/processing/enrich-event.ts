@@ -59,12 +59,12 @@ export function addAddress(
     if (!looksUpImport || !wasRecorded || hasLocation(properties)) return null
   } else if (properties.$geoip_disable !== undefined && isTruthy(properties.$geoip_disable)) return null
   if (!project.geoipEnabled) return null
-  const geoip = event.visitor === null ? lookedUp(geoipOf, address) : locationOf(event.visitor)
+  const geoip = event.visitor === null ? lookUpAddress(geoipOf, address) : locationOf(event.visitor)
   if (geoip !== null) for (const key of Object.keys(geoip.event)) draft.set(key, geoip.event[key]!)
   return geoip
 }
 
-function lookedUp(geoipOf: GeoipOf, address: string): GeoipProperties | null {
+function lookUpAddress(geoipOf: GeoipOf, address: string): GeoipProperties | null {
   return address === '' ? null : geoipOf(address)
 }
 

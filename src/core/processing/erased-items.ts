@@ -3,7 +3,7 @@
 import type { Lane } from '../events/captured-event.ts'
 import type { ErasedRecords } from '../persons/erasure.ts'
 import type { ParsedEvent, ParsedRecord } from './parse-chunk.ts'
-import { mergeRequestOf } from './person-merge.ts'
+import { readMergeRequest } from './person-merge.ts'
 
 /** The reason for which such a record is dropped. */
 export const personErased = 'person_erased'
@@ -15,7 +15,7 @@ interface RecordItem {
 }
 
 /** Null for a damaged record, whose distinct id is unknown. */
-function itemOf(record: ParsedRecord): RecordItem | null {
+function readItem(record: ParsedRecord): RecordItem | null {
   switch (record.kind) {
     case 'event':
     case 'failed':
@@ -31,9 +31,9 @@ function itemOf(record: ParsedRecord): RecordItem | null {
 }
 
 /** The item of a record that was accepted before its distinct id was erased, so that it is dropped; null for others. */
-export function erasedItemOf(erased: ErasedRecords, record: ParsedRecord): RecordItem | null {
+export function findErasedItem(erased: ErasedRecords, record: ParsedRecord): RecordItem | null {
   if (erased.isEmpty) return null
-  const item = itemOf(record)
+  const item = readItem(record)
   const what = record.kind === 'recording' || record.kind === 'failed_recording' ? 'recordings' : 'events'
   return item !== null && erased.has(what, item.projectId, item.distinctId, record.offset) ? item : null
 }
@@ -41,6 +41,6 @@ export function erasedItemOf(erased: ErasedRecords, record: ParsedRecord): Recor
 /** Whether the event links its id with one that was erased after the event was accepted. */
 export function linksErased(erased: ErasedRecords, { event, properties, offset }: ParsedEvent): boolean {
   if (erased.isEmpty) return false
-  const merge = mergeRequestOf(event.name, properties)
+  const merge = readMergeRequest(event.name, properties)
   return merge !== null && erased.has('events', event.projectId, merge.otherId, offset)
 }

@@ -15,7 +15,7 @@ export interface ProcessedJobs {
 }
 
 /** The additions of the chunk's events to their pending jobs; empty for a chunk without such events. */
-export function importChangesOf(
+export function collectImportChanges(
   { projects, jobs, report, newGenerated }: ProcessedJobs,
   pendingRows: readonly StoredEvent[],
 ): { imports?: ImportChanges } {

@@ -9,12 +9,12 @@ import {
 } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { mayBeGenerated } from '../events/generated-event.ts'
-import { groupIdentityOf } from '../events/group-identity.ts'
+import { readGroupIdentity } from '../events/group-identity.ts'
 import type { RecordAt, StreamInfo } from '../events/log-stream.ts'
 import { firstImportJobId, toStagingId } from '../imports/import-job.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ChunkSubjects } from './chunk.ts'
-import { isIllegalDistinctId, mergeRequestOf } from './person-merge.ts'
+import { isIllegalDistinctId, readMergeRequest } from './person-merge.ts'
 
 /** Records as read from the log. */
 export interface ChunkRecords extends StreamInfo {
@@ -155,7 +155,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
       distinctIds.set(subjectsId, ids)
     }
     ids.add(distinctId)
-    const merge = mergeRequestOf(name, properties)
+    const merge = readMergeRequest(name, properties)
     if (merge !== null && subjectsId > 0 && !isIllegalDistinctId(merge.otherId)) {
       ids.add(merge.otherId)
       mergingDistinctIds.push(
@@ -164,7 +164,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
       )
     }
     if (!groupEventNames.has(name)) return
-    const group = groupIdentityOf(properties)
+    const group = readGroupIdentity(properties)
     if (group !== null)
       groups.set(JSON.stringify([subjectsId, group.typeName, group.key]), { projectId: subjectsId, ...group })
   }
@@ -188,7 +188,7 @@ function otherItemOf(record: ParsedRecord): Pick<CapturedEvent, 'projectId' | 'd
 
 /** The ids that a job's event names, to check whether they were erased. Their persons come from the staging overlay. */
 function idsOfEvent({ event: { projectId, distinctId, name }, properties }: ParsedEvent) {
-  const merge = mergeRequestOf(name, properties)
+  const merge = readMergeRequest(name, properties)
   const ids = merge === null || isIllegalDistinctId(merge.otherId) ? [distinctId] : [distinctId, merge.otherId]
   return ids.map(id => ({ projectId, distinctId: id }))
 }

@@ -32,8 +32,8 @@ import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
 import { type DeduplicatedCall, deduplicatedReason, FlagCalls, type StoredFlagCall } from './deduplicate-flag-calls.ts'
 import { type GeoipOf, rememberedGeoip } from './enrich-event.ts'
-import { erasedItemOf, linksErased, personErased } from './erased-items.ts'
-import { importChangesOf } from './job-changes.ts'
+import { findErasedItem, linksErased, personErased } from './erased-items.ts'
+import { collectImportChanges } from './job-changes.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
 import { closeChunkState } from './state-changes.ts'
 
@@ -140,7 +140,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   }
   let personTextLength = 0
   for (const record of chunk.records) {
-    const item = erasedItemOf(work.erased, record)
+    const item = findErasedItem(work.erased, record)
     if (item !== null) {
       report.count(item.projectId, item.lane, 'dropped', personErased)
       continue
@@ -209,7 +209,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       calledFlags: calledFlags.all(),
       warnings: report.allWarnings(jobs),
       outcomes: report.allOutcomes(),
-      ...importChangesOf(work, pending.rows),
+      ...collectImportChanges(work, pending.rows),
       importUndos: new Map(loaded.projects.map(({ id }) => [id, loaded.importUndos?.get(id)?.count ?? 0])),
     },
     personTextLength,
@@ -260,7 +260,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   if (implicitJob !== null) return applyToImplicitJob(work, sent, project, implicitJob.id)
   const record = isGenerated(sent.event) ? withFirstTime(work, sent) : sent
   const { event, offset } = record
-  const state = subjectsOf(work, event, project)
+  const state = findSubjects(work, event, project)
   if (state === null) {
     if (work.isRestoring) return null
     const job = work.jobs.get(event.importJobId)
@@ -337,7 +337,7 @@ function isOfPendingJob({ jobs }: ChunkWork, { importJobId }: CapturedEvent): bo
 }
 
 /** The persons and groups that an event touches: its project's, or its job's staging overlay. Null for a closed job. */
-function subjectsOf(work: ChunkWork, event: CapturedEvent, project: ProjectState): ProjectState | null {
+function findSubjects(work: ChunkWork, event: CapturedEvent, project: ProjectState): ProjectState | null {
   const { importJobId, projectId } = event
   if (importJobId < firstImportJobId) return project
   const job = work.jobs.get(importJobId)

@@ -6,8 +6,8 @@ import { type JsonObject, parseJson } from '../json.ts'
 import { type ParsedEvent, parseChunk } from './parse-chunk.ts'
 import {
   countIdentifies,
+  findVisitorEvents,
   settleVisitors,
-  visitorEventsOf,
   wantedIdentifies,
   wantedSaltDays,
 } from './settle-visitors.ts'
@@ -34,7 +34,7 @@ function anIdentify(n: number) {
 function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uint8Array> = new Map([[day, salt]])) {
   const records = events.map((event, offset) => ({ offset, record: { kind: 'event' as const, event } }))
   const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
-  const found = visitorEventsOf(chunk)
+  const found = findVisitorEvents(chunk)
   const wanted = wantedIdentifies(found, 'live')
   const counted = countIdentifies(found, wanted, { counts: wanted.visitors.map(() => 0), known: [] })
   const settled = settleVisitors(chunk, found, { counted, sessions: [], salts, isRestoring: false })
@@ -122,6 +122,6 @@ describe('an event of a cookieless visitor', () => {
   it('is left alone if the edge has settled it', () => {
     const event = aCapturedEvent(1, { visitor: { stateful: null, location: null } })
     const records = [{ offset: 0, record: { kind: 'event' as const, event } }]
-    assert.deepEqual(visitorEventsOf(parseChunk({ stream: 'main', traffic: 'live', records }, new Map())), [])
+    assert.deepEqual(findVisitorEvents(parseChunk({ stream: 'main', traffic: 'live', records }, new Map())), [])
   })
 })

@@ -27,7 +27,7 @@ export interface VisitorEvent {
 }
 
 /** The chunk's events of stateful visitors, in order; nearly every chunk has none. */
-export function visitorEventsOf({ records }: ParsedChunk): readonly VisitorEvent[] {
+export function findVisitorEvents({ records }: ParsedChunk): readonly VisitorEvent[] {
   const found: VisitorEvent[] = []
   for (const record of records) {
     if (record.kind !== 'event' || record.event.visitor === null) continue

@@ -6,7 +6,7 @@ import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
 import { PortError } from '#ports/port-error.ts'
 import { commitChanges, type ImportWorkDeps } from './job-batch.ts'
-import { isOfQuestion } from './look-up.ts'
+import { isQueryFailure } from './look-up.ts'
 
 export const fewerRows = 'rows_fewer_than_stored'
 export const uncountedRows = 'rows_not_counted'
@@ -46,7 +46,7 @@ async function countOrNull({ id, projectId }: ImportJob, { events, logger }: Imp
   try {
     return await events.countPendingRows(projectId, id)
   } catch (cause) {
-    if (!isOfQuestion(cause)) throw cause
+    if (!isQueryFailure(cause)) throw cause
     logger.warn({ err: cause, importJob: id }, 'cannot count the rows of an import job')
     return null
   }

@@ -34,7 +34,7 @@ export interface Drain {
 export function createDrain({ jobs, clock, log }: DrainDeps): Drain {
   const known = new Map<number, Ends>()
 
-  async function endsOf({ id, updatedAtMs }: ClosedJob): Promise<Ends> {
+  async function findEnds({ id, updatedAtMs }: ClosedJob): Promise<Ends> {
     const found = known.get(id)
     if (found?.updatedAtMs === updatedAtMs) return found
     const streams: Ends['streams'][number][] = []
@@ -53,7 +53,7 @@ export function createDrain({ jobs, clock, log }: DrainDeps): Drain {
     // The clock was set back, so the elapsed time is unknown: start waiting again.
     if (sinceMs < 0) await jobs.updateImportJob(id, { updatedAtMs: clock.nowMs() }, { states: [state], step })
     if (sinceMs < closingMs) return false
-    for (const { stream, endOffset } of (await endsOf(job)).streams) {
+    for (const { stream, endOffset } of (await findEnds(job)).streams) {
       const { offset, doneOffset, deferral } = await findProgress(jobs, stream)
       const isDeferred = deferral?.projects.some(each => each.projectId === projectId) === true
       // Deferred records of other projects do not matter.

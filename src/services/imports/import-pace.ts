@@ -80,7 +80,7 @@ export function createImportPace(options: {
     pace.ratePerSecond = Math.min(rateMax, pace.ratePerSecond * factor)
   }
 
-  function paceOf(projectId: number): Pace {
+  function findPace(projectId: number): Pace {
     let pace = paces.get(projectId)
     if (pace === undefined) {
       if (paces.size >= projectCountMax) paces.clear()
@@ -93,7 +93,7 @@ export function createImportPace(options: {
   return {
     rate: projectId => {
       const nowMs = clock.nowMs()
-      const pace = paceOf(projectId)
+      const pace = findPace(projectId)
       const elapsedMs = Math.abs(nowMs - pace.adaptedAtMs)
       if (elapsedMs < everyMs) return Math.round(pace.ratePerSecond)
       pace.adaptedAtMs = nowMs

@@ -19,7 +19,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 import type { UnderWay } from '../shared/under-way.ts'
-import { isOfQuestion } from './look-up.ts'
+import { isQueryFailure } from './look-up.ts'
 
 export interface ImportWorkDeps {
   readonly state: ChunkStore
@@ -69,7 +69,7 @@ type Compute<Item> = (
 /**
  * @param items the batch is halved if the persons of its items, or the queries about them, are too large together.
  * @param compute called again after a conflict, with freshly loaded data.
- * @param leave computes a batch of one item for which the event store keeps failing to answer.
+ * @param computeUnanswered computes a batch of one item for which the event store keeps failing to answer.
  * @throws PortError, NotOwnerError; earlier commits stay.
  */
 export async function runBatch<Item>(
@@ -78,15 +78,15 @@ export async function runBatch<Item>(
   items: readonly Item[],
   subjectsOf: (items: readonly Item[]) => ChunkSubjects,
   compute: Compute<Item>,
-  leave?: Compute<Item>,
+  computeUnanswered?: Compute<Item>,
 ): Promise<void> {
   const { underWay } = deps
   const run = () => underWay?.run(runWhole) ?? runWhole()
   if (items.length === 0 || (await deps.serialize(run)) === 'done') return
-  if (items.length === 1) return runBatch(deps, signal, items, subjectsOf, leave!)
+  if (items.length === 1) return runBatch(deps, signal, items, subjectsOf, computeUnanswered!)
   const middle = Math.ceil(items.length / 2)
-  await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, leave)
-  await runBatch(deps, signal, items.slice(middle), subjectsOf, compute, leave)
+  await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, computeUnanswered)
+  await runBatch(deps, signal, items.slice(middle), subjectsOf, compute, computeUnanswered)
 
   async function runWhole(): Promise<'done' | 'too_large'> {
     const subjects = subjectsOf(items)
@@ -122,7 +122,7 @@ export async function runBatch<Item>(
     try {
       return await compute(items, loaded, published)
     } catch (cause) {
-      if (leave === undefined || !isOfQuestion(cause)) throw cause
+      if (computeUnanswered === undefined || !isQueryFailure(cause)) throw cause
       deps.logger.warn({ err: cause, itemCount: items.length }, 'the event store could not answer a query of an undo')
       return 'too_large'
     }
@@ -193,7 +193,7 @@ function notePublished(published: Map<string, PersonIdOverride>, overrides: read
 }
 
 /** The input that all batches of a job share. */
-export function batchOf(
+export function createJobBatch(
   job: ImportJob,
   { clock }: Pick<ImportWorkDeps, 'clock'>,
   loaded: LoadedChunk,

@@ -17,14 +17,15 @@ export async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, s
   // At least one pass, since each clears leftovers of a worker that was killed.
   const count = Math.max(1, Math.ceil((await events.countPendingIds(job.id)) / idsPerShare))
   for (let index = 0; index < count && !signal.aborted; index++) {
-    const add = () => events.addKnownProperties(job.id, { index, count }, ids => knownOf(job, ids, deps), signal)
+    const add = () =>
+      events.addKnownProperties(job.id, { index, count }, ids => loadKnownProperties(job, ids, deps), signal)
     await serialize(() => underWay?.run(add) ?? add())
     // Stop if another worker took over: it has cleared what this one was adding.
     await findOwnPosition(deps)
   }
 }
 
-async function knownOf(
+async function loadKnownProperties(
   job: ImportJob,
   ids: readonly string[],
   deps: ImportWorkDeps,
@@ -35,7 +36,10 @@ async function knownOf(
   const loaded = await deps.state.loadChunk(subjects, ids.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
   if (loaded === 'too_large') {
     const middle = Math.ceil(ids.length / 2)
-    const halves = [await knownOf(job, ids.slice(0, middle), deps), await knownOf(job, ids.slice(middle), deps)]
+    const halves = [
+      await loadKnownProperties(job, ids.slice(0, middle), deps),
+      await loadKnownProperties(job, ids.slice(middle), deps),
+    ]
     return new Map(halves.flatMap(half => [...half]))
   }
   const texts = new Map(

@@ -12,7 +12,7 @@ const tryCountOfOne = 3
  * Whether a failure is caused by the query itself, so that retrying may never succeed. The engine does not always enforce its
  * time limit, so a timeout counts as well: a caller that gives up because of one tries smaller queries first.
  */
-export function isOfQuestion(cause: unknown): boolean {
+export function isQueryFailure(cause: unknown): boolean {
   if (cause instanceof QueryTooLargeError) return true
   return cause instanceof PortError && cause.port === 'event-store' && cause.code === 'timeout'
 }
@@ -38,7 +38,7 @@ export async function findInHalves<Item, Row>(
   return found
 
   async function ask(some: readonly Item[]): Promise<void> {
-    const rows = await answerOf(some)
+    const rows = await findOrNull(some)
     if (rows === null) {
       const middle = Math.ceil(some.length / 2)
       await ask(some.slice(0, middle))
@@ -53,12 +53,12 @@ export async function findInHalves<Item, Row>(
   }
 
   /** Null if the query failed for several items. */
-  async function answerOf(some: readonly Item[]): Promise<readonly Row[] | null> {
+  async function findOrNull(some: readonly Item[]): Promise<readonly Row[] | null> {
     for (let attempt = 1; ; attempt++)
       try {
         return await find(some)
       } catch (cause) {
-        if (!isOfQuestion(cause) || signal.aborted) throw cause
+        if (!isQueryFailure(cause) || signal.aborted) throw cause
         if (some.length > 1) return null
         if (attempt === tryCountOfOne) throw cause
         await waitOrStop(backOffMs(attempt, random()), signal)

@@ -86,7 +86,7 @@ export async function updateJob(
   if (job === null) return err('not_found')
   const from = { states: [...openStates, 'failed' as const] }
   const updated = await deps.management.updateImportJob(job.id, { ...change, updatedAtMs: deps.clock.nowMs() }, from)
-  return updated === null ? err(refusalOf(job)) : ok(updated)
+  return updated === null ? err(toRefusal(job)) : ok(updated)
 }
 
 /** Starts publishing. A job that is already publishing or published is returned unchanged. */
@@ -135,9 +135,9 @@ async function start(
   const started = await management.updateImportJob(job.id, change, { states })
   if (started !== null) return ok(started)
   const found = await management.findImportJob(job.id)
-  return err(found !== null && found.finalAtMs !== null ? 'final' : refusalOf(job))
+  return err(found !== null && found.finalAtMs !== null ? 'final' : toRefusal(job))
 }
 
-function refusalOf({ state }: DescribedImportJob): JobRefusal {
+function toRefusal({ state }: DescribedImportJob): JobRefusal {
   return isOpen(state) || state === 'failed' ? 'publishing' : state
 }

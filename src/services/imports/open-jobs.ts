@@ -28,7 +28,7 @@ export function createOpenJobs(options: {
   readonly clock: Clock
 }): OpenJobs {
   const { jobs, clock } = options
-  const ask = inOneQuestion(publicIds => jobs.findNamedImportJobs(publicIds))
+  const ask = batchQueries(publicIds => jobs.findNamedImportJobs(publicIds))
   const kept = new Map<number, { readonly askedAtMs: number; readonly job: NamedImportJob }>()
   const unknown = new Map<string, { readonly minute: number; count: number }>()
 
@@ -64,7 +64,7 @@ export function createOpenJobs(options: {
 type Answer = PromiseWithResolvers<NamedImportJob | null>
 
 /** Ids that arrive during a query are batched into the next one, so that guesses cost next to nothing. */
-function inOneQuestion(find: (publicIds: readonly number[]) => Promise<readonly NamedImportJob[]>) {
+function batchQueries(find: (publicIds: readonly number[]) => Promise<readonly NamedImportJob[]>) {
   const waiting = new Map<number, Answer>()
   let isAsking = false
 

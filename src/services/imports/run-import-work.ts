@@ -94,8 +94,8 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     if (first !== undefined) throw first
   }
 
-  /** @param getsOn called before each completed step is stored. */
-  async function work(job: ImportJob, signal: AbortSignal, getsOn: () => Promise<void>): Promise<void> {
+  /** @param onProgress called before each completed step is stored. */
+  async function work(job: ImportJob, signal: AbortSignal, onProgress: () => Promise<void>): Promise<void> {
     let { step } = job
     while (!signal.aborted) {
       const next = await nextStep(job, step, signal).catch((cause: unknown) => {
@@ -104,7 +104,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
       })
       if (next === 'project_gone') return discardInstead(job)
       if (next === 'waits' || signal.aborted) return
-      await getsOn()
+      await onProgress()
       const isDone = next === null
       const nowMs = clock.nowMs()
       const end = job.state === 'publishing' ? 'published' : 'discarded'
@@ -161,7 +161,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     signal: AbortSignal,
   ): Promise<ImportStep | null | 'waits'> {
     if (job.state === 'publishing' && isPublishStep(step)) return publishStep(job, step, deps, signal)
-    if (job.state === 'discarding' && gone.has(job.id)) return stepOfGone(job, step, signal)
+    if (job.state === 'discarding' && gone.has(job.id)) return stepForGoneProject(job, step, signal)
     if (job.state === 'discarding' && job.day !== null && step !== 'draining')
       return undoDayStep(job, step, deps, signal)
     if (job.state === 'discarding' && isUndoStep(step)) return undoStep(job, step, deps, signal)
@@ -173,7 +173,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   }
 
   /** Persons and groups of a deleted project need not be restored. */
-  async function stepOfGone(
+  async function stepForGoneProject(
     job: ImportJob,
     step: ImportStep | null,
     signal: AbortSignal,
@@ -196,11 +196,11 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   }
 
   async function workNow(signal: AbortSignal): Promise<void> {
-    let isEverybody: boolean
+    let areAllStarted: boolean
     do {
-      isEverybody = await start(signal, () => true)
+      areAllStarted = await start(signal, () => true)
       await Promise.all(running.values())
-    } while (!isEverybody && !signal.aborted)
+    } while (!areAllStarted && !signal.aborted)
     reportFailures()
     await dropFinalUndoRecords()
   }

@@ -9,9 +9,9 @@ import {
   undoImplicitJobOfPersons,
 } from '#core/processing/imports/undo-implicit-job.ts'
 import { groupSubject } from '#core/processing/imports/undo-records.ts'
-import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
+import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findInHalves } from './look-up.ts'
-import { findEventsOfImplicitJob, groupEventsOf, listPublishedJobs, noEvents } from './undo-questions.ts'
+import { findEventsOfImplicitJob, findGroupEventInputs, listPublishedJobs, noEvents } from './undo-questions.ts'
 
 const batchSize = 250
 
@@ -54,10 +54,16 @@ async function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
         const laterJobIds = await listPublishedJobs(job, deps)
         const undoRecords = await deps.jobs.findUndoRecords(laterJobIds, 'person', some)
         const found = await findEventsOfImplicitJob(job, deps, signal, { loaded, laterJobIds }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }
+        const batch = {
+          ...createJobBatch(job, deps, loaded, published),
+          ...noEvents,
+          ...found,
+          undoRecords,
+          laterJobIds,
+        }
         return undoImplicitJobOfPersons({ ...batch, usedIds: new Set(used) }, some)
       },
-      (some, loaded, published) => leaveImplicitJobOfPersons(batchOf(job, deps, loaded, published), some),
+      (some, loaded, published) => leaveImplicitJobOfPersons(createJobBatch(job, deps, loaded, published), some),
     )
     after = page.at(-1)!.cursor
   }
@@ -83,11 +89,17 @@ async function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
       async (some, loaded, published) => {
         const laterJobIds = await listPublishedJobs(job, deps)
         const undoRecords = await deps.jobs.findUndoRecords(laterJobIds, 'group', some.map(groupSubject))
-        const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs: 0 }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }
+        const found = await findGroupEventInputs(job, deps, signal, { loaded, laterJobIds, sinceMs: 0 }, some.length)
+        const batch = {
+          ...createJobBatch(job, deps, loaded, published),
+          ...noEvents,
+          ...found,
+          undoRecords,
+          laterJobIds,
+        }
         return undoImplicitJobOfGroups(batch, some)
       },
-      (some, loaded, published) => leaveImplicitJobOfGroups(batchOf(job, deps, loaded, published), some),
+      (some, loaded, published) => leaveImplicitJobOfGroups(createJobBatch(job, deps, loaded, published), some),
     )
     after = page.at(-1)!
   }

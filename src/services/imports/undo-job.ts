@@ -17,16 +17,16 @@ import {
   undoPersons,
 } from '#core/processing/imports/undo-publish.ts'
 import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
-import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
-import { findInHalves, isOfQuestion } from './look-up.ts'
+import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
+import { findInHalves, isQueryFailure } from './look-up.ts'
 import {
-  eventsOf,
-  groupEventsOf,
+  findEventInputs,
+  findGroupEventInputs,
+  loadUndoBatch,
   nameOf,
   noEvents,
   publishStart,
   type UndoRecordNamed,
-  undoBatchOf,
   withoutDiscardedImplicitJobs,
 } from './undo-questions.ts'
 
@@ -72,7 +72,7 @@ export async function undoStep(
 }
 
 async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  await forPersonsOf(job, 'id_count', deps, signal, (batch, undoRecords, isKnown) => {
+  await undoPersonRecords(job, 'id_count', deps, signal, (batch, undoRecords, isKnown) => {
     const undo = isKnown ? undoMerges : leaveMerges
     const { overrides, changes } = undo(batch, undoRecords.map(nameOf))
     // A survivor that no longer exists counts as done.
@@ -83,7 +83,7 @@ async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
 }
 
 async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  await forPersonsOf(job, 'person', deps, signal, (batch, undoRecords, isKnown) => {
+  await undoPersonRecords(job, 'person', deps, signal, (batch, undoRecords, isKnown) => {
     const undo = isKnown ? undoPersons : leavePersons
     return undo(batch, undoRecords.map(nameOf))
   })
@@ -93,7 +93,7 @@ async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: Abor
  * Handles all undo records of a kind whose subjects are persons, in batches.
  * @param undo `isKnown`: whether the event store could answer how other events use the persons.
  */
-async function forPersonsOf(
+async function undoPersonRecords(
   job: ImportJob,
   kind: 'id_count' | 'person',
   deps: ImportWorkDeps,
@@ -109,21 +109,21 @@ async function forPersonsOf(
       signal,
       undoRecords,
       some =>
-        allIdsOf(
+        toSubjects(
           job,
-          some.flatMap(undoRecord => idOf.get(undoRecord.subject) ?? formerIdOf(undoRecord)),
+          some.flatMap(undoRecord => idOf.get(undoRecord.subject) ?? findFormerIds(undoRecord)),
         ),
       async (some, loaded, published) => {
-        const batch = await undoBatchOf(job, deps, loaded, published, some)
-        return undo({ ...batch, ...(await eventsOf(job, deps, signal, batch, some)) }, some, true)
+        const batch = await loadUndoBatch(job, deps, loaded, published, some)
+        return undo({ ...batch, ...(await findEventInputs(job, deps, signal, batch, some)) }, some, true)
       },
-      async (some, loaded, published) => undo(await undoBatchOf(job, deps, loaded, published, some), some, false),
+      async (some, loaded, published) => undo(await loadUndoBatch(job, deps, loaded, published, some), some, false),
     )
   }
 }
 
 /** A person that was merged away since is found by one of its former ids. */
-function formerIdOf({ kind, after }: UndoRecord): readonly string[] {
+function findFormerIds({ kind, after }: UndoRecord): readonly string[] {
   return (kind === 'person' || kind === 'id_count') && after?.anyId !== undefined ? [after.anyId] : []
 }
 
@@ -149,12 +149,23 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         const all = [...some, ...(await deps.jobs.findUndoRecords(laterJobIds, 'group', names))]
         const undoRecords = await withoutDiscardedImplicitJobs(all, deps)
         const sinceMs = await publishStart(job, deps)
-        const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }
+        const found = await findGroupEventInputs(job, deps, signal, { loaded, laterJobIds, sinceMs }, some.length)
+        const batch = {
+          ...createJobBatch(job, deps, loaded, published),
+          ...noEvents,
+          ...found,
+          undoRecords,
+          laterJobIds,
+        }
         return undoGroups(batch, names)
       },
       (some, loaded, published) => {
-        const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, undoRecords: some, laterJobIds: [] }
+        const batch = {
+          ...createJobBatch(job, deps, loaded, published),
+          ...noEvents,
+          undoRecords: some,
+          laterJobIds: [],
+        }
         return leaveGroups(batch, some.map(nameOf))
       },
     )
@@ -175,7 +186,7 @@ async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: Ab
       deps,
       signal,
       [undoRecord],
-      () => allIdsOf(job, []),
+      () => toSubjects(job, []),
       () => ({ overrides: [], changes: leaveGroupType(undoRecord, successorId, left) }),
     )
   }
@@ -196,7 +207,7 @@ async function deleteGroupType(
     const [hasRows] = await findInHalves([typeIndex], find, { random, signal })
     if (hasRows === true) return isUsed
   } catch (cause) {
-    if (!isOfQuestion(cause)) throw cause
+    if (!isQueryFailure(cause)) throw cause
     logger.warn(
       { err: cause, importJob: id, typeIndex },
       'the event store could not answer whether a group type is used',
@@ -210,7 +221,7 @@ async function deleteGroupType(
 }
 
 /** The subjects that load the persons of these ids with all their ids. */
-function allIdsOf({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjects {
+function toSubjects({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjects {
   const distinctIds = [...new Set(ids)].map(distinctId => ({ projectId, distinctId }))
   return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }
 }

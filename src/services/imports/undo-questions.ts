@@ -14,7 +14,7 @@ import type { LaterWriter } from '#core/processing/imports/shadowed.ts'
 import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
 import { undoRecordWithout } from '#core/processing/imports/undo-implicit-job.ts'
 import { dayMs } from '#core/time.ts'
-import { batchOf, type ImportWorkDeps } from './job-batch.ts'
+import { createJobBatch, type ImportWorkDeps } from './job-batch.ts'
 import { findInHalves } from './look-up.ts'
 
 export type UndoRecordNamed<Kind extends SubjectKind> = Extract<UndoRecord, { readonly kind: Kind }>
@@ -35,7 +35,7 @@ export const noEvents = {
 } as const
 
 /** Loads a batch's part from the state store. */
-export async function undoBatchOf(
+export async function loadUndoBatch(
   job: ImportJob,
   deps: ImportWorkDeps,
   loaded: LoadedChunk,
@@ -46,8 +46,8 @@ export async function undoBatchOf(
   const { id } = job
   const laterJobIds = await jobs.listLaterImportJobs(job)
   const findRecords = (kind: SubjectKind, names: Iterable<string>) =>
-    inSlices([...names], some => jobs.findUndoRecords([id, ...laterJobIds], kind, some))
-  const mappings = (await findRecords('mapping', idsIn(loaded))) as UndoRecordNamed<'mapping'>[]
+    findInSlices([...names], some => jobs.findUndoRecords([id, ...laterJobIds], kind, some))
+  const mappings = (await findRecords('mapping', collectIds(loaded))) as UndoRecordNamed<'mapping'>[]
   const uuids = new Set([
     ...undoRecords.map(nameOf),
     ...loaded.persons.map(({ uuid }) => uuid),
@@ -58,7 +58,7 @@ export async function undoBatchOf(
     (['person', 'id_count', 'assignments'] as const).map(kind => findRecords(kind, uuids)),
   )
   const known = [...mappings, ...(await withoutDiscardedImplicitJobs(ofPersons.flat(), deps))]
-  return { ...batchOf(job, deps, loaded, published), ...noEvents, undoRecords: known, laterJobIds }
+  return { ...createJobBatch(job, deps, loaded, published), ...noEvents, undoRecords: known, laterJobIds }
 }
 
 /** A person that has been merged since had a uuid derived from its first distinct id. */
@@ -71,7 +71,7 @@ function uuidsOfMoved({ mappings, personMappings }: LoadedChunk, projectId: numb
 type EventsOfJob = 'uses' | 'laterWrites' | 'importedKeys' | 'laterWriters' | 'keysOfSurvivors' | 'writersOfSurvivors'
 
 /** Queries the event store about the ids of a batch. @param undoRecords if there is only one, its ids are queried in halves. */
-export async function eventsOf(
+export async function findEventInputs(
   job: ImportJob,
   deps: ImportWorkDeps,
   signal: AbortSignal,
@@ -88,10 +88,10 @@ export async function eventsOf(
     kind === 'person' && after !== null ? keysAdded(before, after) : [],
   )
   // Limited to these keys: others may have been written any number of times.
-  const keys = [...new Set([...keysIn([...loaded.persons, ...returning]), ...added])]
+  const keys = [...new Set([...collectKeys([...loaded.persons, ...returning]), ...added])]
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
-  const find = asking(deps, signal, idsIn(loaded), undoRecords.length)
+  const find = createFinder(deps, signal, collectIds(loaded), undoRecords.length)
   const importedKeys = await find(
     some => events.findImportedKeys({ projectId, jobIds: laterJobIds, sinceMs }, some, keys),
     charsOfImportedKey,
@@ -102,10 +102,10 @@ export async function eventsOf(
   )
   const joinedIds = idsOfLiveLinks(uses)
   return {
-    uses: uses.map(use => (use.importJobId === 0 ? use : asOfJob(use, isLaterJob.has(use.importJobId)))),
+    uses: uses.map(use => (use.importJobId === 0 ? use : withJobOrder(use, isLaterJob.has(use.importJobId)))),
     laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, sinceMs), charsOfWrite),
     importedKeys,
-    laterWriters: await writersOf(importedKeys, laterJobIds, deps),
+    laterWriters: await findWriters(importedKeys, laterJobIds, deps),
     ...(await keysOfSurvivors(job, deps, signal, loaded, undoRecords, joinedIds)),
   }
 }
@@ -135,9 +135,9 @@ async function keysOfSurvivors(
   if (survivors.size === 0) return { keysOfSurvivors: [], writersOfSurvivors: [] }
   const all = [...mappings, ...personMappings].filter(({ personUuid }) => survivors.has(personUuid))
   const ids = [...new Set(all.map(({ distinctId }) => distinctId))]
-  const keys = keysIn(persons.filter(({ uuid }) => survivors.has(uuid)))
+  const keys = collectKeys(persons.filter(({ uuid }) => survivors.has(uuid)))
   const jobIds = (await listPublishedJobs(job, deps)).filter(id => id !== job.id)
-  const found = await asking(
+  const found = await createFinder(
     deps,
     signal,
     ids,
@@ -146,7 +146,7 @@ async function keysOfSurvivors(
     some => deps.events.findImportedKeys({ projectId: job.projectId, jobIds, sinceMs: 0 }, some, keys),
     charsOfImportedKey,
   )
-  return { keysOfSurvivors: found, writersOfSurvivors: await writersOf(found, jobIds, deps) }
+  return { keysOfSurvivors: found, writersOfSurvivors: await findWriters(found, jobIds, deps) }
 }
 
 /**
@@ -183,20 +183,20 @@ export async function findEventsOfImplicitJob(
   personCount: number,
 ): Promise<Pick<UndoBatch, 'laterWrites' | 'importedKeys' | 'laterWriters'>> {
   const { events } = deps
-  const find = asking(deps, signal, idsIn(loaded), personCount)
-  const keys = keysIn(loaded.persons)
+  const find = createFinder(deps, signal, collectIds(loaded), personCount)
+  const keys = collectKeys(loaded.persons)
   const imports = { projectId, jobIds: laterJobIds, sinceMs: 0 }
   const all = await find(some => events.findImportedKeys(imports, some, keys), charsOfImportedKey)
   const importedKeys = all.filter(({ importJobId }) => importJobId !== id)
   return {
     laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, createdAtMs), charsOfWrite),
     importedKeys,
-    laterWriters: await writersOf(importedKeys, laterJobIds, deps),
+    laterWriters: await findWriters(importedKeys, laterJobIds, deps),
   }
 }
 
 /** Queries the event store about groups. @param sinceMs writes of implicit jobs before this are ignored. */
-export async function groupEventsOf(
+export async function findGroupEventInputs(
   { id, projectId }: ImportJob,
   deps: ImportWorkDeps,
   signal: AbortSignal,
@@ -212,21 +212,21 @@ export async function groupEventsOf(
   const { events } = deps
   const nameOfType = new Map(loaded.groupTypes.map(({ index, name }) => [index, name]))
   const groups = loaded.groups.map(({ typeIndex, key }) => ({ typeName: nameOfType.get(typeIndex) ?? '', key }))
-  const groupUses = await asking(
+  const groupUses = await createFinder(
     deps,
     signal,
     groups,
     groupCount,
   )(some => events.findOtherGroupUses(projectId, id, some))
   const imports = { projectId, jobIds: laterJobIds, sinceMs }
-  const findKeys = asking(deps, signal, keysIn(loaded.groups), groupCount)
+  const findKeys = createFinder(deps, signal, collectKeys(loaded.groups), groupCount)
   const all = await findKeys(some => events.findImportedGroupKeys(imports, groups, some))
   const importedGroupKeys = all.filter(({ importJobId }) => importJobId !== id)
-  return { groupUses, importedGroupKeys, laterWriters: await writersOf(importedGroupKeys, laterJobIds, deps) }
+  return { groupUses, importedGroupKeys, laterWriters: await findWriters(importedGroupKeys, laterJobIds, deps) }
 }
 
 /** Queries all items at once; if they belong to one subject, also their halves on failure. */
-function asking<Item>(
+function createFinder<Item>(
   { random }: Pick<ImportWorkDeps, 'random'>,
   signal: AbortSignal,
   items: readonly Item[],
@@ -248,7 +248,7 @@ function charsOfWrite({ key, value }: Pick<ImportedWrite, 'key' | 'value'>): num
  * How and when the imports that wrote something were published; implicit jobs first, since they wrote before their day ended.
  * @param jobIds all other jobs, in the order of publishing.
  */
-export async function writersOf(
+export async function findWriters(
   writes: readonly ImportedWrite[],
   jobIds: readonly number[],
   { jobs }: ImportWorkDeps,
@@ -270,16 +270,16 @@ export async function writersOf(
 }
 
 /** The keys that the profiles have, or that an import has removed from them. */
-export function keysIn(profiles: readonly Profile[]): string[] {
+export function collectKeys(profiles: readonly Profile[]): string[] {
   return [...new Set(profiles.flatMap(({ properties, marks }) => [...Object.keys(properties), ...Object.keys(marks)]))]
 }
 
-function idsIn({ mappings, personMappings }: LoadedChunk): string[] {
+function collectIds({ mappings, personMappings }: LoadedChunk): string[] {
   return [...new Set([...mappings, ...personMappings].map(({ distinctId }) => distinctId))]
 }
 
 /** The store compares the times of events, but a job's events take effect when the job is published. */
-function asOfJob(use: OtherUse, isLater: boolean): OtherUse {
+function withJobOrder(use: OtherUse, isLater: boolean): OtherUse {
   return { ...use, isLater, writes: isLater && use.writes }
 }
 
@@ -295,7 +295,7 @@ export async function publishStart(
 /** SQLite accepts some ten thousand parameters per statement. */
 const namesPerQuery = 1_000
 
-export async function inSlices<T>(
+export async function findInSlices<T>(
   names: readonly string[],
   find: (names: readonly string[]) => Promise<readonly T[]>,
 ): Promise<T[]> {

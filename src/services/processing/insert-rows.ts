@@ -10,7 +10,7 @@ import { retryPatiently } from './wait-for-store.ts'
 
 /** Rows that the store refuses become rejects. @returns the changes to commit; null if stopped while waiting. */
 export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Promise<ChunkChanges | null> {
-  const events = await chargedOnce(processed.rows.events, deps)
+  const events = await withChargedTimes(processed.rows.events, deps)
   if (events === null) return null
   const refused = await insertPatiently({ ...processed.rows, events }, deps)
   if (refused === null) return null
@@ -23,7 +23,7 @@ export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Pr
 }
 
 /** Gives rows that may repeat older events the charge day of those; few chunks have any. */
-async function chargedOnce(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
+async function withChargedTimes(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
   const late = lateLiveEvents(rows)
   if (late.length === 0) return rows
   const chargedTimes = await retryPatiently(() => deps.events.findChargedTimes(late), deps)

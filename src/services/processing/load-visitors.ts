@@ -5,8 +5,8 @@ import { isDayOpen } from '#core/cookieless/visitor-day.ts'
 import type { ParsedChunk } from '#core/processing/parse-chunk.ts'
 import {
   countIdentifies,
+  findVisitorEvents,
   settleVisitors,
-  visitorEventsOf,
   wantedIdentifies,
   wantedSaltDays,
   wantedSessions,
@@ -22,7 +22,7 @@ export interface SettledChunk {
 
 /** @throws PortError if the state or the salts cannot be read. */
 export async function settleChunk(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
-  const events = visitorEventsOf(chunk)
+  const events = findVisitorEvents(chunk)
   if (events.length === 0) return { chunk, changes: null }
   const wanted = wantedIdentifies(events, chunk.traffic)
   const counted = countIdentifies(events, wanted, await deps.state.loadIdentifies(wanted))

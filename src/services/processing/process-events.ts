@@ -19,7 +19,7 @@ import type { UnderWay } from '../shared/under-way.ts'
 import type { ChunkDeps, FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
-import { lossesOf, noteDamaged, noteMissing } from './log-losses.ts'
+import { collectLosses, noteDamaged, noteMissing } from './log-losses.ts'
 import { type ChunkEnd, processOneChunk } from './process-one-chunk.ts'
 import { type ProcessorLimits, processorLimits } from './processor-limits.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
@@ -244,7 +244,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     areImportsNext = cursor.takesDeferred || (areImportsNext && traffic === 'live')
     await options.faultPoint?.('read')
     const paced = pace.begin(cursor, chunk.records.length)
-    const losses = lossesOf(chunk, clock.nowMs())
+    const losses = collectLosses(chunk, clock.nowMs())
     if (losses.length > 0) await retryPatiently(signal, 'waiting_for_log', () => log.keepLoss(...losses))
     noteDamaged(chunk, options)
     let { missing } = chunk

@@ -33,14 +33,18 @@ export async function readProjects(
   const records: RecordAt[] = []
   let end: number | null = null
   for (const run of runs) {
-    end = takeOf(run, wanted, records)
+    end = takeRecords(run, wanted, records)
     if (end !== null) break
   }
   return { stream, traffic, records, nextOffset: Math.min(end ?? nextOffset, toOffset), missing }
 }
 
 /** @returns the offset where reading ends within the run; null when it continues after the run. */
-function takeOf({ offsets, bytes, appendedAtMs }: LogRun, wanted: ProjectRead, records: RecordAt[]): number | null {
+function takeRecords(
+  { offsets, bytes, appendedAtMs }: LogRun,
+  wanted: ProjectRead,
+  records: RecordAt[],
+): number | null {
   const cursor = new RecordCursor(bytes, offsets.length)
   for (const offset of offsets) {
     if (offset >= wanted.toOffset) return offset

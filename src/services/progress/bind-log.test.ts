@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Deferral } from '#ports/state/deferred-projects.ts'
 import type { FollowedLog } from '#ports/state/log-binding.ts'
-import { bindLog, claimingOnlyFor, decideLogBinding, findLogMismatch, LogLeftError } from './bind-log.ts'
+import { bindLog, decideLogBinding, findLogMismatch, LogLeftError, restrictClaimsTo } from './bind-log.ts'
 
 const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
   id: 'a',
@@ -155,7 +155,7 @@ describe('findLogMismatch', () => {
   })
 })
 
-describe('claimingOnlyFor', () => {
+describe('restrictClaimsTo', () => {
   function chunks(claimed: string[]) {
     const claimPosition = async (stream: string) => {
       claimed.push(stream)
@@ -165,20 +165,20 @@ describe('claimingOnlyFor', () => {
   }
 
   it('claims a stream of the log that the state follows', async () => {
-    const store = claimingOnlyFor('a', chunks([]), { findFollowedLog: async () => followed() })
+    const store = restrictClaimsTo('a', chunks([]), { findFollowedLog: async () => followed() })
     assert.deepEqual(await store.claimPosition('main', 'w'), { offset: 7 })
   })
 
   it('refuses a worker on another log before it takes the stream from its owner', async () => {
     const claimed: string[] = []
-    const store = claimingOnlyFor('b', chunks(claimed), { findFollowedLog: async () => followed() })
+    const store = restrictClaimsTo('b', chunks(claimed), { findFollowedLog: async () => followed() })
     await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
     assert.deepEqual(claimed, [])
   })
 
   it('checks again after the claim, since another log may be bound in between', async () => {
     const claimed: string[] = []
-    const store = claimingOnlyFor('a', chunks(claimed), {
+    const store = restrictClaimsTo('a', chunks(claimed), {
       findFollowedLog: async () => followed({ id: claimed.length === 0 ? 'a' : 'b' }),
     })
     await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)

@@ -139,7 +139,7 @@ export class LogLeftError extends Error {
  * so that a worker on another log takes no stream away, and again after it. Binding another log later revokes the claim
  * (`followLog`), so no other log can slip in between.
  */
-export function claimingOnlyFor(
+export function restrictClaimsTo(
   logId: string | null,
   chunks: ChunkStore,
   management: Pick<LogBindingStore, 'findFollowedLog'>,

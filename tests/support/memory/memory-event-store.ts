@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { quotaResourceOf } from '#core/capture/quota-resource.ts'
 import { groupEventNames } from '#core/events/event-names.ts'
-import { groupIdentityOf } from '#core/events/group-identity.ts'
+import { readGroupIdentity } from '#core/events/group-identity.ts'
 import { isStorableTime } from '#core/events/storable-time.ts'
 import {
   type EventIdentity,
@@ -24,7 +24,7 @@ import {
   flagCallKindKeys,
   type StoredFlagCall,
 } from '#core/processing/deduplicate-flag-calls.ts'
-import { mergeRequestOf } from '#core/processing/person-merge.ts'
+import { readMergeRequest } from '#core/processing/person-merge.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
@@ -183,7 +183,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
         if (row.projectId !== projectId || row.importJobId === importJobId) continue
         if (personMode === 'propertyless') continue
         const properties = parseJson(propertiesJson) as JsonObject
-        const otherId = mergeRequestOf(event, properties)?.otherId ?? null
+        const otherId = readMergeRequest(event, properties)?.otherId ?? null
         const jobId = row.importPartition === 1 ? 0 : row.importJobId
         const key = JSON.stringify([jobId, distinctId, otherId])
         const known = uses.get(key)
@@ -266,7 +266,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
       .filter(({ event }) => groupEventNames.has(event))
       .flatMap(row => {
         const properties = parseJson(row.propertiesJson) as JsonObject
-        const identity = groupIdentityOf(properties)
+        const identity = readGroupIdentity(properties)
         if (identity === null || !asked.has(keyOf(identity.typeName, identity.key))) return []
         const { typeName, key: groupKey } = identity
         const maps = { set: properties.$group_set, unset: properties.$group_unset, first: null }
@@ -296,7 +296,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     for (const copies of this.copies.values())
       for (const { row } of copies.values()) {
         if (row.projectId !== projectId || row.importJobId === importJobId || !groupEventNames.has(row.event)) continue
-        const identity = groupIdentityOf(parseJson(row.propertiesJson) as JsonObject)
+        const identity = readGroupIdentity(parseJson(row.propertiesJson) as JsonObject)
         if (identity === null || !asked.has(keyOf(identity.typeName, identity.key))) continue
         const { typeName, key } = identity
         const use = { importJobId: row.importPartition === 1 ? 0 : row.importJobId, typeName, key }
