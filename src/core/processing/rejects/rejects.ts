@@ -19,7 +19,7 @@ export type RejectReason = (typeof rejectReasons)[number]
 
 /**
  * The reject of an accepted event that was not stored. Its body is the whole event, so that it can be replayed.
- * @param field a readable description of what was wrong.
+ * @param field a readable description of the problem.
  */
 export function rejectOfEvent(
   place: RecordPlace,
