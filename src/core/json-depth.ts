@@ -42,17 +42,17 @@ function opensMoreThan(text: string, countMax: number): boolean {
 
 /** Whether lists and objects of a value nest more than `depthMax` deep. It descends no further than that. */
 export function isDeeperThan(value: JsonValue, depthMax: number): boolean {
-  return opens(value) && nests(value, depthMax)
+  return mayNest(value) && nestsBeyond(value, depthMax)
 }
 
-function nests(value: JsonValue[] | JsonObject | RawNumber, depthLeft: number): boolean {
+function nestsBeyond(value: JsonValue[] | JsonObject | RawNumber, depthLeft: number): boolean {
   if (depthLeft === 0) return !isRawNumber(value)
-  if (Array.isArray(value)) return value.some(element => opens(element) && nests(element, depthLeft - 1))
+  if (Array.isArray(value)) return value.some(element => mayNest(element) && nestsBeyond(element, depthLeft - 1))
   const object = value as JsonObject
   // By key, since reading the values of an object that was built key by key takes four times as long.
   for (const key of Object.keys(object)) {
     const member = object[key]!
-    if (opens(member) && nests(member, depthLeft - 1)) return true
+    if (mayNest(member) && nestsBeyond(member, depthLeft - 1)) return true
   }
   return false
 }
@@ -60,14 +60,14 @@ function nests(value: JsonValue[] | JsonObject | RawNumber, depthLeft: number): 
 /**
  * Whether it may be a list or an object. A number literal is neither, which only matters where it is the last value.
  */
-function opens(value: JsonValue): value is JsonValue[] | JsonObject | RawNumber {
+function mayNest(value: JsonValue): value is JsonValue[] | JsonObject | RawNumber {
   return typeof value === 'object' && value !== null
 }
 
 /** Whether the text holds more values than that. A parsed value takes tens of bytes, however short its text. */
 export function holdsMoreValuesThan(text: string, valuesMax: number): boolean {
   // A value has at least one character, and another one separates it from the next.
-  return text.length >= 2 * valuesMax && opensOr(comma, text, valuesMax - 1)
+  return text.length >= 2 * valuesMax && hasMoreMarksThan(comma, text, valuesMax - 1)
 }
 
 /**
@@ -75,11 +75,11 @@ export function holdsMoreValuesThan(text: string, valuesMax: number): boolean {
  * microsecond, ten times as long as a value in a list.
  */
 export function holdsMoreFieldsThan(text: string, fieldsMax: number): boolean {
-  return text.length > fieldsMax && opensOr(colon, text, fieldsMax)
+  return text.length > fieldsMax && hasMoreMarksThan(colon, text, fieldsMax)
 }
 
 /** Whether the separators and opening brackets outside strings are more than `countMax` together. */
-function opensOr(separator: number, text: string, countMax: number): boolean {
+function hasMoreMarksThan(separator: number, text: string, countMax: number): boolean {
   let count = 0
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index)

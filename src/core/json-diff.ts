@@ -26,11 +26,11 @@ export function diffJson(before: JsonValue, after: JsonValue): JsonChange[] {
 function collect(path: string, before: JsonValue, after: JsonValue, changes: JsonChange[]): void {
   if (Array.isArray(before) && Array.isArray(after)) {
     for (let index = 0; index < Math.max(before.length, after.length); index++) {
-      compare(join(path, String(index)), before[index], after[index], changes)
+      compare(joinPath(path, String(index)), before[index], after[index], changes)
     }
   } else if (isJsonObject(before) && isJsonObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)])
-    for (const key of keys) compare(join(path, key), ownValue(before, key), ownValue(after, key), changes)
+    for (const key of keys) compare(joinPath(path, key), ownValue(before, key), ownValue(after, key), changes)
   } else if (compactJson(before) !== compactJson(after)) {
     changes.push({ path, action: 'changed', before, after })
   }
@@ -47,6 +47,6 @@ function compare(
   else if (before !== undefined && after !== undefined) collect(path, before, after, changes)
 }
 
-function join(path: string, key: string): string {
+function joinPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`
 }

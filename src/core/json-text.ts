@@ -95,14 +95,14 @@ export function membersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): 
   const members: Member[] = []
   // Only such an escape can spell a character of a name.
   const hasEscapes = text.includes('\\u')
-  let start = behindBlanks(text, text.indexOf('{') + 1)
+  let start = skipBlanks(text, text.indexOf('{') + 1)
   while (text.charCodeAt(start) !== closeBrace) {
     const keyEnd = stringEnd(text, start)
-    const valueStart = behindBlanks(text, behindBlanks(text, keyEnd) + 1)
+    const valueStart = skipBlanks(text, skipBlanks(text, keyEnd) + 1)
     const end = endOfValue(text, valueStart)
     const name = names.nameAt(text, start, keyEnd, hasEscapes)
     if (name !== null) members.push({ name, start, valueStart, end })
-    start = text.charCodeAt(end) === comma ? behindBlanks(text, end + 1) : end
+    start = text.charCodeAt(end) === comma ? skipBlanks(text, end + 1) : end
   }
   return members
 }
@@ -123,7 +123,7 @@ export function editedMembers(
   // The text before this has been copied or left out.
   let done = 0
   let isAnyKept = false
-  const first = behindBlanks(text, text.indexOf('{') + 1)
+  const first = skipBlanks(text, text.indexOf('{') + 1)
   for (const member of members) {
     const value = edit(member)
     if (value === undefined) continue
@@ -131,15 +131,15 @@ export function editedMembers(
     isAnyKept ||= start > Math.max(first, done)
     if (value !== null) {
       edited += text.slice(done, valueStart) + value
-      done = behindBlanks(text, end)
+      done = skipBlanks(text, end)
       isAnyKept = true
     } else if (isAnyKept) {
       edited += text.slice(done, text.lastIndexOf(',', start - 1))
-      done = behindBlanks(text, end)
+      done = skipBlanks(text, end)
     } else {
       edited += text.slice(done, start)
-      done = behindBlanks(text, end)
-      if (text.charCodeAt(done) === comma) done = behindBlanks(text, done + 1)
+      done = skipBlanks(text, end)
+      if (text.charCodeAt(done) === comma) done = skipBlanks(text, done + 1)
     }
   }
   if (!isAnyKept && text.charCodeAt(Math.max(first, done)) === closeBrace) return '{}'
@@ -151,12 +151,12 @@ export function editedMembers(
  * @param name without quotes, backslashes and slashes, so that only `\u` can escape a character of it.
  */
 export function hasMember(text: string, name: string): boolean {
-  let at = behindBlanks(text, text.indexOf('{') + 1)
+  let at = skipBlanks(text, text.indexOf('{') + 1)
   while (text.charCodeAt(at) !== closeBrace) {
     const keyEnd = stringEnd(text, at)
-    if (spells(text, at, keyEnd, name)) return true
-    const end = endOfValue(text, behindBlanks(text, keyEnd) + 1)
-    at = text.charCodeAt(end) === comma ? behindBlanks(text, end + 1) : end
+    if (equalsName(text, at, keyEnd, name)) return true
+    const end = endOfValue(text, skipBlanks(text, keyEnd) + 1)
+    at = text.charCodeAt(end) === comma ? skipBlanks(text, end + 1) : end
   }
   return false
 }
@@ -190,7 +190,7 @@ export function repeatedKey(text: string): string | null {
       continue
     }
     const end = stringEnd(text, at)
-    if (text.charCodeAt(behindBlanks(text, end)) === colon) {
+    if (text.charCodeAt(skipBlanks(text, end)) === colon) {
       const key = keyAt(text, at, end)
       const keys = open.at(-1)!
       if (keys.has(key)) return key
@@ -202,7 +202,7 @@ export function repeatedKey(text: string): string | null {
 }
 
 /** Whether a JSON string is this name. Most strings differ in their first characters. */
-function spells(text: string, start: number, end: number, name: string): boolean {
+function equalsName(text: string, start: number, end: number, name: string): boolean {
   let at = start + 1
   for (let index = 0; index < name.length; index++) {
     const isEscape = text.startsWith('\\u', at)
@@ -213,7 +213,7 @@ function spells(text: string, start: number, end: number, name: string): boolean
   return at === end - 1
 }
 
-function behindBlanks(text: string, start: number): number {
+function skipBlanks(text: string, start: number): number {
   let at = start
   while (text.charCodeAt(at) <= 0x20) at++
   return at

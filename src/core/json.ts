@@ -241,14 +241,14 @@ class JsonReader {
       }
       let value: JsonValue
       if (Array.isArray(holder)) {
-        value = this.#begun(unit)
+        value = this.#readStart(unit)
         holder.push(value)
       } else {
         const key = this.#string()
         this.#next()
         this.#at++ // the colon
         unit = this.#next()
-        value = this.#begun(unit)
+        value = this.#readStart(unit)
         setOwn(holder, key, value)
       }
       if (unit === openBracket || unit === openBrace) {
@@ -260,7 +260,7 @@ class JsonReader {
   }
 
   /** A whole value, or a list or an object that has just been opened. */
-  #begun(unit: number): JsonValue {
+  #readStart(unit: number): JsonValue {
     switch (unit) {
       case quote:
         return this.#string()

@@ -26,10 +26,10 @@ export function wantedProperties(text: string, wanted: () => ReadonlySet<string>
 export function pickProperties(text: string, names: ReadonlySet<string>): PropertyBag {
   const picked: PropertyBag = {}
   if (text === '{}') return picked
-  expect(text, 0, openBrace)
+  expectChar(text, 0, openBrace)
   for (let at = 0; text.charCodeAt(at) !== closeBrace; ) {
     const keyEnd = stringEnd(text, at + 1)
-    expect(text, keyEnd, colon)
+    expectChar(text, keyEnd, colon)
     const valueEnd = endOfValue(text, keyEnd + 1)
     const key = keyAt(text, at + 1, keyEnd)
     if (names.has(key)) setOwn(picked, key, read(text.slice(keyEnd + 1, valueEnd)))
@@ -49,6 +49,6 @@ const colon = 0x3a
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-function expect(text: string, at: number, char: number): void {
+function expectChar(text: string, at: number, char: number): void {
   if (text.charCodeAt(at) !== char) throw new SyntaxError(`unexpected character in stored properties at ${at}`)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { hasBegun, isBelieved, lookAtClock, standingMs, type TrustedTime } from './retention-time.ts'
+import { hasBegun, isTrusted, lookAtClock, standingMs, type TrustedTime } from './retention-time.ts'
 import { dayMs } from './time.ts'
 
 const hourMs = 3_600_000
@@ -33,7 +33,7 @@ describe('the retention time', () => {
         before.map(({ atMs }) => (atMs - startMs) / hourMs),
         before.map((_, hour) => hour),
       )
-      assert.ok(!before.some(isBelieved))
+      assert.ok(!before.some(isTrusted))
       assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + standingMs, aheadMs: 0, stoodMs: 0 })
     })
 
@@ -55,7 +55,7 @@ describe('the retention time', () => {
   it('adds up what several short runs have seen of a clock that stays where it was', () => {
     let last = trusted
     for (let run = 0; run < 13; run++) last = looksEachHour(last, startMs + 31 * dayMs + run * 2 * hourMs, 3).at(-1)!
-    assert.ok(isBelieved(last))
+    assert.ok(isTrusted(last))
   })
 
   it('has not begun before the clock was first observed for a day', () => {

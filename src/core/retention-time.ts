@@ -22,7 +22,7 @@ export interface TrustedTime {
 }
 
 /** A restart takes less, and a clock that is wrong by less deletes too little early to matter. */
-export const believedMsMax = 3_600_000
+export const trustedMsMax = 3_600_000
 /** How long a clock must stay where it jumped to, or further ahead, before it is trusted. */
 export const standingMs = dayMs
 /** No clock is trusted when it shows an earlier time: a time before this only counts how long processes have run. */
@@ -35,10 +35,10 @@ const begunMs = 365 * dayMs
 export function lookAtClock(last: TrustedTime | null, nowMs: number, elapsedMs: number): TrustedTime {
   const atMs = (last?.atMs ?? 0) + elapsedMs
   const aheadMs = nowMs - atMs
-  if (Math.abs(aheadMs) <= believedMsMax) return trustClock(nowMs)
+  if (Math.abs(aheadMs) <= trustedMsMax) return trustClock(nowMs)
   // A running clock stays as far ahead. The clock of a machine that was off or asleep is further ahead by that time,
   // which happens every day; it confirms what it showed before just as well. A clock that goes back does not.
-  const isConfirmed = last !== null && last.aheadMs !== 0 && last.aheadMs - aheadMs <= believedMsMax
+  const isConfirmed = last !== null && last.aheadMs !== 0 && last.aheadMs - aheadMs <= trustedMsMax
   if (!isConfirmed) return { atMs, aheadMs, stoodMs: 0 }
   const stoodMs = last.stoodMs + elapsedMs
   if (stoodMs < standingMs) return { atMs, aheadMs: last.aheadMs, stoodMs }
@@ -50,7 +50,7 @@ function trustClock(nowMs: number): TrustedTime {
   return { atMs: nowMs, aheadMs: 0, stoodMs: 0 }
 }
 
-export function isBelieved({ aheadMs }: TrustedTime): boolean {
+export function isTrusted({ aheadMs }: TrustedTime): boolean {
   return aheadMs === 0
 }
 

@@ -128,7 +128,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
       clock,
       logger,
       random: () => 0.5,
-      retentionClock: { nowMs: clock.nowMs, isBelieved: () => true },
+      retentionClock: { nowMs: clock.nowMs, isTrusted: () => true },
     }
     return createImportWork({ ...deps, ownerId: `worker-${workerCount}`, underWay })
   }

@@ -81,11 +81,11 @@ describe('how long the event store keeps rows', () => {
       }
       for (const table of ['rejected_events', 'replay_messages']) await command(`OPTIMIZE TABLE pennon.${table} FINAL`)
       assert.deepEqual(await kept(), ['a b c d e f', 'a b c d e f', 'a b c d e f'], 'all of it is years old')
-      await store.deleteExpired({ nowMs: 0, isBelieved: false })
+      await store.deleteExpired({ nowMs: 0, isTrusted: false })
       assert.deepEqual(await kept(), ['a b c d e f', 'a b c d e f', 'a b c d e f'])
-      await store.deleteExpired({ nowMs: now, isBelieved: false })
+      await store.deleteExpired({ nowMs: now, isTrusted: false })
       assert.deepEqual(await kept(), ['c d e f', 'b c d e f', 'd e f'])
-      await store.deleteExpired({ nowMs: now, isBelieved: true })
+      await store.deleteExpired({ nowMs: now, isTrusted: true })
       assert.deepEqual(await kept(), ['c d', 'b c d e', 'd e'])
     } finally {
       await store.close()

@@ -3,7 +3,7 @@
 
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
-import { hasBegun, isBelieved, standingMs, type TrustedTime } from '#core/retention-time.ts'
+import { hasBegun, isTrusted, standingMs, type TrustedTime } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { type Finding, goodFinding, warningFinding } from './finding.ts'
@@ -29,7 +29,7 @@ export function findingOf(time: TrustedTime | null): Finding {
       what,
       `nothing is deleted by age yet: deletion starts once a worker has confirmed the clock ${confirmed}`,
     )
-  if (isBelieved(time)) return goodFinding(what, `uses the system clock, as of ${new Date(time.atMs).toISOString()}`)
+  if (isTrusted(time)) return goodFinding(what, `uses the system clock, as of ${new Date(time.atMs).toISOString()}`)
   const days = Math.abs(time.aheadMs / dayMs).toFixed(1)
   return warningFinding(
     what,

@@ -38,19 +38,19 @@ export function withoutVisitors(text: string): string | null {
   } catch {
     return isNamed ? '' : null
   }
-  const stripped = strippedEvents(body, depthMax)
+  const stripped = stripEvents(body, depthMax)
   return stripped === body ? null : compactJson(stripped)
 }
 
 /** The value itself when no event of cookieless mode is in it. */
-function strippedEvents(value: JsonValue, depth: number): JsonValue {
+function stripEvents(value: JsonValue, depth: number): JsonValue {
   if (depth === 0) return value
   if (Array.isArray(value)) {
-    const items = value.map(item => strippedEvents(item, depth - 1))
+    const items = value.map(item => stripEvents(item, depth - 1))
     return items.every((item, index) => item === value[index]) ? value : items
   }
   if (!isJsonObject(value)) return value
-  return isCookieless(value) ? strippedEvent(value) : mapMembers(value, inner => strippedEvents(inner, depth - 1))
+  return isCookieless(value) ? stripEvent(value) : mapMembers(value, inner => stripEvents(inner, depth - 1))
 }
 
 /** Also true when it has the mode in a form, or in a place, that is refused. */
@@ -68,7 +68,7 @@ function isSet(fields: JsonValue | undefined, name: string): boolean {
   return value !== false
 }
 
-function strippedEvent(item: JsonObject): JsonObject {
+function stripEvent(item: JsonObject): JsonObject {
   return mapMembers(stripIdentifying(item) as JsonObject, (value, name) => {
     if (isMap(name)) return stripIdentifying(value)
     if (name !== 'properties' || !isJsonObject(value)) return value

@@ -29,7 +29,7 @@ export const missingProperties: Readonly<Partial<Record<CookielessDrop, string>>
 }
 
 /** Why the project's mode drops an event, whatever is in it; null when the event is hashed. */
-export function dropOfMode(name: string, mode: CookielessMode): CookielessDrop | null {
+export function findModeDrop(name: string, mode: CookielessMode): CookielessDrop | null {
   if (name === '$create_alias' || name === '$merge_dangerously') return 'cookieless_unsupported_event'
   if (name === '$identify' && mode === 1) return 'cookieless_stateless_no_identify'
   return mode === 0 ? 'cookieless_team_disabled' : null
@@ -39,7 +39,7 @@ export function dropOfMode(name: string, mode: CookielessMode): CookielessDrop |
  * Why an event that was sent as an import is dropped; null when it is stored as it was sent, since exports have ids
  * that are hashes already.
  */
-export function dropOfImport(distinctId: string): CookielessDrop | null {
+export function findImportDrop(distinctId: string): CookielessDrop | null {
   return distinctId === cookielessSentinel ? 'cookieless_timestamp_out_of_range' : null
 }
 
@@ -104,7 +104,7 @@ export function readVisitor(
         return null
       case '$set':
       case '$set_once':
-        return strippedMap(propertiesJson.slice(valueStart, end))
+        return stripMap(propertiesJson.slice(valueStart, end))
       default:
         return null
     }
@@ -113,7 +113,7 @@ export function readVisitor(
 }
 
 /** The text of an object without what identifies the visitor; undefined when it contains nothing of the kind. */
-export function strippedMap(text: string): string | undefined {
+export function stripMap(text: string): string | undefined {
   if (text.charCodeAt(0) !== openBrace) return undefined
   const members = membersNamed(text, identifying)
   return members.length === 0 ? undefined : editedMembers(text, members, () => null)
@@ -134,8 +134,8 @@ export function withoutVisitor(
     ...event,
     ip: '',
     propertiesJson: strippedJson,
-    setJson: setJson === null ? null : (strippedMap(setJson) ?? setJson),
-    setOnceJson: setOnceJson === null ? null : (strippedMap(setOnceJson) ?? setOnceJson),
+    setJson: setJson === null ? null : (stripMap(setJson) ?? setJson),
+    setOnceJson: setOnceJson === null ? null : (stripMap(setOnceJson) ?? setOnceJson),
   }
   return { event: stripped, visitor: facts }
 }

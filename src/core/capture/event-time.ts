@@ -36,7 +36,7 @@ export function eventTime(input: EventTimeInput): Result<number, 'timestamp_inva
   const written = input.timestamp === null ? null : readableTime(input.timestamp)
   if (input.historicalMigration) {
     if (input.timestamp === null) return ok(input.receivedAtMs)
-    return written === null ? err('timestamp_invalid') : ok(notFarAhead(written, input.receivedAtMs))
+    return written === null ? err('timestamp_invalid') : ok(limitFuture(written, input.receivedAtMs))
   }
   const { receivedAtMs, sentAtMs, offsetMs } = input
   let timeMs = receivedAtMs
@@ -80,17 +80,17 @@ export function strictEventTime(input: StrictEventTimeInput): Result<number, 'ti
   const isAsWritten = historicalMigration || input.disableSkewCorrection
   if (written === null || written < storableFromMs || (isAsWritten && written >= storableBeforeMs))
     return err('timestamp_invalid')
-  if (isAsWritten) return ok(historicalMigration ? notFarAhead(written, receivedAtMs) : written)
+  if (isAsWritten) return ok(historicalMigration ? limitFuture(written, receivedAtMs) : written)
   return ok(storableTime(written - (sentAtMs - receivedAtMs), receivedAtMs))
 }
 
 /** Bounds a corrected time: neither far ahead of the server's clock nor before what can be stored. */
 function storableTime(timeMs: number, receivedAtMs: number): number {
   if (timeMs < yearZeroMs) return 0
-  return timeMs < storableFromMs ? receivedAtMs : notFarAhead(timeMs, receivedAtMs)
+  return timeMs < storableFromMs ? receivedAtMs : limitFuture(timeMs, receivedAtMs)
 }
 
-function notFarAhead(timeMs: number, receivedAtMs: number): number {
+function limitFuture(timeMs: number, receivedAtMs: number): number {
   return timeMs - receivedAtMs > futureToleranceMs ? receivedAtMs : timeMs
 }
 

@@ -15,7 +15,7 @@ import type { Member } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
 import { mayHaveVisitors } from './cookieless-body.ts'
-import { dropOfImport, type SettleVisitor, withoutVisitor } from './cookieless-event.ts'
+import { findImportDrop, type SettleVisitor, withoutVisitor } from './cookieless-event.ts'
 import { noteWarnings } from './edge-warnings.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import {
@@ -204,7 +204,7 @@ export function addEvent(
 ): void {
   const { isUuidMade, isCookieless, isImport, members, settle = null } = about
   if (!isCookieless || isImport) {
-    const drop = isCookieless ? dropOfImport(event.distinctId) : null
+    const drop = isCookieless ? findImportDrop(event.distinctId) : null
     table.addEvent(row, event, drop === null ? code : cookielessDropCodes[drop], { isUuidMade, visitor: null })
     return
   }

@@ -37,7 +37,7 @@ export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): Kep
 }
 
 /** A body that is kept for reading only and is never replayed. */
-export function bodyToLookAt(sent: string): KeptBody {
+export function toReadOnlyBody(sent: string): KeptBody {
   return keptBody(sent, notReadAgain)
 }
 

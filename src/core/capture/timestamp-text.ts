@@ -80,7 +80,7 @@ function zoneOffsetMs(text: string, at: number): number {
 
 function parseLenientTimestamp(text: string): number | null {
   const dateTime = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)
-  if (dateTime !== null) return finite(dateMs(Number(dateTime[1]), Number(dateTime[2]), Number(dateTime[3])))
+  if (dateTime !== null) return nullIfNaN(dateMs(Number(dateTime[1]), Number(dateTime[2]), Number(dateTime[3])))
   const shortTime = /^(\d{4})-(\d{2})-(\d{2})[ T](.+)$/i.exec(text)
   if (shortTime !== null) return atTimeOfDay(shortTime[1]!, shortTime[2]!, shortTime[3]!, shortTime[4])
   const week = /^(\d{4})-W(\d{2})(?:-(\d))?$/.exec(text)
@@ -96,7 +96,7 @@ function parseLenientTimestamp(text: string): number | null {
 
 function atTimeOfDay(year: string, month: string, day: string, time: string | undefined): number | null {
   const dayMs = dateMs(Number(year), Number(month), Number(day))
-  if (time === undefined) return finite(dayMs)
+  if (time === undefined) return nullIfNaN(dayMs)
   const parts =
     /^(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?(?: ?([AP]M))?(?: ?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?))?$/i.exec(time)
   if (parts === null) return null
@@ -104,7 +104,7 @@ function atTimeOfDay(year: string, month: string, day: string, time: string | un
   const fractionMs = Number((parts[4] ?? '').slice(0, 3).padEnd(3, '0'))
   const zone = parts[6] ?? 'Z'
   const offsetMs = /^[A-Z]/i.test(zone) ? 0 : zoneOffsetMs(zone, 0)
-  return finite(dayMs + timeOfDayMs(hours, Number(parts[2]), Number(parts[3] ?? 0)) + fractionMs - offsetMs)
+  return nullIfNaN(dayMs + timeOfDayMs(hours, Number(parts[2]), Number(parts[3] ?? 0)) + fractionMs - offsetMs)
 }
 
 function hoursOfDay(hours: number, half: string | undefined): number {
@@ -156,7 +156,7 @@ function parseMailTimestamp(text: string): number | null {
   const zone = parts[7]!.toUpperCase()
   const offsetMs = /^[+-]/.test(zone) ? zoneOffsetMs(zone, 0) : (mailZoneHours.get(zone) ?? Number.NaN) * 60 * minuteMs
   const dayMs = dateMs(Number(parts[3]), months.indexOf(parts[2]!.toLowerCase()) + 1, Number(parts[1]))
-  return finite(dayMs + timeOfDayMs(Number(parts[4]), Number(parts[5]), Number(parts[6] ?? 0)) - offsetMs)
+  return nullIfNaN(dayMs + timeOfDayMs(Number(parts[4]), Number(parts[5]), Number(parts[6] ?? 0)) - offsetMs)
 }
 
 /** Nine or ten digits are seconds (from 1973 on), with or without a fraction; eleven to fourteen are milliseconds. */
@@ -202,7 +202,7 @@ function isDigit(code: number): boolean {
   return code >= zero && code <= zero + 9
 }
 
-function finite(epochMs: number): number | null {
+function nullIfNaN(epochMs: number): number | null {
   return Number.isNaN(epochMs) ? null : epochMs
 }
 

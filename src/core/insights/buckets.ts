@@ -85,7 +85,7 @@ export function endOfInterval(timeMs: number, interval: BucketInterval, calendar
  * `fromMs`, or the last instant of the range when that is earlier: the first event may come after the range. Unchanged
  * for a range that begins with a skipped day.
  */
-export function firstWithin({ endMs, firstDay }: Pick<TimeRange, 'endMs' | 'firstDay'>, fromMs: number): number {
+export function clampToRange({ endMs, firstDay }: Pick<TimeRange, 'endMs' | 'firstDay'>, fromMs: number): number {
   return firstDay === undefined ? Math.min(fromMs, endMs - 1) : fromMs
 }
 

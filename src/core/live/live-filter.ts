@@ -56,7 +56,7 @@ export class LiveEvent {
     if (!propertiesJson.includes('\\') && !propertiesJson.includes(JSON.stringify(key))) return false
     this.#properties ??= parsedObject(propertiesJson)
     const stored = this.#properties === null ? undefined : ownValue(this.#properties, key)
-    return stored !== undefined && equal(stored, value)
+    return stored !== undefined && isEqual(stored, value)
   }
 }
 
@@ -81,7 +81,7 @@ function parsedObject(json: string): JsonObject | null {
 }
 
 /** Compares as `/events/` does: strings by their text, numbers by value, everything else by its JSON text. */
-function equal(stored: JsonValue, asked: JsonValue): boolean {
+function isEqual(stored: JsonValue, asked: JsonValue): boolean {
   const texts = equalTexts(asked)
   return equalTexts(stored).some(text => texts.includes(text))
 }

@@ -1,7 +1,7 @@
 // Rejects records whose events the service would refuse or drop because of their content. Applies the service's own rules in
 // advance, so that a rehearsal counts such records and none is sent. Source: docs/wire/import.md §2.6; docs/wire/ingestion.md 6.
 
-import { dropOfImport } from '#core/capture/cookieless-event.ts'
+import { findImportDrop } from '#core/capture/cookieless-event.ts'
 import { storedName } from '#core/capture/normalize-event.ts'
 import { findDrop } from '#core/events/event-drops.ts'
 import { groupKeyLengthMax } from '#core/events/group-identity.ts'
@@ -60,7 +60,7 @@ function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = 
   if (event === '$performance_event') throw toReject('dropped_performance_event')
   const cookielessMode = properties.$cookieless_mode
   if (cookielessMode !== undefined && typeof cookielessMode !== 'boolean') throw toReject('invalid_cookieless_mode')
-  const cookielessDrop = cookielessMode === true ? dropOfImport(distinctId) : null
+  const cookielessDrop = cookielessMode === true ? findImportDrop(distinctId) : null
   if (cookielessDrop !== null) throw toReject(cookielessDrop)
   // The uuid only appears in warnings.
   const captured = { uuid: '', distinctId, name: storedName(event, true), historicalMigration: true }

@@ -23,11 +23,11 @@ export interface EventStoreUpkeep {
   /**
    * Deletes rejects, recordings and cached counts past their retention; packed items of recordings by whole UTC days.
    * Does nothing where a server deletes them by its own clock.
-   * @param by.isBelieved whether rows that are further in the future than their retention are deleted as well, since
+   * @param by.isTrusted whether rows that are further in the future than their retention are deleted as well, since
    *   they
    *   would stay for as long as a clock was wrong.
    */
-  deleteExpired(by: { readonly nowMs: number; readonly isBelieved: boolean }): Promise<void>
+  deleteExpired(by: { readonly nowMs: number; readonly isTrusted: boolean }): Promise<void>
   /**
    * By project: the highest erasure count in its rows (`EventRows.erasures`), for projects that have any. Reads a
    * column of all rows.

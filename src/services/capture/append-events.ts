@@ -80,7 +80,7 @@ export interface EventAppender {
     complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>>
   /** Stores no event of the request, only what its sender will not send again. */
-  notTaken<Answer>(
+  refuseRequest<Answer>(
     project: Project,
     request: JudgedRequest<Answer>,
     outcome: Unavailable,
@@ -117,7 +117,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
   const { keeper, unavailable, refused, eventLog, backlog, importBacklog, metrics } = options
   // Labels are resolved once: looking them up costs more than counting.
   const acceptedCounters = lanes.map(lane => metrics.eventsAccepted.labels({ lane }))
-  return { append, notTaken }
+  return { append, refuseRequest }
 
   async function append<Answer>(
     project: Project,
@@ -132,7 +132,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     if (units === null || importUnits === null) {
       if (units !== null) settle(project.id, units, 0, false)
       metrics.eventsRefused.inc({ reason: backlogReason }, (live?.recordCount ?? 0) + (imports?.recordCount ?? 0))
-      return notTaken(project, request, unavailableNow)
+      return refuseRequest(project, request, unavailableNow)
     }
     if (complete !== undefined)
       try {
@@ -148,7 +148,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     } catch (error) {
       // When records went to both logs, one of them may have stored its part.
       settle(project.id, units, importUnits, units > 0 && importUnits > 0)
-      return notStored(project, request, kept, unavailable(error))
+      return settleUnstored(project, request, kept, unavailable(error))
     }
     settle(project.id, units, importUnits, true)
     for (let lane = 0; lane < lanes.length; lane++)
@@ -158,12 +158,17 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     return { kind: 'stored', answer }
   }
 
-  function notTaken<Answer>(
+  function refuseRequest<Answer>(
     project: Project,
     request: JudgedRequest<Answer>,
     outcome: Unavailable,
   ): Promise<CaptureOutcome<Answer>> {
-    return notStored(project, request, request.areDropsFinal ? appendRejects(project, request) : noRejects, outcome)
+    return settleUnstored(
+      project,
+      request,
+      request.areDropsFinal ? appendRejects(project, request) : noRejects,
+      outcome,
+    )
   }
 
   function settle(projectId: number, units: number, importUnits: number, isStored: boolean): void {
@@ -172,7 +177,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
   }
 
   /** When drops are final, rejects without a record are counted now, since the sender does not resend them. */
-  async function notStored<Answer>(
+  async function settleUnstored<Answer>(
     project: Project,
     { tally, areDropsFinal, answer }: JudgedRequest<Answer>,
     { appended, countOf }: AppendedRejects,

@@ -84,7 +84,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
   const { clock, metrics, logger, hotKeys } = options
   const keeper = createRejectKeeper(options)
   const unavailable = createUnavailable({ what: 'events', nowMs: clock.nowMs, metrics, logger })
-  const { append, notTaken } = createEventAppender({ ...options, keeper, unavailable })
+  const { append, refuseRequest: notTaken } = createEventAppender({ ...options, keeper, unavailable })
 
   return {
     async capture(request, receivedAtMs, read, complete) {

@@ -5,7 +5,7 @@
 
 import {
   type CookielessDrop,
-  dropOfMode,
+  findModeDrop,
   isSameVisitor,
   type SettleVisitor,
   type VisitorFacts,
@@ -209,7 +209,7 @@ class Settler {
   ): SettledVisitor | CookielessDrop | MissingSalt {
     const { geoipEnabled, ingestion } = this.#project
     const mode = ingestion.cookielessMode
-    const drop = dropOfMode(event.name, mode)
+    const drop = findModeDrop(event.name, mode)
     if (drop !== null) return drop
     const visitor = this.#visitorOf(facts, event.timestampMs, event.capturedAtMs)
     if (typeof visitor === 'string' || isMissing(visitor)) return visitor
@@ -236,7 +236,11 @@ class Settler {
 
   #visitorOf(facts: VisitorFacts, timestampMs: number, capturedAtMs: number): Visitor | CookielessDrop | MissingSalt {
     const last = this.#last
-    if (last !== null && isOn(last.day, timestampMs) && (last.facts === facts || isSameVisitor(last.facts, facts)))
+    if (
+      last !== null &&
+      isWithinDay(last.day, timestampMs) &&
+      (last.facts === facts || isSameVisitor(last.facts, facts))
+    )
       return last.visitor
     this.changeCount++
     const { ip, host, userAgent, timezone } = facts
@@ -282,7 +286,7 @@ class Settler {
   }
 }
 
-function isOn({ startMs, endMs }: VisitorDay, timeMs: number): boolean {
+function isWithinDay({ startMs, endMs }: VisitorDay, timeMs: number): boolean {
   return startMs <= timeMs && timeMs < endMs
 }
 

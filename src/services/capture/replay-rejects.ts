@@ -210,12 +210,12 @@ export function createRejectReplay(options: RejectReplayOptions): RejectReplay {
 /** Turns a final table into a replay's result. @param leftOutCount items of the body that are not in the table. */
 function readResult(table: OutcomeTable, nothing: NothingStored, leftOutCount: number): ReplayResult {
   const { stored, refused } = countRows(table)
-  if (stored === 0) return { ...nothing, result: 'refused', reason: firstDrop(table) ?? 'unknown_api_key' }
+  if (stored === 0) return { ...nothing, result: 'refused', reason: findFirstDrop(table) ?? 'unknown_api_key' }
   return { ...nothing, result: 'stored', reason: null, eventCount: stored, refusedCount: refused + leftOutCount }
 }
 
 /** Why the first event of a table without stored events was dropped; null when none was. */
-function firstDrop(table: OutcomeTable): string | null {
+function findFirstDrop(table: OutcomeTable): string | null {
   for (let row = 0; row < rowCountOf(table); row++) {
     const { result, reason } = outcomeAt(table, row)
     if (result === 'drop' && codeAt(table, row) !== performanceCode) return reason!
@@ -239,5 +239,5 @@ function findRejection(table: OutcomeTable): { readonly reason: string; readonly
     if (!isRejectAt(table, row)) continue
     return { reason: outcomeAt(table, row).reason!, field: new TableRecords(table).at(row).field || null }
   }
-  return { reason: firstDrop(table) ?? 'dropped_performance_event', field: null }
+  return { reason: findFirstDrop(table) ?? 'dropped_performance_event', field: null }
 }

@@ -43,7 +43,7 @@ export function createExportPlaces(options: ExportPlacesOptions = {}): ExportPla
   const monotonicMs = options.monotonicMs ?? (() => performance.now())
   const taken = new Set<Place>()
 
-  function slowest(): Place | undefined {
+  function findSlowest(): Place | undefined {
     const latestMs = monotonicMs() - slowMs
     const slow = [...taken].filter(({ waitingSinceMs }) => waitingSinceMs !== null && waitingSinceMs <= latestMs)
     return slow.sort((a, b) => a.waitingSinceMs! - b.waitingSinceMs!)[0]
@@ -53,7 +53,7 @@ export function createExportPlaces(options: ExportPlacesOptions = {}): ExportPla
     enter(projectId) {
       if ([...taken].filter(place => place.projectId === projectId).length >= perProjectMax) return err('project_full')
       if (taken.size >= inAllMax) {
-        const other = slowest()
+        const other = findSlowest()
         if (other === undefined) return err('full')
         other.leave()
         other.stop.abort(new ExportStopped('too_slow'))

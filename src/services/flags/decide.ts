@@ -215,7 +215,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     const selected = selectFlags(project, request.selection)
     const trace = request.detailedAnalysis ? new EvaluationTrace() : null
     const evaluate = (subject: EvaluationSubject) => {
-      const ran = slices.run(answering(new FlagEvaluation(project, selected, subject, trace), encode))
+      const ran = slices.run(createAnswerWork(new FlagEvaluation(project, selected, subject, trace), encode))
       if (ran === 'full') return countRefusal({ kind: 'busy' })
       options.countFlagRequest(project.project.id)
       return ran
@@ -226,7 +226,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   }
 
   /** Evaluates all flags, then encodes the answer. */
-  function answering<T>(
+  function createAnswerWork<T>(
     evaluation: FlagEvaluation,
     encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
   ): SlicedWork<DecideResult<T>> {

@@ -39,13 +39,13 @@ export async function explainFlag(
     ...traced,
     ...readsOf(project, selected, traced.subject, request),
     stored: flag,
-    leftOut: leftOutBy(flag, explained, isFilteredOut),
+    leftOut: findLeftOutReason(flag, explained, isFilteredOut),
     trace,
     request,
   }
 }
 
-function leftOutBy(flag: Flag, explained: ProjectToExplain, isFilteredOut: boolean): LeftOutReason | null {
+function findLeftOutReason(flag: Flag, explained: ProjectToExplain, isFilteredOut: boolean): LeftOutReason | null {
   if (flag.deleted) return 'deleted'
   if (!flag.active) return 'inactive'
   if (flag.hasEncryptedPayloads) return 'encrypted_payloads'

@@ -56,7 +56,7 @@ export function createLateLogins(options: LateLoginsOptions): LateLogins {
       const ofProject = waiting.get(projectId) ?? new Map<string, LateLogin>()
       waiting.set(projectId, ofProject.set(distinctId, login))
       waitingCount++
-      lookLater(login, 0)
+      tryLater(login, 0)
     },
   }
 
@@ -79,19 +79,19 @@ export function createLateLogins(options: LateLoginsOptions): LateLogins {
     waitingCount--
   }
 
-  function lookLater(login: LateLogin, look: number): void {
+  function tryLater(login: LateLogin, look: number): void {
     const pauseMs = pausesMs[look]
     if (pauseMs === undefined) remove(login)
-    else login.timer = startTimer(() => void lookNow(login, look), pauseMs)
+    else login.timer = startTimer(() => void tryNow(login, look), pauseMs)
   }
 
-  async function lookNow(login: LateLogin, look: number): Promise<void> {
+  async function tryNow(login: LateLogin, look: number): Promise<void> {
     const { projectId, distinctId } = login.assignment
     const found = await reads.run(() => hashKeys.findHashKeys(projectId, distinctId))
     if (login.isDropped) return
     const kept = found.ok && found.value !== null && (await keepHashKeyFairly(writes, hashKeys, login.assignment)).ok
     if (login.isDropped) return
     if (kept) remove(login)
-    else lookLater(login, look + 1)
+    else tryLater(login, look + 1)
   }
 }

@@ -49,7 +49,7 @@ export function createSubjectLoader(
   const { subjects, loadHashKeys } = options
 
   return (project, needs, request, nowMs) => {
-    const asked = askedOf(project, request)
+    const asked = readRequested(project, request)
     const person = loadPerson(project, needs, request, asked)
     const groupRows = loadGroupRows(project, needs, asked)
     const staticCohorts = loadStaticCohorts(project, needs, request)
@@ -80,7 +80,7 @@ export function createSubjectLoader(
   }
 
   /** What the request itself says about the subject. */
-  function askedOf(project: CompiledProject, request: SubjectRequest): Asked {
+  function readRequested(project: CompiledProject, request: SubjectRequest): Asked {
     const { distinctId, groups, personProperties, groupProperties, geoipAddress } = request
     const location = project.readsGeoip && geoipAddress !== '' ? options.geoip?.lookUp(geoipAddress) : null
     const geoip = location ? evaluationProperties(location) : null

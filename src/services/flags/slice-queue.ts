@@ -72,10 +72,10 @@ export function createSliceQueue(options: SliceQueueOptions): SliceQueue {
   function endTurn(): void {
     sliceEndMs = null
     // Not in this turn: requests that arrived in it may have used up its slice.
-    if (waiting.length > 0) inNextTurn(goOn)
+    if (waiting.length > 0) inNextTurn(resumeWaiting)
   }
 
-  function goOn(): void {
+  function resumeWaiting(): void {
     do {
       if (!waiting[0]!(isTimeUp)) return
       waiting.shift()

@@ -99,12 +99,12 @@ export function guardStore(options: GuardOptions): StoreGuard {
         resolve(result())
       }
       const timedOut = () => settle(() => noteFailure(new PortError(port, 'timeout')))
-      const givenUp = () => {
+      const giveUp = () => {
         resolve(err('timeout'))
         timer = options.startTimer(timedOut, options.timeoutMs - timeoutMs)
       }
       const isWhole = timeoutMs >= options.timeoutMs * judgedAtOncePart
-      let timer = options.startTimer(isWhole ? timedOut : givenUp, timeoutMs)
+      let timer = options.startTimer(isWhole ? timedOut : giveUp, timeoutMs)
       answer.then(
         value => {
           pendingCount--

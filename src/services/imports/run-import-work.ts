@@ -28,7 +28,7 @@ export interface ImportWork {
 
 export interface ImportWorkOptions extends Omit<ImportWorkDeps, 'serialize'> {
   /** Decides when jobs become final. */
-  readonly retentionClock: Clock & { isBelieved(): boolean }
+  readonly retentionClock: Clock & { isTrusted(): boolean }
 }
 
 export function createImportWork({ retentionClock, ...options }: ImportWorkOptions): ImportWork {
@@ -189,7 +189,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   async function dropFinalUndoRecords(): Promise<void> {
     if (performance.now() - retainedAtMs < retentionEveryMs) return
     const nowMs = retentionClock.nowMs()
-    if (retentionClock.isBelieved()) await jobs.dateBackImportJobs(nowMs)
+    if (retentionClock.isTrusted()) await jobs.dateBackImportJobs(nowMs)
     for (const id of await jobs.listFinalImportJobs(nowMs - undoDays * dayMs))
       if (await jobs.makeImportJobFinal(id, nowMs)) await jobs.deleteUndoRecords(id)
     retainedAtMs = performance.now()

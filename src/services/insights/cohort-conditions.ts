@@ -140,7 +140,7 @@ export class CohortConditions {
           throw new Refused(`Cohort ${cohort.id} tests ${what}, which only flag evaluation supports.`)
         }
         const test = { operator: operator ?? 'exact', value, matchingVersion: this.#project.propertyMatchingVersion }
-        const condition = onPerson(new PersonKeys().key(key), test)
+        const condition = toPersonCondition(new PersonKeys().key(key), test)
         return entry.isNegated ? negateCondition(condition) : condition
       }
     }
@@ -156,7 +156,7 @@ function negateCondition(condition: Condition): Condition {
 type Test = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion'>
 
 /** An absent property may have a substitute, such as `$os_name` for `$os`. Source: docs/wire/evaluation.md 5.8. */
-function onPerson({ name, substitute }: PersonKey, test: Test): Condition {
+function toPersonCondition({ name, substitute }: PersonKey, test: Test): Condition {
   const own: Condition = { kind: 'property', source: { kind: 'person_today' }, key: name, ...test }
   if (substitute === null) return own
   const isSet: Condition = { ...own, operator: 'is_set', value: null }
@@ -164,7 +164,7 @@ function onPerson({ name, substitute }: PersonKey, test: Test): Condition {
     kind: 'any',
     conditions: [
       { kind: 'all', conditions: [isSet, own] },
-      { kind: 'all', conditions: [negateCondition(isSet), onPerson(substitute, test)] },
+      { kind: 'all', conditions: [negateCondition(isSet), toPersonCondition(substitute, test)] },
     ],
   }
 }

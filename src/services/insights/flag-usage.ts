@@ -1,6 +1,6 @@
 // Answers how often a flag was called: its range, its buckets, and the counts.
 
-import { type Buckets, firstWithin, makeBuckets } from '#core/insights/buckets.ts'
+import { type Buckets, clampToRange, makeBuckets } from '#core/insights/buckets.ts'
 import { type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
 import type { FlagUsage } from '#core/insights/flag-usage.ts'
 import type { Project } from '#core/project.ts'
@@ -56,7 +56,7 @@ export async function flagCallBuckets(
   const range = readDateRange({ from: from ?? '-30d', to, isExplicit: false }, interval, { ...calendar, nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
   const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(id, signal)) ?? nowMs
-  const fromMs = firstWithin(range.value, firstMs)
+  const fromMs = clampToRange(range.value, firstMs)
   const buckets = makeBuckets({ ...range.value, fromMs }, interval, calendar, bucketsMax)
   return buckets === null ? err({ kind: 'too_many_buckets', bucketsMax }) : ok(buckets)
 }

@@ -1,6 +1,6 @@
 // Answers a trend: its range, its buckets, the conditions of its cohorts, and one count per series and period.
 
-import { type Buckets, earlierBuckets, firstWithin, makeBuckets, previousPeriod } from '#core/insights/buckets.ts'
+import { type Buckets, clampToRange, earlierBuckets, makeBuckets, previousPeriod } from '#core/insights/buckets.ts'
 import type { Condition } from '#core/insights/conditions.ts'
 import { type DateRangeIssue, readDateRange, weeksCompared } from '#core/insights/date-range.ts'
 import { pointsMax, type TrendSeries, type TrendsQuery } from '#core/insights/trends-query.ts'
@@ -71,7 +71,10 @@ export async function answerTrends(
       )
       if (query.compare === null) continue
       const earlier = earlierBuckets(buckets, query.compare.back ?? periodBefore(query, buckets), calendarOf(project))
-      const compared = shownLines(query, await deps.insights.countTrend(comparedWith(count, counted, earlier), signal))
+      const compared = shownLines(
+        query,
+        await deps.insights.countTrend(toComparedCount(count, counted, earlier), signal),
+      )
       lines.previous.push(
         ...compared.map(line => ({ ...line, ...part.of, buckets: earlier, period: 'previous' as const })),
       )
@@ -96,7 +99,7 @@ async function bucketsOf(
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
   const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(project.id, signal)) ?? nowMs
   // The first event, or the first time that can be stored, may be later than the range.
-  const fromMs = firstWithin(range.value, firstMs)
+  const fromMs = clampToRange(range.value, firstMs)
   const countMax = Math.floor(pointsMax / lineCountMax(query))
   const buckets = makeBuckets({ ...range.value, fromMs }, query.interval, calendarOf(project), countMax)
   return buckets === null ? err({ kind: 'too_many_points', pointsMax }) : ok(buckets)
@@ -152,7 +155,7 @@ function periodBefore({ dates, interval }: TrendsQuery, buckets: Buckets): Tempo
 }
 
 /** The earlier period shows the values of the current one, so that each line has its counterpart. */
-function comparedWith(count: TrendCountQuery, current: readonly TrendLine[], buckets: Buckets): TrendCountQuery {
+function toComparedCount(count: TrendCountQuery, current: readonly TrendLine[], buckets: Buckets): TrendCountQuery {
   if (count.breakdown === null) return { ...count, buckets }
   const values = current.flatMap(({ value }) =>
     value === null || value === 'other' || value.every(text => text === '') ? [] : [value],

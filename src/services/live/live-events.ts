@@ -59,7 +59,7 @@ const shownKinds: ReadonlySet<number> = new Set([kindEvent, kindReject])
 const tickMs = 1_000
 const recheckMs = 5_000
 /** How long a watcher may stay while its permission cannot be checked. */
-const believedMs = 30_000
+const uncheckedMsMax = 30_000
 
 export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
   const { log, messages, metrics, logger, monotonicNowMs } = options
@@ -276,7 +276,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     } catch (error) {
       logger.warn({ err: error }, 'cannot check whether a live view is still allowed')
       for (const watcher of watchers)
-        if (monotonicNowMs() - watcher.allowedAtMs >= believedMs && !watcher.isGone) end(watcher, 'access_ended')
+        if (monotonicNowMs() - watcher.allowedAtMs >= uncheckedMsMax && !watcher.isGone) end(watcher, 'access_ended')
       return
     }
     const nowMs = monotonicNowMs()

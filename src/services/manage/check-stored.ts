@@ -4,7 +4,7 @@
 import {
   type DefinitionLinks,
   type DefinitionReference,
-  flagsBehind,
+  findReachedFlags,
 } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
@@ -27,7 +27,7 @@ export async function dependencyVersionIssues(
   references: readonly DefinitionReference[],
   links: DefinitionLinks,
 ): Promise<FlagIssue[]> {
-  const pathOf = flagsBehind(references, links)
+  const pathOf = findReachedFlags(references, links)
   const ids = [...pathOf.keys()]
   const issues: FlagIssue[] = []
   for (let start = 0; start < ids.length; start += readTogether) {

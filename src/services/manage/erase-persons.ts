@@ -39,7 +39,7 @@ export async function erasePersons(
   let erasedCount = 0
   for (let from = 0; ends !== null && from < personIds.length; ) {
     const erasure = { projectId, ...terms, ...ends, requestedBy: by, requestedAtMs: clock.nowMs() }
-    const done = await againOnConflict(() => management.erasePersons({ ...erasure, personIds: personIds.slice(from) }))
+    const done = await retryOnConflict(() => management.erasePersons({ ...erasure, personIds: personIds.slice(from) }))
     from += done.takenCount
     erasedCount += done.erasedCount
   }
@@ -55,7 +55,7 @@ async function findLogEnds({ management, log }: ErasePersonsDeps): Promise<LogEn
   return { logId: (await management.findFollowedLog())?.id ?? '', endOffsets }
 }
 
-async function againOnConflict<T>(write: () => Promise<T>): Promise<T> {
+async function retryOnConflict<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await write()

@@ -104,7 +104,7 @@ export async function freeFlagKey(
 }
 
 /** Checks what the write's filters refer to; the returned write succeeds only while all of it is unchanged. */
-export async function relyingOnReferences(
+export async function withReferenceCheck(
   management: ReferenceReader,
   projectId: number,
   flagKey: string,

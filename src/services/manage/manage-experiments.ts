@@ -21,8 +21,8 @@ import {
   checkedNewFlag,
   type FlagOwnerDeps,
   findFlagById,
-  relyingOnReferences,
   type Writer,
+  withReferenceCheck,
   writeWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
@@ -101,7 +101,7 @@ export function createExperiment(
         ? await newFlagFor(deps, flagKey, { ...experiment, switchesOn }, flagConfig, change)
         : takenFlag(taken, switchesOn, change)
     if (!flag.ok) return flag
-    const relying = await relyingOnReferences(deps.management, projectId, flagKey, flag.value)
+    const relying = await withReferenceCheck(deps.management, projectId, flagKey, flag.value)
     return relying.ok ? deps.management.createExperiment(experiment, relying.value) : relying
   })
 }
@@ -187,7 +187,7 @@ async function checkedWrite(
   const checked = await checkedChange(deps, flag, fields, change)
   if (!checked.ok) return checked
   if (variantCount(fields.filters) < 2) return err({ kind: 'invalid', issues: [tooFewVariants] })
-  return relyingOnReferences(deps.management, flag.projectId, flag.key, checked.value)
+  return withReferenceCheck(deps.management, flag.projectId, flag.key, checked.value)
 }
 
 interface NewExperimentFields {

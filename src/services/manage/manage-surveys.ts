@@ -18,8 +18,8 @@ import {
   checkedNewFlag,
   type FlagOwnerDeps,
   findUndeletedFlag,
-  relyingOnReferences,
   type Writer,
+  withReferenceCheck,
   writeWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
@@ -123,8 +123,8 @@ export function deleteSurvey(
     const current = await deps.management.findSurvey(projectId, id)
     if (current === null) return err('not_found')
     const { targeting, internal } = await flagsOf(deps, current)
-    const deletion = (flag: Flag | null) => (flag === null ? null : changeOf(flag, { deleted: true }, change))
-    const flags = { targeting: deletion(targeting), internal: deletion(internal) }
+    const toDeletion = (flag: Flag | null) => (flag === null ? null : changeOf(flag, { deleted: true }, change))
+    const flags = { targeting: toDeletion(targeting), internal: toDeletion(internal) }
     return deps.management.deleteSurvey(projectId, id, flags, current)
   })
 }
@@ -157,7 +157,7 @@ async function flagWritesFor(
   const targeting =
     prepared.value === null
       ? ok(null)
-      : await relyingOnReferences(deps.management, survey.projectId, keys.targeting, prepared.value)
+      : await withReferenceCheck(deps.management, survey.projectId, keys.targeting, prepared.value)
   if (!targeting.ok) return targeting
   const internal = await internalWrite()
   return internal.ok ? ok({ targeting: targeting.value, internal: internal.value }) : internal

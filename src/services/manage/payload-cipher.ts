@@ -32,7 +32,7 @@ export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomByt
       if (!key.ok) return key
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv(algorithm, key.value.bytes, nonce, { authTagLength: tagBytes })
-      cipher.setAAD(boundTo(place))
+      cipher.setAAD(toAssociatedData(place))
       const sealed = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]
       return ok(`enc:v1:${key.value.id}:${Buffer.concat(sealed).toString('base64url')}`)
     },
@@ -45,7 +45,7 @@ export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomByt
       const decipher = createDecipheriv(algorithm, key.bytes, bytes.subarray(0, nonceBytes), {
         authTagLength: tagBytes,
       })
-      decipher.setAAD(boundTo(place))
+      decipher.setAAD(toAssociatedData(place))
       decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes))
       try {
         const text = decipher.update(bytes.subarray(nonceBytes, bytes.length - tagBytes), undefined, 'utf8')
@@ -58,6 +58,6 @@ export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomByt
 }
 
 /** The payload is not bound to its flag: a new flag has no id yet, and a flag's key may change. */
-function boundTo({ projectId, valueKey }: PayloadPlace): Buffer {
+function toAssociatedData({ projectId, valueKey }: PayloadPlace): Buffer {
   return Buffer.from(JSON.stringify(['pennon payload', projectId, valueKey]))
 }

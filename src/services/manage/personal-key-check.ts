@@ -58,7 +58,7 @@ export function createPersonalKeyCheck(deps: {
         return known.key
       }
       if ((unknown.get(hash) ?? 0) > deps.clock.nowMs()) return null
-      return known === undefined ? askForStranger(secret, hash) : ask(secret, hash)
+      return known === undefined ? lookUpUnknown(secret, hash) : ask(secret, hash)
     },
     forget() {
       generation++
@@ -67,7 +67,7 @@ export function createPersonalKeyCheck(deps: {
     },
   }
 
-  async function askForStranger(secret: string, hash: string): Promise<PersonalKey | null> {
+  async function lookUpUnknown(secret: string, hash: string): Promise<PersonalKey | null> {
     if (unknownKeysAsked >= unknownKeysAskedMax) throw new QueueFullError('state')
     unknownKeysAsked++
     try {

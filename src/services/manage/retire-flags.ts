@@ -158,7 +158,7 @@ async function runRound(
 ): Promise<{ readonly revision: number | null; readonly hasLostRace: boolean }> {
   const waiting = new Map([...round.flags].filter(([flagId]) => !results.has(flagId)))
   /** Flags retired in this call no longer use anything. */
-  const remaining = (flagId: number) =>
+  const findRemainingUsers = (flagId: number) =>
     round.usersOf
       .get(flagId)!
       .filter(({ kind, id }) => kind !== 'feature_flag' || results.get(id as number)?.refused !== null)
@@ -167,7 +167,7 @@ async function runRound(
   for (let hasProgressed = true; hasProgressed; ) {
     hasProgressed = false
     for (const [flagId, flag] of waiting) {
-      if (remaining(flagId).length > 0) continue
+      if (findRemainingUsers(flagId).length > 0) continue
       if (round.how === 'archive' && flag.archived) results.set(flagId, { flagId, flag, refused: null })
       else {
         const written = await write(deps, round, flag, linksRevision, by)
@@ -181,7 +181,7 @@ async function runRound(
     }
   }
   for (const [flagId, flag] of waiting)
-    results.set(flagId, { flagId, flag, refused: { kind: 'in_use', by: remaining(flagId) } })
+    results.set(flagId, { flagId, flag, refused: { kind: 'in_use', by: findRemainingUsers(flagId) } })
   return { revision, hasLostRace: false }
 }
 

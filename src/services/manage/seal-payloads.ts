@@ -29,7 +29,7 @@ export async function sealPayloads<T extends FlagFields>(
 ): Promise<Result<SealedFields<T>, FlagIssue[]>> {
   const wasEncrypted = stored?.hasEncryptedPayloads ?? false
   const isEncrypted = fields.hasEncryptedPayloads ?? wasEncrypted
-  if (!isEncrypted) return wasEncrypted ? unsealFields(stored!, fields) : plain(fields)
+  if (!isEncrypted) return wasEncrypted ? unsealFields(stored!, fields) : preparePlainFields(fields)
   const filters = fields.filters ?? (wasEncrypted ? undefined : stored?.filters)
   const payloads = filters === undefined ? undefined : ownValue(filters, 'payloads')
   if (filters === undefined || !holdsPayload(payloads)) return ok({ fields, restsOnStored: isHalfGiven(fields) })
@@ -81,7 +81,7 @@ function isHalfGiven({ filters, hasEncryptedPayloads }: FlagFields): boolean {
 }
 
 /** The marker refers to a payload that is stored encrypted, and such a flag has none. */
-function plain<T extends FlagFields>(fields: T): Result<SealedFields<T>, FlagIssue[]> {
+function preparePlainFields<T extends FlagFields>(fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const marked = markedPayload(ownValue(fields.filters ?? {}, 'payloads'))
   if (marked !== undefined) return err([issue(`filters.payloads.${marked}`, 'invalid_input', nothingStored)])
   return ok({ fields, restsOnStored: isHalfGiven(fields) })

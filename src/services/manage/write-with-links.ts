@@ -35,7 +35,7 @@ async function writeChecked<T, E>(
   for (let attempt = 1; attempt <= attemptCountMax; attempt++) {
     const links = await store.findLinks(projectId)
     typesAtFirst ??= links.groupTypes
-    const groupTypes = [...goneOf(typesAtFirst, links.groupTypes), ...links.groupTypes]
+    const groupTypes = [...findDeletedTypes(typesAtFirst, links.groupTypes), ...links.groupTypes]
     const result = await write({ ...links, groupTypes }, { linksRevision: links.revision })
     if (result.ok) return result
     if (result.error !== 'definitions_changed') return err(result.error as E)
@@ -44,7 +44,7 @@ async function writeChecked<T, E>(
 }
 
 /** Types that were deleted in between: a new type with the same index is a different one. */
-function goneOf(
+function findDeletedTypes(
   before: DefinitionLinks['groupTypes'],
   now: DefinitionLinks['groupTypes'],
 ): readonly DefinitionLinks['groupTypes'][number][] {

@@ -16,7 +16,7 @@ import type { CohortMemberStore, CohortStore } from '#ports/state/cohort-store.t
 import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { countHolding } from './count-reach.ts'
-import { type FindPersonsDeps, type FoundPersons, findPersons, testBy } from './find-persons.ts'
+import { createPersonTest, type FindPersonsDeps, type FoundPersons, findPersons } from './find-persons.ts'
 import type { ScanDeps } from './subject-scans.ts'
 
 export interface CohortPersonsDeps extends FindPersonsDeps {
@@ -53,7 +53,7 @@ export async function listMembers<T>(
   const served = deps.servedProject(projectId)
   if (served === null) return err('not_served')
   const probe = memberProbe(served, cohortId)
-  const test = testBy(probe, deps.scans, deps.clock.nowMs())
+  const test = createPersonTest(probe, deps.scans, deps.clock.nowMs())
   const propertyParts = probe.neededParts()
   const read = async (afterPersonId: number, count: number) => {
     const asked = { afterPersonId, limit: count, propertyParts }
@@ -99,7 +99,7 @@ export function listCohortsOf(
       const isMember =
         probe === undefined
           ? ok(person.staticCohortIds.includes(cohort.id))
-          : await testBy(probe, deps.scans, nowMs)(person)
+          : await createPersonTest(probe, deps.scans, nowMs)(person)
       if (isMember.ok && isMember.value) found.push(cohort)
       await takeLock()
     }

@@ -43,7 +43,7 @@ export interface PersonSearch<T> {
 /** @returns err when the condition can never be evaluated. */
 export type PersonTest = (person: PersonInCohorts) => MaybePromise<Result<boolean, UnknownReason>>
 
-export function testBy(probe: FlagProbe, { pace }: SubjectScans, nowMs: number): PersonTest {
+export function createPersonTest(probe: FlagProbe, { pace }: SubjectScans, nowMs: number): PersonTest {
   return person => {
     const evaluation = probe.evaluationOf(probedPerson([probe], person, nowMs))
     const finished = finishEvaluation(evaluation, pace)

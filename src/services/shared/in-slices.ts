@@ -8,20 +8,20 @@ const sliceMs = 10
 
 /** Runs all steps, each of which must be short. Work that fits into one slice returns its result synchronously. */
 export function inSlices<T>(steps: Iterator<unknown, T>): MaybePromise<T> {
-  const step = oneSlice(steps)
-  return step.done === true ? step.value : otherSlices(steps)
+  const step = runSlice(steps)
+  return step.done === true ? step.value : runLaterSlices(steps)
 }
 
-async function otherSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
+async function runLaterSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
   for (;;) {
     await nextTurn()
-    const step = oneSlice(steps)
+    const step = runSlice(steps)
     if (step.done === true) return step.value
   }
 }
 
 /** @returns the last step of a slice. */
-function oneSlice<T>(steps: Iterator<unknown, T>): IteratorResult<unknown, T> {
+function runSlice<T>(steps: Iterator<unknown, T>): IteratorResult<unknown, T> {
   const sliceEndMs = performance.now() + sliceMs
   for (;;) {
     const step = steps.next()

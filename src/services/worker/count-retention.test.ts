@@ -6,17 +6,17 @@ import { createCountRetention } from './count-retention.ts'
 
 it('warnings and counts of refused events are kept for today and the 30 whole days before', async () => {
   const deleted: string[] = []
-  let isBelieved = false
+  let isTrusted = false
   const retention = createCountRetention({
     store: {
       deleteWarningsOutside: async (...days) => void deleted.push(`warnings ${days.join(' ')}`),
       deleteRefusedOutside: async (...days) => void deleted.push(`refused ${days.join(' ')}`),
     },
-    clock: { ...fixedClock('2026-03-31T23:59:59Z'), isBelieved: () => isBelieved },
+    clock: { ...fixedClock('2026-03-31T23:59:59Z'), isTrusted: () => isTrusted },
     logger: silentLogger(),
   })
   await retention.deleteNow()
-  isBelieved = true
+  isTrusted = true
   await retention.deleteNow()
   const [doubted, believed] = ['2026-03-01 ', '2026-03-01 2026-05-01']
   assert.deepEqual(

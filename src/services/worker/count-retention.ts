@@ -13,7 +13,7 @@ const everyMs = 3_600_000
 
 export function createCountRetention(options: {
   readonly store: Pick<WarningStore, 'deleteWarningsOutside'> & Pick<RefusedStore, 'deleteRefusedOutside'>
-  readonly clock: Pick<RetentionClock, 'nowMs' | 'isBelieved'>
+  readonly clock: Pick<RetentionClock, 'nowMs' | 'isTrusted'>
   readonly logger: Logger
   /** Whether this worker has the schedules. */
   readonly mayRun?: () => Promise<boolean>
@@ -24,7 +24,7 @@ export function createCountRetention(options: {
   async function deleteNow(): Promise<void> {
     const firstKept = utcDay(clock.nowMs() - (keptDays - 1) * dayMs)
     // Days in the future come from a clock that was ahead, perhaps by years.
-    const lastKept = clock.isBelieved() ? utcDay(clock.nowMs() + keptDays * dayMs) : null
+    const lastKept = clock.isTrusted() ? utcDay(clock.nowMs() + keptDays * dayMs) : null
     await store.deleteWarningsOutside(firstKept, lastKept)
     await store.deleteRefusedOutside(firstKept, lastKept)
   }

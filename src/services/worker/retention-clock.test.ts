@@ -58,14 +58,14 @@ describe('the clock of retention', () => {
     await retentionClock.lookNow()
     clock.advance(31 * dayMs)
     for (const _ of [1, 2]) await retentionClock.lookNow()
-    assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved()], [startMs, false])
+    assert.deepEqual([retentionClock.nowMs(), retentionClock.isTrusted()], [startMs, false])
     assert.deepEqual(saved.time, { atMs: startMs, aheadMs: 31 * dayMs, stoodMs: 0 })
     clock.advance(-41 * dayMs)
     assert.equal(retentionClock.nowMs(), startMs - 10 * dayMs)
     clock.advance(10 * dayMs)
     pass(10_000)
     await retentionClock.lookNow()
-    assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved()], [startMs + 10_000, true])
+    assert.deepEqual([retentionClock.nowMs(), retentionClock.isTrusted()], [startMs + 10_000, true])
     assert.deepEqual(
       lines.map(line => (JSON.parse(line) as { msg: string }).msg.split(':')[0]),
       ['the system clock differs from the expected time', 'the system clock is trusted again'],
@@ -75,7 +75,7 @@ describe('the clock of retention', () => {
   it('is 0 and logs nothing at the first look of a new instance', async () => {
     const { retentionClock, lines } = world(null)
     await retentionClock.lookNow()
-    assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved(), lines], [0, false, []])
+    assert.deepEqual([retentionClock.nowMs(), retentionClock.isTrusted(), lines], [0, false, []])
   })
 
   it('also counts the running time of short-lived workers', async () => {

@@ -1,7 +1,7 @@
 // The clock for everything that is deleted by age: log segments, warnings and counts, undo records of import jobs, rejects and
 // recordings. The rule is in core/retention-time.ts; this applies it and logs when deletion pauses.
 
-import { isBelieved, lookAtClock, type TrustedTime } from '#core/retention-time.ts'
+import { isTrusted, lookAtClock, type TrustedTime } from '#core/retention-time.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { TrustedTimeStore } from '#ports/state/trusted-time-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -15,7 +15,7 @@ export interface RetentionClock extends Clock {
   /** Never later than the wall clock. 0, so that nothing is old, before the first look and while another worker deletes. */
   nowMs(): number
   /** Whether the wall clock shows the expected time. False until the first look. */
-  isBelieved(): boolean
+  isTrusted(): boolean
   /** Looks at the clock. @throws PortError */
   lookNow(): Promise<void>
   run(signal: AbortSignal): Promise<void>
@@ -42,7 +42,7 @@ export function createRetentionClock(options: {
     const atMonotonicMs = monotonicNowMs()
     const last = looked?.time ?? (await store.findTrustedTime())
     const time = lookAtClock(last, clock.nowMs(), looked === null ? 0 : atMonotonicMs - looked.atMonotonicMs)
-    const hasChanged = last === null || isBelieved(last) !== isBelieved(time)
+    const hasChanged = last === null || isTrusted(last) !== isTrusted(time)
     if (hasChanged && last !== null) logBelief(time)
     looked = { time, atMonotonicMs }
     if (!hasChanged && atMonotonicMs - savedAtMs < saveEveryMs) return
@@ -51,7 +51,7 @@ export function createRetentionClock(options: {
   }
 
   function logBelief(time: TrustedTime): void {
-    if (isBelieved(time)) logger.info('the system clock is trusted again: deletion by age resumes')
+    if (isTrusted(time)) logger.info('the system clock is trusted again: deletion by age resumes')
     else
       logger.warn(
         { aheadSeconds: Math.round(time.aheadMs / 1000) },
@@ -61,7 +61,7 @@ export function createRetentionClock(options: {
 
   return {
     nowMs: () => (looked === null ? 0 : Math.min(looked.time.atMs, clock.nowMs())),
-    isBelieved: () => looked !== null && isBelieved(looked.time),
+    isTrusted: () => looked !== null && isTrusted(looked.time),
     lookNow,
     run: signal => runPeriodically(lookNow, { everyMs, what: 'checking the clock', logger, signal }),
   }

@@ -9,11 +9,11 @@ const everyMs = 3_600_000
 
 export function createRowExpiry(options: {
   readonly events: Pick<EventStoreUpkeep, 'deleteExpired'>
-  readonly retentionClock: Pick<RetentionClock, 'nowMs' | 'isBelieved'>
+  readonly retentionClock: Pick<RetentionClock, 'nowMs' | 'isTrusted'>
   readonly logger: Logger
   readonly mayRun?: () => Promise<boolean>
 }): { run(signal: AbortSignal): Promise<void> } {
   const { events, retentionClock, logger, mayRun } = options
-  const task = () => events.deleteExpired({ nowMs: retentionClock.nowMs(), isBelieved: retentionClock.isBelieved() })
+  const task = () => events.deleteExpired({ nowMs: retentionClock.nowMs(), isTrusted: retentionClock.isTrusted() })
   return { run: signal => runPeriodically(task, { everyMs, what: 'deleting expired rows', logger, signal, mayRun }) }
 }

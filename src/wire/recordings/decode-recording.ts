@@ -2,7 +2,7 @@
 // small bodies, and in a decode thread for bodies that would hold the loop.
 
 import { prepareRecording, type ReceivedRecording, type RecordingRequest } from '#core/capture/prepare-recording.ts'
-import { bodyToLookAt } from '#core/capture/reject-body.ts'
+import { toReadOnlyBody } from '#core/capture/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from '../capture/capture-body.ts'
 import { type DecodeLimits, inlineLimits, type RefusedCapture } from '../capture/decode-capture.ts'
 import { structuredIdBytesMax } from '../capture/incoming-item.ts'
@@ -55,12 +55,12 @@ function decode(
   const parsed = parseRecordingRequest(payload.value, { querySentAtMs, fallbackToken, structuredIdBytesMax })
   if (!parsed.ok) {
     const { error, token } = parsed.error
-    return { kind: 'refused', error, token, body: token === null ? '' : bodyToLookAt(payload.value.text) }
+    return { kind: 'refused', error, token, body: token === null ? '' : toReadOnlyBody(payload.value.text) }
   }
   if (parsed.value === 'too_much_work') return 'too_much_work'
   const { token, uuid, distinctId } = parsed.value
   const prepared = prepareRecording(parsed.value, received)
   if (typeof prepared !== 'string') return { kind: 'prepared', token, record: prepared }
   const item = { uuid: uuid ?? '', name: '$snapshot', distinctId: distinctId ?? '' }
-  return { kind: 'unfit', token, refusal: prepared, body: bodyToLookAt(payload.value.text), item }
+  return { kind: 'unfit', token, refusal: prepared, body: toReadOnlyBody(payload.value.text), item }
 }

@@ -22,7 +22,7 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
 
   const jobDeps = { management, clock }
   /** The clock of a worker that has trusted its time for long. */
-  const retentionClock = { nowMs: clock.nowMs, isBelieved: () => true }
+  const retentionClock = { nowMs: clock.nowMs, isTrusted: () => true }
   /** @param over replaces stores, so that they can fail. */
   function work(over: Partial<ImportWorkOptions> = {}) {
     const deps = { state: chunks, jobs: management, events, log, clock, logger: silentLogger(), ownerId }

@@ -9,7 +9,7 @@ import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from 
 
 export interface ExpiryOptions {
   readonly nowMs: number
-  readonly isBelieved: boolean
+  readonly isTrusted: boolean
   readonly rejectRetentionDays: number
 }
 
@@ -33,17 +33,17 @@ export function deleteExpired(clients: ClickHouseClients, options: ExpiryOptions
   })
 }
 
-function isOutside(day: string, keptDays: number, { nowMs, isBelieved }: ExpiryOptions): boolean {
-  return day < utcDay(nowMs - keptDays * dayMs) || (isBelieved && day > utcDay(nowMs + keptDays * dayMs))
+function isOutside(day: string, keptDays: number, { nowMs, isTrusted }: ExpiryOptions): boolean {
+  return day < utcDay(nowMs - keptDays * dayMs) || (isTrusted && day > utcDay(nowMs + keptDays * dayMs))
 }
 
 async function deleteRows(
-  { client, database, nowMs, isBelieved }: ExpiryOptions & { client: ClickHouseClient; database: string },
+  { client, database, nowMs, isTrusted }: ExpiryOptions & { client: ClickHouseClient; database: string },
   { table, column, days }: { readonly table: string; readonly column: string; readonly days: number },
 ): Promise<void> {
   const sqlTime = (ms: number) => `fromUnixTimestamp64Milli(${Math.floor(ms)}, 'UTC')`
   const isOld = `${column} < ${sqlTime(nowMs - days * dayMs)}`
-  const isExpired = isBelieved ? `(${isOld} OR ${column} > ${sqlTime(nowMs + days * dayMs)})` : isOld
+  const isExpired = isTrusted ? `(${isOld} OR ${column} > ${sqlTime(nowMs + days * dayMs)})` : isOld
   const query = `SELECT 1 FROM ${database}.${table} WHERE ${isExpired} LIMIT 1`
   const found = await client.query({ query, format: 'JSONCompactEachRow', clickhouse_settings: longReadSettings })
   // Also a mutation that finds nothing writes files.

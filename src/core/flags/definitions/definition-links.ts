@@ -108,7 +108,7 @@ export function flagDependencies({ flags, cohorts }: DefinitionLinks): (flagId: 
  * The flags that references lead to, directly, through other flags or through cohorts.
  * @returns each flag's id with the path of the first reference that leads to it.
  */
-export function flagsBehind(
+export function findReachedFlags(
   references: readonly DefinitionReference[],
   { flags, cohorts }: Pick<DefinitionLinks, 'flags' | 'cohorts'>,
 ): ReadonlyMap<number, string> {

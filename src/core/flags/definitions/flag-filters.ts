@@ -60,7 +60,7 @@ export function readFilters(filters: JsonObject): StoredFilters {
  * A set's filters in the order in which they are tested: cohort filters after all others, each kind in stored order.
  * Source: docs/wire/evaluation.md 5.4.
  */
-export function filtersAsAsked({ filters }: Pick<StoredSet, 'filters'>): {
+export function filtersInTestOrder({ filters }: Pick<StoredSet, 'filters'>): {
   readonly others: readonly StoredFilter[]
   readonly cohorts: readonly StoredFilter[]
 } {

@@ -40,7 +40,7 @@ function rolloutOfRead(filters: StoredFilters): FlagRollout {
   const answers = new Set<string | boolean | null>()
   let isDecided = false
   for (const [index, set] of sets.entries()) {
-    if (sets.slice(0, index).some(earlier => takesAllOf(earlier, set, earlyExit))) continue
+    if (sets.slice(0, index).some(earlier => coversSet(earlier, set, earlyExit))) continue
     const percentage = percentageOf(set)
     const isForEverybody = set.filters.length === 0 && isForOwnSubject(set, filters)
     if (percentage > 0) answers.add(answerOf(set, filters))
@@ -56,7 +56,7 @@ function rolloutOfRead(filters: StoredFilters): FlagRollout {
 }
 
 /** Whether every subject that a set would include is answered by an earlier set, whose conditions it repeats. */
-function takesAllOf(earlier: StoredSet, set: StoredSet, earlyExit: boolean): boolean {
+function coversSet(earlier: StoredSet, set: StoredSet, earlyExit: boolean): boolean {
   if (earlier.groupTypeIndex !== set.groupTypeIndex) return false
   // A person has the same place among the percentages in every set.
   if (!earlyExit && percentageOf(earlier) < percentageOf(set)) return false

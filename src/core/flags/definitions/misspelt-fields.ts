@@ -86,7 +86,7 @@ export class MisspeltFields {
   #unknownCount = 0
 
   /** Checks a filter or a group of filters in a cohort's tree. */
-  lookAtCohortEntry(entry: JsonObject, kind: 'group' | 'filter', path: string): void {
+  checkCohortEntry(entry: JsonObject, kind: 'group' | 'filter', path: string): void {
     this.look(entry, kind === 'group' ? groupLevel : leafLevel, path)
   }
 
@@ -94,7 +94,7 @@ export class MisspeltFields {
     if (!isJsonObject(value)) return
     for (const name of Object.keys(value)) {
       if (level.known.includes(name)) continue
-      const meant = this.#meant(name, level)
+      const meant = this.#findMeant(name, level)
       if (meant === null) continue
       if (this.issues.length >= issueCountMax) return
       const message = `Unknown field ${name}. Did you mean ${meant}?`
@@ -102,7 +102,7 @@ export class MisspeltFields {
     }
   }
 
-  #meant(name: string, level: Level): string | null {
+  #findMeant(name: string, level: Level): string | null {
     const ofLevel = this.#meantOf.get(level) ?? new Map<string, string | null>()
     this.#meantOf.set(level, ofLevel)
     const remembered = ofLevel.get(name)

@@ -276,7 +276,7 @@ function checkValue(value: JsonValue, type: ReturnType, path: string): void {
   if (type === 'object' && isDeeperThan(value, valueDepthMax)) {
     throw new Fault(path, 'invalid_input', `A value may be nested at most ${valueDepthMax} levels deep.`)
   }
-  if (!everyNumber(value, number => Math.abs(number) <= Number.MAX_SAFE_INTEGER)) {
+  if (!isEveryNumber(value, number => Math.abs(number) <= Number.MAX_SAFE_INTEGER)) {
     throw new Fault(path, 'invalid_input', `A number must be between ±${Number.MAX_SAFE_INTEGER}.`)
   }
 }
@@ -285,14 +285,14 @@ function checkValue(value: JsonValue, type: ReturnType, path: string): void {
 function checkNumbers(filters: JsonObject): void {
   const isRepresented = (number: number, literal: string) =>
     Number.isFinite(number) && (number !== 0 || !/^[^e]*[1-9]/i.test(literal))
-  if (!everyNumber(filters, isRepresented)) {
+  if (!isEveryNumber(filters, isRepresented)) {
     throw new Fault('filters', 'invalid_input', 'A number is too large or too small for a double.')
   }
 }
 
-function everyNumber(value: JsonValue, holds: (number: number, literal: string) => boolean): boolean {
+function isEveryNumber(value: JsonValue, holds: (number: number, literal: string) => boolean): boolean {
   const number = numberOf(value)
   if (number !== undefined) return holds(number, literalOf(value))
-  if (Array.isArray(value)) return value.every(element => everyNumber(element, holds))
-  return !isJsonObject(value) || Object.values<JsonValue>(value).every(member => everyNumber(member, holds))
+  if (Array.isArray(value)) return value.every(element => isEveryNumber(element, holds))
+  return !isJsonObject(value) || Object.values<JsonValue>(value).every(member => isEveryNumber(member, holds))
 }

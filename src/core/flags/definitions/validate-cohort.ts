@@ -50,7 +50,7 @@ class TreeValidation {
 
   /** @param depth number of groups between the top group and the entries. */
   #validateValues(group: JsonObject, path: string, depth: number): FlagIssue[] {
-    this.#misspelt.lookAtCohortEntry(group, 'group', path)
+    this.#misspelt.checkCohortEntry(group, 'group', path)
     const values = ownValue(group, 'values')
     if (!Array.isArray(values))
       return [issue(`${path}.values`, missingOr(values), 'A group of filters needs a list of values; it may be empty.')]
@@ -90,7 +90,7 @@ class TreeValidation {
       return [
         issue(`${path}.values`, 'invalid_input', 'A filter has a value; values belong to groups of type OR or AND.'),
       ]
-    this.#misspelt.lookAtCohortEntry(leaf, 'filter', path)
+    this.#misspelt.checkCohortEntry(leaf, 'filter', path)
     const negation = ownValue(leaf, 'negation')
     return [
       ...validateFilter(leaf, path, this.#patterns),

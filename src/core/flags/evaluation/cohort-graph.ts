@@ -59,7 +59,7 @@ export class CohortGraph {
       }
     }
     for (const fault of cohortFaults) {
-      spread(
+      assignFault(
         fault,
         reached.filter(node => node.fault === null && this.#faultHere(node) === fault),
         dependents,
@@ -174,7 +174,7 @@ function cohortIdsOf(node: CohortNode): readonly number[] {
 }
 
 /** Assigns the fault to these nodes and to all that refer to them. */
-function spread(fault: CohortFault, from: OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): void {
+function assignFault(fault: CohortFault, from: OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): void {
   for (let node = from.pop(); node !== undefined; node = from.pop()) {
     if (node.fault !== null) continue
     node.fault = fault

@@ -3,7 +3,7 @@
 
 import { variantBounds } from '#core/flags/rollout/rollout.ts'
 import type { Flag } from '../definitions/flag.ts'
-import { filtersAsAsked, readFilters, type StoredFilters, type StoredSet } from '../definitions/flag-filters.ts'
+import { filtersInTestOrder, readFilters, type StoredFilters, type StoredSet } from '../definitions/flag-filters.ts'
 import { configVersion } from '../definitions/read-rules.ts'
 import {
   type CohortTest,
@@ -118,7 +118,7 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
 
 function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompiler): CompiledSet {
   const groupTypeIndex = set.groupTypeIndex === undefined ? flag.groupTypeIndex : set.groupTypeIndex
-  const asked = filtersAsAsked(set)
+  const asked = filtersInTestOrder(set)
   return {
     groupTypeIndex,
     tests: asked.others.map(filter => compileFilter(filter, groupTypeIndex, compiler)),

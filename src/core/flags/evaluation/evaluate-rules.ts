@@ -54,7 +54,7 @@ function outcomeOf(compiled: CompiledRule, reader: SubjectReader): PreparedOutco
     if (rule.paused) return compiled.paused
     if (rule.holdout !== null && isHeldOut(rule.holdout, reader)) return compiled.heldOut
   }
-  if (!isIn(rule, reader)) return rule.continuesOnMiss ? null : compiled.missed
+  if (!isInRuleRollout(rule, reader)) return rule.continuesOnMiss ? null : compiled.missed
   if (rule.type === 'percentage_rollout') return values[0]!
   const hash01 = flagHash01(rule.seed, reader.subject.distinctId, 'variant')
   if (reader.trace !== null) reader.trace.variantHashed(hash01)
@@ -73,7 +73,7 @@ function isHeldOut({ seed, exclusionPercentage }: RuleHoldout, { subject, trace 
 }
 
 /** An empty id is in no rollout; in version 1 it is in every rollout. */
-function isIn(
+function isInRuleRollout(
   { seed, rolloutPercentage }: PercentageRollout | ExperimentRule,
   { subject, trace }: SubjectReader,
 ): boolean {

@@ -27,37 +27,37 @@ export function neededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Co
     const { sets, groupTypeIndex, featureEnrollment, holdout } = readFilters(filters)
     // These give values to subjects that match no condition.
     if (featureEnrollment || holdout !== null) return []
-    return partsOfAny(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? ofSet(set) : [])))
+    return partsOfAny(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? partsOfSet(set) : [])))
   } catch (error) {
     if (error instanceof UnreadableFilters) return []
     throw error
   }
 
-  function ofSet({ filters }: StoredSet): NeededParts {
+  function partsOfSet({ filters }: StoredSet): NeededParts {
     return partsOfAll(
       filters.map(filter => {
-        if (filter.type !== 'cohort') return ofFilter(filter)
+        if (filter.type !== 'cohort') return partsOfFilter(filter)
         const { id, wanted } = readCohortReference(filter)
-        return wanted === true && id !== null ? ofCohort(id) : []
+        return wanted === true && id !== null ? partsOfCohort(id) : []
       }),
     )
   }
 
-  function ofCohort(id: number): NeededParts {
+  function partsOfCohort(id: number): NeededParts {
     const cohort = cohorts.get(id)
     if (cohort === undefined || cohort.isStatic || open.has(id)) return []
     open.add(id)
     const tree = readCohortTree(cohort.filters)
-    const parts = tree === null ? [] : ofEntry(tree.top)
+    const parts = tree === null ? [] : partsOfEntry(tree.top)
     open.delete(id)
     return parts
   }
 
-  function ofEntry(entry: CohortEntry): NeededParts {
-    if (entry.kind === 'group') return (entry.isAny ? partsOfAny : partsOfAll)(entry.entries.map(ofEntry))
+  function partsOfEntry(entry: CohortEntry): NeededParts {
+    if (entry.kind === 'group') return (entry.isAny ? partsOfAny : partsOfAll)(entry.entries.map(partsOfEntry))
     if (entry.kind === 'behavior' || entry.isNegated) return []
-    if (entry.kind === 'test') return ofFilter(entry.filter)
-    return entry.wanted === true ? ofCohort(entry.id) : []
+    if (entry.kind === 'test') return partsOfFilter(entry.filter)
+    return entry.wanted === true ? partsOfCohort(entry.id) : []
   }
 }
 
@@ -78,7 +78,7 @@ export function partsOfAny(needed: readonly NeededParts[]): NeededParts {
   return alternatives.length === 0 ? [] : [alternatives]
 }
 
-function ofFilter({ type, key, operator, value }: StoredFilter): NeededParts {
+function partsOfFilter({ type, key, operator, value }: StoredFilter): NeededParts {
   // The distinct id is not a stored property.
   if (type !== 'person' || key === 'distinct_id' || !needsValue(operator ?? 'exact')) return []
   const exact = (operator ?? 'exact') === 'exact' && value !== null ? value : undefined

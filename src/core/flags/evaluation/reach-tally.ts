@@ -57,7 +57,7 @@ export class ReachTally {
     this.#valueOf(from).before++
     this.#valueOf(to).after++
     if (isSplit) this.#split++
-    const decidedIndex = after === null ? null : decidedBy(after)
+    const decidedIndex = after === null ? null : findDecidingIndex(after)
     if (decidedIndex !== null) this.#byCondition[decidedIndex]!++
     if (from === to) return
     if (from === false && to !== null) this.#gained++
@@ -122,7 +122,7 @@ export function reachedValue(outcome: FlagOutcome | null): ReachedValue {
   return (isTyped ? outcome.payload : undefined) ?? flagValue(outcome) ?? null
 }
 
-function decidedBy(outcome: FlagOutcome): number | null {
+function findDecidingIndex(outcome: FlagOutcome): number | null {
   if (outcome.kind === 'unknown') return null
   const isMatch = outcome.kind !== 'off' && outcome.reason === 'condition_match'
   return isMatch || outcome.typed !== undefined ? outcome.conditionIndex : null

@@ -34,9 +34,9 @@ const isMarkup = /^[":]*$/
  *   them.
  */
 export function partsOfProperty(key: string, exact: JsonValue | undefined): readonly TextParts[] {
-  const start = `"${sure(key)}${key.length <= charsMax ? '":' : ''}`
+  const start = `"${maskUnsure(key)}${key.length <= charsMax ? '":' : ''}`
   const texts = exact === undefined ? null : exactTexts(exact)
-  return texts === null ? [partsOf(start)] : texts.map(text => partsOf(`${start}${sureValue(text)}`))
+  return texts === null ? [partsOf(start)] : texts.map(text => partsOf(`${start}${maskUnsureValue(text)}`))
 }
 
 /** Null when boolean-like values are compared, since many values match then, or when there are too many texts. */
@@ -46,13 +46,13 @@ function exactTexts(filter: JsonValue): readonly string[] | null {
   return texts
 }
 
-function sureValue(text: string): string {
+function maskUnsureValue(text: string): string {
   if (hasManyForms.test(text)) return ''
-  if (isLiteral.test(text)) return `${gap}${sure(text)}`
-  return `"${sure(text)}${text.length <= charsMax ? '"' : ''}`
+  if (isLiteral.test(text)) return `${gap}${maskUnsure(text)}`
+  return `"${maskUnsure(text)}${text.length <= charsMax ? '"' : ''}`
 }
 
-function sure(text: string): string {
+function maskUnsure(text: string): string {
   return text.toLowerCase().slice(0, charsMax).replace(unsure, gap)
 }
 

@@ -54,7 +54,7 @@ export function compileFlagRegex(pattern: string): Result<FlagRegex, string> {
   if (compiled.ok) {
     inUse.set(pattern, new WeakRef(compiled.value))
     unused.register(compiled.value, pattern)
-    keepAWhile(compiled.value)
+    retainNewest(compiled.value)
   }
   return compiled
 }
@@ -64,7 +64,7 @@ const newest: FlagRegex[] = []
 const newestUnitsMax = 30_000
 let newestUnits = 0
 
-function keepAWhile(regex: FlagRegex): void {
+function retainNewest(regex: FlagRegex): void {
   newest.push(regex)
   newestUnits += regex.units
   while (newestUnits > newestUnitsMax) newestUnits -= newest.shift()!.units

@@ -6,7 +6,7 @@ import type { Result } from '#core/result.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
 import { exportPersons, type PersonsToExport } from '#services/exports/export-persons.ts'
-import { testBy } from '#services/scans/find-persons.ts'
+import { createPersonTest } from '#services/scans/find-persons.ts'
 import { type PersonRow, personColumns, personCursor, personRow } from '#wire/exports/person-columns.ts'
 import { refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
@@ -52,7 +52,7 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
       if (!condition.ok) return refusal(condition.error)
       const probe = condition.value
       const filters = readPersonFilters(query, probe)
-      const test = probe === null ? null : testBy(probe, deps.scans, deps.clock.nowMs())
+      const test = probe === null ? null : createPersonTest(probe, deps.scans, deps.clock.nowMs())
       const persons: PersonsToExport = {
         ...{ projectId: project.id, filters, belowId: query.cursor ?? null },
         staticCohortIds: probe?.staticCohortIds ?? [],

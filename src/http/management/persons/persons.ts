@@ -3,7 +3,7 @@
 import { err, ok } from '#core/result.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
-import { type FindPersonsDeps, findPersons, type PersonSearch, testBy } from '#services/scans/find-persons.ts'
+import { createPersonTest, type FindPersonsDeps, findPersons, type PersonSearch } from '#services/scans/find-persons.ts'
 import { searchPersons } from '#services/scans/search-persons.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
@@ -77,7 +77,7 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
         const cohortIds = probe?.staticCohortIds ?? []
         const search: PersonSearch<string> = {
           projectId: project.id,
-          test: probe === null ? () => ok(true) : testBy(probe, deps.scans, deps.clock.nowMs()),
+          test: probe === null ? () => ok(true) : createPersonTest(probe, deps.scans, deps.clock.nowMs()),
           read: async (after, count) => {
             const page = { ...filters, ...(after > 0 && { belowId: after }), limit: count }
             const found = await deps.management.listPersonsBelow(project.id, page, cohortIds)

@@ -1,7 +1,7 @@
 // The condition sets of an explanation: which filters were checked, what was hashed, and the result of each set.
 
 import {
-  filtersAsAsked,
+  filtersInTestOrder,
   type StoredFilter,
   type StoredFilters,
   type StoredSet,
@@ -116,7 +116,7 @@ function noteOf(context: ConditionContext, missed: TracedSet['missed']): string 
 
 /** Filters in the order in which they are checked: those on cohorts after all others, each kind in its stored order. */
 function explainFilters({ explained, view, budget, set, stored, traced }: ConditionContext): ExplainedFilterJson[] {
-  const { others, cohorts } = filtersAsAsked(stored)
+  const { others, cohorts } = filtersInTestOrder(stored)
   const shown: ExplainedFilterJson[] = []
   const add = (filter: StoredFilter, explain: () => Omit<ExplainedFilterJson, 'filter_index'>) => {
     if (budget.filters <= 0) return
