@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
-import { endProcess, worksIn } from '../support/processes-in-folders.ts'
+import { endProcess, registerProcess } from '../support/processes-in-folders.ts'
 import { removeFolder } from '../support/temp-dir.ts'
 
 const distances = `SELECT max(editDistance(materialize(repeat('a', 60000)), concat(repeat('b', 60000), toString(number))))
@@ -22,7 +22,7 @@ describe('SQL of users that cannot be stopped', () => {
     const child = fork(new URL('../support/engine-child.ts', import.meta.url), [args[2]!, args[4]!, '2000'], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
-    worksIn(dataFolder, child, 'SIGKILL')
+    registerProcess(dataFolder, child, 'SIGKILL')
     t.after(() => endProcess(child, 'SIGKILL'))
     let errors = ''
     child.stderr!.setEncoding('utf8').on('data', (text: string) => {

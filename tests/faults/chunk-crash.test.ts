@@ -83,7 +83,7 @@ function story(projectId: number): CapturedEvent[] {
  * Appends the story, crashes the first worker when it passes a step the n-th time, lets a second one finish, and
  * returns the result.
  */
-async function tell(
+async function processStory(
   t: Parameters<typeof tempDir>[0],
   crash: Crash | null,
   chunkSizeAfter = chunkSize,
@@ -96,7 +96,7 @@ async function tell(
 
   if (crash !== null) await work(dataFolder, crash)
   await work(dataFolder, null, chunkSizeAfter)
-  return look(dataFolder, projectId)
+  return readResult(dataFolder, projectId)
 }
 
 /** @returns this run's project. */
@@ -153,7 +153,7 @@ async function offsetOf(dataFolder: string): Promise<number> {
 }
 
 /** What users can see afterwards, without what differs between projects. */
-async function look(dataFolder: string, projectId: number): Promise<object> {
+async function readResult(dataFolder: string, projectId: number): Promise<object> {
   const events = createClickHouseEventStore({ endpoint: engine.endpoint, clock })
   const { events: rows } = await events.listEvents({ projectId, descending: false, limit: 1_000 })
   await events.close()
@@ -192,7 +192,7 @@ describe('a worker that stops between two steps of a chunk', () => {
   let undisturbed: object
 
   before(async () => {
-    undisturbed = await tell({ after }, null)
+    undisturbed = await processStory({ after }, null)
   })
 
   it('a worker without a crash gives the expected result', () => {
@@ -206,14 +206,14 @@ describe('a worker that stops between two steps of a chunk', () => {
   for (const at of steps) {
     for (const passing of [1, 2, 3]) {
       it(`a stop after “${at}” of chunk ${passing} leaves no trace`, async t => {
-        assert.deepEqual(await tell(t, { at, passing }), undisturbed)
+        assert.deepEqual(await processStory(t, { at, passing }), undisturbed)
       })
     }
   }
 
   for (const chunkSizeAfter of [1, 3, 13])
     it(`a stop after writing rows leaves no override ahead when the next worker takes ${chunkSizeAfter} events at a time`, async t => {
-      const seen = await tell(t, { at: 'insert', passing: 2 }, chunkSizeAfter)
+      const seen = await processStory(t, { at: 'insert', passing: 2 }, chunkSizeAfter)
       // Overrides that the first worker wrote for later merges are superseded by then.
       assert.deepEqual(withoutVersions(seen), withoutVersions(undisturbed))
       const versions = versionsOf(seen)
@@ -239,16 +239,16 @@ describe('an event that is twice in the log, in two segments', () => {
     const folder = join(dataFolder, 'log')
     // One frame fills a segment, so that repeats and originals are in different files.
     const log = await openSqliteLogWriter({ folder, nowMs: clock.nowMs, logBytesMax: 2 ** 30, segmentBytesMax: 1 })
-    const told = story(projectId).slice(0, 5)
-    for (const event of [...told, ...told]) await log.append('live', encodedEvents([event]))
+    const repeatedEvents = story(projectId).slice(0, 5)
+    for (const event of [...repeatedEvents, ...repeatedEvents]) await log.append('live', encodedEvents([event]))
     await log.close()
     assert.ok(readdirSync(join(folder, 'main')).filter(name => name.endsWith('.db')).length > 1)
 
     await work(dataFolder, null)
-    const seen = (await look(dataFolder, projectId)) as { events: { uuid: string }[]; outcomes: unknown }
+    const seen = (await readResult(dataFolder, projectId)) as { events: { uuid: string }[]; outcomes: unknown }
     assert.deepEqual(
       seen.events.map(event => event.uuid).toSorted(),
-      told.map(event => event.uuid),
+      repeatedEvents.map(event => event.uuid),
     )
     assert.deepEqual(
       seen.outcomes,

@@ -28,7 +28,7 @@ const faultPoints: readonly ErasureFaultPoint[] = ['settled', 'mentions', 'count
 const engine = engineForTests()
 
 erasedPersons('SQLite', openSqliteState, faultPoints)
-lostAndKept()
+testErasureFromEventStore()
 
 const skip = noPostgres()
 if (skip === false) {
@@ -36,7 +36,7 @@ if (skip === false) {
   after(() => postgres.stop())
   const newDatabase = await migratedDatabases(postgres)
   erasedPersons('PostgreSQL', postgresStates(postgres, newDatabase), ['removed'])
-  takesGivenIds(newDatabase, (text, url) => postgres.query(text, [], url))
+  testIdsBeingLinked(newDatabase, (text, url) => postgres.query(text, [], url))
 } else it('erased persons on PostgreSQL', { skip }, () => {})
 
 async function openErasures(management: ManagementStore): Promise<readonly PersonErasure[]> {
@@ -186,7 +186,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
 }
 
 /** On PostgreSQL a worker commits beside the private API; on SQLite one waits for the other. */
-function takesGivenIds(
+function testIdsBeingLinked(
   newDatabase: (t: TestContext) => Promise<string>,
   query: (text: string, url: string) => Promise<unknown[]>,
 ): void {
@@ -219,7 +219,7 @@ function takesGivenIds(
 }
 
 /** Behaviour independent of the state's engine. */
-function lostAndKept(): void {
+function testErasureFromEventStore(): void {
   describe('erasing a person from the event store', () => {
     const open = (t: TestContext) => erasureWorld(t, openSqliteState, engine)
 

@@ -10,7 +10,7 @@ import { childProcessesOf } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { startCommand } from '../support/pennon-command.ts'
-import { worksIn } from '../support/processes-in-folders.ts'
+import { registerProcess } from '../support/processes-in-folders.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -72,7 +72,7 @@ describe('a data folder', { concurrency: true }, () => {
     const starting = startPennon({ dataFolder })
     process.kill(events!, 'SIGCONT')
     t.after(async () => (await starting).killTree())
-    await staysWithoutItsFiles(await starting)
+    await assertKeptWithoutLockFiles(await starting)
   })
 
   it('a start waits while a backup uses the folder', async t => {
@@ -81,7 +81,7 @@ describe('a data folder', { concurrency: true }, () => {
     assert.ok(backup.ok)
     t.after(() => backup.value.release())
     const { child } = startCommand({ PENNON_DATA: dataFolder, PORT: '0', PENNON_LOG_LEVEL: 'warn' }, 'serve')
-    worksIn(dataFolder, child)
+    registerProcess(dataFolder, child)
     let output = ''
     child.stdout!.on('data', chunk => {
       output += chunk
@@ -93,7 +93,7 @@ describe('a data folder', { concurrency: true }, () => {
 })
 
 /** Removes the lock files: the instance keeps its folder and runs until it is stopped. */
-async function staysWithoutItsFiles(pennon: Pennon): Promise<void> {
+async function assertKeptWithoutLockFiles(pennon: Pennon): Promise<void> {
   for (const name of ['lock.db', 'children.db']) rmSync(join(pennon.dataFolder, name))
   await eventually(() => pennon.output().includes('lock.db was removed or replaced while in use'))
   assert.match(await refusedStart(pennon.dataFolder), new RegExp(`in use by process ${pennon.pid} \\(pennon serve\\)`))

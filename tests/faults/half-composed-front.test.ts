@@ -68,7 +68,7 @@ function threadCount(): number {
   return readdirSync('/proc/self/task').length
 }
 
-async function closesAll(options: Partial<FrontOptions>, reason: RegExp): Promise<void> {
+async function assertClosesAll(options: Partial<FrontOptions>, reason: RegExp): Promise<void> {
   assert.deepEqual(openFiles(), [])
   await assert.rejects(compose(options), reason)
   assert.deepEqual(openFiles(), [])
@@ -77,10 +77,10 @@ async function closesAll(options: Partial<FrontOptions>, reason: RegExp): Promis
 
 describe('a front that cannot be composed closes what it opened', { skip: process.platform !== 'linux' }, () => {
   it('when the event store cannot be opened, after the state', () =>
-    closesAll({ config: { ...config, clickhouseUrl: 'no address' } }, /URL/))
+    assertClosesAll({ config: { ...config, clickhouseUrl: 'no address' } }, /URL/))
 
   it('when a setting is wrong, after the stores', () =>
-    closesAll({ config: { ...config, trustedProxies: ['nobody'] } }, /PENNON_TRUSTED_PROXIES/))
+    assertClosesAll({ config: { ...config, trustedProxies: ['nobody'] } }, /PENNON_TRUSTED_PROXIES/))
 
   it('when definitions cannot be read, after the counters, including a state that was passed in', async () => {
     const open = await openManagement(config, silentLogger())
@@ -103,7 +103,7 @@ describe('a front that cannot be composed closes what it opened', { skip: proces
     mkdirSync(streamFolder, { recursive: true })
     renameSync(streamFolder, aside)
     writeFileSync(streamFolder, 'no folder')
-    await closesAll({}, /ENOTDIR|EEXIST|unavailable/)
+    await assertClosesAll({}, /ENOTDIR|EEXIST|unavailable/)
     renameSync(streamFolder, `${aside}-file`)
     renameSync(aside, streamFolder)
   })
@@ -113,7 +113,7 @@ describe('a front that cannot be composed closes what it opened', { skip: proces
     metrics.requestSeconds.labels = () => {
       throw new Error('no such series')
     }
-    return closesAll({ metrics }, /no such series/)
+    return assertClosesAll({ metrics }, /no such series/)
   })
 })
 

@@ -67,11 +67,11 @@ async function failSyncs(pid: number): Promise<ChildProcess> {
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
-  let said = ''
+  let traceOutput = ''
   tracer.stderr!.on('data', chunk => {
-    said += chunk
+    traceOutput += chunk
   })
-  await eventually(() => said.includes('attached'), { what: `strace (${said})` })
+  await eventually(() => traceOutput.includes('attached'), { what: `strace (${traceOutput})` })
   return tracer
 }
 

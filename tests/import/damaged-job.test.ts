@@ -49,10 +49,10 @@ it('commands that only report on a job name its damaged file', async t => {
     if (content === null) rmSync(path)
     else writeFileSync(path, content)
     const { exitCode, stderr } = await commands.call(...command)
-    const said = `${name} ${content}: ${stderr}`
-    assert.equal(exitCode, 2, said)
-    assert.match(stderr, /^(\{.*\}\n)?pennon: [^\n]* is damaged\. (Delete|Restore it from) [^\n]*\n$/, said)
-    assert.ok(stderr.includes(`${path} is damaged`), said)
+    const context = `${name} ${content}: ${stderr}`
+    assert.equal(exitCode, 2, context)
+    assert.match(stderr, /^(\{.*\}\n)?pennon: [^\n]* is damaged\. (Delete|Restore it from) [^\n]*\n$/, context)
+    assert.ok(stderr.includes(`${path} is damaged`), context)
     if (before === null) rmSync(path)
     else writeFileSync(path, before)
   }

@@ -20,7 +20,7 @@ function event(index: number, distinctId: string, properties: ImportedEvent['pro
 }
 
 /** Serialized, so that number literals and key order are compared too. */
-function saidOf({ id, rank, ids, profile: { properties, marks } }: ExpectedPerson) {
+function serializePerson({ id, rank, ids, profile: { properties, marks } }: ExpectedPerson) {
   return { id, rank, ids, properties: JSON.stringify(properties), marks: JSON.stringify(marks) }
 }
 
@@ -40,7 +40,7 @@ it('chosen persons read back unchanged for the same sent events, and not for oth
 
   assert.equal(readExpectedPersons(folder, sent), null)
   keepExpectedPersons(folder, sent, chosen)
-  assert.deepEqual(readExpectedPersons(folder, sent)?.map(saidOf), chosen.map(saidOf))
+  assert.deepEqual(readExpectedPersons(folder, sent)?.map(serializePerson), chosen.map(serializePerson))
 
   const more = sentJob(folder.path, [...events, event(3, 'c', {})])
   assert.equal(readExpectedPersons(folder, [more]), null)

@@ -247,7 +247,7 @@ describe('fetching a list of addresses', () => {
     const file = randomBytes(300_000)
     const page = '<!DOCTYPE html><html><head><title>Not here</title></head><body><p>markup</p></body></html>'
     const asked = new Set<string>()
-    const [allAsked, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [allAsked, deadAnswered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const site = await aSite(t, new Map([['/slow', file]]), (request, response) => {
       const path = request.url!
       const isDead = path.startsWith('/dead')
@@ -257,12 +257,12 @@ describe('fetching a list of addresses', () => {
       else if (isDead)
         void allAsked.promise.then(() => {
           response.writeHead(path === '/dead1' ? 404 : 410, { 'content-type': 'text/html' }).end(page)
-          setTimeout(told.resolve, 100)
+          setTimeout(deadAnswered.resolve, 100)
         })
       else {
         response.writeHead(200, { etag: `"${file.length}-${file.subarray(0, 4).toString('hex')}"` })
         response.write(file.subarray(0, 100_000))
-        void told.promise.then(() => response.end(file.subarray(100_000)))
+        void deadAnswered.promise.then(() => response.end(file.subarray(100_000)))
       }
       return true
     })

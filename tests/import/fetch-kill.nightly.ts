@@ -42,7 +42,7 @@ function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-async function holds(t: TestContext, { env, options, progress, spanMs }: Killed): Promise<void> {
+async function assertSurvivesKills(t: TestContext, { env, options, progress, spanMs }: Killed): Promise<void> {
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
   const random = seededRandom(seed)
@@ -92,7 +92,7 @@ describe('a fetch that is killed and restarted', () => {
     const standIn = await startMixpanel({ lines, slowMs: 150 })
     t.after(() => standIn.stop())
     const options = ['--source', 'mixpanel', '--host', standIn.url, '--calls-per-hour', '100000', ...range]
-    await holds(t, { env: fetchSecrets, options, progress: () => standIn.asked.length, spanMs: 700 })
+    await assertSurvivesKills(t, { env: fetchSecrets, options, progress: () => standIn.asked.length, spanMs: 700 })
   })
 
   it('a killed Amplitude fetch whose windows are split ends with the same bytes as an undisturbed one', async t => {
@@ -107,7 +107,7 @@ describe('a fetch that is killed and restarted', () => {
     })
     t.after(() => standIn.stop())
     const options = ['--source', 'amplitude', '--host', standIn.url, '--window-days', '3', ...range]
-    await holds(t, { env: fetchSecrets, options, progress: () => standIn.asked.length, spanMs: 500 })
+    await assertSurvivesKills(t, { env: fetchSecrets, options, progress: () => standIn.asked.length, spanMs: 500 })
   })
 
   it('a killed S3 fetch ends with the same bytes as an undisturbed one', { skip: s3Missing }, async t => {
@@ -123,6 +123,6 @@ describe('a fetch that is killed and restarted', () => {
       )
     const proxy = await startCuttingProxy(t, s3.endpoint)
     const options = ['--source', 's3', '--s3-url', 's3://exports/a/', '--s3-endpoint', proxy.url, '--s3-path-style']
-    await holds(t, { env: s3.credentials, options, progress: proxy.bytes, spanMs: 250 })
+    await assertSurvivesKills(t, { env: s3.credentials, options, progress: proxy.bytes, spanMs: 250 })
   })
 })

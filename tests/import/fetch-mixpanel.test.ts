@@ -115,13 +115,13 @@ describe('fetching from Mixpanel', () => {
     const clock = quickClock()
     const limits = { callsPerHour: 60, nowMs: clock.nowMs }
     const { standIn, folder, fetch } = await aWorld(t, { lines: events, ...limits })
-    const told = new Set<string>()
+    const waitTexts = new Set<string>()
     await fetch(
       { source: 'mixpanel', from: '2023-01-01', to: '2023-05-30' },
       {
         clock,
         onProgress: ({ waiting }) => {
-          if (waiting !== null) told.add(describeWait(waiting, clock.nowMs()))
+          if (waiting !== null) waitTexts.add(describeWait(waiting, clock.nowMs()))
         },
       },
     )
@@ -129,8 +129,8 @@ describe('fetching from Mixpanel', () => {
     assert.equal(standIn.asked.length, 150)
     assert.deepEqual(rawLines(folder).sort(), truth(events))
     assert.ok(clock.sleptMs() >= 2 * 3_600_000 && clock.sleptMs() < 2.1 * 3_600_000, `${clock.sleptMs()} ms`)
-    assert.ok(told.has('source limit, 60 min'))
-    for (const words of told) assert.match(words, /^source limit, (\d+ s|[1-5]?\d min|60 min)$/)
+    assert.ok(waitTexts.has('source limit, 60 min'))
+    for (const words of waitTexts) assert.match(words, /^source limit, (\d+ s|[1-5]?\d min|60 min)$/)
   })
 
   it('a restarted fetch remembers the calls of the last hour', async t => {
@@ -156,14 +156,14 @@ describe('fetching from Mixpanel', () => {
         return clock.nowMs() < untilMs ? { kind: 'status', status: 429, retryAfter } : null
       },
     })
-    const told: string[] = []
+    const waitTexts: string[] = []
     await fetch(may, {
       clock,
       onProgress: ({ waiting }) => {
-        if (waiting !== null) told.push(describeWait(waiting, clock.nowMs()))
+        if (waiting !== null) waitTexts.push(describeWait(waiting, clock.nowMs()))
       },
     })
-    assert.ok(told.includes('source limit, 14 min'), told.join())
+    assert.ok(waitTexts.includes('source limit, 14 min'), waitTexts.join())
     assert.deepEqual(rawLines(folder).sort(), truth())
     // One call for each day, plus those in progress when the first was refused.
     assert.ok(standIn.asked.length <= 7 + 4, `${standIn.asked.length} calls`)

@@ -30,8 +30,8 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     await commands.plan([raw])
     const freeDisk = fillDisk(disk)
     const run = commands.start('run')
-    const said = saidBy(run)
-    await eventually(() => words.test(said()), { what: 'the words' })
+    const stderrSoFar = collectStderr(run)
+    await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
     assert.equal(existsSync(join(commands.job, 'manifest.json')), false)
     freeDisk()
     const { exitCode, stderr } = await run.ended
@@ -45,11 +45,11 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     const commands = new ImportCommands(disk, { ...noReserve, PENNON_PERSONAL_KEY: testPersonalKey })
     await commands.approved(pennon, [raw], '--max-reject-share', '5%')
     const run = commands.start('run', '--rate', '4000')
-    const said = saidBy(run)
+    const stderrSoFar = collectStderr(run)
     const checkpoint = join(commands.job, 'checkpoint.json')
     await eventually(() => existsSync(checkpoint), { what: 'something sent' })
     const freeDisk = fillDisk(disk)
-    await eventually(() => words.test(said()), { what: 'the words' })
+    await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
     assert.notEqual(JSON.parse(readFileSync(checkpoint, 'utf8')).phase, 'sent')
     freeDisk()
     const { exitCode, stderr } = await run.ended
@@ -68,14 +68,14 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     // Space for two writes of 16 MiB; the second one dips into the reserve.
     truncateSync(join(disk, 'ballast'), 26 * 2 ** 20)
     const run = commands.start('run')
-    const said = saidBy(run)
+    const stderrSoFar = collectStderr(run)
     let freeBytesMin = Number.POSITIVE_INFINITY
-    const look = () => {
+    const isWaiting = () => {
       const { bavail, bsize } = statfsSync(disk)
       freeBytesMin = Math.min(freeBytesMin, bavail * bsize)
-      return /is full except for a reserve: .*free disk space, and the command continues\./.test(said())
+      return /is full except for a reserve: .*free disk space, and the command continues\./.test(stderrSoFar())
     }
-    await eventually(look, { what: 'the words' })
+    await eventually(isWaiting, { what: 'the words' })
     assert.ok(freeBytesMin > 2 ** 20, String(freeBytesMin))
     freeDisk()
     const { exitCode, stderr } = await run.ended
@@ -99,8 +99,8 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     await commands.plan([raw])
     fillDisk(disk)
     const run = commands.start('run')
-    const said = saidBy(run)
-    await eventually(() => words.test(said()), { what: 'the words' })
+    const stderrSoFar = collectStderr(run)
+    await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
     run.child.kill('SIGINT')
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 130)
@@ -123,7 +123,7 @@ function largeRecords(count: number): string {
   return `${lines.join('\n')}\n`
 }
 
-function saidBy({ child }: RunningCommand): () => string {
+function collectStderr({ child }: RunningCommand): () => string {
   let text = ''
   child.stderr!.on('data', chunk => {
     text += chunk

@@ -68,7 +68,7 @@ describe('Ctrl-C during an import whose service is unreachable', () => {
   })
 
   it('pausing a run reports to the service at once how much was sent', async t => {
-    const told: unknown[] = []
+    const reportedProgress: unknown[] = []
     let batches = 0
     const answer: RequestListener = (request, response) => {
       const path = request.url!
@@ -77,7 +77,7 @@ describe('Ctrl-C during an import whose service is unreachable', () => {
         body += chunk
       })
       request.on('end', () => {
-        if (request.method === 'PATCH') told.push(JSON.parse(body).progress)
+        if (request.method === 'PATCH') reportedProgress.push(JSON.parse(body).progress)
         // The second batch gets no answer, so the run is paused while it waits.
         if (path.startsWith('/batch') && ++batches > 1) return
         if (path.startsWith('/batch')) response.end(JSON.stringify({ status: 'Ok', accepted: 1, failed_records: [] }))
@@ -92,7 +92,7 @@ describe('Ctrl-C during an import whose service is unreachable', () => {
     child.kill('SIGINT')
     const { exitCode, stderr } = await ended
     assert.equal(exitCode, 130, stderr)
-    assert.equal((told.at(-1) as { sent: number }).sent, 1)
+    assert.equal((reportedProgress.at(-1) as { sent: number }).sent, 1)
   })
 
   for (const how of ['publish', 'discard'])

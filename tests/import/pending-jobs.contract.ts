@@ -120,8 +120,8 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
         const { world, job, event } = await twoEvents(t)
         await world.apply(event)
         assert.equal((await world.management.findImportJob(job.id))?.storedRows, 3)
-        const told = { progress: { verified_rows: verified }, updatedAtMs: 1 }
-        assert.ok(await world.management.updateImportJob(job.id, told, { states: ['planned', 'sending'] }))
+        const verification = { progress: { verified_rows: verified }, updatedAtMs: 1 }
+        assert.ok(await world.management.updateImportJob(job.id, verification, { states: ['planned', 'sending'] }))
         await world.publish(job)
         assert.deepEqual(Object.keys(await world.notes(job)), reasons)
       }

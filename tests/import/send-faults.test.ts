@@ -99,11 +99,11 @@ describe('sending an import', () => {
 
   it('a wait that the service asks for is reported and kept, and sending continues', async t => {
     const waits: (string | null)[] = []
-    const said: string[] = []
+    const notices: string[] = []
     const progress = {
       ...silentProgress,
       waiting: (reason: string | null) => void waits.push(reason),
-      say: (line: string) => void said.push(line),
+      say: (line: string) => void notices.push(line),
     }
     const { standIn, options, clock } = await prepare(t, { progress, lanes: 1 })
     const faults = [
@@ -120,7 +120,7 @@ describe('sending an import', () => {
     assert.ok(waits.includes('the service asks to wait (503), 20 min'), waits.join('; '))
     assert.equal(waits.at(-1), null)
     assert.ok(clock.waits.reduce((sum, ms) => sum + ms, 0) >= 1_207_000)
-    assert.match(said.join(), /^WARNING: nothing could be sent for 21 min: no connection \(.+\)\. Nothing is lost/)
+    assert.match(notices.join(), /^WARNING: nothing could be sent for 21 min: no connection \(.+\)\. Nothing is lost/)
     assert.equal(checkpoint.retries, 5)
   })
 

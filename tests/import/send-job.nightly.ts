@@ -151,8 +151,8 @@ describe('an import into a running instance', () => {
     const text = `${JSON.stringify(good)}\nbroken 1\nbroken 2\n`
     const { commands, run, project } = await approvedOf(t, text, watcher.url)
     await run('run', '--rate', '100000')
-    const isVerified = (told: 'batch' | JsonObject) =>
-      told !== 'batch' && 'verified_rows' in (told.progress as JsonObject)
+    const isVerified = (request: 'batch' | JsonObject) =>
+      request !== 'batch' && 'verified_rows' in (request.progress as JsonObject)
     assert.ok(isVerified(watcher.asked.at(-1)!))
     watcher.asked.length = 0
     const fixed = join(dirname(commands.job), 'fixed.jsonl')
@@ -184,14 +184,14 @@ describe('an import into a running instance', () => {
       rejects.map(line => line.includes(': repaired and sent; was json_syntax')),
       [true, true],
     )
-    const told = (await run('run')).stdout
-    assert.match(told, /^1 event sent in .*\n2 rejected records were retried, which sent 2 more events\.\n/)
+    const runText = (await run('run')).stdout
+    assert.match(runText, /^1 event sent in .*\n2 rejected records were retried, which sent 2 more events\.\n/)
     const { progress } = await pennon.api<{ progress: JsonObject }>(
       'GET',
       `/api/projects/@current/import_jobs/${jobId}/`,
     )
     assert.deepEqual([progress.sent, progress.rejected], [3, 0])
-    assert.match(told, /^Verified: 3 unique events are stored, as they were sent\.$/m)
+    assert.match(runText, /^Verified: 3 unique events are stored, as they were sent\.$/m)
     await run('discard', ...project)
   })
 
@@ -206,8 +206,8 @@ describe('an import into a running instance', () => {
       `/api/projects/@current/import_jobs/${serviceJobId}/`,
     )
     const status = JSON.parse((await wide.run('status', '--json')).stdout)
-    const told = [listed.progress.records, status.records, status.progress.recordsDone]
-    assert.deepEqual(told, [balance.read, balance.read, balance.read])
+    const recordCounts = [listed.progress.records, status.records, status.progress.recordsDone]
+    assert.deepEqual(recordCounts, [balance.read, balance.read, balance.read])
     assert.deepEqual([listed.progress.sent, status.sent.events], [balance.sent, balance.sent])
     await wide.run('publish', ...wide.project)
     const narrow = await approvedOf(t, text.slice(text.indexOf('\n', text.length / 2) + 1))

@@ -155,13 +155,13 @@ describe('guidance for the user of an import', () => {
       ...{ api_key: testProjectKey, event: 'Seen live', distinct_id: 'ada', timestamp: '2024-06-03T01:00:00Z' },
     })
     await pennon.caughtUp()
-    const told = await waiting.call('run', '--rehearse-again')
-    assert.match(told, /has live events of 1 day of this import \(2024-06-03\) already, 1 in all\./)
+    const rehearsalText = await waiting.call('run', '--rehearse-again')
+    assert.match(rehearsalText, /has live events of 1 day of this import \(2024-06-03\) already, 1 in all\./)
     assert.match(
-      told,
+      rehearsalText,
       /has imported events of 1 day of this import \(2024-06-02\) already, 1 in all \(import job \d+\)/,
     )
-    assert.match(told, /no events yet with the name "Returned"/)
+    assert.match(rehearsalText, /no events yet with the name "Returned"/)
     const report = JSON.parse(await waiting.call('report', '--json')) as RehearsalReport
     const answer = report.targetAnswer!
     assert.ok('overlap' in answer)

@@ -54,12 +54,12 @@ describe('the contents of the image', () => {
         output += text
       })
     const exited = new Promise<number | null>(resolve => child.once('exit', resolve))
-    const isWell = () => {
+    const isHealthy = () => {
       const [check, ...checkArgs] = run(dockerfile.healthCommand)
       return spawnSync(check!, checkArgs, { cwd: root, env, stdio: 'ignore' }).status === 0
     }
-    assert.equal(isWell(), false, 'healthy before it was started')
-    await eventually(isWell, { what: `the health check (${output})` })
+    assert.equal(isHealthy(), false, 'healthy before it was started')
+    await eventually(isHealthy, { what: `the health check (${output})` })
     const processes = async () =>
       (await fetch(`http://127.0.0.1:${env.PORT}/_readiness?require=processing`)).status === 200
     await eventually(processes, { what: `processing (${output})` })
@@ -74,7 +74,7 @@ describe('the contents of the image', () => {
     assert.match(execFileSync('tar', ['tf', file], { encoding: 'utf8' }), /^state\.db$/m)
     child.kill('SIGTERM')
     assert.equal(await exited, 0, output)
-    assert.equal(isWell(), false)
+    assert.equal(isHealthy(), false)
   })
 })
 

@@ -270,9 +270,9 @@ describe('pennon flags changing a flag', () => {
       ],
     ] as [string[], (string | RegExp)[]][]) {
       const lines = await linesOf([...args, '--yes'])
-      const told = lines.length === 1 ? lines : lines.slice(1)
-      assert.equal(told.length, said.length, lines.join('\n'))
-      for (const [index, line] of told.entries())
+      const changeLines = lines.length === 1 ? lines : lines.slice(1)
+      assert.equal(changeLines.length, said.length, lines.join('\n'))
+      for (const [index, line] of changeLines.entries())
         if (typeof said[index] === 'string') assert.equal(line, said[index])
         else assert.match(line, said[index]!)
     }
@@ -398,8 +398,8 @@ describe('pennon flags export and import', () => {
     ])
     const { cohorts, flags: results } = JSON.parse((await linesOf(['import', path, '--yes', '--json'])).join('\n'))
     assert.deepEqual(cohorts, [])
-    const told = results.map(({ key, action, written }: Record<string, unknown>) => [key, action, written])
-    assert.deepEqual(told, [
+    const outcomes = results.map(({ key, action, written }: Record<string, unknown>) => [key, action, written])
+    assert.deepEqual(outcomes, [
       ['search', 'update', true],
       ['new-checkout', 'none', false],
     ])

@@ -48,7 +48,7 @@ it('an idle instance rarely wakes up', async t => {
 })
 
 /** Measures one window and returns a line for each process that woke up too often. */
-async function busyProcesses(pids: Record<string, number>, tell: (line: string) => void): Promise<string[]> {
+async function busyProcesses(pids: Record<string, number>, log: (line: string) => void): Promise<string[]> {
   const before = Object.entries(pids).map(([name, pid]) => [name, pid, usageOf(pid)] as const)
   await sleep(measureMs)
   return before.flatMap(([name, pid, { cpuTicks, wakeUpsOf }]) => {
@@ -62,7 +62,7 @@ async function busyProcesses(pids: Record<string, number>, tell: (line: string) 
     const most = perSecond.slice(0, 8).map(([thread, count]) => `${thread}: ${count.toFixed(1)}`)
     const share = (now.cpuTicks - cpuTicks) / seconds // a tick is a hundredth of a second
     const line = `${name}: ${share.toFixed(2)} % of a core, ${all.toFixed(0)} wake-ups a second (${most.join(', ')})`
-    tell(line)
+    log(line)
     return all < wakeUpsMax[name]! ? [] : [line]
   })
 }

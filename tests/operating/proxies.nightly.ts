@@ -18,7 +18,7 @@ function configOf(language: string): string {
 }
 
 /** Replaces texts, each of which must occur. */
-function put(text: string, replacements: Readonly<Record<string, string>>): string {
+function replaceAllOf(text: string, replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((done, [from, to]) => {
     assert.ok(done.includes(from), `${from} is not in the configuration`)
     return done.replaceAll(from, to)
@@ -36,7 +36,10 @@ const proxies: readonly Proxy[] = [
     name: 'nginx',
     command: (folder, port, pennonPort) => {
       const temps = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-      const own = put(configOf('nginx'), { 'listen 80;': `listen 127.0.0.1:${port};`, ':8000': `:${pennonPort}` })
+      const own = replaceAllOf(configOf('nginx'), {
+        'listen 80;': `listen 127.0.0.1:${port};`,
+        ':8000': `:${pennonPort}`,
+      })
       // Otherwise its workers run as nobody, without access to the parent folder.
       const asRoot = process.getuid?.() === 0 ? 'user root; ' : ''
       const around = [
@@ -50,7 +53,10 @@ const proxies: readonly Proxy[] = [
   {
     name: 'haproxy',
     command: (folder, port, pennonPort) => {
-      const own = put(configOf('haproxy'), { 'bind :80\n': `bind 127.0.0.1:${port}\n`, ':8000': `:${pennonPort}` })
+      const own = replaceAllOf(configOf('haproxy'), {
+        'bind :80\n': `bind 127.0.0.1:${port}\n`,
+        ':8000': `:${pennonPort}`,
+      })
       writeFileSync(join(folder, 'haproxy.cfg'), own)
       return ['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')]
     },
@@ -58,7 +64,7 @@ const proxies: readonly Proxy[] = [
   {
     name: 'caddy',
     command: (folder, port, pennonPort) => {
-      const own = put(configOf('caddyfile'), {
+      const own = replaceAllOf(configOf('caddyfile'), {
         'flags.example {': `http://127.0.0.1:${port} {`,
         ':8000': `:${pennonPort}`,
       })

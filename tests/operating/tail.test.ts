@@ -119,17 +119,20 @@ describe('pennon tail', () => {
     await second.api('DELETE', `/api/personal_api_keys/${id}/`)
     assert.equal(await ended, 2)
     assert.equal(output().split('TIME ').length, 2, 'the table has one head')
-    const told = output()
+    const notices = output()
       .split('\n')
       .filter(line => line.startsWith('pennon: '))
       .map(line => line.replaceAll(first.url, 'URL'))
-    assert.equal(told.length, 3, output())
+    assert.equal(notices.length, 3, output())
     assert.match(
-      told[0]!,
+      notices[0]!,
       /^pennon: \S+Z the live view of URL was interrupted: stopping\. Reconnecting; .*\/events\/ and \/rejected_events\/$/,
     )
-    assert.match(told[1]!, /^pennon: \S+Z the live view of URL reconnected after \d+ s$/)
-    assert.match(told[2]!, /^pennon: \S+Z the live view of URL ended: access_ended: the personal API key was deleted/)
+    assert.match(notices[1]!, /^pennon: \S+Z the live view of URL reconnected after \d+ s$/)
+    assert.match(
+      notices[2]!,
+      /^pennon: \S+Z the live view of URL ended: access_ended: the personal API key was deleted/,
+    )
   })
 
   it('an unreachable instance is reported with the remedy, and the help names every lane', async t => {

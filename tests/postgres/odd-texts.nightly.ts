@@ -15,8 +15,8 @@ describe('odd texts', { skip: noPostgres() }, () => {
   it('PostgreSQL and SQLite store the same', async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
-    const onSqlite = await whatIsLeft(t, {})
-    const onPostgres = await whatIsLeft(t, { DATABASE_URL: await postgres.createDatabase() })
+    const onSqlite = await storeOddTexts(t, {})
+    const onPostgres = await storeOddTexts(t, { DATABASE_URL: await postgres.createDatabase() })
     assert.deepEqual(onPostgres, onSqlite)
     const { statuses, persons, rejected, warnedOf } = onSqlite as {
       statuses: number[]
@@ -36,7 +36,7 @@ describe('odd texts', { skip: noPostgres() }, () => {
   })
 })
 
-async function whatIsLeft(t: TestContext, settings: Record<string, string>): Promise<object> {
+async function storeOddTexts(t: TestContext, settings: Record<string, string>): Promise<object> {
   const pennon = await startPennon({ settings })
   t.after(() => pennon.stop())
   const events = [

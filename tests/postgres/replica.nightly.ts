@@ -78,8 +78,8 @@ describe('evaluations with DATABASE_READ_URL', { skip: noPostgres() }, () => {
     await eventually(() => isRead('replica'), { what: 'the replica after the hang' })
     const metrics = await (await fetch(`${pennon.url}/metrics`)).text()
     assert.match(metrics, /pennon_dependency_failures_total\{port="subject-replica",code="timeout"\} [1-9]/)
-    const told = pennon.output().match(/DATABASE_READ_URL: unavailable; reading them from DATABASE_URL/g)
-    assert.ok(told !== null && told.length <= 2, pennon.output())
+    const notices = pennon.output().match(/DATABASE_READ_URL: unavailable; reading them from DATABASE_URL/g)
+    assert.ok(notices !== null && notices.length <= 2, pennon.output())
   })
 })
 

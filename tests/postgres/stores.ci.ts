@@ -51,8 +51,8 @@ describe('state on PostgreSQL', { skip }, async () => {
     const { version } = migrations.at(-1)!
     const next = { version: version + 1, name: 'next', statements: () => ['CREATE TABLE later (x BIGINT)'] }
     for (const _ of [1, 2]) await migratePostgres({ url, logger: info }, [...migrations, next])
-    const told = lines.map(line => JSON.parse(line)).map(({ level, from, to }) => [level, from, to])
-    assert.deepEqual(told, [['info', version, version + 1]])
+    const logged = lines.map(line => JSON.parse(line)).map(({ level, from, to }) => [level, from, to])
+    assert.deepEqual(logged, [['info', version, version + 1]])
   })
 
   it('a state written by a newer version is left unchanged', async t => {

@@ -24,7 +24,7 @@ export interface ImportKillsOptions {
 
 /** @returns whether every source had the expected contents, with at least four of five kills. */
 export async function runImportKills({ count, kills, sourceName, seed, log }: ImportKillsOptions): Promise<boolean> {
-  let isWell = true
+  let hasPassed = true
   for (const source of chosen(sourceName)) {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-import-kills-'))
     const pennon = await startPennon({ dataFolder: join(folder, 'data') })
@@ -32,16 +32,16 @@ export async function runImportKills({ count, kills, sourceName, seed, log }: Im
       const options = { count, kills, seed, keepsLines: count <= keptCountMax, log }
       const figures = await killSource(pennon, folder, source, options)
       for (const line of figureLines(source, figures)) log(line)
-      isWell &&= killCount(figures.killed.kills) >= kills * 0.8
+      hasPassed &&= killCount(figures.killed.kills) >= kills * 0.8
     } catch (error) {
-      isWell = false
+      hasPassed = false
       log(`${source.name}: ${String(error)}`)
     } finally {
       await pennon.stop()
       await removeFolder(folder)
     }
   }
-  return isWell
+  return hasPassed
 }
 
 /** Writes exports and keeps them, to try an importer on by hand. */

@@ -16,12 +16,12 @@ export interface SoakOptions {
 export async function runPersons({ count, seed, log }: SoakOptions): Promise<boolean> {
   let doneCount = 0
   let eventCount = 0
-  const told = fc.asyncProperty(stream, async made => {
+  const property = fc.asyncProperty(stream, async made => {
     await runStream(made)
     eventCount += made.events.length
     if (++doneCount % 1_000 === 0) log(`${doneCount} streams, ${eventCount} events`)
   })
-  await fc.assert(told, { numRuns: count, seed })
+  await fc.assert(property, { numRuns: count, seed })
   return true
 }
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { EngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
 import { type EngineEndpoint, readEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
 import { type PreparedEngine, prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
-import { endProcess, worksIn } from './processes-in-folders.ts'
+import { endProcess, registerProcess } from './processes-in-folders.ts'
 import { removeFolder } from './temp-dir.ts'
 
 const engineChild = fileURLToPath(new URL('./engine-child.ts', import.meta.url))
@@ -81,7 +81,7 @@ export async function spawnPreparedEngine(
       ['--disable-warning=ExperimentalWarning', engineChild, prepared.args[2]!, prepared.args[4]!],
       { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
     )
-    worksIn(dataFolder, child, 'SIGKILL')
+    registerProcess(dataFolder, child, 'SIGKILL')
     const [event, code] = await Promise.race([
       once(child, 'message').then(() => ['ready', null] as const),
       once(child, 'exit').then(([exitCode]) => ['exit', exitCode as number | null] as const),

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from './eventually.ts'
-import { endProcess, killWithGroup, worksIn } from './processes-in-folders.ts'
+import { endProcess, killWithGroup, registerProcess } from './processes-in-folders.ts'
 import { removeFolder } from './temp-dir.ts'
 
 export const testProjectKey = 'phc_test0000000000000000000000000000000000000001'
@@ -81,7 +81,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
   })
   const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
 
-  worksIn(dataFolder, child)
+  registerProcess(dataFolder, child)
   let url: string
   let startToReadyMs: number
   try {

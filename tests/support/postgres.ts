@@ -20,7 +20,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
-import { endProcess, worksIn } from './processes-in-folders.ts'
+import { endProcess, registerProcess } from './processes-in-folders.ts'
 import { removeFolder } from './temp-dir.ts'
 
 export interface Databases {
@@ -98,7 +98,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   const start = async () => {
     const log = openSync(logFile, 'a')
     const child = spawn(server.command, server.args, { stdio: ['ignore', log, log], cwd: tmpdir() })
-    worksIn(folder, child, 'SIGQUIT')
+    registerProcess(folder, child, 'SIGQUIT')
     await untilReady(child, port, logFile)
     return child
   }

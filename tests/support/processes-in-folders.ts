@@ -19,7 +19,7 @@ const working = new Set<Working>()
  * Registers a process as working in a folder until it exits. A process that outlives all tests of its file keeps the
  * file's process alive; `scripts/outlived-tests.ts` then ends it and names the file.
  */
-export function worksIn(folder: string, child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): void {
+export function registerProcess(folder: string, child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): void {
   const entry: Working = { folder, end: () => endProcess(child, signal) }
   working.add(entry)
   child.once('exit', () => working.delete(entry))

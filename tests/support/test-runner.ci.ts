@@ -169,11 +169,11 @@ test('passes', () => {
       folder,
       `${imports}
 import { tempDir } from '${support}temp-dir.ts'
-import { worksIn } from '${support}processes-in-folders.ts'
+import { registerProcess } from '${support}processes-in-folders.ts'
 test('throws in the middle', t => {
   const mine = tempDir(t)
   const child = spawn('sh', ['-c', 'trap "echo ended > ' + mine + '/at-the-end && cp ' + mine + '/at-the-end ${folder}/end; exit" TERM; echo ready; while :; do sleep 0.05; done'])
-  worksIn(mine, child)
+  registerProcess(mine, child)
   return new Promise((_, reject) => child.stdout.once('data', () => reject(new Error('in the middle'))))
 })`,
     )

@@ -38,7 +38,7 @@ export async function finishWithCrashes(
   first: number,
 ): Promise<void> {
   const failure = () => new PortError('state', 'unavailable')
-  const [isWriteDue, isReadDue] = [everySome(writeGaps, first), everySome(readGaps, first)]
+  const [isWriteDue, isReadDue] = [createDueCheck(writeGaps, first), createDueCheck(readGaps, first)]
   let failsAfter = first % 2 === 0
   const failing = <Port extends object>(port: Port): Port =>
     new Proxy(port, {
@@ -73,7 +73,7 @@ export async function finishWithCrashes(
   }
 }
 
-function everySome(gaps: readonly number[], first: number): () => boolean {
+function createDueCheck(gaps: readonly number[], first: number): () => boolean {
   let place = first
   let left = gaps[place % gaps.length]!
   return () => {

@@ -117,7 +117,7 @@ export class ImportRun {
           continue
         }
         const { child, ended } = this.start()
-        const isMoment = this.#momentIn(target, share, times[target], startMs)
+        const isKillDue = this.#planKill(target, share, times[target], startMs)
         const begunMs = performance.now()
         const sentBefore = this.stage() === 'send' ? this.sentShare() : null
         let hasSent = sentBefore === null
@@ -125,7 +125,7 @@ export class ImportRun {
         const over = ended.then(() => {
           isOver = true
         })
-        for (let polls = 0; !isOver && !isMoment(); polls++) {
+        for (let polls = 0; !isOver && !isKillDue(); polls++) {
           if (!hasSent && this.sentShare() > sentBefore!) {
             hasSent = true
             resumeMsMax = Math.max(resumeMsMax, performance.now() - begunMs)
@@ -154,7 +154,7 @@ export class ImportRun {
    * continue after a kill, so a kill may find its stage finished: it then comes early in a later stage, which also has
    * kills assigned to it.
    */
-  #momentIn(target: KilledStage, share: number, stageMs: number, startMs: number): () => boolean {
+  #planKill(target: KilledStage, share: number, stageMs: number, startMs: number): () => boolean {
     const begunMs = performance.now()
     let fromMs: number | null = null
     return () => {

@@ -5,7 +5,7 @@ import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
 import type { MemoryState } from './memory-state.ts'
 
 export function memoryDeferredProjects(state: MemoryState): DeferredProjects {
-  const standsAt = (cursor: string, ownerId: string, offset: number) => {
+  const isAtOffset = (cursor: string, ownerId: string, offset: number) => {
     const position = state.positions.get(cursor)
     return position?.ownerId === ownerId && position.offset === offset
   }
@@ -17,7 +17,7 @@ export function memoryDeferredProjects(state: MemoryState): DeferredProjects {
     },
 
     async deferProject(stream, ownerId, projectId, offset) {
-      if (!standsAt(stream, ownerId, offset)) return false
+      if (!isAtOffset(stream, ownerId, offset)) return false
       const projects = state.deferred.get(stream)
       if (projects === undefined)
         state.positions.set(deferredCursorOf(stream), { ownerId, offset, committedAtMs: null })
@@ -28,7 +28,7 @@ export function memoryDeferredProjects(state: MemoryState): DeferredProjects {
     },
 
     async releaseProjects(stream, ownerId, offset) {
-      if (!standsAt(stream, ownerId, offset) || !standsAt(deferredCursorOf(stream), ownerId, offset)) return false
+      if (!isAtOffset(stream, ownerId, offset) || !isAtOffset(deferredCursorOf(stream), ownerId, offset)) return false
       state.deferred.delete(stream)
       return true
     },

@@ -31,12 +31,12 @@ export const amplitude: SyntheticSource = {
 
 function eventOf(happening: Happening, seed: number): object {
   const { index, kind, timeUs, user, device, company, plan, amount, page, bigId, fault } = happening
-  const isNobody = fault === 'nobody'
+  const hasNoIds = fault === 'nobody'
   return {
     event_type: names[kind],
-    user_id: isNobody ? null : user,
-    device_id: isNobody || (user !== null && index % 3 === 0) ? null : device,
-    ...(!isNobody && { amplitude_id: bigId }),
+    user_id: hasNoIds ? null : user,
+    device_id: hasNoIds || (user !== null && index % 3 === 0) ? null : device,
+    ...(!hasNoIds && { amplitude_id: bigId }),
     app: 9001,
     $insert_id: fault === 'without id' ? null : `${seed}-${index}`,
     uuid: fault === 'without id' || index % 2 === 0 ? null : uuidFor(seed, index),

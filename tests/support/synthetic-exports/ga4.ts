@@ -20,14 +20,14 @@ export const ga4: SyntheticSource = {
 }
 
 function rowOf({ index, kind, timeUs, user, device, plan, amount, page, fault }: Happening): object {
-  const isNobody = fault === 'nobody'
+  const hasNoIds = fault === 'nobody'
   return {
     event_date: wallTime(timeUs).slice(0, 10).replaceAll('-', ''),
     event_timestamp: fault === 'bad time' ? null : String(timeUs),
     event_name: names[kind],
     stream_id: '55',
-    user_pseudo_id: isNobody ? null : device,
-    user_id: isNobody ? null : user,
+    user_pseudo_id: hasNoIds ? null : device,
+    user_id: hasNoIds ? null : user,
     // GA4 has no event ids; without these fields, rows of one microsecond collide.
     ...(fault !== 'without id' && { event_bundle_sequence_id: String(index), batch_event_index: '2' }),
     event_params: [

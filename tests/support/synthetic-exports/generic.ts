@@ -51,11 +51,11 @@ export const generic: SyntheticSource = {
 
 function rowOf(happening: Happening) {
   const { kind, timeUs, user, device, company, plan, amount, page, fault } = happening
-  const isNobody = fault === 'nobody'
+  const hasNoIds = fault === 'nobody'
   return {
     row_id: rowIdOf(happening),
-    uid: isNobody ? null : user,
-    device: isNobody ? null : device,
+    uid: hasNoIds ? null : user,
+    device: hasNoIds ? null : device,
     ts: fault === 'bad time' ? 'soon' : wallTime(timeUs),
     action: kind === 'view' ? '$pageview' : `Aktion ${kind}`,
     plan,

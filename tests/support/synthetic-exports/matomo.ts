@@ -16,13 +16,13 @@ export const matomo: SyntheticSource = {
 function visitOf(happening: Happening): object {
   const { index, timeUs, user, device, fault } = happening
   const seconds = Math.floor(timeUs / 1_000_000)
-  const isNobody = fault === 'nobody'
+  const hasNoIds = fault === 'nobody'
   return {
     idSite: 1,
     // Orders, carts and actions without ids are distinguished by the id of the visit.
     idVisit: index + 1,
-    visitorId: isNobody ? '' : visitorId(device),
-    userId: isNobody ? '' : user,
+    visitorId: hasNoIds ? '' : visitorId(device),
+    userId: hasNoIds ? '' : user,
     visitIp: '192.0.2.60',
     browserName: 'Firefox',
     resolution: '1920x1080',

@@ -20,11 +20,11 @@ export const statsig: SyntheticSource = {
 }
 
 function rowOf({ index, kind, timeUs, user, device, plan, amount, page, bigId, fault }: Happening): object {
-  const isNobody = fault === 'nobody'
+  const hasNoIds = fault === 'nobody'
   return {
     event_name: names[kind],
-    user_id: isNobody ? '' : user,
-    device_id: isNobody ? '' : device,
+    user_id: hasNoIds ? '' : user,
+    device_id: hasNoIds ? '' : device,
     timestamp: fault === 'bad time' ? 'soon' : String(Math.floor(timeUs / 1_000)),
     value: page,
     sdk_key: 'client-secret',
