@@ -8,18 +8,18 @@ const may = { from: '2024-05-01', to: '2024-05-31' }
 describe('the configuration of a fetch', () => {
   it('is refused with a message about what is missing, wrong or unknown', () => {
     const complaints: [object | null, RegExp][] = [
-      [null, /has to be an object/],
-      [{}, /source has to be one of mixpanel/],
-      [{ source: 'heap' }, /source has to be one of/],
+      [null, /must be an object/],
+      [{}, /source must be one of mixpanel/],
+      [{ source: 'heap' }, /source must be one of/],
       [{ source: 'mixpanel' }, /mixpanel needs from and to/],
       [{ source: 'matomo', ...may }, /matomo needs host and site_id/],
       [{ source: 'posthog', ...may }, /posthog needs project_id/],
       [{ source: 's3' }, /s3 needs s3_url/],
       [{ source: 's3', s3_url: 'https://bucket.example' }, /s3:\/\/BUCKET\/PREFIX/],
       [{ source: 'http' }, /http needs list/],
-      [{ source: 'mixpanel', ...may, region: 'mars' }, /region has to be us, eu or in/],
-      [{ source: 'mixpanel', ...may, to: '2024-05-32' }, /to has to be a day/],
-      [{ source: 'mixpanel', ...may, window_days: 0 }, /window_days has to be an integer from 1 to 365/],
+      [{ source: 'mixpanel', ...may, region: 'mars' }, /region must be us, eu or in/],
+      [{ source: 'mixpanel', ...may, to: '2024-05-32' }, /to must be a day/],
+      [{ source: 'mixpanel', ...may, window_days: 0 }, /window_days must be an integer from 1 to 365/],
       [{ source: 'mixpanel', ...may, api_secret: 'x' }, /no key api_secret/],
       [{ source: 'mixpanel', ...may, host: 'https://user:word@example.com' }, /without a password/],
       [{ source: 'mixpanel', ...may, host: 'ftp://example.com' }, /an address such as/],
@@ -52,7 +52,7 @@ describe('secrets', () => {
     const echoed = `authorization: ${header}, ${header.replace('==', '')}, ${encodeURIComponent(header)}`
     assert.equal(redactSecrets(echoed, basicSecrets('user', 'a+b/c')), 'authorization: Basic …, Basic …, Basic%20…')
     // A user name that occurs within the Base64 does not keep the rest of it from being masked.
-    const short = basicAuthorization('d', 'secret-of-somebody')
-    assert.equal(redactSecrets(short, basicSecrets('d', 'secret-of-somebody')), 'Basic …')
+    const short = basicAuthorization('d', 'secret-of-a-user')
+    assert.equal(redactSecrets(short, basicSecrets('d', 'secret-of-a-user')), 'Basic …')
   })
 })

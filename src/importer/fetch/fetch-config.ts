@@ -53,16 +53,16 @@ const windowDaysMax = 365
 /** @throws ImportConfigError with a message for the user. */
 export function parseFetchConfig(value: unknown): FetchConfig {
   const object = value as JsonObject
-  if (!isJsonObject(object)) throw new ImportConfigError('The configuration of a fetch has to be an object.')
+  if (!isJsonObject(object)) throw new ImportConfigError('The configuration of a fetch must be an object.')
   const unknown = Object.keys(object).filter(key => !keys.includes(key))
   if (unknown.length > 0)
     throw new ImportConfigError(`There is no key ${unknown.join(', ')}. Keys: ${keys.join(', ')}.`)
   const source = readText(object, 'source') as FetchSourceName | null
   if (source === null || !fetchSourceNames.includes(source))
-    throw new ImportConfigError(`source has to be one of ${fetchSourceNames.join(', ')}.`)
+    throw new ImportConfigError(`source must be one of ${fetchSourceNames.join(', ')}.`)
   const { bucket, prefix } = parseBucket(readText(object, 's3_url'))
   const region = readText(object, 'region') ?? 'us'
-  if (!/^(us|eu|in)$/.test(region)) throw new ImportConfigError('region has to be us, eu or in.')
+  if (!/^(us|eu|in)$/.test(region)) throw new ImportConfigError('region must be us, eu or in.')
   const config: FetchConfig = {
     source,
     range: readRange(object),
@@ -108,7 +108,7 @@ function readRange(object: JsonObject): DayWindow | null {
 function parseBucket(url: string | null): { readonly bucket: string | null; readonly prefix: string } {
   if (url === null) return { bucket: null, prefix: '' }
   const parts = /^s3:\/\/([^/]+)\/?(.*)$/.exec(url)
-  if (parts === null) throw new ImportConfigError('s3_url has to be s3://BUCKET/PREFIX.')
+  if (parts === null) throw new ImportConfigError('s3_url must be s3://BUCKET/PREFIX.')
   return { bucket: parts[1]!, prefix: parts[2]! }
 }
 
@@ -117,7 +117,7 @@ function readText(object: JsonObject, key: string): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string' && value !== '') return value
   if (typeof value === 'number') return String(value)
-  throw new ImportConfigError(`${key} has to be a text.`)
+  throw new ImportConfigError(`${key} must be text.`)
 }
 
 /** Refuses a password in an address, since it would be stored with the configuration. */
@@ -126,7 +126,7 @@ function readAddress(object: JsonObject, key: string): string | null {
   if (text === null) return null
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
-    throw new ImportConfigError(`${key} has to be an address such as https://example.com, without a password.`)
+    throw new ImportConfigError(`${key} must be an address such as https://example.com, without a password.`)
   return text
 }
 
@@ -135,6 +135,6 @@ function readInteger(object: JsonObject, key: string, max: number): number | nul
   if (text === null) return null
   const value = Number(text)
   if (!Number.isInteger(value) || value < 1 || value > max)
-    throw new ImportConfigError(`${key} has to be an integer from 1 to ${max}.`)
+    throw new ImportConfigError(`${key} must be an integer from 1 to ${max}.`)
   return value
 }

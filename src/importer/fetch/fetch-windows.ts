@@ -25,7 +25,7 @@ export interface HourWindow {
 export function parseDay(text: string, key: string): number {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   if (Number.isNaN(ms) || formatDay(ms) !== text)
-    throw new ImportConfigError(`${key} has to be a day such as 2024-05-01, and is ${JSON.stringify(text)}.`)
+    throw new ImportConfigError(`${key} must be a day such as 2024-05-01, and is ${JSON.stringify(text)}.`)
   return ms
 }
 

@@ -29,8 +29,8 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
     const notes: string[] = []
     const warn = (line: string) => notes.push(line)
     const answer = await asPortFault(sendRequest({ method, url, headers: { ...headers, ...more }, signal, warn }))
-    const told = { url, list: path, secrets: [...secrets, ...url.searchParams.values()], nowMs: nowMs() }
-    return { answer, notes, refuse: () => refusal(answer, told) }
+    const refusalOptions = { url, list: path, secrets: [...secrets, ...url.searchParams.values()], nowMs: nowMs() }
+    return { answer, notes, refuse: () => refusal(answer, refusalOptions) }
   }
   return {
     async *list(signal) {

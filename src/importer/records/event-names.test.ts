@@ -57,8 +57,8 @@ describe('event_names', () => {
   })
 
   const refused: readonly (readonly [string, JsonObject[string], RegExp])[] = [
-    ['as no object', ['a'], /^event_names in the configuration of product has to be an object$/],
-    ['with a new name that is no text', { a: 5 }, /^event_names\.a .* has to be a text$/],
+    ['as no object', ['a'], /^event_names in the configuration of product must be an object$/],
+    ['with a new name that is no text', { a: 5 }, /^event_names\.a .* must be text$/],
     ['with an empty new name', { a: ' ' }, /"a": " ", and a name may not be empty$/],
     ['for an empty name', { '': 'a' }, /a name may not be empty$/],
     ['with a new name that is too long', { a: 'x'.repeat(201) }, /a name has 200 characters at most$/],

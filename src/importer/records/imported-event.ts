@@ -28,7 +28,7 @@ export interface IdentityLink {
   readonly timeUs: number
   /** Properties of the `$identify` in addition to `$anon_distinct_id`. */
   readonly properties: JsonObject
-  /** The first event of the record is that `$identify`, so none has to be generated. */
+  /** The first event of the record is that `$identify`, so none is generated. */
   readonly isOwnEvent?: boolean
 }
 

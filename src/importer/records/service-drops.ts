@@ -76,14 +76,14 @@ function toReject(reason: ServiceDrop, detail?: string, field = drops[reason]?.f
 }
 
 const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; readonly fix: string }>>> = {
-  heatmap: { field: 'event', fix: 'Heatmaps cannot be imported; nothing has to be done.' },
+  heatmap: { field: 'event', fix: 'Heatmaps cannot be imported; no action is needed.' },
   client_ingestion_warning: {
     field: 'event',
-    fix: 'Warnings of clients cannot be imported; nothing has to be done.',
+    fix: 'Warnings of clients cannot be imported; no action is needed.',
   },
-  dropped_performance_event: { field: 'event', fix: 'Events of this name are not kept; nothing has to be done.' },
-  invalid_anon_distinct_id: { field: '$anon_distinct_id', fix: 'The $anon_distinct_id of a link has to be a text.' },
-  invalid_alias: { field: 'alias', fix: 'The alias of a link has to be a text.' },
+  dropped_performance_event: { field: 'event', fix: 'Events of this name are not kept; no action is needed.' },
+  invalid_anon_distinct_id: { field: '$anon_distinct_id', fix: 'The $anon_distinct_id of a link must be text.' },
+  invalid_alias: { field: 'alias', fix: 'The alias of a link must be text.' },
   group_key_too_long: {
     field: '$group_key',
     fix: `Shorten the key of the group to ${groupKeyLengthMax} characters, the same way everywhere.`,

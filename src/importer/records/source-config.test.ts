@@ -50,14 +50,14 @@ describe('the configuration of a source', () => {
       () => wrong.texts('h'),
     ]
     const expected = [
-      /^a in the configuration of mixpanel has to be true or false$/,
-      /^b .* has to be a text$/,
-      /^c .* has to be an IANA zone such as Europe\/Berlin, not "\+02:00"$/,
-      /^d .* has to be a time such as/,
-      /^e .* has to be one of one, two$/,
-      /^f .* has to be a whole number$/,
-      /^g .* has to be an object$/,
-      /^h\.i .* has to be a text$/,
+      /^a in the configuration of mixpanel must be true or false$/,
+      /^b .* must be text$/,
+      /^c .* must be an IANA zone such as Europe\/Berlin, not "\+02:00"$/,
+      /^d .* must be a time such as/,
+      /^e .* must be one of one, two$/,
+      /^f .* must be a whole number$/,
+      /^g .* must be an object$/,
+      /^h\.i .* must be text$/,
     ]
     for (const [index, read] of messages.entries()) assert.throws(read, { message: expected[index]! })
   })

@@ -22,21 +22,21 @@ export class SourceConfig {
   /** @returns false unless it is set to true. */
   flag(key: string): boolean {
     const value = this.#read(key)
-    if (value !== null && typeof value !== 'boolean') this.#refuse(key, 'has to be true or false')
+    if (value !== null && typeof value !== 'boolean') this.#refuse(key, 'must be true or false')
     return value === true
   }
 
   text(key: string): string | null {
     const value = this.#read(key)
     if (value === null) return null
-    return typeof value === 'string' && value !== '' ? value : this.#refuse(key, 'has to be a text')
+    return typeof value === 'string' && value !== '' ? value : this.#refuse(key, 'must be text')
   }
 
   /** @returns the name of a zone; null when none is set. */
   zone(key = 'source_timezone'): string | null {
     const name = this.text(key)
     if (name !== null && !isZoneName(name))
-      this.#refuse(key, `has to be an IANA zone such as Europe/Berlin, not ${JSON.stringify(name)}`)
+      this.#refuse(key, `must be an IANA zone such as Europe/Berlin, not ${JSON.stringify(name)}`)
     return name
   }
 
@@ -44,33 +44,32 @@ export class SourceConfig {
   time(key: string): number | null {
     const value = this.#read(key)
     if (value === null) return null
-    return readTime(value, { zone: 'UTC' }, key) ?? this.#refuse(key, 'has to be a time such as 2024-06-01T00:00:00Z')
+    return readTime(value, { zone: 'UTC' }, key) ?? this.#refuse(key, 'must be a time such as 2024-06-01T00:00:00Z')
   }
 
   /** @returns one of the choices; the first when the key is not set. */
   choice<T extends string>(key: string, choices: readonly [T, ...T[]]): T {
     const value = this.text(key)
     if (value === null) return choices[0]
-    return choices.find(each => each === value) ?? this.#refuse(key, `has to be one of ${choices.join(', ')}`)
+    return choices.find(each => each === value) ?? this.#refuse(key, `must be one of ${choices.join(', ')}`)
   }
 
   wholeNumber(key: string): number | null {
     const value = this.#read(key)
     if (value === null) return null
-    return Number.isSafeInteger(value) ? (value as number) : this.#refuse(key, 'has to be a whole number')
+    return Number.isSafeInteger(value) ? (value as number) : this.#refuse(key, 'must be a whole number')
   }
 
   object(key: string): JsonObject | null {
     const value = this.#read(key)
     if (value === null) return null
-    return isJsonObject(value) ? value : this.#refuse(key, 'has to be an object')
+    return isJsonObject(value) ? value : this.#refuse(key, 'must be an object')
   }
 
   /** An object of texts; empty when it is not set. */
   texts(key: string): ReadonlyMap<string, string> {
     const entries = Object.entries(this.object(key) ?? {})
-    for (const [name, value] of entries)
-      if (typeof value !== 'string') this.#refuse(`${key}.${name}`, 'has to be a text')
+    for (const [name, value] of entries) if (typeof value !== 'string') this.#refuse(`${key}.${name}`, 'must be text')
     return new Map(entries as [string, string][])
   }
 

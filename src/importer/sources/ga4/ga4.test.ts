@@ -121,8 +121,8 @@ describe('a row of the GA4 export', () => {
   it('belongs to the user, else to the device, and is refused when consent left neither', () => {
     const [event] = eventsOf(ga4, [row({ user_id: null })])
     assert.equal(event!.distinct_id, '111.222')
-    const nobody = [row({ user_pseudo_id: null }), row({ user_id: '', user_pseudo_id: '(not set)' })]
-    for (const outcome of convertRecords(ga4, nobody))
+    const withoutIds = [row({ user_pseudo_id: null }), row({ user_id: '', user_pseudo_id: '(not set)' })]
+    for (const outcome of convertRecords(ga4, withoutIds))
       assert.deepEqual(outcome, { rejected: { reason: 'distinct_id_missing', field: 'distinct_id' } })
     const unset = eventsOf(ga4, [row({ user_id: '(not set)' })])
     assert.deepEqual(

@@ -33,7 +33,7 @@ export const ga4: ImportSource = {
     const settleDays = keys.wholeNumber('settle_days') ?? settleDaysDefault
     keys.end()
     if (settleDays < 0 || settleDays > settleDaysMax)
-      throw new ImportConfigError(`settle_days in the configuration of ga4 has to be from 0 to ${settleDaysMax}`)
+      throw new ImportConfigError(`settle_days in the configuration of ga4 must be from 0 to ${settleDaysMax}`)
     return { convert: ({ value }) => convertRow(value, window, settleDays) }
   },
 }

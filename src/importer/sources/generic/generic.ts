@@ -91,11 +91,11 @@ function createConverter(
 ) {
   const unit = config.text('unit') ?? mapping.unit
   if (unit !== undefined && !['s', 'ms', 'us', 'ns'].includes(unit))
-    throw new ImportConfigError(`unit in the configuration of ${source} has to be s, ms, us or ns`)
+    throw new ImportConfigError(`unit in the configuration of ${source} must be s, ms, us or ns`)
   const zone = config.zone() ?? mapping.source_timezone ?? null
   if (zone !== null && !isZoneName(zone))
     throw new ImportConfigError(
-      `source_timezone in the mapping has to be an IANA zone such as Europe/Berlin, not ${zone}`,
+      `source_timezone in the mapping must be an IANA zone such as Europe/Berlin, not ${zone}`,
     )
   const conversions: Conversions = {
     source,

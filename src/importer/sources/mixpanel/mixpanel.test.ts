@@ -125,7 +125,7 @@ describe('the id of an event of Mixpanel', () => {
 
   it("is the user's or the device's if the record has no other", () => {
     const ids = { $user_id: 'u-2', $device_id: 'd-2' }
-    for (const nobody of [
+    for (const placeholder of [
       null,
       '',
       'anonymous',
@@ -136,7 +136,7 @@ describe('the id of an event of Mixpanel', () => {
       '00000000-0000-0000-0000-000000000000',
       '$device:',
     ])
-      assert.equal(idOf({ distinct_id: nobody, ...ids }), 'u-2', String(nobody))
+      assert.equal(idOf({ distinct_id: placeholder, ...ids }), 'u-2', String(placeholder))
     assert.equal(idOf({ distinct_id: null, $user_id: 'unknown', $device_id: 'd-2' }), 'd-2')
     assert.equal(idOf({ distinct_id: 12345 }), '12345')
   })

@@ -27,9 +27,9 @@ export const plausible: ImportSource = {
     const configuredTable = keys.text('table')
     keys.end()
     if (site === null)
-      throw new ImportConfigError('site in the configuration of plausible has to be set, such as "blog.example.com"')
+      throw new ImportConfigError('site in the configuration of plausible must be set, such as "blog.example.com"')
     if (visitors !== null && visitors < 1)
-      throw new ImportConfigError('visitors in the configuration of plausible has to be at least 1')
+      throw new ImportConfigError('visitors in the configuration of plausible must be at least 1')
     const settings = { site, zone, visitors, window: context }
     const tableOf = (record: SourceRecord) => configuredTable ?? plausibleTable(record)
     const dateOf = ({ value }: SourceRecord) => idText(ownValue(value, 'date')) ?? ''
