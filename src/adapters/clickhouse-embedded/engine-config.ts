@@ -53,7 +53,7 @@ export function serverConfig(options: {
     tmp_path: `${options.storeFolder}/tmp/`,
     user_files_path: `${options.storeFolder}/user_files/`,
     listen_host: '127.0.0.1',
-    display_name: 'pennon', // clients of the port for dashboards are told this name
+    display_name: 'pennon', // shown to clients of the dashboard port
     http_port: options.httpPort,
     users_config: options.usersFile,
     logger: { level: 'none', console: 0 },
@@ -63,7 +63,7 @@ export function serverConfig(options: {
     http_handlers: {
       rule: [
         { url: '/ping', handler: { type: 'ping' } },
-        // A client asks this first: a hash of a number that the client chose, which takes the secret of this start.
+        // Clients request this first: a hash of a number that the client chose and the secret of this start.
         {
           methods: 'GET',
           full_url: 'regex:[^?]*/proof/[0-9a-f]{32}', // without parameters, which could change settings
@@ -73,8 +73,9 @@ export function serverConfig(options: {
             query: `SELECT hex(SHA256(concat({nonce:String}, '${secret}'))) FORMAT TSVRaw`,
           },
         },
-        // Only these get as far as the password check: the user `default` has no password, `?user=` would choose it
-        // whatever the Authorization says, and the function `file()` of this engine reads whatever the process may read.
+        // Only these requests reach the password check: the user `default` has no password, `?user=` would choose it
+        // whatever the `Authorization` header, and the engine's function `file()` reads any file that the process can
+        // read.
         {
           headers: { Authorization: `regex:Basic (${[writer, reader, analyst].map(basicToken).join('|')})` },
           handler: { type: 'dynamic_query_handler', query_param_name: 'query' },
@@ -97,10 +98,9 @@ export function serverConfig(options: {
     background_buffer_flush_schedule_pool_size: 1,
     background_distributed_schedule_pool_size: 1,
     background_message_broker_schedule_pool_size: 1,
-    // Tables without work look for some ever more seldom: at twice the pause instead of 1.1 times. What is inserted wakes
-    // them at once.
+    // Idle tables poll for work at pauses that double instead of growing by 1.1 times. Inserts wake them at once.
     background_processing_pool_task_sleep_seconds_when_no_work_multiplier: 2,
-    // How often the engine compares its count of memory with the memory it holds; the default is twenty times a second.
+    // How often the engine corrects its memory count by the memory it holds; the default is twenty times a second.
     memory_worker_period_ms: 500,
     asynchronous_metrics_update_period_s: 60,
     asynchronous_heavy_metrics_update_period_s: 3600,
@@ -108,8 +108,8 @@ export function serverConfig(options: {
       fsync_after_insert: 1,
       fsync_part_directory: 1,
       min_rows_to_fsync_after_merge: 1,
-      // However many parts are broken, the others are usable. Parts that were set aside are noticed, and
-      // brought back from the log.
+      // However many parts are broken, the others stay usable. Parts that were set aside are detected and restored from
+      // the log.
       max_suspicious_broken_parts: 1_000_000,
       max_suspicious_broken_parts_bytes: 2 ** 50,
       // Small parts are merged often: one file for all columns makes that a quarter cheaper than one file for each.
@@ -156,7 +156,7 @@ export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): str
         ...readerSettings(limits.queryTimeoutSeconds),
         max_memory_usage: limits.queryMemoryBytes,
         max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
-        // Counting the persons of millions of events goes on in files.
+        // Counting the persons of millions of events spills to files.
         max_bytes_before_external_group_by: Math.floor(limits.queryMemoryBytes / 4),
         max_temporary_data_on_disk_size_for_query: temporaryBytesMax,
         max_temporary_data_on_disk_size_for_user: 2 * temporaryBytesMax,
@@ -206,7 +206,7 @@ export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): str
         quota: 'default',
         grants: { query: [`GRANT SELECT ON ${views}.*`, ...describedBy.map(each => `GRANT SELECT ON ${each}`)] },
       },
-      // In whose name the views read. Nobody can log in as this user: no listener lets the name through.
+      // The user as which the views read. No client can log in as this user: no listener accepts the name.
       [viewsUser]: {
         password_sha256_hex: sha256Hex(endpoint.secret),
         networks: { ip: '127.0.0.1' },

@@ -28,7 +28,7 @@ export function hasEngineBuild(): boolean {
   return process.platform !== 'linux' || header.glibcVersionRuntime !== undefined
 }
 
-/** Tries it in a process of its own, which a damaged library may end. @returns null when it can be loaded. */
+/** Loads it in a separate process, since a damaged library may crash it. @returns null when it can be loaded. */
 export async function findLibraryProblem(libraryPath: string): Promise<string | null> {
   const load = "require('node:ffi').dlopen(process.argv[1], {})"
   try {

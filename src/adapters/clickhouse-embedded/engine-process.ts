@@ -22,7 +22,7 @@ const reportEveryMs = 2_000
  * Runs the engine until the parent sends `{type: 'shutdown'}` or its channel closes; without a parent's channel until
  * SIGTERM, SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers, and `{type: 'alive'}` as long as it does. The
  * exit code is 0 when it was asked to end, and 1 with a line on stderr, after the engine's own, when it could not start
- * or failed, or when a query of people can be ended in no other way.
+ * or failed, or when a user query can be ended in no other way.
  * @param options.folder `<data>/events`, prepared by `prepareEngine`.
  * @param options.runawayMs how far beyond its limit such a query may run; 130 s when absent.
  */

@@ -63,7 +63,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
   }
 }
 
-/** The files of a store whose engine stays stopped meanwhile; empty when there is no store. */
+/** The files of a store whose engine must stay stopped while they are used; empty without a store. */
 export function stoppedEventFiles(dataFolder: string): EventFiles {
   const store = storeFolder(dataFolder)
   return { files: filesOf(dataFolder, store), rows: rowsOf(dataFolder, store), release: () => undefined }

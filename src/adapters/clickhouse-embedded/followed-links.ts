@@ -1,19 +1,19 @@
-// The engine keeps links to the folders of its tables, makes the missing ones at each start, and does not start where a
-// folder stands in the place of one. A copy of the data folder that followed links (`cp -rL`) has such folders, each
-// with all that the link's target has.
+// The engine keeps links to the folders of its tables, creates missing ones at each start, and does not start if a
+// folder is in a link's place. A copy of the data folder that followed links (`cp -rL`) has such folders, each with the
+// contents of the link's target.
 
 import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { engineFolder } from './engine-endpoint.ts'
 
-/** Its message is a line for people. */
+/** Its message is a line for operators. */
 export class FollowedLinkError extends Error {}
 
 /**
- * Removes the folders that stand in the place of links, once each file in them is found in the link's target.
- * Call it only while no engine runs.
- * @returns the folders that it removed; empty in a folder that is as the engine left it.
- * @throws FollowedLinkError when such a folder has something of its own.
+ * Removes folders in the place of links, after finding each of their files in the link's target. Call it only while no
+ * engine runs.
+ * @returns the removed folders; empty if the engine's links are intact.
+ * @throws FollowedLinkError when such a folder has a file that the target lacks.
  */
 export function removeFollowedLinks(dataFolder: string): readonly string[] {
   const store = join(engineFolder(dataFolder), 'store')

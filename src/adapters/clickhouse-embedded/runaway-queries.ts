@@ -1,17 +1,17 @@
-// Finds queries of people that go on far beyond their time limit. The engine compares a query with its limits between two
-// blocks of rows; one call of a function may take hours for one block, such as a distance of long texts, and nothing in
-// the engine ends it. What it holds, cores, memory and one of the places for SQL, all projects have to do without.
+// Finds user queries that run far beyond their time limit. The engine checks a query's limits between two blocks of
+// rows; one function call may take hours for one block, such as a distance of long texts, and nothing in the engine
+// stops it. All projects then lack the cores, the memory and the query slot that it holds.
 
 import { request } from 'node:http'
 import { ProvingAgent } from '../clickhouse/connection/proving-agent.ts'
 import type { EngineEndpoint } from './engine-endpoint.ts'
 
-/** Longer than the port for dashboards lets a download take, which a slow reader may draw out. */
+/** Longer than the dashboard port's limit for downloads, which slow readers may use up. */
 export const runawayDefaultMs = 130_000
 
 /**
- * Calls `onRunaway` once, with the seconds that a query of the analyst has run, when it is `runawayMs` over its limit. A
- * question that fails or is not answered is asked again: whether the engine answers at all is for others to notice.
+ * Calls `onRunaway` once, with the seconds that a query of the analyst has run, when it is `runawayMs` over its limit.
+ * A failed or unanswered request is repeated; others detect an engine that does not answer at all.
  */
 export function watchRunawayQueries(options: {
   readonly endpoint: EngineEndpoint

@@ -17,7 +17,7 @@ export interface PreparedEngine {
 /**
  * Prepares one start of the engine: call it before each, restarts included, because the old port may be taken and the
  * old passwords are forgotten. Folder 0700, files 0600.
- * @param given.queryTimeoutSeconds has to equal that of the clients: the reader may only repeat the limits it has.
+ * @param given.queryTimeoutSeconds must equal the clients' timeout: the reader may only repeat its own limits.
  * @throws the error of the file system when the folder cannot be written.
  */
 export async function prepareEngine(dataFolder: string, given: Partial<EngineLimits> = {}): Promise<PreparedEngine> {

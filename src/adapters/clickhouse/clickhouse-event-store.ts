@@ -67,7 +67,7 @@ export interface ClickHouseEventStoreOptions {
   readonly endpoint: () => ClickHouseEndpoint | null
   /** Sets `created_at`, which also decides which copy of an event is the later one. */
   readonly clock: Clock
-  /** `PENNON_QUERY_TIMEOUT_SECONDS`; the embedded engine has to be prepared with the same. Default 8. */
+  /** `PENNON_QUERY_TIMEOUT_SECONDS`; the embedded engine must be prepared with the same value. Default 8. */
   readonly queryTimeoutSeconds?: number
   /** `PENNON_REJECT_RETENTION_DAYS`. Default 30. */
   readonly rejectRetentionDays?: number
@@ -79,18 +79,21 @@ export interface ClickHouseEventStoreOptions {
   readonly exports?: Partial<ExportLimits & ExportQueriesOptions>
 }
 
-/** How many queries of one project for lists run and wait, as scripts ask for them side by side; further ones are refused. */
+/**
+ * How many list queries of one project run and wait, since scripts send them concurrently; further ones are refused.
+ */
 const queueLimits = { runningMax: 4, waitingMax: 16 }
 /**
- * The same for insights, which a dashboard asks for together. Each may keep a core busy for seconds, so fewer run at once.
+ * The same for insights, which a dashboard requests together. Each may keep a core busy for seconds, so fewer run at
+ * once.
  */
 const insightQueueLimits = { runningMax: 2, waitingMax: 16 }
 /**
- * The same for what batches of imports ask beside. Anybody with a project's public key may send them, so they take no turn of
- * what people ask for.
+ * The same for look-ups of import batches. Any holder of a project's public key may cause them, so they take no slots
+ * of user queries.
  */
 const storedQueueLimits = { runningMax: 2, waitingMax: 6 }
-/** The same for SQL of people and of their dashboards. */
+/** The same for SQL of users and their dashboards. */
 const sqlQueueLimits = { runningMax: 2, waitingMax: 16 }
 
 /** Opens no connection before the first call; every promise of `EventStore` holds. */
@@ -140,7 +143,7 @@ function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock)
       erasures,
       areRestored = false,
     }) {
-      // Never backwards, or a repeat after a correction of the clock would lose against the row it repeats.
+      // Never decreases: otherwise, after a clock correction, a repeat would lose to the row it repeats.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
       const insert = <Row>(table: string, columns: string, rows: readonly Row[], write: RowsOfTable<Row>['write']) =>
@@ -195,7 +198,7 @@ function upkeep(clients: ClickHouseClients, migration: MigrateOptions): EventSto
   }
 }
 
-/** Not in the turns of a project's queries: the worker waits between its own. */
+/** Not queued with a project's queries: the worker paces its own. */
 function flagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   return {
     listBusyFlags: (projectId, since, signal) =>

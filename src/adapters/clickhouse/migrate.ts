@@ -49,7 +49,7 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
     if (!foundVersion.ok) throw new PortError('event-store', 'conflict', new UnfitSchemaError(foundVersion.error))
     const version = foundVersion.value
     const changes: string[] = []
-    // First of all: tables without it are those of a version that had none.
+    // Created first: tables without it were made by a version before it existed.
     if (!definitions.has(versionTable))
       await client.command({
         query: `CREATE TABLE IF NOT EXISTS ${database}.${versionTable}

@@ -1,7 +1,7 @@
-// The tables of the event store, as migrations that only move forward, like those of the state. The store records which of
-// them ran (`schema_version`), and one that ran does not run again: the engine rewrites the definition of a table for any
-// ALTER, and one that is written on a full disk is left empty: the engine cannot start with it. As several processes may
-// run a migration at once, and one that was interrupted runs again, every statement can be repeated (`IF NOT EXISTS`).
+// The tables of the event store, as forward-only migrations, like the state's. The store records which of them ran
+// (`schema_version`), and one that ran does not run again: the engine rewrites the definition of a table for any ALTER,
+// and one that is written on a full disk is left empty: the engine cannot start with it. As several processes may run a
+// migration at once, and one that was interrupted runs again, every statement can be repeated (`IF NOT EXISTS`).
 // Source: docs/wire/ingestion.md 8.1, 10.
 
 import { cachedUsageDays } from '#ports/events/flag-usage-upkeep.ts'
@@ -248,14 +248,15 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       former String,
       written_at DateTime64(6, 'UTC')
     ) ENGINE = ReplacingMergeTree(written_at) ORDER BY (instance, slot)`,
-    // Whose rows are being removed. Mutations read it, so that no id stands in the text of one, which the engine keeps.
+    // Whose rows are being removed. Mutations read it, so that no id appears in their texts, which the engine keeps.
     erased_subjects: `(
       project_id UInt32,
       erasures UInt32,
       kind LowCardinality(String),
       subject String
     ) ENGINE = MergeTree ORDER BY (project_id, erasures, kind, subject)`,
-    // What is being added to rows of an import job (docs/decisions/0065): empty, unless a job is being published.
+    // Properties that are being added to rows of an import job (docs/decisions/0065); empty unless a job is being
+    // published.
     known_person_properties: `(
       import_job_id UInt32,
       attempt UInt64,

@@ -21,7 +21,7 @@ describe('geoipAddress', () => {
 })
 
 describe('networkOf', () => {
-  it('is an IPv4 address, or what one customer has of IPv6, however it is written', () => {
+  it('is an IPv4 address, or one customer’s IPv6 prefix, however it is written', () => {
     for (const [address, network] of [
       ['10.1.2.3', '10.1.2.3'],
       ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
@@ -36,7 +36,7 @@ describe('networkOf', () => {
 })
 
 describe('neighbourhoodOf', () => {
-  it('is what is handed out together, of IPv4 and of IPv6', () => {
+  it('is the block that is usually assigned together, for IPv4 and IPv6', () => {
     for (const [address, neighbourhood] of [
       ['10.1.2.3', '10.1.2.0/24'],
       ['2001:0db8:1:2::9', '2001:db8:1::/48'],

@@ -9,7 +9,7 @@ const hostOf = (headers: Record<string, string>) => {
   return shownVisitor(headers, '127.0.0.1', loopback.value).host
 }
 
-it('names the page of Origin, else that of Referer without its path', () => {
+it('uses the host of Origin, else of Referer, without its path', () => {
   const origin = 'https://shop.example.com:8443'
   const referer = 'https://www.example.org/a?b=https://c.example/#d'
   assert.equal(hostOf({ origin, referer }), origin)

@@ -1,12 +1,12 @@
-// By what a visitor without cookies is recognised, read from the headers and the connection of an evaluation.
+// Reads what identifies a visitor without cookies from the headers and the connection of an evaluation.
 
 import type { ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
 import { clientAddress, type RequestHeaders } from './client-address.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 /**
- * The address is the one that the events of this client have, not that of its location. Without `Origin`, or with
- * `null` for one, the host is that of `Referer`. Source: docs/wire/evaluation.md 1.7.
+ * The address is the one stored with the client's events, not the one used for its location. Without `Origin`, or if it
+ * is `null`, the host comes from `Referer`. Source: docs/wire/evaluation.md 1.7.
  */
 export function shownVisitor(
   headers: RequestHeaders,

@@ -28,7 +28,7 @@ describe('parseTrustedProxies', () => {
       assert.equal(proxies.trusts(address), false, address)
     }
   })
-  it('takes addresses and ranges, and nobody when empty', () => {
+  it('accepts addresses and ranges, and trusts no peer when empty', () => {
     const proxies = trusting(' 203.0.113.7 , 198.51.100.0/24, 2001:db8::/32')
     for (const address of ['203.0.113.7', '198.51.100.255', '2001:db8:1::1'])
       assert.equal(proxies.trusts(address), true)

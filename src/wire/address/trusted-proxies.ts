@@ -37,7 +37,7 @@ const rememberedPeerCountMax = 1_000
 
 /**
  * @param setting `loopback`, `private`, addresses and CIDR ranges, separated by commas; empty trusts no peer.
- * @returns err with the first entry that is none of these.
+ * @returns err with the first invalid entry.
  * Source: docs/wire/ingestion.md 1.3.
  */
 export function parseTrustedProxies(setting: string): Result<TrustedProxies, string> {

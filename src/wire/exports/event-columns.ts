@@ -1,12 +1,12 @@
-// The columns of exported events. Names and values are those of the list; what the list derives from other fields
-// (`elements`, `person`) is left out.
+// The columns of exported events. Names and values match the list; fields that the list derives from others
+// (`elements`, `person`) are omitted.
 
 import type { EventToEncode } from '#wire/management/events.ts'
 import type { ExportColumn } from './export-column.ts'
 
 export interface EventRow {
   readonly event: EventToEncode
-  /** Where an export goes on behind this event. */
+  /** The cursor for resuming an export after this event. */
   readonly cursor: string
 }
 

@@ -1,24 +1,24 @@
-// What a row of an export consists of. Every format writes the same columns under the same names.
+// The columns of exports. Every format writes the same columns under the same names.
 
 export interface ExportColumn<Row> {
   readonly name: string
   /** `json` is the text of a JSON value, which no format changes; `instant` is epoch ms. */
   readonly kind: 'text' | 'json' | 'instant' | 'boolean' | 'integer'
-  /** Null only where there is nothing, as a person without a known time of creation. */
+  /** Null only for missing values, such as an unknown creation time. */
   readonly read: (row: Row) => string | number | boolean | null
 }
 
 export interface ExportEncoder<Row> {
   readonly contentType: string
-  /** Whether gzip makes the bytes fewer. */
+  /** Whether gzip makes it smaller. */
   readonly isText: boolean
-  /** What stands before the first row. */
+  /** Text or bytes before the first row. */
   begin(): string | Uint8Array
-  /** Pieces in order; work of more than some milliseconds is divided between them. */
+  /** Pieces in order; work that takes more than a few milliseconds is split between them. */
   encode(rows: Iterable<Row>): ExportPieces
-  /** Completes the file. @param next where a further file goes on; null when nothing is left. */
+  /** Completes the file. @param next the cursor of the next file; null when nothing is left. */
   end(next: string | null): ExportPieces
-  /** Says within the data that it broke off, where a format can; null where it cannot. */
+  /** The text that reports the break within the data; null if the format has no way to. */
   brokenOff(reason: ExportBreak): string | null
   /** Whether a file of this format should end here, although more rows are left. */
   isFull?(): boolean
@@ -31,7 +31,7 @@ export type ExportPieces = Iterable<string | Uint8Array> | AsyncIterable<string 
 export interface ExportBreak {
   readonly code: string
   readonly detail: string
-  /** The last row that was written; null when there is none. */
+  /** The last written row; null before the first. */
   readonly cursor: string | null
 }
 

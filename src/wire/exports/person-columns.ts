@@ -1,4 +1,4 @@
-// The columns of exported persons. Names and values are those of the list; `distinct_ids` are all of them.
+// The columns of exported persons. Names and values match the list, except that `distinct_ids` has all of them.
 
 import { type PersonToEncode, personHead } from '#wire/management/persons/persons.ts'
 import type { ExportColumn } from './export-column.ts'
@@ -13,7 +13,7 @@ export function personRow(person: PersonToEncode): PersonRow {
   return { head: personHead(person), createdAtMs: person.createdAtMs, propertiesJson: person.propertiesJson }
 }
 
-/** Where an export goes on behind this person. */
+/** The cursor for resuming an export after this person. */
 export function personCursor({ head }: PersonRow): string {
   return String(head.id)
 }

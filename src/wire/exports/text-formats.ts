@@ -4,8 +4,8 @@ import { instant } from '#wire/management/shapes.ts'
 import type { ExportColumn, ExportEncoder } from './export-column.ts'
 
 /**
- * One JSON object a line, and nothing but rows: a last line says only that the export broke off, and why. JSON texts
- * of clients are spliced in as they are, with the literals of their numbers and repeated keys.
+ * One JSON object per line, only rows: a last line that is not a row reports that the export broke off, and why. JSON
+ * texts of clients are spliced in as they are, with the literals of their numbers and repeated keys.
  */
 export function jsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
   const fields = columns.map(({ name, kind, read }, index) => {
@@ -42,7 +42,7 @@ function oneLine(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]/g, ' ') : json
 }
 
-/** RFC 4180: a header, commas, CRLF; whatever has a comma, a quote or a line break in it is quoted. */
+/** RFC 4180: a header, commas, CRLF; values with a comma, a quote or a line break are quoted. */
 export function csvEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
   const rowOf = (row: Row) => {
     let line = ''

@@ -37,13 +37,13 @@ describe('messages of the live view', () => {
     assert.ok(text.includes('"n": 1.0') && text.includes('12345678901234567890'))
   })
 
-  it('keep the first members of what is too large, and say that they do', () => {
+  it('keep the first members of values that are too large, and say so', () => {
     const propertiesJson = JSON.stringify({ a: 1, b: ['},"'], pad: 'x'.repeat(liveTextMax.properties), c: 2 })
     const { data } = read(liveMessages.event(aCapturedEvent(1, { propertiesJson }), 'main', 0))
     assert.deepEqual([data.properties, data.cut], [{ a: 1, b: ['},"'] }, true])
   })
 
-  it('show a reject with its reason and the beginning of what was sent', () => {
+  it('show a reject with its reason and the start of the sent text', () => {
     const body = `{"a":"${'é'.repeat(liveTextMax.body)}"}`
     const { lines, data } = read(liveMessages.reject(aCapturedReject({ body }), 'historical', 3))
     assert.deepEqual(lines, ['id: historical:3', 'event: rejected'])
@@ -52,7 +52,7 @@ describe('messages of the live view', () => {
     assert.equal('cut' in read(liveMessages.reject(aCapturedReject(), 'main', 3)).data, false)
   })
 
-  it('count what was not shown in all and by reason, and tell of stretches that nobody counted', () => {
+  it('count hidden events in all and by reason, and report uncounted periods', () => {
     const { lines, data } = read(liveMessages.skipped({ rate: 5, slow: 0, too_large: 2 }))
     assert.deepEqual(lines, ['event: skipped'])
     assert.deepEqual(data, { count: 7, reasons: { rate: 5, too_large: 2 } })

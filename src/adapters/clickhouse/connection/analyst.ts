@@ -1,19 +1,19 @@
-// The rights and settings of the user that runs SQL of people, on either kind of server. Which project's rows it sees is
+// The rights and settings of the user that runs users' SQL, on either kind of server. Which project's rows it sees is
 // not in the SQL: a policy on each table compares them with a header of the request, which only Pennon writes
 // (docs/decisions/0052).
 
-/** Says on every request of this user whose rows it may see. Without it, every query fails. */
+/** The header that names the project whose rows a request of this user may see. Without it, every query fails. */
 export const projectHeader = 'Pennon-Project'
 
-/** The database that has nothing but the views. */
+/** The database that contains only the views. */
 export function viewsDatabase(database: string): string {
   return `${database}_sql`
 }
 
-/** What drivers ask for the tables: each lists what its reader may read, and nothing else. */
+/** System tables from which drivers list tables: each shows only what its reader may read. */
 export const describedBy = ['INFORMATION_SCHEMA.*', 'information_schema.*', 'system.parts']
 
-/** In whose name the views read the tables. It has no password that anybody knows. */
+/** The user as which the views read the tables. Its password is unknown to all. */
 export const viewsUser = 'pennon_views'
 
 /** The tables of `viewedTables` that have rows of several projects. */
@@ -21,12 +21,14 @@ export const rowsOfProjects = ['events', 'person_distinct_id_overrides', 'dedupl
 
 export const viewedTables = [...rowsOfProjects, 'subject_mirror_fill']
 
-/** The policy: applied to rows before any condition of the query, so that none can tell others from their errors. */
+/**
+ * The policy: applied to rows before any condition of the query, so that errors cannot reveal rows of other projects.
+ */
 export const isRowOfProject = `project_id = toUInt32(getClientHTTPHeader('${projectHeader}'))`
 
 /**
- * Settings that make answers correct, bound them, and that nobody can change: `readonly` 1 refuses every change. A
- * client may only repeat the values.
+ * Settings that make answers correct, bound them, and cannot be changed: `readonly` 1 refuses every change. A client
+ * may only repeat the values.
  */
 export function analystSettings(queryTimeoutSeconds: number) {
   return {

@@ -36,7 +36,7 @@ describe('an answer of the event store', () => {
   })
 
   for (const [how, read] of Object.entries(readings)) {
-    it(`is read ${how} when it has all rows that the server counted, or the server counts none`, async () => {
+    it(`is accepted, read ${how}, if it has all rows that the server counted or the server sends no count`, async () => {
       body = '[1]\n[2]\n'
       for (const counted of [{ result_rows: '2' }, { result_rows: 2 }, {}]) {
         summary = counted
@@ -46,7 +46,7 @@ describe('an answer of the event store', () => {
       assert.deepEqual(await read(), [])
     })
 
-    it(`is a failure of the store when it lacks rows, read ${how}`, async () => {
+    it(`is a store failure if it lacks rows, read ${how}`, async () => {
       for (const [text, counted] of [
         ['', 1],
         ['[1]\n', 2],
@@ -59,7 +59,7 @@ describe('an answer of the event store', () => {
   }
 
   for (const how of ['as a whole', 'in turns', 'to be held as bytes'] as const)
-    it(`is ended by its signal after it has begun, read ${how}`, async t => {
+    it(`is aborted by its signal even after it has begun, read ${how}`, async t => {
       const begun = createServer((request, response) => {
         request.resume()
         response.write('[1]\n')
@@ -86,12 +86,12 @@ describe('an answer of the event store', () => {
       await assert.rejects(read, /the caller left/)
     })
 
-  it('is a failure of the store when it ends within a row, held as bytes, although the server counts none', async () => {
+  it('is a store failure if it ends within a row, held as bytes, even without a count', async () => {
     ;[body, summary] = ['[1]\n[2', {}]
     await assert.rejects(readings['to be held as bytes'](), { name: 'PortError', code: 'unavailable' })
   })
 
-  it('becomes objects row by row when it is held as bytes, wherever its bytes are divided', async () => {
+  it('is parsed row by row when held as bytes, however its bytes are divided', async () => {
     const lengths = [...Array.from({ length: 300 }, () => 9_000), 3_000_000, 10, 1_000_000]
     const rows = lengths.map((length, index) => [index, `日本\n${'x'.repeat(length)}`])
     ;[body, summary] = [rows.map(row => `${JSON.stringify(row)}\n`).join(''), {}]

@@ -1,6 +1,6 @@
-// An engine buffers the answer of a read until it is whole. Where its disk has no space for that, it cuts the answer off,
-// to nothing if need be, and still answers with status 200. Only its count of the rows tells: read on as if nothing were
-// there, an undone import would take persons from live events that use them.
+// An engine buffers the answer of a read until it is whole. Without disk space for the buffer, it truncates the answer,
+// even to nothing, and still sends status 200. Only its row count reveals this: if a truncated answer were taken as
+// complete, undoing an import would remove persons that live events use.
 
 import type { ClickHouseClient, ResponseHeaders } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
@@ -25,8 +25,8 @@ export function cutOff(what: string): PortError {
 }
 
 /**
- * The client, whose answers as a whole (`json`) are checked. Whoever reads one as a stream, calls `checkAnswer` at its end.
- * The signal of a query also ends an answer that has begun, which the client itself leaves to its timeout.
+ * Wraps the client so that answers read as a whole (`json`) are checked; callers that read a stream call `checkAnswer`
+ * at its end. A query's signal also ends an answer that has begun, which the client itself leaves to its timeout.
  */
 export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
   const query = client.query.bind(client)

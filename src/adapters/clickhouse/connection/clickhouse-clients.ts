@@ -17,7 +17,7 @@ export interface ClickHouseEndpoint {
   readonly secret: string | null
   readonly writer: { readonly username: string; readonly password: string }
   readonly reader: { readonly username: string; readonly password: string }
-  /** Runs SQL of people. On an operator's server it has to be made first: `sql/set-up.ts`. */
+  /** Runs users' SQL. On an operator's server this user must be created first: `sql/set-up.ts`. */
   readonly analyst: { readonly username: string; readonly password: string }
 }
 
@@ -26,8 +26,8 @@ export type ClickHouseClient = ReturnType<typeof createClient>
 export interface ClickHouseClients {
   write<T>(call: (client: ClickHouseClient, database: string, endpoint: ClickHouseEndpoint) => Promise<T>): Promise<T>
   /**
-   * For SQL of people: like `read`, but with the limit left to the server and the caller, and with the engine's own errors,
-   * since most of them are the query's.
+   * For users' SQL: like `read`, but the server and the caller apply the limit, and the engine's own errors are thrown,
+   * since most of them are the query's fault.
    */
   analyse<T>(call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
   /**
@@ -54,12 +54,12 @@ const answerBufferBytes = 1024 * 1024
 const graceMs = 500
 /** Longest silence of the server while it writes: an insert of 24 MB takes about a second, moving a partition too. */
 const writeTimeoutMs = 60_000
-/** Space for what the server says of its progress (`longReadSettings`), some 300 bytes each time, for days. */
+/** Space for days of the server's progress reports (`longReadSettings`), about 300 bytes each. */
 const writeHeaderBytesMax = 4 * 1024 * 1024
 
 /**
- * For reads by the user who writes, which may take minutes on a large store: the server says now and then how far it is, so
- * that it is not silent, and ends the read with the connection, so that those that were given up do not pile up.
+ * For reads by the writing user, which may take minutes on a large store: the server reports progress, so that it is
+ * not silent, and ends the read with the connection, so that abandoned reads do not pile up.
  */
 export const longReadSettings = {
   readonly: '2',
@@ -74,8 +74,7 @@ const countBytesMax = 400 * 1024 * 1024
 const idleConnectionMs = 20_000
 
 /**
- * Retries a call once when it could not connect and the endpoint has changed since. Calls therefore have to be
- * repeatable.
+ * Retries a call once when it could not connect and the endpoint has changed since. Calls must therefore be repeatable.
  */
 export function createClickHouseClients(options: ClickHouseClientsOptions): ClickHouseClients {
   let current: Connected | null = null
@@ -187,7 +186,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
         clickhouse_settings: readSettings(queryTimeoutSeconds),
       }),
     ),
-    // By the user who writes, since the reader may not change its limits.
+    // As the writing user, since the reader may not change its limits.
     count: withCheckedAnswers(
       createClient({
         ...shared,
@@ -225,9 +224,9 @@ function readSettings(queryTimeoutSeconds: number) {
     optimize_move_to_prewhere_if_final: 0 as const,
     cancel_http_readonly_queries_on_client_close: 1 as const,
     send_progress_in_http_headers: 1 as const,
-    // An answer that has begun can only be cut off, so a limit that is met on the way would look like a broken connection.
+    // An answer that has begun can only be cut off, so reaching a limit midway would look like a broken connection.
     wait_end_of_query: 1 as const,
-    // What is larger goes to a file: see `checked-answers.ts`.
+    // Larger answers go to a file: see `checked-answers.ts`.
     buffer_size: String(answerBufferBytes),
   }
 }
@@ -252,7 +251,7 @@ export function endpointOfUrl(text: string): ClickHouseEndpoint {
     throw new Error('CLICKHOUSE_URL: the path must be a database name, for example http://localhost:8123/pennon')
   }
   const user = { username: decodeURIComponent(url.username) || 'default', password: decodeURIComponent(url.password) }
-  // Every process has to know the password, and nobody else: it derives from the one that they all have.
+  // Every process must know the password, and nothing else may: it is derived from the password that they share.
   const password = createHmac('sha256', user.password)
     .update(`pennon analyst ${user.username} ${database}`)
     .digest('hex')

@@ -8,7 +8,7 @@ import { isEndpointFailure, storeError } from './clickhouse-errors.ts'
 const refusal = (code: string) => new ClickHouseError({ message: 'refused', code })
 
 describe('failures of the event store', () => {
-  it('are those of a read that asks for too much', () => {
+  it('count as too large for reads that exceed their own limits', () => {
     for (const [code, portCode] of [
       ['159', 'timeout'],
       ['241', 'full'],
@@ -22,7 +22,7 @@ describe('failures of the event store', () => {
     assert.ok(storeError(tooLong, 'read') instanceof QueryTooLargeError)
   })
 
-  it('are others’ when the memory of all is used up', () => {
+  it('count as a full store when the shared memory is used up', () => {
     const exceeded = (whose: string) =>
       new ClickHouseError({ message: `${whose} memory limit exceeded: would`, code: '241' })
     assert.ok(storeError(exceeded('Query'), 'read') instanceof QueryTooLargeError)
@@ -33,7 +33,7 @@ describe('failures of the event store', () => {
     }
   })
 
-  it('are none of the connection where a library within the engine failed', () => {
+  it('do not count as broken connections when a library within the engine failed', () => {
     const version = '(version 26.7.2.1)'
     for (const text of [
       `std::exception. Code: 1001, type: std::runtime_error, e.what() = failed alloc while reading ${version}`,
@@ -50,7 +50,7 @@ describe('failures of the event store', () => {
     assert.equal(isEndpointFailure(new Error('socket hang up')), true)
   })
 
-  it('are not a read that waits for others, nor a write that finds no memory', () => {
+  it('do not count as too large for reads that wait for others and writes without memory', () => {
     for (const [code, during, portCode] of [
       ['202', 'read', 'full'],
       ['243', 'read', 'full'],

@@ -9,7 +9,7 @@ import { UnprovedServerError } from './proving-agent.ts'
 /** What a query of the mirror throws while the mirror is filled: see `queries/persons-of-today.ts`. */
 export const fillingMessage = 'PENNON: persons and groups are being copied into the event store'
 
-/** Refusals that the same rows would get again: find the row and continue without it, do not wait. */
+/** Refusals that the same rows would always get: find the row and continue without it; do not wait. */
 const contentCodes: ReadonlySet<string> = new Set([
   '6', // CANNOT_PARSE_TEXT
   '27', // CANNOT_PARSE_INPUT_ASSERTION_FAILED
@@ -54,8 +54,8 @@ export function isContentError(error: unknown): error is ClickHouseError {
 }
 
 /**
- * Errors of libraries within the engine have a form of their own (`std::exception. Code: 1001, type: …`). The client cannot
- * read it and takes such an error for a broken connection. Source: observed, with an invalid state of `groupBitmap`.
+ * Errors of libraries within the engine have a different form (`std::exception. Code: 1001, type: …`), which the client
+ * cannot parse and treats as a broken connection. Source: observed, with an invalid state of `groupBitmap`.
  */
 export function engineErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ClickHouseError) return error
@@ -65,7 +65,7 @@ export function engineErrorOf(error: unknown): unknown {
   return form === null ? error : new ClickHouseError({ code: form[1]!, message: form[2]! })
 }
 
-/** Memory that all queries of a user, or of the server, have together: others took it, and the same query may work later. */
+/** Whether the memory shared by all queries of a user or the server ran out: the same query may work later. */
 export function lacksSharedMemory({ code, message }: ClickHouseError): boolean {
   return (
     code === '241' && /\b(?:user|total)\)? memory limit exceeded|memory limit \((?:total|for user)\)/i.test(message)
@@ -89,7 +89,7 @@ export function isUnknownDatabase(error: unknown): boolean {
 
 /**
  * @param during `read`: running out of memory or time is the query's own size; `write`: it is the server's state, and
- *   so is every refusal that is not listed: nothing may be lost, so it counts as `unavailable` and is tried again.
+ *  so is every refusal that is not listed: nothing may be lost, so it counts as `unavailable` and is retried.
  */
 export function storeError(thrown: unknown, during: 'read' | 'write'): unknown {
   const error = engineErrorOf(thrown)
@@ -101,7 +101,7 @@ export function storeError(thrown: unknown, during: 'read' | 'write'): unknown {
     if (ownLimit !== undefined) return new QueryTooLargeError('event-store', ownLimit, error)
     return new PortError('event-store', portCodes[error.code] ?? 'unavailable', error)
   }
-  // No text of this process holds so much.
+  // The answer exceeds the longest possible string.
   if (error instanceof Error && 'code' in error && error.code === 'ERR_STRING_TOO_LONG')
     return new QueryTooLargeError('event-store', 'full', error)
   if (error instanceof Error && error.message.startsWith('Timeout'))
@@ -111,8 +111,8 @@ export function storeError(thrown: unknown, during: 'read' | 'write'): unknown {
 
 /**
  * The client has no class for these: system errors have a code, everything else that went wrong on the way is a plain
- * Error (a socket that closed, an answer that is not ClickHouse's, the embedded engine's 404 for passwords that are
- * not its own any more), and what did not prove to be the engine has a class of its own. Others are mistakes of ours.
+ * Error (a socket that closed, an answer that is not ClickHouse's, the embedded engine's 404 for passwords that are not
+ * its own any more), and a server that did not prove to be the engine has a separate class. Others are our own bugs.
  */
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false

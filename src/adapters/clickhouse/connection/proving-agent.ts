@@ -1,5 +1,5 @@
-// Proves each connection to the embedded engine before anything is sent over it. When the engine has died, any process of
-// the host may take its port. The listener first has to show that it knows the secret of this start, which only the
+// Proves each connection to the embedded engine before anything is sent over it. When the engine has died, any process
+// of the host may take its port. The listener must first show that it knows the secret of this start, which only the
 // engine's own configuration and the endpoint file have. The proof and the requests share one connection, so only the
 // proved process gets the password and the rows. The engine's half is in its configuration (engine-config.ts).
 

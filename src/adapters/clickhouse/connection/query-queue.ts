@@ -1,4 +1,4 @@
-// The turns that queries of one project take at the event store.
+// Limits how many queries of one project run at the event store.
 
 import { ProjectQueue, type ProjectQueueLimits } from '#core/project-queue.ts'
 import { PortError } from '#ports/port-error.ts'

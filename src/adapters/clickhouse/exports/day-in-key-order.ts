@@ -1,5 +1,5 @@
-// Reads a busy day in the order of the sort key, in which its rows lie: each page is a stretch of the key, so every row
-// is read a fixed number of times, however many there are and whatever their times.
+// Reads a busy day in the order of the sort key, in which its rows are stored: each page is a range of the key, so
+// every row is read a fixed number of times, however many there are and whatever their times.
 
 import type { ExportedEvent } from '#ports/events/event-exports.ts'
 import type { EventCursor } from '#ports/events/event-queries.ts'
@@ -12,7 +12,7 @@ import type { Ask } from './export-queries.ts'
 import { type HeldRows, holdRows } from './held-rows.ts'
 import { type KeyPlace, rangeCondition } from './key-ranges.ts'
 
-/** Rows and bytes that one page reads, copies and rows that the finer filters leave out included. */
+/** Rows and bytes that one page reads, including copies and rows that finer filters exclude. */
 export interface PageLimits {
   readonly sliceRowsMax: number
   readonly sliceBytesMax: number
@@ -24,12 +24,12 @@ export interface DayToRead {
   readonly day: string
   /** Exclusive; null begins with the day. */
   readonly above: KeyPlace | null
-  /** The place in time behind which the export began, of which the filter has the condition. */
+  /** The place in time after which the export began; the filter contains its condition. */
   readonly base: EventCursor | null
 }
 
 /**
- * An identity keeps its place in this order when it is sent again, so none is missed and none repeated.
+ * An identity keeps its place in this order when it is sent again, so no event is missed or repeated.
  * @throws PortError
  */
 export async function* readDayInKeyOrder(
@@ -50,7 +50,7 @@ export async function* readDayInKeyOrder(
       last = upTo
       share = 1
     } catch (error) {
-      // More came since the page was measured, or its rows take more memory than their texts.
+      // More rows arrived since the page was measured, or they take more memory than their texts.
       if (!isTooMuch(error) || rowsMax === 1) throw error
       share *= 4
     }
@@ -62,7 +62,7 @@ export async function* readDayInKeyOrder(
     const sql = {
       place: 'event, distinct_id, toString(uuid)',
       columns: 'project_id, toDate32(timestamp) AS day, event, distinct_id, uuid',
-      // The whole sort key, which lets the engine stop as soon as it has as many rows as asked for.
+      // The whole sort key, which lets the engine stop as soon as it has the requested number of rows.
       order: 'project_id, day, event, distinct_id, uuid',
       conditions: [...filter.keyConditions, ofDay, range.condition].join(' AND '),
     }

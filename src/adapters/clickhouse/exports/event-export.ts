@@ -1,6 +1,6 @@
 // Reads every event of a filter: days in the order of the list, and a day's events a slice of time at a time, or in the
-// order of the sort key when there are too many. Each query ends by itself, under the limits that every query has; while
-// the reader is slow, none is open.
+// order of the sort key when there are too many. Each query completes under the usual limits; none stays open while the
+// reader is slow.
 
 import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
@@ -28,9 +28,11 @@ import { type KeyRange, keyRanges, rangeCondition } from './key-ranges.ts'
 import { comparePlaces } from './place-order.ts'
 
 export interface ExportLimits extends SliceLimits {
-  /** Rows that one query reads through, about. */
+  /** About how many rows one query scans. */
   readonly rangeRowsMax: number
-  /** Slices of a window. Its days are read through once for each, so that days with more are read by their key. */
+  /**
+   * Slices of a window. Each slice scans all days of its window, so days that would need more are read by their key.
+   */
   readonly sliceCountMax: number
 }
 
@@ -77,7 +79,7 @@ export async function openEventExport(
   }
 }
 
-/** Behind a place in a day that is read by its key, only the place in time has a condition in the list's terms. */
+/** For a place in a day that is read by its key, only the place in time becomes a condition of the list. */
 function listQuery({ after, ...query }: EventExportQuery): Omit<EventQuery, 'limit'> {
   const inTime = after?.key === undefined ? after : after.key.base
   return inTime === undefined || inTime === null ? query : { ...query, after: inTime }
@@ -177,7 +179,7 @@ class WindowReader {
 
   async *read(slice: Bucket): AsyncGenerator<Iterable<ExportedEvent>> {
     const { sliceRowsMax, sliceBytesMax } = this.#limits
-    // More than one bucket could tell apart: as events of an import that all have one time.
+    // One bucket holds too much, such as events of an import that all have one time.
     let inPages = slice.bytes > sliceBytesMax || slice.rowCount > sliceRowsMax
     let after: EventCursor | null = null
     for (;;) {
@@ -186,7 +188,7 @@ class WindowReader {
       try {
         batches = await this.#readPage(slice, { after, upTo }, inPages)
       } catch (error) {
-        // So many more came since the slice was measured that they are read in pages.
+        // Too many rows arrived since the slice was measured, so it is read in pages.
         if (inPages || !isFull(error)) throw error
         inPages = true
         continue
@@ -203,7 +205,7 @@ class WindowReader {
     this.#ranges = await keyRanges(this.#ask, { conditions: conditions.join(' AND '), params, rowCount, count })
   }
 
-  /** Asks for each range, one after the other, and divides them further when that is too much for one query. */
+  /** Queries one range after the other, and divides them further when that is too much for one query. */
   async #overRanges<T>(ask: (range: KeyRange, rangeCount: number) => Promise<T>, mayDivide = isTooMuch): Promise<T[]> {
     for (;;) {
       try {

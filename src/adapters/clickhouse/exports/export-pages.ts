@@ -1,4 +1,4 @@
-// What a page of an export consists of, and where it ends.
+// The columns of an export's page, and where the page ends.
 
 import type { ExportedEvent } from '#ports/events/event-exports.ts'
 import { tieBreak } from '../queries/event-filter.ts'
@@ -17,7 +17,7 @@ export function exportedOf(json: unknown): ExportedEvent {
   return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row[16] } }
 }
 
-/** SQL, of a place: whether rows are left behind it. */
+/** SQL: whether rows are left after a place. */
 export const isMore = 'number < row_count OR row_count = {rows:UInt32}'
 
 /**

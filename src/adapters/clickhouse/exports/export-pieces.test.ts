@@ -170,7 +170,7 @@ describe('ranges of the sort key', () => {
 describe('the order of places', () => {
   const place = (timestampMs: number, uuid: string, tieBreak = '0') => ({ timestampMs, uuid, tieBreak })
 
-  it('is by time, by the second half of the uuid, by its first half, by the number behind it', () => {
+  it('is by time, by the second half of the uuid, by its first half, then by the tie-break', () => {
     const low = '00000000-0000-4000-8000-000000000001'
     const ascending = [
       place(-1, 'ffffffff-ffff-4fff-bfff-ffffffffffff'),

@@ -1,5 +1,5 @@
-// Runs the queries of exports: one at a time in a process, so that however many people export, the queries of everybody
-// else keep their place in the engine; and again when the engine is away for the moment that a restart takes.
+// Runs the queries of exports: one at a time per process, so that however many exports run, other queries keep their
+// capacity in the engine; and retries while the engine restarts.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts'
@@ -10,9 +10,9 @@ import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhou
 export type Ask = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
 
 export interface ExportAsk {
-  /** Fails at once when the store is away. */
+  /** Fails at once while the store is unavailable. */
   readonly once: Ask
-  /** Tries again when the store is away. */
+  /** Retries while the store is unavailable. */
   readonly patiently: Ask
 }
 
@@ -25,10 +25,10 @@ export interface ExportQueriesOptions {
 const usualPausesMs = [250, 1_000, 2_000, 4_000]
 /** More than there may be exports, each of which has one query at a time. */
 const waitingMax = 1_000
-/** All exports stand in one queue, whatever their project. */
+/** All exports share one queue, whatever their project. */
 const everyProject = 0
 
-/** @returns the two ways to ask, for an export that `signal` ends. */
+/** @returns the two ways to query, for an export that `signal` ends. */
 export function exportQueries(
   clients: Pick<ClickHouseClients, 'read'>,
   { retryPausesMs = usualPausesMs }: Partial<ExportQueriesOptions> = {},

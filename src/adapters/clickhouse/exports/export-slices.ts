@@ -23,7 +23,7 @@ export interface SliceLimits {
   readonly windowRowsMin: number
   /** Rows of a day that is not busy. */
   readonly dayRowsMax: number
-  /** Rows and bytes of one slice, as far as its buckets can be told apart. */
+  /** Rows and bytes of one slice, unless a single bucket has more. */
   readonly sliceRowsMax: number
   readonly sliceBytesMax: number
 }

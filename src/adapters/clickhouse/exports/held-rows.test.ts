@@ -7,7 +7,7 @@ import { holdRows } from './held-rows.ts'
 const blockBytes = 1024 * 1024
 const texts = ['', 'plain', '日本', '👩‍👩‍👧', '\ud800', '\r\n\u2028\0', '"\\', '\ufeff']
 
-/** The bytes in random pieces, each in memory of its own, as they come from a socket; some are empty. */
+/** The bytes in random pieces, each allocated separately, as from a socket; some are empty. */
 function* inPieces(bytes: Buffer, random: () => number): Generator<Buffer> {
   for (let from = 0; from < bytes.length; ) {
     const length = Math.floor(random() ** 4 * 200_000)

@@ -1,6 +1,6 @@
-// The rows of a page as the bytes that the store sent. Each becomes an object when its turn comes: as objects they take
-// ten times as much, for as long as the reader of an export is slow. And what is alive while an export waits becomes old
-// garbage, which V8 leaves for long.
+// The rows of a page as the bytes that the store sent. Each becomes an object only when it is needed: objects take ten
+// times as much memory, for as long as the export's reader is slow. And objects that survive while an export waits
+// become old-generation garbage, which V8 collects late.
 
 import type { Readable } from 'node:stream'
 import type { ExecResult } from '@clickhouse/client'
@@ -14,8 +14,8 @@ const lineFeed = 0x0a
 export interface HeldRows<Row> {
   readonly rowCount: number
   /**
-   * In order, once; a batch is read before the next is asked for. Bytes that have become rows are held no more, so that
-   * the next page finds space.
+   * In order, once; a batch is read before the next is asked for. Bytes that have become rows are released, so that the
+   * next page has space.
    */
   batches(): Generator<Iterable<Row>>
 }

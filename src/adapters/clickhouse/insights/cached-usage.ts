@@ -1,5 +1,5 @@
-// Counts of a flag's calls that are cached per bucket, and whether they are still right: they are while the arrivals on the UTC
-// days of the bucket are those that there were before it was counted (`writing/flag-arrivals.ts`).
+// Caches counts of a flag's calls per bucket. A count stays valid while the arrivals on the bucket's UTC days equal
+// those before it was counted (`writing/flag-arrivals.ts`).
 
 import { rankUsage, type ValueUsage } from '#core/insights/flag-usage.ts'
 import { dayMs } from '#core/time.ts'
@@ -8,7 +8,7 @@ import type { CachedUsageQuery } from '#ports/events/flag-usage-upkeep.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { countFromRows } from './flag-usage-rows.ts'
 
-/** What is cached of one bucket. */
+/** The cached counts of one bucket. */
 export interface CachedCount {
   readonly fromMs: number
   readonly endMs: number
@@ -26,7 +26,7 @@ type CachedRow = [
   ...[restCalls: number | string, restPersons: number | string],
 ]
 
-/** The counts of these buckets that are cached and still right. */
+/** The cached counts of these buckets that are still valid. */
 export async function findCachedUsage(
   client: ClickHouseClient,
   { projectId, flagKey, buckets: { edges } }: CachedUsageQuery,

@@ -6,7 +6,7 @@ import { flagProperty, jsonProperty, type PropertyAccess, textProperty } from '.
 import { type MatchContext, type PropertyTest, propertyTest } from './property-test.ts'
 import type { QueryParams } from './query-params.ts'
 
-/** What Node has said of values that were left to it, as hex digests of `digestOf`. */
+/** Node's decisions on residual values, as hex digests of `digestOf`. */
 export interface Decided {
   readonly known: readonly string[]
   readonly matching: readonly string[]
@@ -15,7 +15,7 @@ export interface Decided {
 /** A table whose texts conditions read. */
 export type TableName = 'events' | 'persons' | `group_${number}`
 
-/** A condition on a property, as it stands in its table. */
+/** A condition on a property of its table. */
 export interface Leaf extends PropertyTest {
   readonly id: string
   readonly key: string
@@ -34,7 +34,7 @@ export interface ConditionContext extends MatchContext {
   readonly readsFlagMap: boolean
 }
 
-/** SQL of what stands for a residual text in lists, whose texts may be long. */
+/** SQL of the digest that represents a residual text in lists, since texts may be long. */
 export function digestOf(text: string): string {
   return `hex(sipHash128(${text}))`
 }

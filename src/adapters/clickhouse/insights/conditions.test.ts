@@ -20,7 +20,7 @@ function conditionSql(decided: ReadonlyMap<string, Decided> = new Map()) {
 }
 
 describe('conditions in SQL', () => {
-  it('are joined as they are nested', () => {
+  it('are combined as they are nested', () => {
     const all = (...conditions: Condition[]): Condition => ({ kind: 'all', conditions })
     const any = (...conditions: Condition[]): Condition => ({ kind: 'any', conditions })
     for (const [condition, expected] of [
@@ -35,7 +35,7 @@ describe('conditions in SQL', () => {
     assert.throws(() => conditionSql().conditions.of({ kind: 'cohort', cohortId: 1, isMember: true, path: '' }))
   })
 
-  it('ask of the person of today where they have to', () => {
+  it('join the person of today only if needed', () => {
     const persons: Condition = { kind: 'persons', personIds: [] }
     for (const [condition, needsPerson, expected] of [
       [persons, true, "(person IN (CAST([], 'Array(UUID)')))"],
@@ -74,7 +74,7 @@ describe('conditions in SQL', () => {
     for (const { columns } of conditions.tables.values()) assert.equal(new Set(columns).size, columns.length)
   })
 
-  it('take for a value that was left to Node what Node has said of it', () => {
+  it('use Node’s decision for residual values', () => {
     const condition = property('exact', 'a')
     const undecided = conditionSql()
     undecided.conditions.of(condition)
@@ -97,7 +97,7 @@ describe('conditions in SQL', () => {
     }
   })
 
-  it('have nothing of what was sent in their text', () => {
+  it('contain no text of the caller', () => {
     const hostile = `x') OR 1 = 1 -- {a:String} \\ " 🏴`
     const { conditions, params } = conditionSql()
     const values: [string, JsonValue][] = [
@@ -133,7 +133,7 @@ describe('a time in SQL', () => {
     return [...Object.values(params.values), ...(matches === '0' ? ['never'] : [])]
   }
 
-  it('is a text of nine digits behind the second, also before 1970', () => {
+  it('is a text with nine digits after the second, also before 1970', () => {
     for (const [value, expected] of [
       ['2026-01-31T12:00:00Z', '2026-01-31T12:00:00.000000000'],
       ['2026-01-31T12:00:00.123456Z', '2026-01-31T12:00:00.123456000'],
@@ -150,7 +150,7 @@ describe('a time in SQL', () => {
 })
 
 describe('numbers in SQL', () => {
-  it('are compared with the bound, and with nothing where there is none', () => {
+  it('are compared with the bound, and never match without one', () => {
     const paramsOf = (operator: string, value: JsonValue) => {
       const params = new QueryParams()
       const { matches } = propertyTest(property(operator, value), textProperty('t', '1'), context, params)

@@ -4,7 +4,8 @@ import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { epochMs } from './bucket-expression.ts'
 
 /**
- * As in PostHog. Anybody with the public key can send an event of 1900, and "all" would have too many buckets for good.
+ * As in PostHog. Any holder of the public key can send an event of 1900, after which "all" would always have too many
+ * buckets.
  */
 const firstDay = '2015-01-01'
 

@@ -16,7 +16,7 @@ export interface FlagCallRows {
 
 /**
  * Deduplicated calls are joined to persons only if the flag has any.
- * @param importJobIds of imported calls, only those of these jobs; all of them unless given.
+ * @param importJobIds of imported calls, includes only calls of these jobs; all when absent.
  */
 export async function flagCallRows(
   client: ClickHouseClient,
@@ -68,9 +68,10 @@ function ofJobs(importJobIds: readonly number[] | undefined): string {
 }
 
 /**
- * A deduplicated call has no person of its own: it repeats a stored call of its distinct id and UTC day, whose person made it.
- * One that was stored all the same, because the project deduplicated no more when it came again, counts as stored. Where a
- * repeat has replaced the stored call by another flag's, the distinct id alone tells callers apart.
+ * A deduplicated call stores no person: it repeats a stored call of its distinct id and UTC day, and has the person of
+ * that call. If it was later stored after all, because the project had stopped deduplicating when it was sent again, it
+ * counts as stored. If a repeat replaced the stored call by another flag's, callers are distinguished by distinct id
+ * alone.
  */
 const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person_id, c.stored_person_id) AS person
   FROM (

@@ -64,7 +64,7 @@ export function openRuns(count: number, isKept: (index: number) => boolean): { f
   return runs.length > runsMax ? [{ from: runs[0]!.from, end: runs.at(-1)!.end }] : runs
 }
 
-/** The counts of a run among those of all buckets. */
+/** Places the counts of a run within all buckets. */
 function placedAt(counts: readonly number[], from: number, bucketCount: number): number[] {
   const placed = new Array<number>(bucketCount).fill(0)
   for (const [index, count] of counts.entries()) placed[from + index] = count

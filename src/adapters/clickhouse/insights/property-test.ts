@@ -121,7 +121,7 @@ function textTest(condition: Condition, access: PropertyAccess, context: MatchCo
   }
 }
 
-/** The engine looks for so many texts at once. */
+/** The most texts that the engine searches for at once. */
 const soughtTextsMax = 255
 
 /** Not a parameter for each part: the server takes a thousand of them in a query. */
@@ -149,7 +149,7 @@ function isTruthy(value: JsonValue): boolean {
   return value === true || (typeof value === 'string' && value.toLowerCase() === 'true')
 }
 
-/** The engine's texts have no half of a surrogate pair, which to us is a part of both of its characters. */
+/** Whether the value has a lone surrogate, which the engine's texts cannot hold but ours match within pairs. */
 function hasHalfPair(value: JsonValue): boolean {
   return /\\ud[89a-f][0-9a-f]{2}/.test(JSON.stringify(value))
 }
@@ -216,7 +216,7 @@ function numbersOf(access: PropertyAccess, holds: (own: string) => string): Test
   return {
     matches: `multiIf(${isNumber}, ${holds(number)},
       ${isText(access)} AND match(${text}, '${plainNumber}'), ${holds(`ifNull(toFloat64OrNull(${text}), nan)`)}, 0)`,
-    // What cannot be a number is none to Node either, and is not sent there.
+    // Texts that cannot be numbers are not numbers to Node either, and are not sent there.
     residual: [
       [
         `${isText(access)} AND match(${text}, '^[+-]?[0-9.iInN]') AND NOT match(${text}, '${plainNumber}')`,

@@ -12,7 +12,7 @@ describe('parameters of a query', () => {
     assert.deepEqual(Object.values(params.values), ['1', 1, ''])
   })
 
-  it('have names of which none is another query’s, and which the values cannot change', () => {
+  it('have names that are unique among queries and independent of the values', () => {
     const [asked, kept] = [new QueryParams(), new QueryParams('kept_')]
     for (const params of [asked, kept])
       for (const value of ["{x:String}'); DROP", '__proto__', '\\', '\0'])

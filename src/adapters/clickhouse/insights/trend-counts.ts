@@ -1,5 +1,5 @@
-// Counts one series of a trend. One query gives the answer as a rule; it takes another one when values have to be decided
-// by Node, and when there are so many values of a breakdown that only the engine can put the rest together.
+// Counts one series of a trend. One query usually suffices; another is needed when Node must decide values, and when a
+// breakdown has too many values for the rest to be aggregated here.
 
 import { ClickHouseError } from '@clickhouse/client'
 import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
@@ -27,7 +27,7 @@ export async function countTrend(
   try {
     return await countDecided(client, query, true, signal)
   } catch (error) {
-    // The engine compiles patterns within bounds of its own.
+    // The engine limits the patterns that it compiles.
     if (!(error instanceof ClickHouseError && error.type === 'CANNOT_COMPILE_REGEXP')) throw error
     return countDecided(client, query, false, signal)
   }
@@ -68,7 +68,7 @@ async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, si
   return (await result.json()).length > 0
 }
 
-/** A form field of the server holds 128 KiB, and the query is one. What is written around the source is short. */
+/** A form field of the server holds 128 KiB, and the query is one field. The text around the source is short. */
 const sourceBytesMax = 120 * 1024
 
 /** @throws TooManyConditions */
@@ -103,7 +103,7 @@ async function countIn(
     : await readTop(client, query, source, signal)
   const shown = new Set([...ranked, noValue(query)].map(value => JSON.stringify(value)))
   const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
-  // Persons and percentiles of several values cannot be had from those of each.
+  // Persons and percentiles of several values cannot be derived from the figures of each.
   if (!isCut || (all.isWhole && isAdditive(math))) return linesOf(query, all.cells, ranked)
   const cells = await read(ranked)
   return cells === 'undecided' ? cells : linesOf(query, cells.cells, ranked)
@@ -125,7 +125,7 @@ async function readCells(
   const count = query.breakdown?.by.length ?? 0
   const columns = valueColumns(count)
   const kept = new QueryParams('kept_')
-  // Events without any value are a line of their own.
+  // Events without any value have a separate line.
   const keptTexts = [...(values ?? []), noValue(query)].map(oneText)
   const isKept = `${oneTextSql(columns)} IN (${kept.list('String', keptTexts)})`
   const shown = columns.map(column => (values === undefined ? column : `if(is_kept, ${column}, '')`))

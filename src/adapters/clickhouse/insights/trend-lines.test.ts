@@ -43,7 +43,7 @@ describe('the values of a breakdown', () => {
         assert.deepEqual(rankValues(queryOf(math, 1), inOrder, 2).flat(), expected)
   })
 
-  it('have a line each, then those without any, then all others together', () => {
+  it('have a line each, followed by events without a value, then all others together', () => {
     const events: TrendMath = { kind: 'events' }
     const cases: [
       math: TrendMath,
@@ -105,7 +105,7 @@ describe('the values of a breakdown', () => {
       assert.deepEqual(linesOf(queryOf(math, breakdowns), cells, ranked), expected)
   })
 
-  it('are put together from those of each where that gives the figure of all', () => {
+  it('are combined from the figures of each value where that is exact', () => {
     for (const [math, expected] of [
       [{ kind: 'events' }, true],
       [{ kind: 'persons' }, false],

@@ -1,9 +1,9 @@
-// Puts the figures of buckets and values together to the lines of a trend.
+// Combines the figures of buckets and values into the lines of a trend.
 
 import type { TrendMath } from '#core/insights/trends-query.ts'
 import type { BreakdownValue, TrendCountQuery, TrendLine } from '#ports/events/insight-queries.ts'
 
-/** What was found for a bucket and a value. */
+/** The figure of one bucket and value. */
 export interface Cell {
   readonly bucket: number
   readonly value: BreakdownValue
@@ -74,7 +74,7 @@ export function isAverage(math: TrendMath): boolean {
   return math.kind === 'numbers' && math.aggregate === 'avg'
 }
 
-/** Whether the figure of several values follows from those of each. */
+/** Whether the figure of several values follows from the figures of each. */
 export function isAdditive(math: TrendMath): boolean {
   return math.kind === 'events' || (math.kind === 'numbers' && ['sum', 'avg', 'min', 'max'].includes(math.aggregate))
 }
@@ -83,5 +83,5 @@ export function noValue({ breakdown }: TrendCountQuery): BreakdownValue {
   return (breakdown?.by ?? []).map(() => '')
 }
 
-/** Stands for all values without a line of their own; no real value has no part. */
+/** Represents all values without a separate line; a real value has at least one part. */
 export const otherValue: BreakdownValue = []

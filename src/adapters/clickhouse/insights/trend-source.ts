@@ -117,7 +117,7 @@ function numberOf(property: string, params: QueryParams): string {
   const value = `multiIf(${type} IN ('Int64', 'UInt64', 'Double'), ${number},
     ${type} = 'String' AND match(${text}, '${numberForm}'), ifNull(toFloat64OrNull(${text}), nan), nan)`
   const isCounted = `abs(${value}) <= ${magnitudeMax}`
-  // The engine's min and max reckon with what is behind a NULL: an infinity there would make them NaN.
+  // The engine's min and max include the hidden value of a NULL: an infinity there would make them NaN.
   return `if(${isCounted}, toNullable(if(${isCounted}, ${value}, 0)), NULL)`
 }
 

@@ -4,7 +4,7 @@ import type { EventIdentity } from '#core/events/stored-event.ts'
 import { dayMs } from '#core/time.ts'
 import { fieldLists } from './field-lists.ts'
 
-/** Base64 makes 120,000 characters of so many bytes, and a form field of the server holds 128 KiB. */
+/** Base64 turns this into 120,000 characters, and a form field of the server holds 128 KiB. */
 const fieldBytesMax = 90_000
 const listType = 'Array(Tuple(UInt32, Int32, String, String, UUID))'
 

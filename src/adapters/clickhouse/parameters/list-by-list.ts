@@ -1,4 +1,5 @@
-// Asks the server for long lists in pieces that fit its form fields, and stops where more comes than may be held at once.
+// Sends long lists to the server in pieces that fit its form fields, and fails when the results exceed the memory
+// allowed.
 
 import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
 import { QueryTooLargeError } from '#ports/port-error.ts'
@@ -20,7 +21,7 @@ export function listsWithKeys<Item>(
 
 /**
  * Asks for one list after the other.
- * @param charsOf of a row, without what is the same in all; none when absent.
+ * @param charsOf the variable characters of a row; 0 when absent.
  * @throws QueryTooLargeError for more than `foundRowsMax` or `foundCharsMax`, and what `find` throws.
  */
 export async function listByList<List, Row>(

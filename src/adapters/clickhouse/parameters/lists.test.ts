@@ -40,7 +40,7 @@ describe('a list that is sent in several fields', () => {
     )
   })
 
-  it('asks each piece of the items with each piece of the keys', () => {
+  it('combines each piece of the items with each piece of the keys', () => {
     const half = 'x'.repeat(20_001)
     const key = 'y'.repeat(30_000)
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe('a list that is sent in several fields', () => {
     assert.deepEqual(listsWithKeys(['a'], charsOfText, []), [])
   })
 
-  it('is asked for until more is found than may be held', async () => {
+  it('is read until the results exceed the limit', async () => {
     const found = (counts: readonly number[], charsOf?: (row: number) => number) =>
       listByList(counts, async count => Array.from({ length: count }, () => count), charsOf).then(rows => rows.length)
     assert.equal(await found([]), 0)

@@ -1,4 +1,4 @@
-// What is stored as the version of a person-id override.
+// The stored version of a person-id override.
 
 /**
  * Versions of a distinct id start again at 0 when its person is erased, while rows with the earlier versions may still be

@@ -57,7 +57,7 @@ describe('asking for the days of charge', () => {
     assert.deepEqual(sizes, [2_000, 1_000, 500, 500, 1_000, 500, 500])
   })
 
-  it('gives up when even a few take too long, and at once when nobody answers', async () => {
+  it('gives up when even a few take too long, and at once when the server does not answer', async () => {
     const slow = aStore(0, tooLong)
     await assert.rejects(findChargedTimes(slow.clients, events), { code: 'timeout' })
     assert.deepEqual(slow.sizes, [2_000, 1_000, 500, 250])
@@ -68,7 +68,7 @@ describe('asking for the days of charge', () => {
     }
   })
 
-  it('asks for nothing that no row can be', async () => {
+  it('does not query identities that cannot be stored', async () => {
     const { clients, sizes } = aStore(10_000, tooLong)
     const impossible = [
       aStoredEvent({ uuid: 'no uuid' }),

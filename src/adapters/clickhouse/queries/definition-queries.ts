@@ -1,5 +1,5 @@
-// Lists the names of a project's events and properties. Only what is stored holds these names: event names are all read
-// by the sort key, property names from the newest events, or some groups, alone. Values: `property-values.ts`.
+// Lists the names of a project's events and properties. The names are only in the stored rows: all event names are read
+// by the sort key, property names from the newest events or some groups. Values: `property-values.ts`.
 
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'

@@ -11,7 +11,7 @@ const time = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')
 const query = (over: Partial<EventQuery>) => filterOf({ projectId: 1, descending: true, ...over })
 
 describe('the filter of a list of events', () => {
-  it('is made of the project and what is asked for', () => {
+  it('consists of the project and the requested conditions', () => {
     const cases: [name: string, asked: Partial<EventQuery>, key: string[], others: string[], params: object][] = [
       ['nothing', {}, [], [], {}],
       ['a name', { event: '' }, ['event = {event:String}'], [], { event: '' }],
@@ -101,7 +101,7 @@ describe('the filter of a list of events', () => {
     }
   })
 
-  it('can match nothing where an id or a place cannot be one', () => {
+  it('matches nothing if an id or a place is malformed', () => {
     const place = { timestampMs: 5, uuid, tieBreak: '0' }
     for (const asked of [
       { uuid: 'x' },
@@ -120,7 +120,7 @@ describe('the filter of a list of events', () => {
 describe('the columns of an event that is shown', () => {
   const columns = viewColumns.split(/,\s*/).map(column => column.replace(/^\w+\((\w+)\)$/, '$1'))
 
-  it('are those of a row, in its order', () => {
+  it('match the fields of a row, in its order', () => {
     const row = columns.map((column, index) => (/_at$|^timestamp$/.test(column) ? String(2 ** 53 - index) : column))
     const view = viewOfRow(row as unknown as Parameters<typeof viewOfRow>[0])
     const snake = (name: string) =>
@@ -137,7 +137,7 @@ describe('the columns of an event that is shown', () => {
     assert.equal(Object.keys(view).length, columns.length)
   })
 
-  it('are read from stored ones, but for the person of today', () => {
+  it('are read from stored columns, except for the person of today', () => {
     const stored = new Set(storedColumns.split(/,\s*/))
     assert.deepEqual(
       columns.filter(column => !stored.has(column)),

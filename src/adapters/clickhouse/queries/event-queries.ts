@@ -1,6 +1,6 @@
-// Lists single events. Each identity appears once (`FINAL`), person ids are those of today, and a caller's values are
-// always query parameters, never SQL. Three steps keep it light: find the page by narrow columns, cut it by the sizes of
-// its rows, and read only the rest in full.
+// Lists single events. Each identity appears once (`FINAL`), person ids are current, and a caller's values are always
+// query parameters, never SQL. Three steps keep it light: find the page by narrow columns, cut it by the sizes of its
+// rows, and read only the rest in full.
 
 import { TupleParam } from '@clickhouse/client'
 import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'

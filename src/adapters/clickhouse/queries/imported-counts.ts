@@ -1,11 +1,11 @@
-// Counts what is stored of an import job, each event once. To tell repeats apart takes memory and time for each row, so a
-// job is counted in pieces that a query has both for, however large it is: some days together, or a part of one day.
+// Counts the stored events of an import job, each once. Detecting repeats takes memory and time per row, so a job of
+// any size is counted in pieces that one query can handle: several days, or a part of one day.
 
 import { type ImportedCount, type ImportedRowCounts, idBucketCount } from '#core/imports/imported-counts.ts'
 import type { ImportedCountsQuery } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 
-// The project leaves out most of the partition that the rows of days' jobs share; other jobs have one of their own.
+// The project excludes most of the partition that the rows of implicit jobs share; other jobs have separate partitions.
 export const ofJob = `PREWHERE import_partition IN (1, {job:UInt32})
   AND project_id = {project:UInt32} AND import_job_id = {job:UInt32}`
 
@@ -38,7 +38,7 @@ export async function countRows(ask: AskPiece, job: JobParams, rowsMax = pieceRo
   return { rows: idBuckets.reduce((sum, rows) => sum + rows, 0), idBuckets }
 }
 
-/** By day and name, from behind `after` on. */
+/** By day and name, starting after `after`. */
 export async function listCounts(
   ask: AskPiece,
   { projectId, importJobId, after, limit }: ImportedCountsQuery,
@@ -90,7 +90,10 @@ function* partsOf({ from, to, rows }: { from: string; to: string; rows: number }
 
 type DayRow = [day: string, rows: number | string]
 
-/** Repeats count each time. @param last the days behind it, or what is behind `after` of it; null for the first days. */
+/**
+ * Counts rows, repeats included. @param last reads the days after it, or the rest of it after `after`; null for the
+ * first days.
+ */
 async function rowsOfDays(
   client: ClickHouseClient,
   job: JobParams,
@@ -143,7 +146,7 @@ function isBehind(after: ImportedCountsQuery['after']): string {
   return after === null ? '' : 'WHERE (toDate32(timestamp), event) > ({day:Date32}, {event:String})'
 }
 
-/** Repeats have one identity, of which the whole sort key is told apart here. */
+/** Repeats share one identity: the whole sort key. */
 function distinctRows({ parts }: Piece, where = ''): string {
   const days = 'AND toDate32(timestamp) >= {from:Date32} AND toDate32(timestamp) <= {to:Date32}'
   const isOfPart = parts === 1 ? '' : 'AND cityHash64(uuid) % {parts:UInt32} = {part:UInt32}'

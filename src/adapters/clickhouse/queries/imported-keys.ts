@@ -1,5 +1,5 @@
-// What imports wrote to properties that came after another one: their values may have been shadowed by it, and are nowhere
-// but in their events once it is undone.
+// Finds what imports wrote to properties after another import, which may have shadowed their values: when that import
+// is undone, these values exist only in their events.
 
 import { groupEventNames } from '#core/events/event-names.ts'
 import type { ImportedGroupKey, ImportedKey, ImportedWrite, OtherGroupUse } from '#core/imports/other-use.ts'
@@ -23,7 +23,7 @@ export function unsetEntries(name: string): string {
     if(JSONType(properties, '${name}') = 'Array', ${ofList}, JSONExtractKeys(properties, '${name}')))`
 }
 
-/** The key of each event's `first`, to be asked for like the others. */
+/** The key of each event's `first`, requested like any other. */
 export const keyOfFirst = ''
 const first = `[('${keyOfFirst}', 'null')]`
 

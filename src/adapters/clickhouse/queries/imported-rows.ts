@@ -1,5 +1,5 @@
-// The rows of one import job. It has partitions of its own in `events_pending` and, once published, in `events`; while it
-// is being published, some of its rows are here and some there.
+// The rows of one import job, which has separate partitions in `events_pending` and, once published, in `events`; while
+// it is being published, its rows are in both tables.
 
 import type { Ask } from '#adapters/clickhouse/connection/query-queue.ts'
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
@@ -18,8 +18,7 @@ import { countRows, type JobParams, listCounts, ofJob } from './imported-counts.
 import { importedGroupKeys, importedKeys, keyOfFirst, unsetEntries } from './imported-keys.ts'
 
 /**
- * @param turns what people ask for, and what batches ask for, waits for its project's turn; the worker waits between its own
- *   queries.
+ * @param turns the queues for user queries and for look-ups of batches, per project; the worker paces its own queries.
  */
 export function importedRows(
   clients: Pick<ClickHouseClients, 'read'>,

@@ -22,9 +22,9 @@ export function eventsWithPersons(columns: string, conditions: string, distinctI
 }
 
 /**
- * A condition for queries of `persons` and `groups`: true once the mirror is filled, and otherwise the query fails, which
- * reads as a `MirrorFillingError`. Counting what is there so far would give a wrong figure that nobody notices.
- * @param database names it where the connection has another one.
+ * A condition for queries of `persons` and `groups`: true once the mirror is filled, and otherwise the query fails,
+ * which reads as a `MirrorFillingError`. A count of a partial mirror would be wrong without any sign of it.
+ * @param database given if the connection uses another database.
  */
 export function mirrorIsFilled(database?: string): string {
   const table = database === undefined ? 'subject_mirror_fill' : `${database}.subject_mirror_fill`

@@ -77,7 +77,7 @@ async function readItems(client: ClickHouseClient, recording: RecordingView, sig
   const pieces: Buffer[] = []
   for await (const piece of stream) pieces.push(piece as Buffer)
   const items = Buffer.concat(pieces)
-  // It may have gone since it was found. What is packed is checked where it is unpacked.
+  // It may have expired since it was found. Packed items are checked when they are unpacked.
   if (items.length === 0 && (rowsAnswered(headers) ?? 0) > 0) throw cutOff('a recording came without its items')
   return items
 }

@@ -1,5 +1,5 @@
-// Makes the views, and on an operator's server the users that the embedded engine has from its configuration. Once per
-// process, and again when a connection is new: the store may have been replaced.
+// Creates the views, and on an operator's server the users that the embedded engine gets from its configuration. Runs
+// once per process, and again after a reconnect: the store may have been replaced.
 
 import { createHash } from 'node:crypto'
 import { ClickHouseError } from '@clickhouse/client'
@@ -17,10 +17,10 @@ import type { ClickHouseClient, ClickHouseClients, ClickHouseEndpoint } from '..
 import { sqlViews } from './views.ts'
 
 export interface SqlSetUp {
-  /** What a query needs; `lacking` says what the operator has to do first. */
+  /** Prepares for a query; `lacking` says what the operator must do first. */
   ready(): Promise<{ readonly lacking: string | null }>
   functions(): Promise<SqlFunctions>
-  /** Forgets that it is ready: the next query makes what is missing. */
+  /** Makes the next query check again and create what is missing. */
   forget(): void
 }
 
@@ -91,7 +91,7 @@ async function makeAll(
   }
 }
 
-/** Without these grants only the lists of tables that some drivers ask for are refused, so they are not asked of anybody. */
+/** Optional, so operators are not asked for it: without these grants only some drivers' lists of tables are refused. */
 async function grantDescriptions(client: ClickHouseClient, username: string): Promise<void> {
   for (const each of describedBy)
     try {
@@ -101,7 +101,7 @@ async function grantDescriptions(client: ClickHouseClient, username: string): Pr
     }
 }
 
-/** What the user of `CLICKHOUSE_URL` needs, as a sentence for the operator. */
+/** The grants that the user of `CLICKHOUSE_URL` needs, as a message for the operator. */
 function grantsFor(database: string): string {
   const views = viewsDatabase(database)
   return (
@@ -111,7 +111,7 @@ function grantsFor(database: string): string {
   )
 }
 
-/** Each may run again, from several processes. Names are those of the database, since users are the server's. */
+/** All can be repeated, even concurrently. Names include the database, since users belong to the whole server. */
 export function userStatements(
   database: string,
   analyst: ClickHouseEndpoint['analyst'],

@@ -11,7 +11,7 @@ import { sqlViews } from './views.ts'
 const failure = (code: string, message = 'refused') => sqlFailureOf(new ClickHouseError({ code, message }), 'db')
 
 describe('failures of SQL', () => {
-  it('are the query’s own, and say what to do', () => {
+  it('caused by the query say what to change', () => {
     for (const [code, kind] of [
       ['497', 'forbidden'],
       ['158', 'too_large'], // TOO_MANY_ROWS
@@ -25,7 +25,7 @@ describe('failures of SQL', () => {
       assert.equal(failure(code).kind, kind, code)
   })
 
-  it('are the store’s where the same query may work later', () => {
+  it('that may pass later are the store’s', () => {
     for (const [code, portCode] of [
       ['159', 'timeout'],
       ['202', 'full'],
@@ -42,7 +42,7 @@ describe('failures of SQL', () => {
     assert.throws(() => sqlFailureOf(new TypeError('ours'), 'db'), TypeError)
   })
 
-  it('have one line of the engine’s words, without what is behind the views', () => {
+  it('show one line of the engine’s message, without the tables behind the views', () => {
     for (const [message, detail] of [
       ["Unknown identifier 'a'", "Unknown identifier 'a'"],
       ['Code: 62. DB::Exception: Syntax error: failed at position 1', 'Syntax error: failed at position 1'],
@@ -61,7 +61,7 @@ describe('failures of SQL', () => {
       assert.deepEqual(failure('62', message), { kind: 'failed', detail }, message)
   })
 
-  it('are about the end of a query where they name a format that it has not', () => {
+  it('that name the added format are reported as an incomplete query', () => {
     const failed = (detail: string) => ({ kind: 'failed', detail }) as const
     for (const [answer, sql, expected] of [
       [failed("Unknown identifier 'FORMAT'"), 'SELECT a +', true],
@@ -74,8 +74,8 @@ describe('failures of SQL', () => {
   })
 })
 
-describe('what SQL of people may read', () => {
-  it('is views over tables whose rows are those of one project', () => {
+describe('tables for users’ SQL', () => {
+  it('are views over tables that show the rows of one project', () => {
     const tables = new Set(sqlViews('db').flatMap(({ statement }) => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
     assert.deepEqual([...tables].sort(), viewedTables.toSorted())
     const statements = userStatements('db', { username: 'analyst', password: "se'cret" }, 9)
@@ -86,14 +86,14 @@ describe('what SQL of people may read', () => {
       )
     const granted = statements.filter(sql => sql.startsWith('GRANT') && sql.endsWith(' TO analyst'))
     assert.deepEqual(granted, ['GRANT SELECT ON db_sql.* TO analyst'])
-    // Whoever reads the server's log of queries learns no password.
+    // The server's query log must not reveal the password.
     assert.equal(
       statements.some(sql => sql.includes("se'cret")),
       false,
     )
   })
 
-  it('is another version of a view when its query is another one', () => {
+  it('have a new version when the query of a view changes', () => {
     const [ours, others] = [sqlViews('db'), sqlViews('other')]
     assert.equal(new Set([...ours, ...others].map(({ comment }) => comment)).size, ours.length * 2)
     assert.deepEqual(sqlViews('db'), ours)

@@ -1,5 +1,5 @@
-// What people are told when the engine does not answer their SQL: the engine's own words, which name the place and the
-// mistake, without the tables, users and versions behind the views.
+// The error messages for failed SQL: the engine's own text, which names the place and the mistake, without the tables,
+// users and versions behind the views.
 
 import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFailure } from '#ports/events/sql-queries.ts'
@@ -35,13 +35,13 @@ function failureOfMessage(code: string, message: string, database: string): SqlF
   return { kind: 'failed', detail: cleanMessage(message, database) }
 }
 
-/** A query took the words behind it, which say the format, for its own end. */
+/** The query consumed the FORMAT clause that is appended to it. */
 export const incompleteQuery: SqlFailure = {
   kind: 'failed',
   detail: 'The query is incomplete: more is expected at its end.',
 }
 
-/** Whether a failure is about the words that say the format, which are none of the query. */
+/** Whether a failure is about the appended FORMAT clause instead of the query. */
 export function namesFormat(failure: SqlFailure, format: string, sql: string): boolean {
   if (failure.kind !== 'failed') return false
   return failure.detail.includes(format) || (/ identifier ['`]FORMAT['`]/.test(failure.detail) && !/format/i.test(sql))

@@ -1,5 +1,5 @@
-// Runs SQL of people: checks it, binds its values, and reads as many rows as an answer takes. The engine stops when
-// enough rows are read.
+// Runs users' SQL: checks it, binds its values, and reads as many rows as an answer takes. The engine stops when enough
+// rows are read.
 
 import type { ResponseHeaders } from '@clickhouse/client'
 import type { ProjectQueue } from '#core/project-queue.ts'
@@ -16,10 +16,10 @@ import { fieldLists } from '../parameters/field-lists.ts'
 import type { SqlSetUp } from './set-up.ts'
 import { incompleteQuery, namesFormat, sqlFailureOf } from './sql-errors.ts'
 
-/** The client writes it behind the query. */
+/** The client appends it to the query. */
 const answerFormat = 'JSONCompactEachRowWithNamesAndTypes'
 
-/** A query with values is a form field of the server, which holds 128 KiB with the format behind it. */
+/** A query with values is a form field of the server, which holds 128 KiB including the appended format. */
 const queryFieldBytesMax = 131_000
 
 /** Bytes of the rows of one answer, which a front holds. */
@@ -35,7 +35,7 @@ interface SqlQueriesDeps {
 export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
   const { clients, setUp, queue } = deps
 
-  /** Runs a call in the name of the project; the first after a loss of the store makes the views again. */
+  /** Runs a call for the project; the first one after the store was lost creates the views again. */
   async function asProject<T>(
     projectId: number,
     signal: AbortSignal,
@@ -105,7 +105,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
       if (!typed.ok) return err({ kind: 'refused', ...typed.error })
       // The place in the queue is held until the last byte has been taken.
       const held = Promise.withResolvers<void>()
-      // A body that nobody begins to read never ends by itself.
+      // A body that is never read does not end by itself.
       signal.addEventListener('abort', () => held.resolve(), { once: true })
       return new Promise<Result<SqlAnswer, SqlFailure>>((resolve, reject) => {
         queue
@@ -220,7 +220,7 @@ function answerHeaders(headers: Readonly<Record<string, string | string[] | unde
   return passed
 }
 
-/** Only what is of the answer: rows that were read may be of other projects, where they lie side by side. */
+/** Only counts of the answer: the rows read may include those of other projects, which are stored side by side. */
 function summaryOf(header: string | string[] | undefined): string | null {
   if (typeof header !== 'string') return null
   const parts = header.match(/"(?:result_rows|result_bytes|elapsed_ns)":"\d+"/g)
@@ -228,8 +228,8 @@ function summaryOf(header: string | string[] | undefined): string | null {
 }
 
 /**
- * An answer that waits for the end of its query goes to a file. Without space for that, the engine answers 200 and sends no
- * byte; where there was space for a part, it breaks off. Only such an answer has its count in front of it.
+ * An answer that waits for the end of its query goes to a file. Without space for that, the engine answers 200 and
+ * sends no byte; where there was space for a part, it breaks off. Only such an answer starts with its count.
  */
 function hasRows(headers: ResponseHeaders): boolean {
   return headers['x-clickhouse-format'] !== 'Null' && (rowsAnswered(headers) ?? 0) > 0

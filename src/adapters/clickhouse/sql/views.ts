@@ -1,5 +1,5 @@
-// The views that SQL of people reads: one project's rows, each identity once, with the persons of today. They read in the
-// name of a user whose rows are those of the request's project (`connection/analyst.ts`), so they need not name it.
+// The views that users' SQL reads: one project's rows, each identity once, with the persons of today. They read as a
+// user that sees only rows of the request's project (`connection/analyst.ts`), so they need not name it.
 
 import { createHash } from 'node:crypto'
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'

@@ -1,5 +1,5 @@
-// Removes the rows of erased persons by mutations, which rewrite the parts that have any of them and hold up no insert. What
-// is to go is found by counting, and counted again afterwards, so that nothing depends on what a server remembers.
+// Removes the rows of erased persons by mutations, which rewrite the affected parts without delaying inserts. Rows to
+// remove are counted before and after, so that nothing depends on a server's records of mutations.
 
 import { ClickHouseError } from '@clickhouse/client'
 import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
@@ -121,7 +121,7 @@ export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonE
   }
 }
 
-/** Nothing reads the table while it is written: mutations that do are waited for. */
+/** Waits for mutations that read the table before writing to it. */
 async function saveSubjects(client: ClickHouseClient, database: string, erasures: readonly PersonErasure[]) {
   await client.command({ query: `TRUNCATE TABLE ${database}.${subjectsTable}` })
   const values = erasures.flatMap(({ projectId, erasures: count, distinctIds, personUuids }) => [
@@ -152,7 +152,10 @@ function byProject({ isErased, subject }: ErasableTable, erasures: readonly Pers
   }))
 }
 
-/** Null when none of the erasures concerns the table. Numbers alone stand in it, since the engine keeps texts of mutations. */
+/**
+ * Null when none of the erasures concerns the table. It contains only numbers, since the engine keeps the texts of
+ * mutations.
+ */
 function conditionOf(table: ErasableTable, erasures: readonly PersonErasure[], database: string): string | null {
   const conditions = byProject(table, erasures).map(of => `(${conditionOfProject(table, of, database)})`)
   return conditions.length === 0 ? null : conditions.join(' OR ')
@@ -201,7 +204,7 @@ async function isRemoving(client: ClickHouseClient, database: string): Promise<b
       throw new PortError('event-store', 'unavailable', new Error(`rows of ${failing[0]} stay: ${failing[1]}`))
     return running.length > 0
   } catch (error) {
-    // A server that does not tell removes them all the same.
+    // A server that hides its mutations still runs them.
     if (error instanceof ClickHouseError && error.code === accessDenied) return false
     throw error
   }

@@ -1,10 +1,10 @@
-// How many erasures of persons the stored rows tell of.
+// The erasure counts in stored rows.
 
 import type { ErasureCount } from '#core/persons/erasure.ts'
 import { type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 
-/** Tables whose rows say how often persons of their project had been erased, and how they say it. */
+/** Tables whose rows record how often persons of their project had been erased, with SQL of that count. */
 const countOf: Readonly<Record<string, string>> = {
   ...{ events: 'erasures_before', events_pending: 'erasures_before', deduplicated_flag_calls: 'erasures_before' },
   ...{ rejected_events: 'erasures_before', replay_messages: 'erasures_before' },

@@ -1,5 +1,5 @@
-// Deletes what is kept for a time only, on the embedded engine. A TTL would delete it by the clock of the machine, at the
-// first merge after a start, whatever that clock says (docs/decisions/0056).
+// Deletes expired rows on the embedded engine. A TTL would use the machine's clock at the first merge after a start,
+// even if that clock is wrong (docs/decisions/0056).
 
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
@@ -20,13 +20,13 @@ export function deleteExpired(clients: ClickHouseClients, options: ExpiryOptions
     for (const table of ['rejected_events', 'replayed_rejects'])
       await deleteRows(inDatabase, { table, column: 'received_at', days: rejectRetentionDays })
     await deleteRows(inDatabase, { table: 'cached_flag_usage', column: 'stored_at', days: cachedUsageDays })
-    // Parts of recordings are too large to be written again, and each is of one day.
+    // Parts of recordings are too large to rewrite, and each holds one day.
     const { row, items } = recordingRetentionDays
     const recordings = `${database}.replay_messages`
     for (const day of await listDays(client, recordings, '1'))
       if (isOutside(day, row, options))
         await run(client, `ALTER TABLE ${recordings} DROP PARTITION ${partitionOf(day)}`)
-    // Reads the items of the days that are over, which are not there once they were cleared.
+    // Finds expired days that still have items, that is, have not been cleared.
     const withItems = `stored_at < toDateTime('${utcDay(options.nowMs - items * dayMs)} 00:00:00', 'UTC') AND notEmpty(items)`
     for (const day of await listDays(client, recordings, withItems))
       await run(client, `ALTER TABLE ${recordings} CLEAR COLUMN items IN PARTITION ${partitionOf(day)}`)

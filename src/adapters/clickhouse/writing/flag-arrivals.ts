@@ -1,6 +1,6 @@
-// Notes on which days flag calls arrived. Counts that are kept of a day are right as long as its note is the same. A note is
-// a sum of random numbers, one for each insert: it needs no clock, no order and no reading, and another history of the
-// store, such as an older copy of it, never has the same sum by chance.
+// Records on which days flag calls arrived. Cached counts of a day are valid while its record is unchanged. A record is
+// a sum of random numbers, one per insert: it needs no clock, order or read, and a different history of the store, such
+// as an older copy, never has the same sum by chance.
 
 import { randomInt } from 'node:crypto'
 import type { StoredEvent } from '#core/events/stored-event.ts'
@@ -50,7 +50,7 @@ export function noteJobArrivals(client: ClickHouseClient, database: string, impo
   })
 }
 
-/** Makes all kept counts wrong, of every project: which days a dropped job had is not known any more. */
+/** Invalidates all cached counts of every project, since the days of a dropped job are no longer known. */
 export function noteAnyArrival(client: ClickHouseClient, database: string): Promise<unknown> {
   return client.command({
     query: `INSERT INTO ${database}.flag_call_arrivals (${arrivalColumns}) SELECT 0, toDate32(0), rand64()`,

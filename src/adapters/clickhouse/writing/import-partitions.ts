@@ -1,6 +1,6 @@
-// Publishes and discards the rows of one import job. A job has partitions of its own (`import_partition`), so both
-// are operations on whole partitions: nothing is rewritten, other jobs and live rows are not touched, and running one
-// again after a crash finishes it. Imports without a job of their own share partition 1 and are not undone this way.
+// Publishes and discards the rows of one import job. A job has separate partitions (`import_partition`), so both are
+// operations on whole partitions: nothing is rewritten, other jobs and live rows are not touched, and running one again
+// after a crash finishes it. Imports without an explicit job share partition 1 and are not undone this way.
 
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
@@ -20,7 +20,7 @@ export function publishJob(clients: ClickHouseClients, importJobId: number): Pro
   })
 }
 
-/** Where the properties stand that are being added to a job's rows. Each attempt has a partition of its own. */
+/** Holds the properties that are being added to a job's rows, in a separate partition per attempt. */
 export const knownTable = 'known_person_properties'
 
 /** Drops the job's partitions, pending and published. */

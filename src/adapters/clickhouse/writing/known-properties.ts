@@ -1,9 +1,10 @@
-// Adds known properties of persons to the pending rows of an import job. They are written to a table, where a mutation of
-// the pending rows looks them up. The mutation rewrites one column in place, so rows that are erased at the same time stay
-// erased. Node splits the JSON of persons into members, which SQL joins unchanged: the engine would rewrite their numbers.
+// Adds known properties of persons to the pending rows of an import job. They are written to a table, where a mutation
+// of the pending rows looks them up. The mutation rewrites one column in place, so rows that are erased at the same
+// time stay erased. Node splits the JSON of persons into members, which SQL joins unchanged: the engine would rewrite
+// their numbers.
 //
-// Each call is an attempt with a number of its own, and reads and clears its own rows of the table. It begins by clearing
-// those of all earlier attempts, whose mutations then find nothing to add, and by waiting for these mutations.
+// Each call is an attempt with a unique number, and reads and clears its own rows of the table. It first clears the
+// rows of all earlier attempts, whose mutations then find nothing to add, and waits for these mutations.
 
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -160,7 +161,7 @@ async function mutate(
  * for each of its members.
  */
 function withMissing(text: string, known: string): string {
-  // A JSON string, with the colon behind it if it is a key.
+  // A JSON string, with the following colon if it is a key.
   const string = `"(?:[^"\\\\\\\\]|\\\\\\\\.)*":?`
   const keyOf = (quoted: string) =>
     `if(position(${quoted}, '\\\\') = 0, substring(${quoted}, 2, length(${quoted}) - 3),
@@ -178,8 +179,10 @@ function withMissing(text: string, known: string): string {
 }
 
 /**
- * Waits until no mutation has rows of the job left, including those of other workers' attempts, or the signal aborts.
- * @throws PortError when a mutation fails at rows of the job. The server retries it, so another one would wait behind it.
+ * Waits until no mutation has rows of the job left, including mutations of other workers' attempts, or the signal
+ * aborts.
+ * @throws PortError when a mutation fails at rows of the job. The server retries it, and another one would have to wait
+ * for it.
  */
 async function waitForMutations(clients: ClickHouseClients, importJobId: number, signal: AbortSignal): Promise<void> {
   for (let waitMs = pollMs.first; !signal.aborted; waitMs = Math.min(2 * waitMs, pollMs.last)) {

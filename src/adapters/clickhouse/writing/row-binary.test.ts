@@ -9,7 +9,7 @@ const hexOf = (write: (to: RowBinaryWriter) => void) => {
 }
 
 describe('RowBinaryWriter', () => {
-  it('writes a UUID as two little-endian halves and refuses other text without a trace', () => {
+  it('writes a UUID as two little-endian halves, and nothing for other text', () => {
     assert.equal(
       hexOf(to => to.uuid('00112233-4455-6677-8899-AABBccddeeff')),
       '7766554433221100ffeeddccbbaa9988',
@@ -47,7 +47,7 @@ describe('RowBinaryWriter', () => {
     }
   })
 
-  it('writes text behind its length in bytes, whatever the guess of that length was', () => {
+  it('writes text after its length in bytes, even if the guessed length was wrong', () => {
     for (const unit of ['a', 'é', '漢', '🏴', '\u0000']) {
       for (const count of [0, 1, 23, 24, 42, 43, 63, 64, 127, 128, 129, 5461, 5462, 8191, 8192, 16383, 16384, 70_000]) {
         const text = unit.repeat(count)
@@ -65,7 +65,7 @@ describe('RowBinaryWriter', () => {
     )
   })
 
-  it('writes maps, and forgets what is truncated', () => {
+  it('writes maps, and drops truncated bytes', () => {
     const map = new Map([['flag', 'on']])
     assert.equal(
       hexOf(to => {

@@ -23,7 +23,7 @@ export class RowBinaryWriter {
     return this.#bytes.subarray(0, this.#end)
   }
 
-  /** Forgets everything behind `position`: a row that turned out to be unwritable, or all of them (0). */
+  /** Drops everything after `position`: a row that turned out to be unwritable, or all rows (0). */
   truncate(position: number): void {
     this.#end = position
   }
@@ -71,7 +71,7 @@ export class RowBinaryWriter {
     return true
   }
 
-  /** UTF-8 behind its length. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD. */
+  /** UTF-8 after its length. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD. */
   text(text: string): void {
     const { length } = text
     this.#reserve(3 * length + 5)
@@ -89,7 +89,7 @@ export class RowBinaryWriter {
     this.#end += byteCount
   }
 
-  /** Bytes of any kind behind their length. */
+  /** Bytes of any kind after their length. */
   byteString(value: Uint8Array): void {
     this.#reserve(value.length + 5)
     this.#varint(value.length)
