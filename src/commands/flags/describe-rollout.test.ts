@@ -83,6 +83,5 @@ describe('the suggestion for an unknown flag', () => {
   ]
   for (const [flag, says] of cases) it(`for ${flag} is ${says}`, () => assert.match(suggestFlag(flag, keys), says))
 
-  it('says that the project has no flags if there are none', () =>
-    assert.equal(suggestFlag('x', []), 'The project has no flags.'))
+  it('says so if the project has no flags', () => assert.equal(suggestFlag('x', []), 'The project has no flags.'))
 })
