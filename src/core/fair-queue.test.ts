@@ -25,7 +25,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.push(job('a', 4))), ['a4'])
     assert.deepEqual(names(queue.push(job('b', 0))), ['a3'])
     assert.deepEqual(names(queue.push(job('b', 1))), ['a2'])
-    assert.deepEqual(names(queue.push(job('b', 2))), ['b2'], 'nobody has more than its sender would have')
+    assert.deepEqual(names(queue.push(job('b', 2))), ['b2'], 'no sender has more than this one would have')
     assert.deepEqual(names(queue.clear()), ['a0', 'b0', 'a1', 'b1'])
   })
   it('counts bytes as well, and refuses a job that never fits', () => {

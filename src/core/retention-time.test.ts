@@ -65,8 +65,8 @@ describe('the retention time', () => {
   })
 
   for (const [what, first] of [
-    ['that was never believed', null],
-    ['that was believed once', trusted],
+    ['that was never trusted', null],
+    ['that was trusted once', trusted],
     [
       'of a version that began again each day',
       { atMs: 50 * dayMs, aheadMs: startMs - 51 * dayMs, stoodMs: 3 * hourMs },

@@ -46,7 +46,7 @@ describe('warnings of the edge', () => {
     assert.deepEqual([projectId, type, timestampMs], [1, 'missing_distinct_id', reject.receivedAtMs])
     assert.equal(details.rejectId, rejected[0]!.rejectId)
     assert.deepEqual([details.field, details.event], ['batch.3', 'e'])
-    assert.ok(!('distinctId' in details) && !('eventUuid' in details), 'what it does not have is not shown')
+    assert.ok(!('distinctId' in details) && !('eventUuid' in details), 'absent fields are left out')
   })
 
   it('use a separate type for imports', async () => {

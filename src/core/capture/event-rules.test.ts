@@ -54,7 +54,7 @@ describe('6.1: the order of work', () => {
     })
     assert.equal(limited.rows.length, 1)
     const imported = anImportedEvent('e', 'ada', receivedAtMs - 10 ** 9, {}, { receivedAtMs })
-    assert.equal(await outcomeOf(limited, imported), 'stored', 'an import is of old events')
+    assert.equal(await outcomeOf(limited, imported), 'stored', 'imports may be old')
     for (const dropEventsOlderThanSeconds of [0, null])
       assert.equal(await outcomeOf(setting({ dropEventsOlderThanSeconds }), ofAge(10 ** 10)), 'stored')
   })
@@ -156,7 +156,7 @@ describe('6.5: validation before persons', () => {
       }
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $anon_distinct_id: 5, alias: 5 }))
-    assert.equal(world.rows.length, 1, 'of other events they are properties like any other')
+    assert.equal(world.rows.length, 1, 'other events store them as ordinary properties')
   })
 
   it('drops a group event whose key is too long, whatever its type is', async () => {

@@ -12,7 +12,7 @@ describe('hot keys', () => {
     assert.deepEqual(answers, [false, false, false, true, true])
     assert.equal(keys.isHot(2, 'ada', second(59)), false)
     assert.equal(keys.isHot(1, 'bob', second(59)), false)
-    assert.equal(keys.isHot(1, 'ada', second(85)), false, 'those of 30, 59 and now')
+    assert.equal(keys.isHot(1, 'ada', second(85)), false, 'the events at 30, 59 and 85 count')
     assert.equal(keys.isHot(1, 'ada', second(86)), true)
     assert.equal(keys.isHot(1, 'ada', second(500)), false)
   })

@@ -93,7 +93,7 @@ describe('removing records that are not stored from the runs', () => {
     for (const row of [0, 3, 5]) setCode(table, row, importOnlyCode)
     atOnce(compact(table))
     const records = new TableRecords(table)
-    assert.equal(records.at(4).uuid, events[4]!.uuid, 'rows know where their records are now')
+    assert.equal(records.at(4).uuid, events[4]!.uuid, 'rows point to their moved records')
     assert.equal(records.at(6).uuid, events[6]!.uuid)
     assert.deepEqual(
       [0, 1, 2, 3, 4, 5, 6].filter(row => !isKeptAt(table, row)),
@@ -111,7 +111,7 @@ describe('removing records that are not stored from the runs', () => {
     setEveryCode(table, unknownKeyCode)
     atOnce(compact(table))
     assert.equal(table.live, null)
-    assert.equal(table.rejects!.recordCount, 1, 'rejects are another matter')
+    assert.equal(table.rejects!.recordCount, 1, 'rejects are not affected')
   })
 
   it('releases a long run, so that it can be transferred', () => {
@@ -150,14 +150,14 @@ describe('the reason why nothing of a request was stored', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     assert.equal(leftOutReason(table), null)
     setCode(table, 0, overQuotaCode('exceptions'))
-    assert.equal(leftOutReason(table), null, 'the other one is stored')
+    assert.equal(leftOutReason(table), null, 'the other event is stored')
     setCode(table, 1, overQuotaCode('events'))
     assert.equal(leftOutReason(table), 'exceptions_over_quota')
     setEveryCode(table, importOnlyCode)
     assert.equal(leftOutReason(table), 'non_historical_import_drop')
     setEveryCode(table, unknownKeyCode)
     assert.equal(leftOutReason(table), null)
-    assert.equal(leftOutReason(tableOf([], 2)), null, 'there was something wrong with them')
+    assert.equal(leftOutReason(tableOf([], 2)), null, 'rejects have another reason')
   })
 })
 
@@ -188,7 +188,7 @@ describe('events whose visitors are settled', () => {
     const visitor = { stateful: null, location: null }
     const changed = { ...events[2]!, distinctId, visitor, propertiesJson: '{"a":1.0,"b":2}' }
     for (const row of [0, 1, 2, 3]) rewriter.add(row, row === 2 ? settled : null)
-    assert.deepEqual(eventsOf(table), [events[0], events[2]], 'the table is as it was until the end')
+    assert.deepEqual(eventsOf(table), [events[0], events[2]], 'the table does not change before finish')
     rewriter.finish()
     assert.deepEqual(eventsOf(table), [events[0], changed])
     assert.deepEqual(eventsOf(table, 'import'), [events[1], events[3]])

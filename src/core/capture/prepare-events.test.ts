@@ -132,7 +132,7 @@ describe('prepareEvents', () => {
     const resources = (table: OutcomeTable) => rowsOf(table, row => resourceAt(table, row))
     const live = ['events', 'exceptions', 'llm_events', 'survey_responses', 'events', 'events']
     assert.deepEqual(resources(aTable(items)), [...live, 'exceptions'])
-    assert.deepEqual(resources(aTable(items, { isItemised: true })), [...live, null], 'a reject of its own')
+    assert.deepEqual(resources(aTable(items, { isItemised: true })), [...live, null], 'a separate reject')
     assert.deepEqual(resources(aTable(items, { historicalMigration: true })), Array(7).fill(null))
     const dayMs = 86_400_000
     const old = anIncomingEvent({ timestamp: '2020-01-01T00:00:00Z' })

@@ -16,7 +16,7 @@ export interface EarlyAccessFeature {
   readonly name: string
   readonly description: string
   readonly stage: EarlyAccessStage
-  /** '' when there is none. */
+  /** '' when not set. */
   readonly documentationUrl: string
   readonly payload: JsonObject
   readonly createdAtMs: number

@@ -5,7 +5,7 @@ export const surveyEvents = { shown: 'survey shown', dismissed: 'survey dismisse
 export interface SurveyCount {
   readonly count: number
   readonly persons: number
-  /** Null when there is none. */
+  /** Null without any. */
   readonly firstMs: number | null
   readonly lastMs: number | null
 }

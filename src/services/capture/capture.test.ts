@@ -173,14 +173,14 @@ describe('reject limiter', () => {
   })
 
   it('reports the first of several dropped cookieless events, with its missing property', async () => {
-    const told: object[] = []
+    const counted: object[] = []
     const salt = Buffer.alloc(16)
     const visitors = createVisitorHider({ salts: { knownSalt: () => salt, saltOf: () => salt }, geoip: null })
     const ingestion = { ...noIngestionSettings, cookielessMode: 1 as const }
     const { service } = start({
       findProject: () => ({ ...project, timezone: 'UTC', ingestion }),
       refused: {
-        count: (_projectId, reason, count, warning) => void told.push({ reason, count, ...warning?.() }),
+        count: (_projectId, reason, count, warning) => void counted.push({ reason, count, ...warning?.() }),
       },
       visitors,
     })
@@ -192,7 +192,7 @@ describe('reject limiter', () => {
     const events = [anItem({ ...lacking, name: 'n'.repeat(200), uuid: '0197c5a0-0000-7000-8000-000000000001' })]
     const more = [anItem(lacking), anItem({ ...lacking, name: '$create_alias' })]
     await service.capture(aRequest([...events, ...more]), receivedAtMs, readNothing)
-    const [missing, alias] = told as Record<string, unknown>[]
+    const [missing, alias] = counted as Record<string, unknown>[]
     assert.deepEqual(missing, {
       ...{ reason: 'cookieless_missing_user_agent', count: 2, missingProperty: '$raw_user_agent' },
       ...{

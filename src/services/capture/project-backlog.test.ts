@@ -53,23 +53,23 @@ describe('the backlog of one project', () => {
     world.untilMs = 1_000_500
     world.deferred = { projectIds: [1], appendedBeforeMs: 1_000_000 }
     assert.equal(store(1, 1), false)
-    assert.ok(store(2, 1), 'of the others all is processed')
+    assert.ok(store(2, 1), 'all records of the others are processed')
     world.deferred = { projectIds: [1], appendedBeforeMs: 1_000_001 }
     assert.ok(store(1, 1))
   })
   it('is an equal share for projects that import at the same time, however much one of them had before', () => {
     const { world, backlog, store } = startBacklog({ isShared: true })
     assert.ok(store(1, 100))
-    assert.ok(store(2, 40), 'there is room for one that comes later')
+    assert.ok(store(2, 40), 'a later project has a share')
     world.nowMs += 1_000
     assert.equal(store(1, 1), false)
     assert.ok(store(2, 10))
-    assert.equal(store(2, 1), false, 'each of the two has half of it')
+    assert.equal(store(2, 1), false, 'each of the two has half')
     world.nowMs += 1_000
     assert.deepEqual([backlog.isBelowShare(1), backlog.isBelowShare(2)], [false, true])
     world.untilMs = world.nowMs
     world.nowMs += 1_000
-    assert.ok(store(2, 100), 'it is all its own when the other has nothing waiting')
+    assert.ok(store(2, 100), 'one has all when the other has nothing waiting')
     assert.equal(backlog.isBelowShare(2), false)
   })
 

@@ -112,7 +112,7 @@ describe('the change hub', () => {
       assert.ok(subscribed.ok)
       return subscribed.value.isBehind
     }
-    assert.equal(isBehind('nothing'), true, 'what changed before the start is not known')
+    assert.equal(isBehind('nothing'), true, 'changes before the start are unknown')
     later(60_000)
     assert.equal(isBehind('nothing'), false)
     change(8)
@@ -153,10 +153,10 @@ describe('the change hub', () => {
     const readers = Array.from({ length: 1_000 }, () => aReader())
     for (const { reader } of readers) hub.subscribe(project, reader, 'nothing')
     change(8)
-    const told = () => readers.filter(({ heard }) => heard.length > 0).length
-    assert.ok(told() < 500, `${told()} in the first turn`)
+    const notifiedCount = () => readers.filter(({ heard }) => heard.length > 0).length
+    assert.ok(notifiedCount() < 500, `${notifiedCount()} in the first turn`)
     for (let turn = 0; turn < 4; turn++) await nextTurn()
-    assert.equal(told(), 1_000)
+    assert.equal(notifiedCount(), 1_000)
     assert.ok(readers.every(({ heard }) => heard.length === 1))
   })
 

@@ -100,7 +100,7 @@ describe('the definition cache', () => {
     const cache = await startDefinitionCache({ ...options, store })
     t.after(() => cache.close())
     await cache.catchUp(8)
-    assert.deepEqual(store.asked, [-1], 'a write that was loaded with a later one')
+    assert.deepEqual(store.asked, [-1], 'a write loaded together with a later one')
     store.current = { revision: 5, epoch: '' }
     store.projects = [definitionsOf(1, 'phc_b', 5)]
     await cache.catchUp(5)
@@ -130,11 +130,11 @@ describe('the definition cache', () => {
 
   it('tells the store which definitions it serves, and omits those of another epoch', async t => {
     let current = { revision: 1, epoch: 'before' }
-    const told: (readonly [number, ProjectDefinitions | null])[] = []
+    const requests: (readonly [number, ProjectDefinitions | null])[] = []
     const store: DefinitionStore = {
       revision: async () => current,
       loadChanges: async (after, held) => {
-        told.push([after, held?.(1) ?? null])
+        requests.push([after, held?.(1) ?? null])
         return { ...current, projects: [definitionsOf(1, 'phc_a', current.revision)], deletedProjectIds: [] }
       },
     }
@@ -149,7 +149,7 @@ describe('the definition cache', () => {
     current = { revision: 4, epoch: 'after' }
     await cache.catchUp(4)
     assert.deepEqual(
-      told.map(([after, held]) => [after, held === null ? null : loaded.indexOf(held)]),
+      requests.map(([after, held]) => [after, held === null ? null : loaded.indexOf(held)]),
       [
         [-1, null],
         [1, 0],
@@ -175,7 +175,7 @@ describe('the definition cache', () => {
       revision: async () => ({ revision: 50, epoch: '' }),
       loadChanges: async () => {
         // An endless loop would block the event loop.
-        if (++asked > 20) throw new Error('asked without an end')
+        if (++asked > 20) throw new Error('asked endlessly')
         return { revision: 50, projects: [definitionsOf(1, 'phc_a', 50)], deletedProjectIds: [] }
       },
     }
@@ -245,8 +245,8 @@ describe('the definition cache', () => {
         return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
       },
     }
-    const told: ServedChanges[] = []
-    const cache = await startDefinitionCache({ ...options, store, onRevision: changes => told.push(changes) })
+    const served: ServedChanges[] = []
+    const cache = await startDefinitionCache({ ...options, store, onRevision: changes => served.push(changes) })
     t.after(() => cache.close())
     revision = 6
     projects = [definitionsOf(1, 'phc_a', 6), definitionsOf(2, 'phc_b', 5)]
@@ -255,7 +255,7 @@ describe('the definition cache', () => {
     projects = [definitionsOf(1, 'phc_a', 3)]
     await cache.catchUp(3)
     const one = { id: 1, apiToken: 'phc_a' }
-    assert.deepEqual(told, [
+    assert.deepEqual(served, [
       {
         projects: [
           { ...one, revision: 4 },
@@ -286,7 +286,7 @@ describe('the definition cache', () => {
     latest.revision = 2
     latest.projects = [definitionsOf(1, 'phc_a', 2)]
     await Promise.all([cache.lookForChanges(), cache.lookForChanges(), cache.lookForChanges()])
-    assert.equal(asked, 3, 'once to look, once with the load')
+    assert.equal(asked, 3, 'one check, and one with the load')
     assert.equal(cache.findByToken('phc_a'), 2)
   })
 })

@@ -96,29 +96,29 @@ describe('look-ups of a replica', () => {
     }
     assert.equal(guard.isDown(), true)
     for (let count = 0; count < 3; count++) assert.equal(await source(), 'primary')
-    assert.equal(world.asked.replica, 2, 'it is left alone')
+    assert.equal(world.asked.replica, 2, 'it is not called')
 
     world.nowMs = 5_001
     world.replica = at
-    assert.equal(await source(), 'replica', 'one look-up finds that it is back')
+    assert.equal(await source(), 'replica', 'one look-up detects that it works again')
     assert.equal(guard.isDown(), false)
   })
 
   it('are counted under the name of the replica as they fail, and logged once a minute, however often it comes and goes', async () => {
     const { world, lines, metrics, source } = start(fails)
-    const told = 'reading the replica: unavailable; the primary is read'
+    const failureLine = 'reading the replica: unavailable; the primary is read'
     for (let second = 0; second < 59; second++) {
       world.nowMs = second * 1_000
       world.replica = second % 20 >= 10 ? at : fails
       await source()
     }
-    assert.deepEqual(lines, [told, 'reading the replica: works again'])
+    assert.deepEqual(lines, [failureLine, 'reading the replica: works again'])
     world.replica = fails
     for (let second = 61; second < 121; second++) {
       world.nowMs = second * 1_000
       await source()
     }
-    assert.deepEqual(lines.slice(2), [told])
+    assert.deepEqual(lines.slice(2), [failureLine])
     const { values } = await metrics.dependencyFailures.get()
     assert.deepEqual(values[0]!.labels, { port: 'subject-replica', code: 'unavailable' })
   })

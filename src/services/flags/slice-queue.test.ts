@@ -61,7 +61,7 @@ describe('a slice queue', () => {
     turn()
     assert.equal(await late, 'c')
     turn()
-    assert.equal(booked(), 0, 'nothing is called back when nobody waits')
+    assert.equal(booked(), 0, 'no callback is scheduled when no work waits')
     assert.equal(queue.run(pieces('d', 9)), 'd')
   })
 

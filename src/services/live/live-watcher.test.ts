@@ -18,7 +18,7 @@ describe('a watcher of the live view', () => {
     const shown = all.of('event').length
     assert.ok(shown >= 600 && shown <= 1_000, `${shown} shown in 3 s`)
     assert.equal(shown + sum(all.of('skipped')), 30 * (perSecond / 10 + 1))
-    assert.ok(all.of('skipped').length <= 5, 'told once a second')
+    assert.ok(all.of('skipped').length <= 5, 'sent once a second')
   })
 
   it('shows nothing to a watcher that is too slow until it takes some, and counts the events of that time', async () => {
@@ -79,7 +79,7 @@ describe('a watcher of the live view', () => {
     ]
     live.recheck()
     await time.move(10)
-    assert.equal(asked, 1, 'once for all with the same key')
+    assert.equal(asked, 1, 'one check for all watchers with the same key')
     reason = 'access_ended'
     live.recheck()
     await time.move(10)

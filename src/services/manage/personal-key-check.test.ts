@@ -78,7 +78,7 @@ describe('a personal key that does not exist', () => {
     clock.advance(10_001)
     check.forget()
     const again = check.find('phx_real')
-    assert.equal(askedCount(), 2 + unknownKeysAskedMax, 'its memory is over, and it is asked for')
+    assert.equal(askedCount(), 2 + unknownKeysAskedMax, 'the remembered key has expired and is looked up')
     answerAll()
     assert.equal(await again, storedKey)
     const answers = await Promise.all(unknownKeys)
@@ -87,6 +87,6 @@ describe('a personal key that does not exist', () => {
 
     const next = check.find('phx_new')
     answerAll()
-    assert.equal(await next, null, 'there is room again')
+    assert.equal(await next, null, 'there is capacity again')
   })
 })

@@ -53,7 +53,7 @@ describe('the tree of a cohort', () => {
   it('has at most 64 groups between the top one and an entry', () => {
     assert.ok(readCohortTree(nested(64)))
     assert.throws(() => readCohortTree(nested(65)), UnreadableFilters)
-    assert.ok(readCohortTree(nested(65, [])), 'the innermost group is itself an entry with 64 above it')
+    assert.ok(readCohortTree(nested(65, [])), 'the innermost group is an entry with 64 groups above it')
     assert.throws(() => readCohortTree(nested(100_000)), UnreadableFilters)
   })
 

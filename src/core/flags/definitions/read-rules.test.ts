@@ -148,8 +148,8 @@ describe('readRules', () => {
     ],
     ['another version', { ...documentOf(), version: 3 }, 'filters.version unsupported_config_version'],
     ['101 rules', documentOf(...Array<JsonValue>(101).fill(release)), 'filters.rules invalid_input'],
-    ['a rule that is none', documentOf('rule'), 'filters.rules.0 invalid'],
-    ['an id twice', documentOf(release, { ...rollout, id }), 'filters.rules.1.id invalid_input'],
+    ['a rule that is not an object', documentOf('rule'), 'filters.rules.0 invalid'],
+    ['a repeated id', documentOf(release, { ...rollout, id }), 'filters.rules.1.id invalid_input'],
     [
       'an id without hyphens',
       documentOf({ ...release, id: id.replaceAll('-', '') }),
@@ -198,7 +198,7 @@ describe('readRules', () => {
       'filters.rules.0.variants invalid_input',
     ],
     [
-      'a variant twice',
+      'a repeated variant',
       documentOf({
         ...experiment,
         variants: [
@@ -209,7 +209,7 @@ describe('readRules', () => {
       'filters.rules.0.variants.1.key invalid_input',
     ],
     [
-      'a holdout with an id at no experiment',
+      'a holdout with an id but no experiment',
       documentOf({ ...experiment, holdout: { id: 1, seed: 's', exclusion_percentage: 1 } }),
       'filters.rules.0.holdout.id invalid_input',
     ],

@@ -66,9 +66,9 @@ describe('the identity of rules', () => {
   })
 
   for (const [what, document, fault] of [
-    ['an id of nobody', documentOf({ ...first, id: 'mine' }), 'filters.rules.0.id'],
+    ['an unknown id', documentOf({ ...first, id: 'mine' }), 'filters.rules.0.id'],
     ['a null id', documentOf({ ...first, id: null }), 'filters.rules.0.id'],
-    ['an id twice', documentOf(first, second, first), 'filters.rules.2.id'],
+    ['a repeated id', documentOf(first, second, first), 'filters.rules.2.id'],
     ['a seed of a new rule', documentOf(rollout(true, 5)), 'filters.rules.0.seed'],
     ['a changed seed', documentOf(first, { ...second, seed: 'mine' }), 'filters.rules.1.seed'],
     ['a null seed', documentOf({ ...second, seed: null }), 'filters.rules.0.seed'],
@@ -99,7 +99,7 @@ describe('copied rules', () => {
         [third.id, 'uuid-2'],
       ],
     )
-    assert.deepEqual(rulesForCopy(stored, copy, uuids()), copy, 'a second copy moves nobody')
+    assert.deepEqual(rulesForCopy(stored, copy, uuids()), copy, 'a second copy changes nothing')
   })
 
   it('keep what they have in common with the existing flag of the target', () => {

@@ -52,7 +52,7 @@ describe('the tally of reach', () => {
         ...{ gained: 2, lost: 1, moved: 2, unchanged: 1, evaluated: 8, split: 1 },
       },
     )
-    assert.deepEqual(byCondition, [3, 2], 'an enrolment is no condition')
+    assert.deepEqual(byCondition, [3, 2], 'an enrolment is not a condition')
     assert.deepEqual(
       values.map(({ value, before, after }) => [value, before, after]),
       [
@@ -63,7 +63,7 @@ describe('the tally of reach', () => {
         ['b', 0, 1],
         [null, 1, 1],
       ],
-      'a variant that is called true is not true',
+      'a variant named true differs from the value true',
     )
   })
 

@@ -65,9 +65,9 @@ function assertSame(reused: CompiledProject, fresh: CompiledProject): void {
   ] as const)
     assert.deepEqual(reused[field], fresh[field], field)
   assert.deepEqual(new Map(reused.positionOfKey), new Map(fresh.positionOfKey))
-  const told = ({ problems }: CompiledProject) =>
+  const problemsOf = ({ problems }: CompiledProject) =>
     problems.map(({ flagKey, message }) => `${flagKey}: ${message}`).sort()
-  assert.deepEqual(told(reused), told(fresh))
+  assert.deepEqual(problemsOf(reused), problemsOf(fresh))
   const namesOf = ({ needs }: CompiledProject) => [...needs.personKeys].map(({ name }) => name).sort()
   assert.deepEqual(namesOf(reused), namesOf(fresh))
 }

@@ -21,7 +21,7 @@ test('equal filters are tested once per evaluation, whatever they answer', () =>
     assert.deepEqual([first(reader, []), second(reader, []), first(reader, [])], [answer, answer, answer])
     assert.equal(askedCount, 1)
     first(readerFor(shared), [])
-    assert.equal(askedCount, 2, 'the next evaluation asks again')
+    assert.equal(askedCount, 2, 'the next evaluation tests again')
   }
 })
 
