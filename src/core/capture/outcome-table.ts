@@ -338,7 +338,7 @@ export class EventRewriter {
     this.#encoders[run] ??= new RecordEncoder()
     const encoder = this.#encoders[run]
     this.#starts[row] = encoder.bytes
-    this.#records.at(row).addTo(encoder, settled)
+    this.#records.at(row).copyTo(encoder, settled)
   }
 
   finish(): void {

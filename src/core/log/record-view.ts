@@ -76,7 +76,7 @@ export class RecordView {
   }
 
   /** Adds the record to another run. @param settled its settled visitor; null to add the record unchanged. */
-  addTo(encoder: RecordEncoder, settled: SettledVisitor | null): void {
+  copyTo(encoder: RecordEncoder, settled: SettledVisitor | null): void {
     if (settled === null) encoder.addRecord(this.#bytes, this.#at)
     else encoder.addSettled(this.#bytes, this.#at, settled)
   }

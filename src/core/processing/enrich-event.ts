@@ -15,7 +15,7 @@ import type { ParsedEvent } from './parse-chunk.ts'
 export type GeoipOf = (address: string) => GeoipProperties | null
 
 /** Looks up each address once. @param lookUp null for an unknown address. */
-export function rememberedGeoip(lookUp: (address: string) => GeoipLocation | null): GeoipOf {
+export function cacheGeoipLookups(lookUp: (address: string) => GeoipLocation | null): GeoipOf {
   const known = new Map<string, GeoipProperties | null>()
   return address => {
     let properties = known.get(address)

@@ -31,7 +31,7 @@ import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
 import { type DeduplicatedCall, deduplicatedReason, FlagCalls, type StoredFlagCall } from './deduplicate-flag-calls.ts'
-import { type GeoipOf, rememberedGeoip } from './enrich-event.ts'
+import { cacheGeoipLookups, type GeoipOf } from './enrich-event.ts'
 import { findErasedItem, linksErased, personErased } from './erased-items.ts'
 import { collectImportChanges } from './job-changes.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
@@ -111,7 +111,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   const projects = openChunkState(loaded)
   const jobs = new Map((loaded.importJobs ?? []).map(job => [job.id, job]))
   const report = new ChunkReport()
-  const geoipOf = rememberedGeoip(options.lookUpGeoip)
+  const geoipOf = cacheGeoipLookups(options.lookUpGeoip)
   const rejected: RejectedEvent[] = []
   const visible = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
   const pending = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { PersonIdOverride, StoredEvent } from '../events/stored-event.ts'
-import { addChunkCosts, heaviestProject, type ProjectCosts } from './project-costs.ts'
+import { addChunkCosts, findHeaviestProject, type ProjectCosts } from './project-costs.ts'
 
 interface Cost {
   readonly projectId: number
@@ -40,7 +40,7 @@ it('a project is costly because of its persons, groups, loaded text, or merges',
     merges: { projectId: 1, eventCount: 2, overrideCount: 2_400 },
   }
   for (const [what, cost] of Object.entries(large)) {
-    const found = heaviestProject(costsOf({ projectId: 2, eventCount: 100 }, cost))
+    const found = findHeaviestProject(costsOf({ projectId: 2, eventCount: 100 }, cost))
     assert.deepEqual(found, { projectId: 1, isCostly: true }, what)
   }
 })
@@ -50,11 +50,11 @@ it('a project with many or large events is heavy, but not costly', () => {
     { eventCount: 3_000, personLength: 4_000 },
     { eventCount: 10, sentLength: mebibyte / 2 },
   ])
-    assert.deepEqual(heaviestProject(costsOf({ projectId: 1, ...cost })), { projectId: 1, isCostly: false })
+    assert.deepEqual(findHeaviestProject(costsOf({ projectId: 1, ...cost })), { projectId: 1, isCostly: false })
 })
 
 it('a project is not heavy if it caused only half of the cost, or if the cost is small', () => {
   const half = { eventCount: 10, personLength: mebibyte }
-  assert.equal(heaviestProject(costsOf({ projectId: 1, ...half }, { projectId: 2, ...half })), null)
-  assert.equal(heaviestProject(costsOf({ projectId: 1, personLength: mebibyte })), null)
+  assert.equal(findHeaviestProject(costsOf({ projectId: 1, ...half }, { projectId: 2, ...half })), null)
+  assert.equal(findHeaviestProject(costsOf({ projectId: 1, personLength: mebibyte })), null)
 })

@@ -61,7 +61,7 @@ export interface HeaviestProject {
 }
 
 /** The project that caused more than half of the cost and at least `heavyBytesMin`; null if there is no such project. */
-export function heaviestProject(costs: ProjectCosts): HeaviestProject | null {
+export function findHeaviestProject(costs: ProjectCosts): HeaviestProject | null {
   let sum = 0
   for (const { bytes } of costs.values()) sum += bytes
   for (const [projectId, { bytes, sentBytes }] of costs)

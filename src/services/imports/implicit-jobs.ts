@@ -16,14 +16,14 @@ export type FindImplicitJobs = (
   options: { readonly isRetry: boolean; readonly mayCreate: boolean },
 ) => Promise<ImplicitJobs>
 
-const keptCountMax = 1_000
+const cacheCountMax = 1_000
 
 export function createImplicitJobs(options: {
   readonly jobs: Pick<ImportJobStore, 'listImplicitJobs' | 'createImplicitJob'>
   readonly clock: Clock
 }): FindImplicitJobs {
   const { jobs, clock } = options
-  const kept = new Map<string, readonly ImplicitJob[]>()
+  const cache = new Map<string, readonly ImplicitJob[]>()
 
   async function listOrCreateJobs(
     projectId: number,
@@ -38,15 +38,15 @@ export function createImplicitJobs(options: {
   }
 
   return async (items, { isRetry, mayCreate }) => {
-    if (isRetry || kept.size >= keptCountMax) kept.clear()
+    if (isRetry || cache.size >= cacheCountMax) cache.clear()
     const found = new Map<string, readonly ImplicitJob[]>()
     for (const [key, ofDay] of Map.groupBy(items, dayKey)) {
       const { projectId, capturedAtMs } = ofDay[0]!
       const lastMs = ofDay.reduce((last, item) => Math.max(last, item.capturedAtMs), 0)
-      let known = kept.get(key)
+      let known = cache.get(key)
       if (known === undefined || !known.some(({ untilMs }) => untilMs === null || untilMs >= lastMs))
         known = await listOrCreateJobs(projectId, utcDay(capturedAtMs), lastMs, mayCreate)
-      kept.set(key, known)
+      cache.set(key, known)
       found.set(key, known)
     }
     return found

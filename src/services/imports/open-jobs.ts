@@ -14,9 +14,9 @@ export interface OpenJobs {
   find(publicId: number, network: string): Promise<NamedImportJob | null | 'too_many'>
 }
 
-const keptMs = 1_000
+const cachedMs = 1_000
 /** Importers run only a few jobs at once. */
-const keptCountMax = 1_000
+const cacheCountMax = 1_000
 const askedAtOnceMax = 1_000
 
 export const unknownPerMinuteMax = 30
@@ -29,7 +29,7 @@ export function createOpenJobs(options: {
 }): OpenJobs {
   const { jobs, clock } = options
   const ask = batchQueries(publicIds => jobs.findNamedImportJobs(publicIds))
-  const kept = new Map<number, { readonly askedAtMs: number; readonly job: NamedImportJob }>()
+  const cache = new Map<number, { readonly askedAtMs: number; readonly job: NamedImportJob }>()
   const unknown = new Map<string, { readonly minute: number; count: number }>()
 
   /** @returns whether the network is still within its limit of guesses. */
@@ -47,15 +47,15 @@ export function createOpenJobs(options: {
 
   return {
     async find(publicId, network) {
-      const known = kept.get(publicId)
+      const known = cache.get(publicId)
       const askedAtMs = clock.nowMs()
       const ageMs = known === undefined ? Number.POSITIVE_INFINITY : askedAtMs - known.askedAtMs
-      if (known !== undefined && ageMs >= 0 && ageMs < keptMs) return known.job
+      if (known !== undefined && ageMs >= 0 && ageMs < cachedMs) return known.job
       const job = await ask(publicId)
       // Only an unknown id counts as a guess: honest importers may share the network of a guesser.
       if (job === null) return countGuess(network) ? null : 'too_many'
-      if (kept.size >= keptCountMax) kept.clear()
-      kept.set(publicId, { askedAtMs, job })
+      if (cache.size >= cacheCountMax) cache.clear()
+      cache.set(publicId, { askedAtMs, job })
       return job
     },
   }

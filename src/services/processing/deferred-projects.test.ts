@@ -16,12 +16,12 @@ const heavyCount = 40
 const largeText = 'x'.repeat(500_000)
 
 /** The first event creates a person of 500 KB, and all others belong to that person. */
-function ofLargePerson(n: number): CapturedEvent {
+function eventOfLargePerson(n: number): CapturedEvent {
   return n === 0 ? setEvent(0, 'large', { text: largeText }) : aCapturedEvent(n, { distinctId: 'large' })
 }
 
 /** The first event creates a group of 500 KB, and all others change it. */
-function ofLargeGroup(n: number): CapturedEvent {
+function eventOfLargeGroup(n: number): CapturedEvent {
   const $group_set = n === 0 ? { text: largeText } : { n }
   const properties = { $group_type: 'company', $group_key: 'large', $group_set }
   return aCapturedEvent(n, { name: '$groupidentify', propertiesJson: JSON.stringify(properties) })
@@ -34,7 +34,7 @@ function largeEvent(n: number): CapturedEvent {
 
 /** Project 1 has had 40 events waiting for two seconds, and project 2 five events after them. */
 async function aBacklog(over: { readonly waitingMs?: number; readonly eventOf?: (n: number) => CapturedEvent } = {}) {
-  const { eventOf = ofLargePerson } = over
+  const { eventOf = eventOfLargePerson } = over
   const world = aWorld()
   world.state.projects.set(2, aProject({ id: 2, geoipEnabled: false }))
   for (let n = 0; n < heavyCount; n++) await world.append([eventOf(n)])
@@ -91,7 +91,7 @@ describe('a project that takes most of a stream', () => {
   })
 
   it('is also deferred because of the cost of its groups', async t => {
-    const { startWorker, storedOf, state } = await aBacklog({ eventOf: ofLargeGroup })
+    const { startWorker, storedOf, state } = await aBacklog({ eventOf: eventOfLargeGroup })
     const deferredAt: number[] = []
     startWorker(t, {
       faultPoint: name => {
@@ -163,17 +163,17 @@ describe('a project that takes most of a stream', () => {
 
   it('is reported as waiting separately from the other projects', async t => {
     const { startWorker, storedOf, clock } = await aBacklog()
-    const told: string[] = []
+    const reported: string[] = []
     const nowMs = clock.nowMs()
     startWorker(t, {
       limits: { reportEveryMs: 0 },
       onProcessedUntil: (traffic, { appendedBeforeMs, deferred }) => {
-        if (traffic === 'live' && deferred !== null) told.push(JSON.stringify([appendedBeforeMs, deferred]))
+        if (traffic === 'live' && deferred !== null) reported.push(JSON.stringify([appendedBeforeMs, deferred]))
       },
     })
     await eventually(() => storedOf(1) === heavyCount, { what: 'the end' })
     const whileItWaits = JSON.stringify([nowMs, { projectIds: [1], appendedBeforeMs: nowMs - 2_000 }])
-    assert.ok(told.includes(whileItWaits), told.join('\n'))
+    assert.ok(reported.includes(whileItWaits), reported.join('\n'))
   })
 
   it('is left out when records are restored to the event store', async () => {

@@ -32,8 +32,9 @@ describe('the lag of a stream while a project is deferred', () => {
     await cursors.loadDeferral('main')
 
     const metrics = createMetrics()
-    const told: ProcessedUntil[] = []
-    const onProcessedUntil = (traffic: string, until: ProcessedUntil) => void (traffic === 'live' && told.push(until))
+    const reported: ProcessedUntil[] = []
+    const onProcessedUntil = (traffic: string, until: ProcessedUntil) =>
+      void (traffic === 'live' && reported.push(until))
     const lag = createLagMeter({ log, cursors, clock, metrics, onProcessedUntil })
     const gauges = async () => {
       const all = await Promise.all([metrics.logLagRecords.get(), metrics.logLagSeconds.get()])
@@ -41,7 +42,7 @@ describe('the lag of a stream while a project is deferred', () => {
     }
     await lag.measure()
     assert.deepEqual(await gauges(), [3, 30])
-    assert.deepEqual(told, [
+    assert.deepEqual(reported, [
       {
         appendedBeforeMs: startedMs + 30_000,
         deferred: { projectIds: [1], appendedBeforeMs: startedMs + 10_000 },
@@ -56,6 +57,6 @@ describe('the lag of a stream while a project is deferred', () => {
     assert.ok(await cursors.releaseIfCaughtUp('main'))
     await lag.measure()
     assert.deepEqual(await gauges(), [0, 0])
-    assert.deepEqual(told.at(-1), { appendedBeforeMs: clock.nowMs(), deferred: null })
+    assert.deepEqual(reported.at(-1), { appendedBeforeMs: clock.nowMs(), deferred: null })
   })
 })

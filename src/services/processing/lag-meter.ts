@@ -42,7 +42,7 @@ export function createLagMeter(options: {
     for (const [traffic, parts] of Map.groupBy(streams, cursor => cursor.traffic)) {
       const lags: StreamLag[] = []
       for (const { stream } of parts) {
-        const lag = await lagOf(stream)
+        const lag = await measureStream(stream)
         if (lag !== null) lags.push(lag)
       }
       if (lags.length < parts.length || parts.every(({ stream }) => reportedToTheEnd.has(stream))) continue
@@ -59,7 +59,7 @@ export function createLagMeter(options: {
   }
 
   /** @returns null if the lag is currently unknown. */
-  async function lagOf(stream: LogStream): Promise<StreamLag | null> {
+  async function measureStream(stream: LogStream): Promise<StreamLag | null> {
     const first = cursors.all.find(cursor => cursor.name === stream)!
     const offset = cursors.positionOf(first)
     const doneOffset = cursors.doneOffset(stream)

@@ -4,7 +4,7 @@
 
 import { deferredCursorOf, type LogStream, type Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
-import { addChunkCosts, heaviestProject, type ProjectCosts } from '#core/processing/project-costs.ts'
+import { addChunkCosts, findHeaviestProject, type ProjectCosts } from '#core/processing/project-costs.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { EventLogReader, LogChunk, LogReadOptions } from '#ports/log/event-log.ts'
@@ -288,7 +288,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   /** While the stream lags, defers the project that took most of a chunk, if other projects exist that wait for it. */
   async function deferHeaviest(cursor: StreamCursor, costs: ProjectCosts, signal: AbortSignal): Promise<void> {
-    const heaviest = heaviestProject(costs)
+    const heaviest = findHeaviestProject(costs)
     if (deferring === null || heaviest === null) return
     const { projectId, isCostly } = heaviest
     const lagMsMax = isCostly ? limits.deferringLagMs : limits.deferringUsualLagMs

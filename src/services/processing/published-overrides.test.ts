@@ -11,17 +11,17 @@ test('a link that a killed worker published but did not commit is corrected if l
   const whose = (distinctId: string) =>
     world.events.overrides.get(JSON.stringify([1, distinctId]))?.personId ?? world.person(distinctId)?.uuid
   await world.append(['a', 'b', 'other'].map(id => anEvent('e', id)))
-  let isTold = false
+  let hasPublished = false
   const first = world.start(t, {
     faultPoint: async name => {
       if (name !== 'insert' || world.events.overrides.size === 0) return
-      isTold = true
+      hasPublished = true
       await new Promise(() => {}) // killed
     },
   })
   await eventually(() => world.isProcessed())
   await world.append([anImportedEvent('$identify', 'a', 1_000, { $anon_distinct_id: 'b' })], 'import')
-  await eventually(() => isTold)
+  await eventually(() => hasPublished)
   assert.equal(whose('b'), world.person('a')?.uuid)
 
   await world.append([anEvent('$identify', 'b', { $anon_distinct_id: 'other' })])
@@ -78,15 +78,15 @@ test('a worker that defers a project loads overrides published for records of it
   const large = anEvent('$set', 'large', { $set: { text: 'x'.repeat(600_000) } })
   await world.append([large, ...Array.from({ length: 20 }, () => anEvent('e', 'large'))])
   await world.append([anEvent('$identify', 'a', { $anon_distinct_id: 'b' })])
-  let isTold = false
+  let hasPublished = false
   const first = world.start(t, {
     faultPoint: async name => {
       if (name !== 'insert' || world.events.overrides.size === 0) return
-      isTold = true
+      hasPublished = true
       await new Promise(() => {}) // killed
     },
   })
-  await eventually(() => isTold)
+  await eventually(() => hasPublished)
 
   world.clock.advance(2_000)
   const asked: string[] = []

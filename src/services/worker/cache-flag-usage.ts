@@ -127,7 +127,9 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
     const isDue = (index: number) => {
       const cachedAtMs = cached.get(edges[index]!)
       return (
-        cachedAtMs === undefined || cachedAtMs > nowMs || movedIn(moved, edges[index]!, edges[index + 1]!) > cachedAtMs
+        cachedAtMs === undefined ||
+        cachedAtMs > nowMs ||
+        findLatestMerge(moved, edges[index]!, edges[index + 1]!) > cachedAtMs
       )
     }
     // The latest first: they are queried most.
@@ -180,7 +182,7 @@ function noteMoved({ moved }: KnownProject, days: readonly MovedDay[]): void {
 }
 
 /** The time of the latest merge that affects a range, plus slack; -∞ if there is none. */
-function movedIn(moved: ReadonlyMap<number, number>, fromMs: number, endMs: number): number {
+function findLatestMerge(moved: ReadonlyMap<number, number>, fromMs: number, endMs: number): number {
   let latest = Number.NEGATIVE_INFINITY
   for (const [day, movedAtMs] of moved) if (day < endMs && day + dayMs > fromMs) latest = Math.max(latest, movedAtMs)
   return latest

@@ -37,12 +37,12 @@ it('waiting erasures of a deferred project delay no other erasures, and are not 
     await state.erasePersons({ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...ends })
   }
   const removed: string[] = []
-  const listedBehind: number[] = []
+  const listedAfter: number[] = []
   const keeper = createErasureKeeper({
     state: {
       ...state,
       listOpenErasures: after => {
-        listedBehind.push(after)
+        listedAfter.push(after)
         return state.listOpenErasures(after)
       },
     },
@@ -73,15 +73,15 @@ it('waiting erasures of a deferred project delay no other erasures, and are not 
       .toSorted(),
   )
   removed.length = 0
-  listedBehind.length = 0
+  listedAfter.length = 0
   const passed = { stream: 'main', ownerId: 'w1', offset: 78, committedAtMs: 0 }
   assert.equal(await chunks.commitChunk(chunkChanges({}), passed), 'committed')
   assert.equal(await keeper.work(), true)
-  assert.deepEqual(listedBehind, [], 'processing records of other projects does not let them end')
+  assert.deepEqual(listedAfter, [], 'processing records of other projects does not let them end')
   await erase(2, waitingCount)
   await keeper.work()
   assert.deepEqual(removed, [`id-${waitingCount}`])
-  assert.deepEqual(listedBehind, [0], 'only the page that contains it')
+  assert.deepEqual(listedAfter, [0], 'only the page that contains it')
   assert.deepEqual([await doneOf(1), await doneOf(2)], [0, 1])
 
   const position = { stream: deferredCursorOf('main'), ownerId: 'w1', offset: 77, committedAtMs: 0 }

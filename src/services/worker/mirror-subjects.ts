@@ -75,7 +75,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     const before = await state.findMirrorProgress()
     // Versions are compared only at a start: a copy that replaces a running store has lost rows, which is detected anyway.
     const held = await events.findHeldMirror(!isCompared)
-    const loss = lossOf(before, held, await state.listEmptied())
+    const loss = findLossReason(before, held, await state.listEmptied())
     const ranges = held.ranges === null || before.fill?.phase === 'begun' ? null : joinRanges(held.ranges)
     const fill: MirrorFill =
       loss === null
@@ -210,7 +210,11 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
 }
 
 /** Why the mirror is not the one that the state filled; null when it is. */
-function lossOf({ fill, version }: MirrorProgress, held: HeldMirror, emptied: readonly HeldRange[]): string | null {
+function findLossReason(
+  { fill, version }: MirrorProgress,
+  held: HeldMirror,
+  emptied: readonly HeldRange[],
+): string | null {
   if (fill === null) return 'they were never copied'
   // Begun, but perhaps not yet recorded in the event store.
   if (fill.phase === 'begun') return null

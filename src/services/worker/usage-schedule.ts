@@ -57,7 +57,7 @@ export function createUsageSchedule(options: {
    * The projects to compute, each with the first day. Failed projects come last, the most recent at the end, so that a project
    * that takes longer to count than the event store allows does not block others.
    */
-  const owed = new Map<number, string>()
+  const due = new Map<number, string>()
   const failed = new Set<number>()
 
   async function computeNow(signal?: AbortSignal): Promise<void> {
@@ -73,33 +73,32 @@ export function createUsageSchedule(options: {
     if (today !== lastDay) {
       // Days on which no worker ran get their figures now, and are frozen with them.
       const lateFrom = earlierDay(fromDay, utcDay(nowMs - lateMsMax))
-      for (const projectId of await usage.listProjectIds()) owe(projectId, lateFrom)
+      for (const projectId of await usage.listProjectIds()) markDue(projectId, lateFrom)
       // The others are deleted projects.
-      for (const [projectId, recordCount] of recordCounts)
-        if (!owed.has(projectId)) computed.set(projectId, recordCount)
+      for (const [projectId, recordCount] of recordCounts) if (!due.has(projectId)) computed.set(projectId, recordCount)
     } else
       for (const [projectId, recordCount] of recordCounts)
-        if (computed.get(projectId) !== recordCount) owe(projectId, fromDay)
-    const lost = owed.size === 0 ? [] : await findLostSpans()
+        if (computed.get(projectId) !== recordCount) markDue(projectId, fromDay)
+    const lost = due.size === 0 ? [] : await findLostSpans()
     lastDay = today
     openSince = openFrom
-    for (const projectId of [...[...owed.keys()].filter(id => !failed.has(id)), ...failed]) {
+    for (const projectId of [...[...due.keys()].filter(id => !failed.has(id)), ...failed]) {
       failed.delete(projectId)
       try {
-        const counted = await events.countUsage(projectId, owed.get(projectId)!, openDays.at(-1)!, signal)
+        const counted = await events.countUsage(projectId, due.get(projectId)!, openDays.at(-1)!, signal)
         await save(projectId, openDays, counted, lost)
       } catch (cause) {
         failed.add(projectId)
         throw cause
       }
-      owed.delete(projectId)
+      due.delete(projectId)
       const recordCount = recordCounts.get(projectId)
       if (recordCount !== undefined) computed.set(projectId, recordCount)
     }
   }
 
-  function owe(projectId: number, fromDay: string): void {
-    owed.set(projectId, earlierDay(owed.get(projectId) ?? fromDay, fromDay))
+  function markDue(projectId: number, fromDay: string): void {
+    due.set(projectId, earlierDay(due.get(projectId) ?? fromDay, fromDay))
   }
 
   /** When the oldest unprocessed live event was accepted; `nowMs` if there is no such event. */
