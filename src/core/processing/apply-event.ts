@@ -43,7 +43,7 @@ export type AppliedEvent =
   | { readonly kind: 'dropped'; readonly reason: DropReason | 'cookieless_team_disabled' }
   /** Not stored, since it repeats a stored flag call. */
   | { readonly kind: 'deduplicated'; readonly call: DeduplicatedCall }
-  /** Processing added so much that the event is larger than a row may be. */
+  /** Processing made the event larger than a row may be. */
   | { readonly kind: 'too_large' }
 
 /** Source: docs/wire/ingestion.md 6.1, 6.2, 6.8. */

@@ -44,7 +44,7 @@ export interface ProcessorOptions {
   /** If absent, no project is ever deferred. */
   readonly deferring?: {
     readonly projects: DeferredProjects
-    /** Whether other projects exist that could have to wait. @throws PortError */
+    /** Whether other projects exist that a heavy project would delay. @throws PortError */
     readonly hasOtherProjects: () => Promise<boolean>
   }
   /** Tracks chunks from their load to their commit. */
