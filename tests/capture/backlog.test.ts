@@ -12,8 +12,8 @@ const batchOf = (count: number, others: object = {}) =>
     batch: Array.from({ length: count }, (_, n) => ({ event: 'e', distinct_id: `d${n}` })),
   })
 
-describe('what a project has waiting', () => {
-  it('is bounded for imports as for live events, each for itself', async t => {
+describe('the backlog of a project', () => {
+  it('is limited separately for imports and for live events', async t => {
     const server = await startCaptureServer(t, { backlogOf: traffic => backlogOf(traffic === 'live' ? 10 : 100) })
     const send = async (body: string) => (await server.post('/batch/', body)).status
     const anImport = { historical_migration: true }
@@ -26,7 +26,7 @@ describe('what a project has waiting', () => {
     assert.equal((await server.records()).events.length, 90)
   })
 
-  it('counts nothing of a request that is refused for its imports alone', async t => {
+  it('does not include a request that is rejected because of its imports only', async t => {
     const backlog = backlogOf(10)
     const refusing = { take: () => null, settle: () => assert.fail('nothing was taken'), isBelowShare: () => false }
     const server = await startCaptureServer(t, {

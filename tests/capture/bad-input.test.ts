@@ -38,7 +38,7 @@ async function assertRefused(
 const json = (value: unknown) => JSON.stringify(value)
 const batch = (...items: unknown[]) => json({ api_key: testToken, batch: items })
 
-describe('capture edge, bad input', () => {
+describe('the capture endpoints, given bad input', () => {
   const refused: readonly (readonly [name: string, body: string, status: number, code: string])[] = [
     ['malformed JSON', '{"api_key": ', 400, 'invalid_json'],
     ['a bare word', 'hello', 400, 'invalid_json'],
@@ -109,13 +109,13 @@ describe('capture edge, bad input', () => {
     })
   }
 
-  it('names the field that fits no shape', async t => {
+  it('reports the field that matches no shape', async t => {
     const server = await startCaptureServer(t)
     assert.equal((await answerOf(await server.post('/e/', json([{ ...event, uuid: 'x' }])))).attr, '0.uuid')
     assert.equal((await answerOf(await server.post('/e/', json({ ...event, properties: ['a'] })))).attr, 'properties')
   })
 
-  it('counts every event of what is refused for its shape, and those that nobody keeps', async t => {
+  it('counts every event of a malformed request, and every event that is dropped without a reject', async t => {
     const server = await startCaptureServer(t)
     const timing = { ...item, event: '$performance_event' }
     const refused = json({ api_key: testToken, batch: [item, item, { ...item, uuid: 'nope' }] })
@@ -137,7 +137,7 @@ describe('capture edge, bad input', () => {
     assert.deepEqual([...server.refused], [['dropped_performance_event', 5]])
   })
 
-  it('names the true fault of a broken envelope, and the item of a bad event, in the answer and in the reject', async t => {
+  it('reports the actual fault of a broken envelope, and the index of a bad event, in the answer and in the reject', async t => {
     const server = await startCaptureServer(t)
     const faults: [body: object, code: string, attr: string][] = [
       [{ api_key: testToken, batch: [item, { ...item, uuid: 'nope' }] }, 'invalid_shape', 'batch.1.uuid'],
@@ -164,7 +164,7 @@ describe('capture edge, bad input', () => {
     }
   })
 
-  it('answers 413 to what is too large on the wire, and to a bomb, before it unpacks', async t => {
+  it('answers 413 to an oversized body, and to a decompression bomb before it is unpacked', async t => {
     const server = await startCaptureServer(t)
     await assertRefused(server, server.post('/batch/', ' '.repeat(20 * 1024 * 1024 + 1)), 413, 'payload_too_large')
     const many = gzipSync(`[${'0,'.repeat(5_000_000)}0]`)
@@ -180,7 +180,7 @@ describe('capture edge, bad input', () => {
     }
   })
 
-  it('answers 413 to more events than any SDK or importer sends, on every path, and takes as many as they may', async t => {
+  it('answers 413 to a batch over the limit of events on every path, and accepts one at the limit', async t => {
     const server = await startCaptureServer(t)
     const list = (count: number) => Array<string>(count).fill(json(item)).join(',')
     const bodies: [path: string, body: string][] = [
@@ -202,7 +202,7 @@ describe('capture edge, bad input', () => {
     assert.equal((await server.records()).events.length, 50_000)
   })
 
-  it('ignores unknown encodings, takes known ones, and any content type', async t => {
+  it('ignores unknown encodings, decodes known ones, and accepts any content type', async t => {
     const server = await startCaptureServer(t)
     const body = json(event)
     const sent: [string | Uint8Array<ArrayBuffer>, Record<string, string>][] = [
@@ -220,7 +220,7 @@ describe('capture edge, bad input', () => {
     assert.equal((await server.records()).events.length, sent.length + 1)
   })
 
-  it('treats __proto__ and constructor as keys like any other, wherever they stand', async t => {
+  it('treats __proto__ and constructor as ordinary keys everywhere', async t => {
     const server = await startCaptureServer(t)
     const hostile =
       '"__proto__":{"event":"x","distinct_id":"x","polluted":true},"constructor":{"prototype":{"polluted":true}}'
@@ -248,7 +248,7 @@ describe('capture edge, bad input', () => {
     assert.equal((await answerOf(await server.post('/e/', onlyInherited))).code, 'missing_event_name')
   })
 
-  it('keeps what it refused where the project finds it, within its bounds', async t => {
+  it('stores what it rejected for the project, within size limits', async t => {
     const server = await startCaptureServer(t)
     const body = batch(item, { event: 'e', note: 'x'.repeat(100_000) })
     for (let count = 0; count < 120; count++) assert.equal((await server.post('/batch/', body)).status, 400)
@@ -268,7 +268,7 @@ describe('capture edge, bad input', () => {
     assert.deepEqual([last.reason, last.field], ['invalid_shape', 'uuid'])
   })
 
-  it('leaves out events of an import whose time cannot be read, keeps them as rejects, and answers 200', async t => {
+  it('stores events of an import with unreadable times as rejects, and answers 200', async t => {
     const server = await startCaptureServer(t)
     const bad = { ...item, timestamp: 'long ago', uuid: '0197c5a0-0000-7000-8000-000000000009' }
     const good = { ...item, timestamp: '2020-01-01T00:00:00Z' }
@@ -285,7 +285,7 @@ describe('capture edge, bad input', () => {
     )
   })
 
-  it('asks to send again when the log does not take events, and never says 200', async t => {
+  it('asks for a retry when the log rejects events, and never answers 200', async t => {
     for (const code of ['full', 'unavailable', 'timeout'] as const) {
       const server = await startCaptureServer(t, {
         wrapLog: log => ({ ...log, append: () => Promise.reject(new PortError('event-log', code)) }),
@@ -297,7 +297,7 @@ describe('capture edge, bad input', () => {
     }
   })
 
-  it('answers only after the log has the events', async t => {
+  it('answers only after the log has stored the events', async t => {
     let release = () => {}
     const server = await startCaptureServer(t, {
       wrapLog: log => ({
@@ -319,7 +319,7 @@ describe('capture edge, bad input', () => {
     assert.equal((await server.records()).events.length, 1)
   })
 
-  it('keeps the literals, the order and the repeats of properties', async t => {
+  it('preserves the literals, the order and the duplicates of properties', async t => {
     const server = await startCaptureServer(t)
     const properties = '{ "z":1.0, "big":12345678901234567890,"e":1e2, "é":"\\u00e9\\ud83d\\ude00", "z":2 }'
     await server.post(
@@ -332,14 +332,14 @@ describe('capture edge, bad input', () => {
     assert.equal(stored!.distinctId, '12345678901234567890')
   })
 
-  it('answers a closing page with 204 and nothing else', async t => {
+  it('answers a beacon with 204 and an empty body', async t => {
     const server = await startCaptureServer(t)
     const response = await server.post('/e/?beacon=1', json(event))
     assert.deepEqual([response.status, await response.text()], [204, ''])
     assert.equal((await server.post('/e/?beacon=1', json(item))).status, 401)
   })
 
-  it('never answers 500, whatever is sent', async t => {
+  it('never answers 500', async t => {
     const server = await startCaptureServer(t)
     const field = fc.constantFrom(
       'api_key',

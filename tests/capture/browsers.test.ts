@@ -20,8 +20,8 @@ function assertReadable(response: Response, what: string): void {
   assert.match(response.headers.get('vary') ?? '', /\borigin\b/i, what)
 }
 
-describe('capture paths, to a page of another origin', () => {
-  it('answer every preflight with what was asked for', async t => {
+describe('capture paths, called by a page of another origin', () => {
+  it('allow the requested headers in every preflight', async t => {
     const server = await startCaptureServer(t)
     for (const path of paths) {
       const response = await fetch(server.url + path, {
@@ -39,7 +39,7 @@ describe('capture paths, to a page of another origin', () => {
     }
   })
 
-  it('accept on every path with exactly 200, and with 204 for beacons alone', async t => {
+  it('accept with exactly 200 on every path, and with 204 for beacons only', async t => {
     const server = await startCaptureServer(t)
     for (const path of paths) {
       const response = await server.post(path, event, { origin })
@@ -52,7 +52,7 @@ describe('capture paths, to a page of another origin', () => {
     assert.equal((await server.records()).events.length, 2 * paths.length)
   })
 
-  it('let it read every refusal', async t => {
+  it('let the page read every rejection', async t => {
     const server = await startCaptureServer(t)
     const refused: readonly (readonly [status: number, path: string, body: string | Uint8Array<ArrayBuffer>])[] = [
       [400, '/e/?_=soon', event],
@@ -78,7 +78,7 @@ describe('capture paths, to a page of another origin', () => {
     }
   })
 
-  it('let it read that it should send again later', async t => {
+  it('let the page read that it should retry later', async t => {
     const server = await startCaptureServer(t, {
       wrapLog: log => ({ ...log, append: () => Promise.reject(new PortError('event-log', 'unavailable')) }),
     })

@@ -61,7 +61,7 @@ const idsOf = (events: readonly CapturedEvent[]) => events.map(({ distinctId }) 
 const propertiesOf = (event: CapturedEvent) => JSON.parse(event.propertiesJson)
 
 describe('a cookieless event of a stateless project', () => {
-  it('has the ids of the hash, and nothing of what was hashed', async t => {
+  it('has ids from the hash, and none of the hashed values', async t => {
     const server = await start(t)
     const set = { $raw_user_agent: userAgent, plan: 'pro' }
     const setOnce = { $initial_raw_user_agent: userAgent, from: 'ad' }
@@ -89,7 +89,7 @@ describe('a cookieless event of a stateless project', () => {
     assert.deepEqual([event!.setJson, event!.setOnceJson], ['{"plan":"pro"}', '{"from":"ad"}'])
   })
 
-  it('keeps its other literals', async t => {
+  it('preserves its other literals', async t => {
     const server = await start(t)
     const properties = `{"a":1.0,"$raw_user_agent":${JSON.stringify(userAgent)},"$cookieless_mode":true,"$host":"shop.example.com","b":12345678901234567890}`
     const body = `{"api_key":"${testToken}","event":"e","distinct_id":"${sentinel}","properties":${properties}}`
@@ -102,7 +102,7 @@ describe('a cookieless event of a stateless project', () => {
     )
   })
 
-  it('is the same visitor on every path, in both protocols, and in a decode thread', async t => {
+  it('gets the same visitor id on every path, in both protocols, and in a decode thread', async t => {
     const server = await start(t)
     for (const path of ['/e/', '/i/v0/e/', '/capture/', '/i/v0/ai/batch/'])
       assert.equal((await server.post(path, JSON.stringify({ ...visit, api_key: testToken }), forwarded)).status, 200)
@@ -125,7 +125,7 @@ describe('a cookieless event of a stateless project', () => {
     for (const event of events) assert.doesNotMatch(JSON.stringify(event), /Mozilla|203\.0/)
   })
 
-  it('stands among others, which stay as they were sent', async t => {
+  it('can be sent among ordinary events, which stay as they were sent', async t => {
     const server = await start(t)
     const ordinary = { event: 'e', distinct_id: 'ada', properties: { $ip: '203.0.113.9', $raw_user_agent: 'x' } }
     await send(server, [ordinary, visit, ordinary, visitWith({ $host: '' }), { ...visit, properties: {} }])
@@ -135,7 +135,7 @@ describe('a cookieless event of a stateless project', () => {
     assert.deepEqual([events[0]!.ip, events[0]!.visitor], ['203.0.113.7', null])
   })
 
-  it('has a hash for each visitor, however they follow one another', async t => {
+  it('gets the hash of its own visitor, in any order of visitors', async t => {
     const server = await start(t)
     const other = visitWith({ $ip: '203.0.113.8' })
     const mapped = visitWith({ $ip: '::ffff:203.0.113.7' })
@@ -146,7 +146,7 @@ describe('a cookieless event of a stateless project', () => {
     assert.equal(new Set(ids).size, 4)
   })
 
-  it('is who it would be alone, whatever its browser showed before', async t => {
+  it('gets the same id in a batch as alone, whatever the events before it contain', async t => {
     const at = (hour: string, $timezone: string) => visitWith({ $timezone }, { timestamp: `2026-10-25T${hour}Z` })
     const requests = [
       [at('12:00:00', 'Europe/Berlin')],
@@ -172,7 +172,7 @@ describe('a cookieless event of a stateless project', () => {
     }
   })
 
-  it('has the session of its own day and zone', async t => {
+  it('gets the session of its own day and time zone', async t => {
     const server = await start(t)
     const zones = ['UTC', 'Pacific/Kiritimati', 'Not/A/Zone']
     await send(
@@ -186,7 +186,7 @@ describe('a cookieless event of a stateless project', () => {
     assert.equal(startOf(sessions[1]), '2026-01-15T10:00:00.000Z')
   })
 
-  it('counts for hot ids by its hash', async t => {
+  it('counts towards hot ids by its hash', async t => {
     const server = await start(t, { hotKeyEventsPerMinute: 2 })
     await send(server, [visit, visit, visitWith({ $ip: '203.0.113.8' }), visit])
     const off = (await server.records()).events.map(event => event.personProcessingForcedOff)
@@ -194,7 +194,7 @@ describe('a cookieless event of a stateless project', () => {
   })
 })
 
-describe('the place of a cookieless event', () => {
+describe('the GeoIP location of a cookieless event', () => {
   const located = { city_name: 'Here' }
   const place = async (t: Parameters<typeof start>[0], event: object, options: Options = {}, more = {}) => {
     const asked: string[] = []
@@ -210,13 +210,13 @@ describe('the place of a cookieless event', () => {
     return { asked, location: stored!.visitor?.location }
   }
 
-  it('is looked up before its address goes', async t => {
+  it('is looked up before its address is removed', async t => {
     assert.deepEqual(await place(t, visit), { asked: ['203.0.113.7'], location: located })
     assert.deepEqual((await place(t, visitWith({ $ip: '203.0.113.8' }))).asked, ['203.0.113.8'])
     assert.deepEqual((await place(t, visit, { mode: 2 })).location, located)
   })
 
-  it('is not looked up where that of another event would not be', async t => {
+  it('is not looked up where an ordinary event would have no look-up', async t => {
     const nothing = { asked: [], location: null }
     assert.deepEqual(await place(t, visitWith({ $geoip_disable: true })), nothing)
     assert.deepEqual(await place(t, visit, { geoipEnabled: false }), nothing)
@@ -226,7 +226,7 @@ describe('the place of a cookieless event', () => {
 })
 
 describe('a cookieless event of a stateful project', () => {
-  it('has its base hash and its day, and its ids are left to the worker', async t => {
+  it('has its base hash and its day, and the worker assigns its ids', async t => {
     const server = await start(t, { mode: 2 })
     const identify = { ...visitWith({ $anon_distinct_id: sentinel }), event: '$identify', distinct_id: 'ada' }
     await send(server, [visitWith({ $session_id: 's' }), identify])
@@ -256,7 +256,7 @@ describe('a cookieless event that is not stored', () => {
     ['cookieless_timestamp_out_of_range', { ...visit, timestamp: '2026-01-11T23:59:59Z' }],
   ]
 
-  it('is told by its reason in either protocol, and beside others that are stored', async t => {
+  it('is reported with its reason in either protocol, also when other events are stored', async t => {
     for (const [reason, event, mode = 1] of dropped) {
       const item = { ...event, properties: { ...(event as typeof visit).properties, $cookieless_mode: true } }
       const server = await start(t, { mode })
@@ -273,7 +273,7 @@ describe('a cookieless event that is not stored', () => {
     }
   })
 
-  it('is an import of the sentinel; one with another id is stored as it was sent, whatever the mode', async t => {
+  it('is an import of the sentinel; an import with another id is stored as sent in every mode', async t => {
     for (const mode of [0, 1, 2] as const) {
       const server = await start(t, { mode })
       const exported = {
@@ -290,8 +290,8 @@ describe('a cookieless event that is not stored', () => {
   })
 })
 
-describe('a cookieless event of a day whose salt has to be waited for', () => {
-  it('is the same, beside the same others, as where the salt is known', async t => {
+describe('a cookieless event of a day whose salt is not loaded yet', () => {
+  it('is stored with the same ids and in the same order as when the salt is loaded', async t => {
     const sent: object[] = [
       visit,
       { event: 'ordinary', distinct_id: 'ada', properties: { $ip: '203.0.113.8' } },
@@ -320,8 +320,8 @@ describe('a cookieless event of a day whose salt has to be waited for', () => {
   })
 })
 
-describe('salts that cannot be had', () => {
-  it('refuse a request for now, with nothing of it stored', async t => {
+describe('unavailable salts', () => {
+  it('make a request fail as retryable, with nothing stored', async t => {
     let isAway = true
     const saltOf = async () => {
       if (isAway) throw new PortError('cookieless-salts', 'unavailable')
@@ -339,7 +339,7 @@ describe('salts that cannot be had', () => {
     assert.deepEqual(idsOf((await server.records()).events), ['ada', 'ada', `cookieless_${hash}`])
   })
 
-  it('have a v1 batch sent again', async t => {
+  it('make the client retry a v1 batch', async t => {
     const saltOf = () => Promise.reject(new PortError('cookieless-salts', 'unavailable'))
     const server = await start(t, { salts: { knownSalt: () => null, saltOf } })
     const event = v1Event(1, { distinct_id: sentinel, timestamp: now, properties: page })
@@ -349,7 +349,7 @@ describe('salts that cannot be had', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('are asked for once a day and request', async t => {
+  it('are requested once per day and request', async t => {
     const asked: string[] = []
     const saltOf = async (day: string) => {
       asked.push(day)
@@ -377,7 +377,7 @@ describe('a reject with cookieless events', () => {
     { $set_once: { $ip: '203.0.113.7' } },
   )
 
-  it('is kept without what tells who they are', async t => {
+  it('is stored without the values that identify visitors', async t => {
     const bad = { event: 'e' }
     for (const [path, body] of [
       ['/batch/', { api_key: testToken, batch: [telling, bad] }],
@@ -398,7 +398,7 @@ describe('a reject with cookieless events', () => {
     }
   })
 
-  it('is kept without the address where it names no mode itself', async t => {
+  it('is stored without the address where it does not name a mode itself', async t => {
     const v0 = (batch: readonly unknown[]) => JSON.stringify({ api_key: testToken, batch })
     const v1Visit = v1Event(2, { timestamp: now, options: { cookieless_mode: true } })
     for (const [path, headers, body] of [
@@ -415,7 +415,7 @@ describe('a reject with cookieless events', () => {
     }
   })
 
-  it('is kept without its text where that cannot be read', async t => {
+  it('is stored without its text where that cannot be parsed', async t => {
     const broken = `{"api_key":"${testToken}","batch":[${JSON.stringify(telling)},]}`
     const reject = await kept(t, `/batch/?token=${testToken}`, broken)
     assert.deepEqual([reject.body, reject.source?.kind ?? null], ['', null])

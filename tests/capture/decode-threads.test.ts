@@ -43,7 +43,7 @@ describe('decode threads', () => {
     }
   })
 
-  it('decode what queries hold, beside bodies that are empty', async t => {
+  it('decode data in the query of requests with empty bodies', async t => {
     const server = await startCaptureServer(t)
     const data = encodeURIComponent(gzipSync(largeBatch(300, 8)).toString('base64'))
     for (const expectedCount of [300, 600]) {
@@ -52,7 +52,7 @@ describe('decode threads', () => {
     }
   })
 
-  it('decompress large lz64 bodies, bare and in forms, and stop where one would become too large', async t => {
+  it('decompress large lz64 bodies, plain and in forms, and stop at the size limit', async t => {
     const server = await startCaptureServer(t)
     const lz64 = lzString.compressToBase64(largeBatch(1_000, 2_000))
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -64,7 +64,7 @@ describe('decode threads', () => {
     assert.deepEqual([bomb.status, await codeOf(bomb)], [413, 'payload_too_large'])
   })
 
-  it('refuse as the event loop would, and keep the reject', async t => {
+  it('reject as the event loop would, and store the reject', async t => {
     const server = await startCaptureServer(t)
     const body = largeBatch(1_000, 2_000)
     const bad = await server.post('/batch/', body.replace('"u999"', 'null'))
@@ -81,7 +81,7 @@ describe('decode threads', () => {
     )
   })
 
-  it('keep the event loop free while 50 MiB are unpacked and parsed', async t => {
+  it('keep the event loop free while 50 MiB are decompressed and parsed', async t => {
     const server = await startCaptureServer(t, {
       // What the log does with 50 MiB is not tested here.
       wrapLog: log => ({ ...log, append: async () => {} }),

@@ -109,7 +109,7 @@ const entries: [name: string, text: string, key: string, read: (text: string) =>
 ]
 
 for (const [name, text, key, read] of entries)
-  it(`${name} means the same with a key that is written with an escape, whatever others sent before`, () => {
+  it(`${name} means the same with a JSON-escaped key, whatever requests came before`, () => {
     const expected = read(text.replace(`"${key}"`, `"${JSON.parse(`"${key}"`)}"`))
     const other = misreadFromNowOn(text, key)
     assert.deepEqual(read(text), expected)

@@ -13,7 +13,7 @@ const batch = (items: readonly object[], more: object = {}) =>
 const item = (distinct_id: string, event = 'e') => ({ event, distinct_id, uuid: randomUUID() })
 
 describe('a hot key', () => {
-  it('is stored without a person, out of the main lane, and only while it is hot; v0 says nothing of it unasked', async t => {
+  it('has its events stored without a person, outside the main lane, only while it is hot; plain v0 answers do not mention it', async t => {
     const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 2 })
     const answers = [
       await server.post(
@@ -46,7 +46,7 @@ describe('a hot key', () => {
     )
   })
 
-  it('is not made by an import, and an import is not touched', async t => {
+  it('is not caused by an import, and does not affect imports', async t => {
     const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 2 })
     const items = Array.from({ length: 5 }, () => item('hot'))
     const flagged = { historical_migration: true }
@@ -73,7 +73,7 @@ describe('a hot key', () => {
     assert.ok(events.every(event => event.distinctId === 'hot' || !event.personProcessingForcedOff))
   })
 
-  it('is told of event by event by v0 where it is asked to, in a thread too', async t => {
+  it('is reported per event by v0 with `verbose`, in a decode thread too', async t => {
     const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 2 })
     const ask = async (items: readonly object[]) => {
       const response = await server.post('/batch/?verbose=1', batch(items))
@@ -102,7 +102,7 @@ describe('a hot key', () => {
     assert.ok(large.events.every(({ reason }, n) => reason === (n % 2 === 0 ? 'person_processing_disabled' : null)))
   })
 
-  it('is told of event by event by v1', async t => {
+  it('is reported per event by v1', async t => {
     const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 1, now: '2026-11-01T00:00:00Z' })
     const created_at = '2026-11-01T00:00:00Z'
     const v1 = (distinct_id: string) => ({ ...item(distinct_id), timestamp: created_at })

@@ -40,7 +40,7 @@ async function start(t: TestContext, options: CaptureServerOptions = {}) {
 }
 
 describe('a batch that asks for an import report', () => {
-  it('is told of repeats in it and of what is stored already', async t => {
+  it('gets the number of its duplicates and of events already stored', async t => {
     const { asked, send } = await start(t)
     const { status, report } = await send(['a', 'b', 'b', ''])
     assert.deepEqual([status, report.accepted, report.duplicates, report.failed_records.length], [200, 3, 3, 1])
@@ -48,7 +48,7 @@ describe('a batch that asks for an import report', () => {
     assert.deepEqual(asked, [2])
   })
 
-  it('is told the same when it is large and a thread decodes it, whatever its key', async t => {
+  it('gets the same report when it is large and a thread decodes it, even with an unknown key', async t => {
     const { asked, send } = await start(t, { unknownKeys: 'accept' })
     const large = { historical_migration: true, padding: 'x'.repeat(2 ** 20) }
     const { report } = await send(['a', 'b', 'b', ''], large)
@@ -60,7 +60,7 @@ describe('a batch that asks for an import report', () => {
     assert.equal(asked.length, 2)
   })
 
-  it('asks the event store nothing when it is refused, has nothing to store, or is no historical migration', async t => {
+  it('does not query the event store when it is rejected, has nothing to store, or is not a historical migration', async t => {
     const { asked, send, server } = await start(t, { backlogOf: traffic => backlogOf(traffic === 'live' ? 100 : 3) })
     assert.equal((await send(['a', 'b', 'c'])).status, 200)
     asked.length = 0
@@ -72,7 +72,7 @@ describe('a batch that asks for an import report', () => {
     assert.equal((await server.records()).events.length, 5)
   })
 
-  it('counts as waiting for its project while the event store is asked, and no more when that fails', async t => {
+  it('counts towards its project’s backlog during the query, and no longer when that fails', async t => {
     let fail = (_: Error) => {}
     const failing = new Promise<number>((_, reject) => {
       fail = reject
@@ -93,7 +93,7 @@ describe('a batch that asks for an import report', () => {
     assert.deepEqual([status, report.duplicates], [200, 0])
   })
 
-  it('waits by what its own project has waiting, and not at all when it is live', async t => {
+  it('is delayed by its own project’s backlog only, and not at all when it is live', async t => {
     const project = (id: number) => compileProject(emptyDefinitions({ ...testProject, id }, 1))
     const projects = new Map([
       [testToken, project(1)],

@@ -23,7 +23,7 @@ async function keptOf(server: CaptureServer, path: string, body: object): Promis
 const read = ({ name, distinctId, uuid }: CapturedReject) => [name, distinctId, uuid]
 
 describe('the reject of a v0 request', () => {
-  it('has the name, ids and uuid of its one event, whatever was wrong with it', async t => {
+  it('has the name, ids and uuid of its only event, whatever was wrong with it', async t => {
     const server = await startCaptureServer(t)
     const single = { ...good, api_key: testToken }
     const read400 = async (path: string, body: object) => read(await keptOf(server, path, body))
@@ -45,7 +45,7 @@ describe('the reject of a v0 request', () => {
     assert.deepEqual(await read400('/e/', [{ ...single, timestamp: 5 }]), isRead)
   })
 
-  it('names no event where it has several, or where a quota left the others out', async t => {
+  it('has no event name where there are several events, or where a quota left out the others', async t => {
     const bad = { event: 'e', uuid }
     const server = await startCaptureServer(t, { quotas: { exceptions: 0 } })
     const send = (batch: object[]) => keptOf(server, '/batch/', { api_key: testToken, batch })
@@ -54,7 +54,7 @@ describe('the reject of a v0 request', () => {
     assert.deepEqual(read(await send([{ ...good, event: '$exception' }, bad])), ['', '', ''])
   })
 
-  it('keeps no more than 200 characters of a name and an id', async t => {
+  it('has at most 200 characters of a name and an id', async t => {
     const server = await startCaptureServer(t)
     const long = { api_key: testToken, event: 'e'.repeat(300), distinct_id: 'd'.repeat(300), timestamp: 5 }
     const { name, distinctId } = await keptOf(server, '/e/', long)
@@ -76,7 +76,7 @@ describe('the reject of a v0 request', () => {
   })
 })
 
-describe('a v0 request whose key stands beside its events', () => {
+describe('a rejected v0 request with its key next to its events', () => {
   const bad = { event: 'e', distinct_id: 'u', uuid: 'x' }
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
   const inForm = (data: string) => `token=${testToken}&data=${encodeURIComponent(data)}`
@@ -91,7 +91,7 @@ describe('a v0 request whose key stands beside its events', () => {
     ['an item behind others', '/e/', JSON.stringify([5, { ...bad, token: testToken }]), 'invalid_shape'],
   ]
   for (const [where, path, body, reason, headers = {}] of sent)
-    it(`is kept, and can be looked at: in ${where}`, async t => {
+    it(`is stored and can be inspected: in ${where}`, async t => {
       const server = await startCaptureServer(t)
       assert.equal((await server.post(path, body, { ...headers })).status, 400)
       const reject = await eventually(async () => (await server.records()).rejects[0])
@@ -99,8 +99,8 @@ describe('a v0 request whose key stands beside its events', () => {
     })
 })
 
-describe('a request that turns out to hold nothing', () => {
-  it('says that there is nothing to replay', async t => {
+describe('a request that is empty once decoded', () => {
+  it('is marked as having nothing to replay', async t => {
     const server = await startCaptureServer(t)
     const empty = gzipSync('')
     assert.equal((await server.post(`/e/?token=${testToken}`, empty)).status, 400)
@@ -109,8 +109,8 @@ describe('a request that turns out to hold nothing', () => {
   })
 })
 
-describe('a request that is refused before anybody looks into it', () => {
-  it('is kept and counted when a number of its query is none, and can be replayed', async t => {
+describe('a request that is rejected before its body is read', () => {
+  it('is stored and counted when a number in its query is invalid, and can be replayed', async t => {
     const server = await startCaptureServer(t)
     const batch = { api_key: testToken, historical_migration: true, batch: [good, good] }
     const several = await keptOf(server, '/batch/?_=soon', batch)
@@ -123,7 +123,7 @@ describe('a request that is refused before anybody looks into it', () => {
     assert.equal((await keptOf(await startCaptureServer(t), '/e/?beacon=x', performance)).reason, 'invalid_query')
   })
 
-  it('is kept when it is too large to be read and its key stands outside of its body', async t => {
+  it('is stored when it is too large to be read and its key is outside its body', async t => {
     const server = await startCaptureServer(t)
     const reasons = async (count: number) =>
       eventually(async () => {
@@ -141,7 +141,7 @@ describe('a request that is refused before anybody looks into it', () => {
   })
 })
 
-describe('a v1 request that is refused as a whole', () => {
+describe('a v1 request that is rejected as a whole', () => {
   /** The result: its reject, and how many events are counted in addition. */
   async function refusedBy(t: TestContext, body: string, over: V1Headers = {}) {
     const server = await startCaptureServer(t)
@@ -151,7 +151,7 @@ describe('a v1 request that is refused as a whole', () => {
     return { reject, counted: [...server.refused] }
   }
 
-  it('counts each of its events, so that kept and counted ones add up to what was sent', async t => {
+  it('counts each of its events, so that stored and counted events add up to those sent', async t => {
     const three = [v1Event(1), v1Event(2), v1Event(1)]
     for (const [body, reason] of [
       [v1Batch(three), 'duplicate_event_uuid'],
@@ -169,7 +169,7 @@ describe('a v1 request that is refused as a whole', () => {
     assert.deepEqual((await refusedBy(t, large)).counted, [['duplicate_event_uuid', 3]])
   })
 
-  it('counts as one where nobody can tell how many it has', async t => {
+  it('counts as one event when its events cannot be counted', async t => {
     for (const [body, over] of [
       ['{', {}],
       ['[]', {}],
@@ -180,7 +180,7 @@ describe('a v1 request that is refused as a whole', () => {
       assert.deepEqual((await refusedBy(t, body, over)).counted, [], body)
   })
 
-  it('has the name, id and uuid of its one event, and the lane of imports where it says so', async t => {
+  it('has the name, id and uuid of its only event, and the lane of imports when it is an import', async t => {
     const one = v1Batch([v1Event(1, { timestamp: 5 })], { historical_migration: true })
     const { reject } = await refusedBy(t, one)
     assert.deepEqual(read(reject), ['$pageview', 'u1', uuidOf(1)])

@@ -37,7 +37,7 @@ async function startServer(t: TestContext) {
 }
 
 describe("OpenTelemetry's exporters", () => {
-  it('of logs, in JSON, send once and log the sentence', async t => {
+  it('of logs, in JSON, send once and log the warning', async t => {
     const { url, warnings, statuses } = await startServer(t)
     const exporter = new OTLPLogExporter({ url: `${url}/i/v1/logs`, headers })
     const provider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter })] })
@@ -70,7 +70,7 @@ describe("OpenTelemetry's exporters", () => {
     ['protobuf', ProtobufTraceExporter],
   ] as const) {
     for (const path of ['/i/v1/traces', '/i/v0/ai/otel/v1/traces']) {
-      it(`of spans, in ${form}, to ${path} send once and log the sentence`, async t => {
+      it(`of spans, in ${form}, to ${path} send once and log the warning`, async t => {
         const { url, statuses } = await startServer(t)
         const exporter = new Exporter({ url: url + path, headers })
         const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })

@@ -34,7 +34,7 @@ function lastText(bytes: Buffer): string {
 }
 
 describe('the OpenTelemetry endpoints', () => {
-  it('say on every path and in both forms that nothing was stored, warn the project and count by signal', async t => {
+  it('report on every path and in both formats that nothing was stored, warn the project and count by signal', async t => {
     const server = await startOtlpServer(t)
     for (const { path, signal, sentence } of otlpPaths) {
       for (const spelling of [path, `${path}/`]) {
@@ -60,7 +60,7 @@ describe('the OpenTelemetry endpoints', () => {
     assert.equal(await server.logged(), 0)
   })
 
-  it('read the other form where the content type is wrong, and gzip however it is announced', async t => {
+  it('detect the other format where the content type is wrong, and gzip however it is declared', async t => {
     const server = await startOtlpServer(t)
     const address = `/i/v1/logs?token=${key}`
     const zipped = gzipSync(JSON.stringify(bodies.logs))
@@ -84,7 +84,7 @@ describe('the OpenTelemetry endpoints', () => {
     assert.equal(lastText(asProtobuf.bytes), sentences.logs)
   })
 
-  it('have nothing to say of a request without items', async t => {
+  it('report nothing for a request without items', async t => {
     const server = await startOtlpServer(t)
     for (const body of [{}, { resourceLogs: [] }, logs(), '', gzipSync('')]) {
       const answer = await server.call('/v1/logs', body, { headers: { ...json, ...bearer } })
@@ -95,7 +95,7 @@ describe('the OpenTelemetry endpoints', () => {
     assert.deepEqual(server.warnings, [])
   })
 
-  it('refuse in the form that the content type announces', async t => {
+  it('reject in the format of the content type', async t => {
     const server = await startOtlpServer(t)
     const limit = 2 * 1024 * 1024
     const padded = (bytes: number) => JSON.stringify({ resourceLogs: [] }).padEnd(bytes, ' ')
@@ -150,7 +150,7 @@ describe('the OpenTelemetry endpoints', () => {
     )
   })
 
-  it('ask to come back with a large body while decode threads are busy, and read small ones', async t => {
+  it('ask the client to retry a large body while decode threads are busy, and read small bodies', async t => {
     const run = () => Promise.reject(new PortError('decode-threads', 'unavailable'))
     const server = await startOtlpServer(t, { decodeThreads: { run } })
     for (const large of [JSON.stringify(bodies.logs).padEnd(70_000, ' '), gzipSync(Buffer.alloc(70_000, ' '))]) {
@@ -162,7 +162,7 @@ describe('the OpenTelemetry endpoints', () => {
     assert.equal((await server.call('/v1/logs', bodies.logs, { headers: { ...json, ...bearer } })).status, 200)
   })
 
-  it('answer pages of any origin, errors too, and take POST alone', async t => {
+  it('answer pages of any origin, errors too, and accept only POST', async t => {
     const server = await startOtlpServer(t)
     const headers = { origin: 'https://shop.example' }
     const preflight = await server.call('/i/v1/logs/', undefined, { method: 'OPTIONS', headers })
@@ -180,7 +180,7 @@ describe('the OpenTelemetry endpoints', () => {
     }
   })
 
-  it('answer unknown keys like others where the instance says so, without a warning', async t => {
+  it('answer unknown keys like known ones where the instance accepts them, without a warning', async t => {
     const server = await startOtlpServer(t, { unknownKeys: 'accept' })
     const answer = await server.call('/i/v1/logs?token=phc_other', bodies.logs, { headers: json })
     assert.equal(answer.json().partialSuccess.rejectedLogRecords, '2')

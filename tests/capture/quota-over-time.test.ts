@@ -130,7 +130,7 @@ async function start(t: TestContext) {
 }
 
 describe('a quota of events', () => {
-  it('is used up by stored events, each once, whatever is sent again or dies, and imports use none of it', async t => {
+  it('is used up by each stored event once, despite retries and crashes, and not by imports', async t => {
     const { world, captures, setQuotas, send, process, isOver, sums, balance } = await start(t)
     const [first, second] = captures as [CaptureService, CaptureService]
     setQuotas({ events: 5 })
@@ -158,7 +158,7 @@ describe('a quota of events', () => {
     assert.deepEqual([found, refused], [sent, 2])
   })
 
-  it('is lifted by a larger one at once, and by the next month', async t => {
+  it('no longer applies once it is raised, or in the next month', async t => {
     const { store, clock, captures, setQuotas, send, process, isOver } = await start(t)
     setQuotas({ events: 1 })
     await send(captures[0]!, [{ n: 1 }])

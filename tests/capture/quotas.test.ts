@@ -33,7 +33,7 @@ const mixed = [
 ]
 
 describe('a quota', () => {
-  it('of one product leaves out its events, and others keep their order', async t => {
+  it('for one product leaves out its events, and the others keep their order', async t => {
     const server = await startCaptureServer(t, {
       quotas: { exceptions: 0, surveyResponses: 9 },
       usedUp: new Set(['survey_responses']),
@@ -57,14 +57,14 @@ describe('a quota', () => {
     )
   })
 
-  it('of events leaves what has room in a quota of its own', async t => {
+  it('for events does not affect events with a separate quota that has capacity', async t => {
     const server = await startCaptureServer(t, { quotas: { events: 5, exceptions: 0 }, usedUp: new Set(['events']) })
     assert.deepEqual(await answerOf(server.post('/batch/', batch(mixed))), ok)
     assert.deepEqual(await namesKept(server), ['$ai_generation', 'survey sent'])
     assert.deepEqual(Object.fromEntries(server.refused), { events_over_quota: 3, exceptions_over_quota: 1 })
   })
 
-  it('that leaves nothing answers 200 on every path, a beacon too', async t => {
+  it('that leaves out everything answers 200 on every path, also to a beacon', async t => {
     const server = await startCaptureServer(t, { quotas: { events: 0 } })
     const body = JSON.stringify({ api_key: testToken, ...item('e') })
     for (const path of ['/capture/', '/e/?beacon=1', '/i/v0/e', '/track', '/batch', '/i/v0/ai/batch'])
@@ -75,7 +75,7 @@ describe('a quota', () => {
     assert.equal((await server.post('/e/?beacon=1', both)).status, 204, 'something is kept')
   })
 
-  it('comes before a look at single events, which may then be bad', async t => {
+  it('is applied before events are validated', async t => {
     const server = await startCaptureServer(t, { quotas: { events: 0 } })
     const nameless = item('')
     assert.deepEqual(await answerOf(server.post('/batch/', batch([nameless, { event: 'no id' }]))), ok)
@@ -89,7 +89,7 @@ describe('a quota', () => {
     assert.equal((await server.post('/batch/', imported)).status, 400, 'no quota, so it is looked at')
   })
 
-  it('comes before a look at single events in a thread as well', async t => {
+  it('is applied before events are validated in a decode thread too', async t => {
     const server = await startCaptureServer(t, { quotas: { events: 0 } })
     const large = (...events: object[]) => batch([...events, item('large', { properties: { a: 'x'.repeat(900_000) } })])
     const padding = item('padding', { properties: { a: 'x'.repeat(900_000) } })
@@ -106,7 +106,7 @@ describe('a quota', () => {
     assert.equal((await rerouting.post('/batch/', batch([item('')]))).status, 400)
   })
 
-  it('never concerns imports, nor live events that their age makes imports', async t => {
+  it('never affects imports, or live events rerouted as imports by age', async t => {
     const quotas = { events: 0, exceptions: 0, llmEvents: 0, surveyResponses: 0 }
     const server = await startCaptureServer(t, { quotas, rerouteOlderThanDays: 1 })
     assert.deepEqual(await answerOf(server.post('/batch/', batch(mixed, { historical_migration: true }))), ok)
@@ -119,7 +119,7 @@ describe('a quota', () => {
     assert.deepEqual([...server.refused], [['events_over_quota', 1]])
   })
 
-  it('holds for what a thread decodes', async t => {
+  it('applies to requests that a thread decodes', async t => {
     const server = await startCaptureServer(t, { quotas: { events: 0 } })
     const many = Array.from({ length: 30_000 }, (_, n) => item(n % 3 === 0 ? '$exception' : `event ${n}`))
     const gzipped = new Uint8Array(gzipSync(batch(many)))
@@ -130,7 +130,7 @@ describe('a quota', () => {
     assert.deepEqual([...server.refused], [['events_over_quota', 20_000]])
   })
 
-  it('with room left takes nothing', async t => {
+  it('with capacity left drops nothing', async t => {
     const server = await startCaptureServer(t, {
       quotas: { events: 5, exceptions: 5, llmEvents: 5, surveyResponses: 5 },
     })
@@ -148,7 +148,7 @@ describe('a quota, on v1', () => {
     return Object.values(results).map(({ result, details }) => [result, details])
   }
 
-  it('of one product drops its events, each with its reason', async t => {
+  it('for one product drops its events, each with its reason', async t => {
     const server = await startCaptureServer(t, { quotas: { llmEvents: 0, surveyResponses: 0, exceptions: 0 } })
     const events = [
       v1Event(1),
@@ -174,7 +174,7 @@ describe('a quota, on v1', () => {
     })
   })
 
-  it('answers 402 when it leaves nothing, and the quota of events leaves nothing live', async t => {
+  it('answers 402 when no event is left, as a used-up quota for events does for live traffic', async t => {
     const scoped = await startCaptureServer(t, { quotas: { exceptions: 0 } })
     const emptied = await post(scoped, [v1Event(1, { event: '$exception' }), v1Event(2, { event: '' })])
     assert.deepEqual(
@@ -201,7 +201,7 @@ describe('a quota, on v1', () => {
     assert.deepEqual([...server.refused], [['events_over_quota', 3]])
   })
 
-  it('gives way to import-only mode, which drops each event', async t => {
+  it('is not consulted in import-only mode, which drops each event', async t => {
     const server = await startCaptureServer(t, { importOnly: true, quotas: { events: 0 } })
     assert.deepEqual(await resultsOf(await post(server, [v1Event(1), v1Event(2, { event: '' })])), [
       ['drop', 'non_historical_import_drop'],
@@ -212,7 +212,7 @@ describe('a quota, on v1', () => {
 })
 
 describe('import-only mode', () => {
-  it('discards what is no historical migration, whatever is in it, and takes what is one', async t => {
+  it('discards requests that are not historical migrations, whatever their content, and accepts those that are', async t => {
     const server = await startCaptureServer(t, { importOnly: true })
     assert.deepEqual(await answerOf(server.post('/batch/', batch([item('live'), item('')]))), ok)
     assert.deepEqual(
@@ -226,7 +226,7 @@ describe('import-only mode', () => {
     assert.deepEqual(await namesKept(server), ['past'])
   })
 
-  it('refuses an unknown key, and what cannot be read, as ever', async t => {
+  it('still rejects unknown keys and invalid requests', async t => {
     const server = await startCaptureServer(t, { importOnly: true })
     assert.equal((await server.post('/batch/', batch([item('e')], { api_key: 'phc_other' }))).status, 401)
     assert.equal((await server.post('/batch/', '{')).status, 400)

@@ -66,7 +66,7 @@ describe('recorded requests, sent to a whole instance', () => {
     })
   }
 
-  it('leave each event behind once, and nothing else', () => {
+  it('store each of their events once, and nothing else', () => {
     for (const [key, stored] of storedByKey) {
       // Some samples repeat a request, and some SDKs' tests use one uuid for several events.
       const identities = recorded

@@ -80,7 +80,7 @@ async function start(t: TestContext, now: string) {
 
 const ada = { address: '203.0.113.7', origin: 'https://shop.example.com', userAgent: firefox }
 
-it('flags and events of a visitor without cookies have one id, however the request spells it', async t => {
+it('flags and events of a cookieless visitor get the same id, in every form of request', async t => {
   const { flagsOf, eventIdOf } = await start(t, '2026-01-15T12:00:00Z')
   const visitors: readonly Shown[] = [
     ada,
@@ -116,7 +116,7 @@ it('flags and events of a visitor without cookies have one id, however the reque
   }
 })
 
-it('a visitor without cookies is in the same half all day, and is another one the next', async t => {
+it('a cookieless visitor stays in the same half of a rollout all day, and has a new id the next day', async t => {
   const visitors = Array.from({ length: 40 }, (_, n) => ({ ...ada, address: `203.0.113.${n}` }))
   const halvesAt = async (now: string) => {
     const { flagsOf } = await start(t, now)

@@ -11,7 +11,7 @@ import { receivedAt, type StoredBySdk } from './sdks/sdk-request.ts'
 const requests = sdkRequests(testToken)
 
 describe('capture requests of SDKs', () => {
-  it('are told apart by their distinct ids', () => {
+  it('have different distinct ids', () => {
     const ids = requests.map(({ stored }) => stored[0]!.distinctId)
     assert.equal(new Set(ids).size, ids.length)
   })

@@ -74,7 +74,7 @@ async function startRecordingServer(t: TestContext, options: Options = {}) {
 }
 
 describe('the recording endpoint', () => {
-  it('keeps a request for its project, under both spellings, by POST and by GET', async t => {
+  it('stores a request for its project, with and without the trailing slash, by POST and by GET', async t => {
     const server = await startRecordingServer(t)
     for (const path of ['/s/', '/s', '/s/?compression=gzip-js&_=1751367600000&ver=1.2', '/s/?verbose=1'])
       assert.deepEqual(await server.call(path, gzipSync(JSON.stringify([anElement()]))).then(textAndStatus), [200, ok])
@@ -89,7 +89,7 @@ describe('the recording endpoint', () => {
     assert.equal(values.find(({ labels }) => labels.lane === 'replay')?.value, 5)
   })
 
-  it('answers browsers of any origin, and 204 to a page that is closing', async t => {
+  it('answers browsers of any origin, and a beacon with 204', async t => {
     const server = await startRecordingServer(t)
     const headers = { origin: 'https://shop.example' }
     const preflight = await server.call('/s/', undefined, { method: 'OPTIONS', headers })
@@ -100,7 +100,7 @@ describe('the recording endpoint', () => {
     assert.equal((await server.call('/s/?beacon=x', [anElement()])).status, 400)
   })
 
-  it('has large bodies read in a thread, and keeps them the same', async t => {
+  it('decodes large bodies in a thread, and stores them unchanged', async t => {
     const server = await startRecordingServer(t)
     const noise = randomBytes(700_000).toString('base64')
     const items = [{ type: 2, data: noise }, { n: 1 }]
@@ -116,7 +116,7 @@ describe('the recording endpoint', () => {
     assert.deepEqual([refusal.status, JSON.parse(refusal.text).code], [400, 'invalid_session_id'])
   })
 
-  it('takes 25 MiB and no byte more', async t => {
+  it('accepts 25 MiB and not a byte more', async t => {
     const server = await startRecordingServer(t)
     const limit = 25 * 1024 * 1024
     const codeOf = async (body: string) => JSON.parse((await server.call('/s/', body)).text).code
@@ -135,7 +135,7 @@ describe('the recording endpoint', () => {
     )
   })
 
-  it('says when the quota is used up, before it looks at the snapshots, and stores nothing', async t => {
+  it('reports a used-up quota before it validates the snapshots, and stores nothing', async t => {
     const server = await startRecordingServer(t, { project: { quotas: { ...noQuotas, recordings: 0 } } })
     const limited = [200, '{"status":"Ok","quota_limited":["recordings"]}']
     assert.deepEqual(textAndStatus(await server.call('/s/', [anElement()])), limited)
@@ -144,7 +144,7 @@ describe('the recording endpoint', () => {
     assert.deepEqual(server.refused, [])
   })
 
-  it('refuses an unknown key, unless those are to be accepted', async t => {
+  it('rejects an unknown key, unless the instance accepts them', async t => {
     const server = await startRecordingServer(t)
     const answer = await server.call('/s/', [anElement({ token: 'phc_other', $session_id: 1 })])
     assert.deepEqual([answer.status, JSON.parse(answer.text).code], [401, 'unknown_api_key'])
@@ -153,7 +153,7 @@ describe('the recording endpoint', () => {
     assert.deepEqual(await open.kept(), [])
   })
 
-  it('hands on what it refuses, with its key and its reason', async t => {
+  it('stores rejected requests with their key and reason', async t => {
     const server = await startRecordingServer(t)
     const codeOf = async (body: unknown) => JSON.parse((await server.call('/s/', body)).text).code
     assert.equal(await codeOf([anElement({ $session_id: undefined })]), 'missing_session_id')
@@ -172,7 +172,7 @@ describe('the recording endpoint', () => {
     assert.deepEqual(server.refused[0]!.item, { uuid: '', name: '$snapshot', distinctId: 'ada' })
   })
 
-  it('answers only when the log has the record, and 503 with a pause when the log refuses', async t => {
+  it('answers only after the log has stored the record, and 503 with Retry-After when the log rejects it', async t => {
     const order: string[] = []
     const slow = {
       append: async () => {

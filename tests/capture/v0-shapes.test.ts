@@ -193,7 +193,7 @@ describe('fields of a v0 event', () => {
       'event submitted with invalid cookieless mode',
     ],
   ])
-  it('makes a uuid of version 7 of the time of the event, of 1970 where that is earlier', async () => {
+  it('generates a version 7 uuid from the time of the event, or from 1970 for earlier times', async () => {
     for (const [timestamp, expectedMs] of [
       ['2025-07-01T10:00:00.123Z', Date.parse('2025-07-01T10:00:00.123Z')],
       ['1969-12-31T23:59:59Z', 0],
@@ -235,7 +235,7 @@ describe('project keys in v0 bodies', () => {
     ['two keys, one among the properties', [event, { ...item, properties: { token: 'phc_b' } }], twoKeys, 401],
     ['an unknown key before a bad event', { api_key: 'phc_b', batch: [{ event: '' }] }, unknownKey, 401],
   ])
-  it('says with an unknown key where keys are found here, beside the text of PostHog', async () => {
+  it('answers an unknown key with PostHog’s text and a hint where to find keys here', async () => {
     const { body } = await sent(withKey('phc_b'))
     assert.match(JSON.parse(body).hint, /GET \/api\/projects\/ on this Pennon/)
   })

@@ -34,7 +34,7 @@ async function check({ path = '/batch/', envelope = {}, item: fields, expected }
   assert.equal(new Date(answer.events[0]!.timestampMs).toISOString(), expected)
 }
 
-describe('texts of v0 times', () => {
+describe('formats of v0 times', () => {
   const readable: readonly (readonly [text: string, expected: string])[] = [
     ['2025-07-01T10:00:00Z', ten],
     ['2025-07-01t10:00:00z', ten],
@@ -77,7 +77,7 @@ describe('texts of v0 times', () => {
     ...['2021-W54-1', '2021-366', `2025-07-01T10:00:00.${'0'.repeat(99)}Z`],
   ]
   for (const timestamp of unreadable)
-    it(`takes the time of receipt for "${timestamp.slice(0, 40)}"`, () => check({ item: { timestamp }, expected: now }))
+    it(`uses the time of receipt for "${timestamp.slice(0, 40)}"`, () => check({ item: { timestamp }, expected: now }))
 })
 
 describe('send time, offset and clock of v0', () => {
@@ -152,7 +152,7 @@ describe('send time, offset and clock of v0', () => {
   ]
   for (const [what, row] of rows) it(what, () => check(row))
 
-  it('has no send time but the query’s for a list and for one event', async () => {
+  it('reads the send time of a list or a single event from the query only', async () => {
     const event = { ...item, event: 'e', distinct_id: 'u', api_key: testToken, sent_at: fast }
     for (const body of [event, [event]]) {
       const text = JSON.stringify(body)

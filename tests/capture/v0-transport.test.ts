@@ -108,7 +108,7 @@ describe('query of v0', () => {
       query => [query, { path: `/e/?${query}`, body }, badQuery] as const,
     ),
   ])
-  it('answers beacon=1 with 204 and nothing else, but 200 where nothing was left', async () => {
+  it('answers beacon=1 with 204 and an empty body, but with 200 when no event was stored', async () => {
     const sent = await edge.send({ path: '/e/?beacon=1', body })
     assert.deepEqual([sent.status, sent.body, sent.events.length], [204, '', 1])
     const nothing = JSON.stringify({ ...event, event: '$performance_event' })
@@ -248,7 +248,7 @@ describe('forms of v0', () => {
 
 describe('CORS, limits and stalled clients of v0', () => {
   const origin = 'https://shop.example'
-  it('lets pages of every origin in, on errors too, and never by a star', async () => {
+  it('allows pages of every origin, on errors too, and never with a wildcard', async () => {
     const requests: [EdgeRequest, number][] = [
       [{ body }, 200],
       [{ body: '{' }, 400],
@@ -269,7 +269,7 @@ describe('CORS, limits and stalled clients of v0', () => {
       assert.equal(vary, 'origin, access-control-request-method, access-control-request-headers')
     }
   })
-  it('answers every preflight 200 with what it asked for', async () => {
+  it('answers every preflight with 200 and the requested headers', async () => {
     for (const path of paths) {
       const asked = {
         'access-control-request-method': 'POST',
@@ -282,13 +282,13 @@ describe('CORS, limits and stalled clients of v0', () => {
     }
     assert.equal((await edge.send({ method: 'OPTIONS' })).status, 200)
   })
-  it('takes exactly 20 MiB on the wire', async () => {
+  it('accepts exactly 20 MiB on the wire', async () => {
     const answer = await edge.send({ body: body.padEnd(20 * 1024 * 1024 - 2) })
     assert.deepEqual([answer.status, answer.events.length], [200, 1])
     const over = await edge.send({ body: ' '.repeat(20 * 1024 * 1024 + 1) })
     assert.equal(over.detail, 'maximum event size exceeded: Request body exceeds limit of 20971520 bytes')
   })
-  it('tells a client that stops sending so', () => {
+  it('answers 408 to a client that stops sending', () => {
     const stalled = captureRoutes({} as CaptureRouteDeps).map(route => route.stalled)
     assert.ok(stalled.length >= 14)
     for (const error of stalled) assert.deepEqual([error?.status, error?.detail], [408, 'client stopped sending data'])

@@ -21,7 +21,7 @@ const good = v1Batch([v1Event(1)])
 const ok = { result: 'ok' }
 
 describe('v1 capture, headers', () => {
-  it('are judged in the order of the protocol, whatever the body', async t => {
+  it('are validated in the order of the protocol, whatever the body', async t => {
     const server = await startCaptureServer(t)
     // From the last header checked to the first: each fault hides those before it in this list.
     const faults: [over: V1Headers, status: number, tag: string, text?: string][] = [
@@ -60,7 +60,7 @@ describe('v1 capture, headers', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('name all that are missing at once', async t => {
+  it('are all listed in one error when missing', async t => {
     const server = await startCaptureServer(t)
     const without = { 'posthog-attempt': undefined, 'user-agent': undefined, 'posthog-request-id': undefined }
     const text = 'request is missing required headers: ["PostHog-Attempt", "PostHog-Request-Id", "user-agent"]'
@@ -71,7 +71,7 @@ describe('v1 capture, headers', () => {
       assert.ok(json.error_description.toLowerCase().includes(`"${name}"`), name)
   })
 
-  it('may be written in every way that the protocol allows', async t => {
+  it('are accepted in every form that the protocol allows', async t => {
     const server = await startCaptureServer(t)
     const ways: V1Headers[] = [
       { authorization: `bEARER   ${testToken}` },
@@ -98,7 +98,7 @@ describe('v1 capture, headers', () => {
     await assertV1Error(sendV1(server, good, { 'content-encoding': 'gz\u00efp' }), 400, 'invalid_header_value')
   })
 
-  it('are judged before the body is there', async t => {
+  it('are validated before the body arrives', async t => {
     const server = await startCaptureServer(t)
     const answer = await new Promise<number>((resolve, reject) => {
       const headers = { ...v1Headers, 'posthog-attempt': '0', 'content-length': String(99 * 1024 * 1024) }
@@ -112,7 +112,7 @@ describe('v1 capture, headers', () => {
     assert.equal(answer, 400)
   })
 
-  it('of the request id and of CORS are in every answer', async t => {
+  it('for the request id and CORS are in every answer', async t => {
     const server = await startCaptureServer(t)
     const origin = 'https://app.example'
     const big = Buffer.alloc(10 * 1024 * 1024 + 1, 0x20)

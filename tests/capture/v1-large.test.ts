@@ -26,7 +26,7 @@ function turnsOfLongSteps(t: TestContext): () => number {
 }
 
 describe('a large v1 batch', () => {
-  it('is answered with a result for each event, and the event loop goes on meanwhile', async t => {
+  it('is answered with a result for each event, without blocking the event loop', async t => {
     const noLog = { append: () => Promise.resolve(), close: () => Promise.resolve() }
     const server = await startCaptureServer(t, { quotas: { exceptions: 0 }, wrapLog: () => noLog })
     const count = 50_000

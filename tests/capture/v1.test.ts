@@ -16,7 +16,7 @@ const refusingLog = {
 }
 
 describe('v1 capture, bodies', () => {
-  it('are refused as a whole when anything in them has a wrong type, and kept where the project finds them', async t => {
+  it('are rejected as a whole when anything in them has a wrong type, and stored for the project', async t => {
     const server = await startCaptureServer(t)
     const bad: (readonly [body: string, field: string])[] = [
       ['{', ''],
@@ -50,7 +50,7 @@ describe('v1 capture, bodies', () => {
     await assertV1Error(sendV1(server, latin1), 400, 'request_parsing_error')
   })
 
-  it('are refused for what they say of the batch, first the envelope, then the uuids', async t => {
+  it('are rejected for an invalid batch: first the envelope is checked, then the uuids', async t => {
     const server = await startCaptureServer(t)
     await assertV1Error(sendV1(server, ''), 400, 'empty_body', 'request body is empty')
     await assertV1Error(sendV1(server, v1Batch([], { created_at: 'x' })), 400, 'empty_batch', 'request batch is empty')
@@ -69,7 +69,7 @@ describe('v1 capture, bodies', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('are taken in every encoding of the protocol', async t => {
+  it('are accepted in every encoding of the protocol', async t => {
     const server = await startCaptureServer(t)
     const encodings: [string, (body: string) => Uint8Array][] = [
       ['gzip', gzipSync],
@@ -91,7 +91,7 @@ describe('v1 capture, bodies', () => {
     }
   })
 
-  it('are bounded as sent and as decompressed', async t => {
+  it('are limited in size as sent and as decompressed', async t => {
     const server = await startCaptureServer(t)
     const sent = await sendV1(server, Buffer.alloc(10 * 1024 * 1024 + 1, 0x20))
     assert.equal(sent.json.error_description, 'payload too large: Request body exceeds limit of 10485760 bytes')
@@ -104,7 +104,7 @@ describe('v1 capture, bodies', () => {
       await assertV1Error(sendV1(server, compress(zeros), { 'content-encoding': encoding }), 413, 'payload_too_large')
   })
 
-  it('are refused where they hold more events than any SDK sends', async t => {
+  it('are rejected above the limit of events', async t => {
     const server = await startCaptureServer(t)
     const many = gzipSync(v1Batch(Array.from({ length: 50_001 }, (_, index) => v1Event(index))))
     const sent = sendV1(server, many, { 'content-encoding': 'gzip' })
@@ -112,7 +112,7 @@ describe('v1 capture, bodies', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('that would hold the event loop come out of a thread as they would of it', async t => {
+  it('that would block the event loop are decoded the same in a thread', async t => {
     const server = await startCaptureServer(t)
     const events = Array.from({ length: 3_000 }, (_, index) =>
       v1Event(index, index % 100 === 7 ? { distinct_id: '' } : { properties: { text: 'ü'.repeat(400) } }),
@@ -132,7 +132,7 @@ describe('v1 capture, bodies', () => {
 })
 
 describe('v1 capture, events', () => {
-  it('are judged one by one: the good ones are stored, the others named, kept as rejects and counted', async t => {
+  it('are validated one by one: valid ones are stored, the others reported, stored as rejects and counted', async t => {
     const server = await startCaptureServer(t)
     const cases: [over: object, details: string | null][] = [
       [{}, null],
@@ -176,7 +176,7 @@ describe('v1 capture, events', () => {
     assert.deepEqual([countOf('invalid_options'), countOf('event_too_big')], [2, 1])
   })
 
-  it('may name a tour by an integer of 64 bits, among options of other kinds', async t => {
+  it('may have a 64-bit integer as the id of a tour, among options of other kinds', async t => {
     const server = await startCaptureServer(t)
     const options = `{"product_tour_id":9,"unknown":{"a":1},"product_tour_id":18446744073709551615,"process_person_profile":1.0}`
     await sendV1(server, v1Batch([v1Event(1, { distinct_id: 'é' })]).replace('"properties"', `"options":${options},$&`))
@@ -185,13 +185,13 @@ describe('v1 capture, events', () => {
     assert.deepEqual([tour, profile], ['18446744073709551615', true])
   })
 
-  it('may all be dropped: the answer is 200 still', async t => {
+  it('may all be dropped: the answer is still 200', async t => {
     const server = await startCaptureServer(t)
     const { status, json } = await sendV1(server, v1Batch([v1Event(1, { event: '' })]))
     assert.deepEqual([status, json.results[uuidOf(1)].result], [200, 'drop'])
   })
 
-  it('of ids that are nobody’s are stored without a person', async t => {
+  it('with placeholder ids are stored without a person', async t => {
     const server = await startCaptureServer(t)
     const { json } = await sendV1(server, v1Batch([v1Event(1, { distinct_id: ' Undefined ' })]))
     assert.deepEqual(json.results[uuidOf(1)], { result: 'ok', details: 'person_processing_disabled' })
@@ -199,7 +199,7 @@ describe('v1 capture, events', () => {
     assert.deepEqual([event!.distinctId, event!.personProcessingForcedOff], ['Undefined', true])
   })
 
-  it('carry what the headers and the envelope say', async t => {
+  it('include values from the headers and the envelope', async t => {
     const server = await startCaptureServer(t)
     const late = { 'posthog-request-timestamp': '2025-07-01T11:00:10Z', 'x-forwarded-for': '203.0.113.9' }
     const lib = { $lib: 'mine' }
@@ -213,7 +213,7 @@ describe('v1 capture, events', () => {
     assert.deepEqual([event!.ip, internal!.ip], ['203.0.113.9', '127.0.0.1'])
   })
 
-  it('of an import keep their times, and those without one are dropped', async t => {
+  it('of an import keep their times, and are dropped without one', async t => {
     const appended: Traffic[] = []
     const wrapLog = (log: EventLogAppender): EventLogAppender => ({
       append: (traffic, records) => {
@@ -242,7 +242,7 @@ describe('v1 capture, events', () => {
     assert.deepEqual(appended.toSorted(), ['import', 'import', 'live'])
   })
 
-  it('on the AI path are AI events', async t => {
+  it('on the AI path are stored as AI events', async t => {
     const server = await startCaptureServer(t)
     const events = [v1Event(1, { event: '$ai_generation' }), v1Event(2)]
     const { json } = await sendV1(server, v1Batch(events), {}, { to: '/i/v1/ai/events/' })
@@ -256,7 +256,7 @@ describe('v1 capture, events', () => {
 })
 
 describe('v1 capture, keys and the log', () => {
-  it('refuses the key of no project, once the body was read, unless such keys are accepted', async t => {
+  it('reject an unknown key once the body was read, unless the instance accepts them', async t => {
     const authorization = 'Bearer phc_unknown'
     const refusing = await startCaptureServer(t)
     await assertV1Error(sendV1(refusing, '{', { authorization }), 400, 'request_parsing_error')
@@ -270,7 +270,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual(await accepting.records(), { events: [], rejects: [] })
   })
 
-  it('asks for what the log does not take once more, and for nothing else', async t => {
+  it('ask for a retry only of events that the log rejects', async t => {
     const server = await startCaptureServer(t, { wrapLog: () => refusingLog })
     const events = [v1Event(1), v1Event(2, { event: '' }), v1Event(3, { distinct_id: 'null' })]
     const { status, headers, json } = await sendV1(server, v1Batch(events))
@@ -288,7 +288,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual([...server.refused], [['missing_event_name', 2]])
   })
 
-  it('counts what is dropped once, whichever of the logs fails', async t => {
+  it('count dropped events once, whichever stream of the log fails', async t => {
     const wrapLog = (log: EventLogAppender): EventLogAppender => ({
       append: (traffic, records) => (traffic === 'import' ? refusingLog.append() : log.append(traffic, records)),
     })
@@ -300,7 +300,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual([rejects.length, [...server.refused]], [1, []])
   })
 
-  it('keeps what is dropped for good where the project has too much waiting, once', async t => {
+  it('store rejects once when the project’s backlog is full', async t => {
     const backlog = { take: () => null, settle: () => undefined, isBelowShare: () => false }
     const server = await startCaptureServer(t, { backlogOf: () => backlog })
     const { json } = await sendV1(server, v1Batch([v1Event(1), v1Event(2, { event: '' })]))
@@ -313,7 +313,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual([...server.refused], [])
   })
 
-  it('asks for the whole request later when its threads are lost or the log is broken', async t => {
+  it('ask for a retry of the whole request when the decode threads or the log fail', async t => {
     const threadEntry = new URL('./crashing-decode-thread.ts', import.meta.url)
     const crashing = await startCaptureServer(t, { threadEntry })
     const events = Array.from({ length: 2_500 }, (_, index) => v1Event(index, index === 0 ? { event: 'crash' } : {}))

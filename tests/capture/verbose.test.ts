@@ -125,7 +125,7 @@ const judged: readonly (readonly [
 
 describe('capture, verbose', () => {
   for (const [name, item, result, reason, field] of judged) {
-    it(`judges ${name} alone and stores the others`, async t => {
+    it(`gives ${name} a separate result and stores the others`, async t => {
       const server = await startCaptureServer(t)
       const { status, body } = await send(server, [
         good,
@@ -160,7 +160,7 @@ describe('capture, verbose', () => {
     })
   }
 
-  it('asks by a header as well, on every path', async t => {
+  it('can be requested by a header as well, on every path', async t => {
     const server = await startCaptureServer(t)
     const body = batch([good, { event: 'e' }])
     for (const path of ['/capture/', '/batch', '/e/', '/i/v0/e/', '/track/', '/engage/', '/i/v0/ai/batch/']) {
@@ -177,7 +177,7 @@ describe('capture, verbose', () => {
     assert.equal((await server.post('/batch/', body, { 'x-pennon-verbose': 'no' })).status, 400)
   })
 
-  it('answers 400 in the shape of the first error when nothing is left', async t => {
+  it('answers 400 in the form of the first error when no event is left', async t => {
     const server = await startCaptureServer(t)
     const { status, body } = await send(server, [
       { ...good, event: '$performance_event' },
@@ -193,13 +193,13 @@ describe('capture, verbose', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('answers 200 when what there is was dropped and nothing refused', async t => {
+  it('answers 200 when events were dropped and none was rejected', async t => {
     const server = await startCaptureServer(t)
     const { status, body } = await send(server, [{ ...good, event: '$performance_event' }])
     assert.deepEqual([status, body.status, body.counts.drop], [200, 'Ok', 1])
   })
 
-  it('takes a single event, a list, and an object without a name on /engage', async t => {
+  it('accepts a single event, a list, and an object without a name on /engage', async t => {
     const server = await startCaptureServer(t)
     const single = await verboseAnswer(await server.post('/e/?verbose=1', json({ ...good, api_key: testToken })))
     assert.deepEqual(reasons(single.body), [['ok', null, null]])
@@ -218,7 +218,7 @@ describe('capture, verbose', () => {
     assert.deepEqual([engage.status, engage.body.events[0]!.event], [200, '$identify'])
   })
 
-  it('leaves JSON, envelopes and keys errors of the whole request', async t => {
+  it('rejects the whole request for invalid JSON, envelopes and keys', async t => {
     const server = await startCaptureServer(t)
     const sent: readonly (readonly [body: string, status: number, code: string])[] = [
       ['{"batch":', 400, 'invalid_json'],
@@ -247,7 +247,7 @@ describe('capture, verbose', () => {
     assert.deepEqual((await server.records()).events, [])
   })
 
-  it('tells of an import whose times cannot be read, and of keys of no project that are accepted', async t => {
+  it('reports import events with unreadable times, and accepted unknown keys', async t => {
     const server = await startCaptureServer(t)
     const imported = await send(server, [good, { ...good, timestamp: 'long ago' }], { historical_migration: true })
     assert.deepEqual(reasons(imported.body), [
@@ -263,7 +263,7 @@ describe('capture, verbose', () => {
     assert.equal(unknown.body.events[0]!.reason, 'unknown_api_key')
   })
 
-  it('names what an import-only instance or an unknown key leaves out, in a decode thread too', async t => {
+  it('lists events left out by an import-only instance or an unknown key, in a decode thread too', async t => {
     const uuid = '0197c5a0-0000-7000-8000-000000000003'
     const items = [{ ...good, uuid }, good, { event: 'bad', uuid }, { ...good, event: '$performance_event' }, 7]
     const named = [
@@ -298,7 +298,7 @@ describe('capture, verbose', () => {
     )
   })
 
-  it('counts and shows all that a quota left out of 25,000 events, those that are not well first', async t => {
+  it('counts 25,000 results, and lists those that a quota left out before accepted ones', async t => {
     const server = await startCaptureServer(t, { quotas: { exceptions: 0 } })
     const exception = { ...good, event: '$exception' }
     const items = Array.from({ length: 25_000 }, (_, index) => (index < 22_000 ? good : exception))
@@ -312,7 +312,7 @@ describe('capture, verbose', () => {
     assert.equal((await server.records()).events.length, 22_000)
   })
 
-  it('keeps each bad item as a reject of its own, as it was sent, with what a replay takes', async t => {
+  it('stores each bad item as a separate reject, as it was sent, with the data for a replay', async t => {
     const server = await startCaptureServer(t)
     const bad = { event: 'e', properties: { price: 1.5 }, uuid: '0197c5a0-0000-7000-8000-000000000002' }
     await send(server, [good, bad, 7], { sent_at: '2025-07-01T10:59:00Z' })
@@ -326,7 +326,7 @@ describe('capture, verbose', () => {
     )
   })
 
-  it('is the same in a decode thread', async t => {
+  it('has the same answers in a decode thread', async t => {
     const server = await startCaptureServer(t)
     const items = [...judged.map(([, item]) => item), good]
     const inline = items.filter(item => json(item).length < 100_000)
@@ -343,7 +343,7 @@ describe('capture, verbose', () => {
     )
   })
 
-  it('writes out 10,000 verdicts, what is not well first, and counts all', async t => {
+  it('lists 10,000 results, failures first, and counts all', async t => {
     const server = await startCaptureServer(t)
     const items = Array.from({ length: 12_000 }, (_, index) => (index % 1_000 === 999 ? { event: 'e' } : good))
     const packed = gzipSync(batch(items))

@@ -32,8 +32,8 @@ const fixedFlags: JsonObject[] = [
   { id: 6, key: 'quote"d — ключ', filters: on },
 ]
 
-describe('answers', () => {
-  it('writes the v=3 body byte for byte', async t => {
+describe('flag answers', () => {
+  it('have the exact v=3 body', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const body = { api_key: 'phc_test', distinct_id: 'user-1' }
     const answer = await server.post('/decide?v=3', body, { 'x-request-id': requestId.toUpperCase() })
@@ -52,7 +52,7 @@ describe('answers', () => {
     )
   })
 
-  it('writes the v=2 body byte for byte', async t => {
+  it('have the exact v=2 body', async t => {
     const server = await startDecideServer(t, { flags: [fixedFlags[0]!, fixedFlags[4]!] })
     const body = { token: 'phc_test', distinct_id: 'user-1' }
     const answer = await server.post('/flags/?v=2', body, { 'x-request-id': requestId })
@@ -68,13 +68,13 @@ describe('answers', () => {
     )
   })
 
-  it('sends payloads that are no text as their JSON text', async t => {
+  it('contain payloads that are not strings as JSON text', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const answer = await server.post('/decide?v=3', { api_key: 'phc_test', distinct_id: 'user-4' })
     assert.equal((answer.json.featureFlagPayloads as JsonObject).arms, '{"copy":"old","size":1}')
   })
 
-  it('answers GET with the fixed body that names no flag, HEAD empty, and OPTIONS for browsers', async t => {
+  it('are a fixed body without flags for GET, empty for HEAD, and CORS headers for OPTIONS', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const minimal = await server.call('/decide?token=phc_test', { headers: { 'x-request-id': requestId } })
     assert.equal(
@@ -99,7 +99,7 @@ describe('answers', () => {
     assert.equal(put.json.code, 'method_not_allowed')
   })
 
-  it('takes a rewritten /flags for /decide when the proxy says so', async t => {
+  it('have the form of /decide when a proxy marks a rewritten /flags request', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const answer = await server.post(
       '/flags?v=1',
@@ -109,7 +109,7 @@ describe('answers', () => {
     assert.ok(Array.isArray(answer.json.featureFlags))
   })
 
-  it('counts a request that evaluates and none that does not', async t => {
+  it('count only requests that evaluate flags', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     await server.post('/decide?v=3', { api_key: 'phc_test', distinct_id: 'a' })
     await server.post('/decide?v=3', { api_key: 'phc_test', disable_flags: true })
@@ -125,7 +125,7 @@ describe('bad requests', () => {
     return { status: answer.status, code: answer.json.code, detail: answer.json.detail, attr: answer.json.attr }
   }
 
-  it('are answered with a code and never with a 500', async t => {
+  it('get an error code and never a 500', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const deep = `{"token":"phc_test","distinct_id":"a","person_properties":{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`
     const deepId = `{"api_key":"phc_test","distinct_id":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}}`
@@ -161,7 +161,7 @@ describe('bad requests', () => {
     }
   })
 
-  it('refuses a content type that is none, and takes ones with parameters that are none', async t => {
+  it('reject an invalid content type, but accept invalid parameters of a valid one', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const body = '{"api_key":"phc_test","distinct_id":"a"}'
     const ask = (contentType: string) =>
@@ -176,7 +176,7 @@ describe('bad requests', () => {
     }
   })
 
-  it('bounds the body as received and what it decompresses to', async t => {
+  it('are limited in the size of the body as received and as decompressed', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const tooLarge = await details(server, '/decide?v=3', { body: Buffer.alloc(2 * 1024 * 1024 + 1, ' ') })
     assert.deepEqual([tooLarge.status, tooLarge.code], [413, 'payload_too_large'])
@@ -186,7 +186,7 @@ describe('bad requests', () => {
     assert.match(exploded.detail as string, /^Decompressed request body exceeded 4194304 bytes/)
   })
 
-  it('reads a body without any header, and one sent in chunks', async t => {
+  it('do not include a body without headers or one sent in chunks', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const answer = await new Promise<string>((resolve, reject) => {
       const request = httpRequest(`${server.base}/decide?v=3`, { method: 'POST' }, response => {
@@ -205,10 +205,10 @@ describe('bad requests', () => {
   })
 })
 
-describe('names that every object answers for', () => {
+describe('names of properties that every JavaScript object inherits', () => {
   const names = ['__proto__', 'constructor', 'hasOwnProperty', 'toString']
 
-  it('are flags, properties, payloads and group types like any other', async t => {
+  it('are ordinary names of flags, properties, payloads and group types', async t => {
     const flags = names.flatMap((name, index): JsonObject[] => [
       {
         id: index + 1,

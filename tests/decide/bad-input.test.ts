@@ -13,8 +13,8 @@ function flagOf(id: number, properties: JsonObject[]): JsonObject {
   return { id, key: `flag-${id}`, filters: { groups: [{ properties }] } }
 }
 
-describe('a key that is no project API key', () => {
-  it('is refused like an unknown one, and named when it is a secret one', async t => {
+describe('a key that is not a project API key', () => {
+  it('is rejected like an unknown one, and the error says so when it is a secret key', async t => {
     const server = await startDecideServer(t, { flags: [] })
     const sentence = 'The provided API key is invalid or has expired. Please check your API key and try again.'
     for (const [key, detail] of [
@@ -29,7 +29,7 @@ describe('a key that is no project API key', () => {
 })
 
 describe('an evaluation', () => {
-  it('takes a request of 1,000 groups, of which the project knows five', async t => {
+  it('accepts a request with 1,000 groups when the project has five group types', async t => {
     const groupTypes = Object.fromEntries([0, 1, 2, 3, 4].map(index => [String(index), `type-${index}`]))
     const flags = [0, 1, 2, 3, 4].map(index => ({
       id: index + 1,
@@ -58,7 +58,7 @@ describe('an evaluation', () => {
     })
   })
 
-  it('follows dependencies 100 deep, stored in any order', async t => {
+  it('follows a chain of 100 dependencies, stored in any order', async t => {
     const flags = Array.from({ length: 101 }, (_, index) => {
       const id = 101 - index
       const test = { key: String(id - 1), type: 'flag', operator: 'flag_evaluates_to', value: id % 2 === 0 }
@@ -79,7 +79,7 @@ describe('an evaluation', () => {
     }
   })
 
-  it('is done with patterns that take others for ever', async t => {
+  it('finishes on patterns that make backtracking engines hang', async t => {
     const patterns = ['^(a+)+$', '^(a|aa)+$', '(.*)*x', '(a*)*b', '^(([a-z])+.)+[A-Z]([a-z])+$']
     const flags = patterns.map((value, index) =>
       flagOf(index + 1, [{ key: 'agent', type: 'person', operator: 'regex', value }]),

@@ -67,7 +67,7 @@ function membership(
 const pro = { personProperties: { plan: 'pro' } }
 
 describe('a filter on a cohort', () => {
-  it('takes an id or its digits, and the operators in and not_in alone', () => {
+  it('accepts an id as number or digits, and only the operators in and not_in', () => {
     const cohorts = { 1: described(any(person('plan', 'pro'))) }
     const value = (filter: JsonObject) => {
       const { values, reasons } = evaluate({ flags: [flag(1, 'a', filter)], cohorts }, pro)
@@ -84,7 +84,7 @@ describe('a filter on a cohort', () => {
     for (const id of [77, '77', -1, 0]) assert.equal(value(cohort(id)), 'dependency_not_found_cohort', String(id))
   })
 
-  it('is asked after all others, and then every cohort of the set is resolved', () => {
+  it('is evaluated after all other filters, and then resolves every cohort of the set', () => {
     const cohorts = { 1: described(any(person('plan', 'pro'))), 2: described(any(cohort(2))) }
     const { values, reasons, hasErrors } = evaluate(
       {
@@ -104,7 +104,7 @@ describe('a filter on a cohort', () => {
     assert.equal(hasErrors, true)
   })
 
-  it('looks at persons in a set of a group type', () => {
+  it('tests the person even in a set of a group type', () => {
     const group = {
       id: 1,
       key: 'a',
@@ -121,7 +121,7 @@ describe('a filter on a cohort', () => {
     assert.equal(evaluate(definitions, { ...pro, ...sent }).values.a, true)
   })
 
-  it('remembers the cohort across flags, whichever way they ask', () => {
+  it('evaluates a cohort once for several flags, with either operator', () => {
     const { values } = evaluate(
       {
         flags: [
@@ -138,7 +138,7 @@ describe('a filter on a cohort', () => {
 })
 
 describe('a dynamic cohort', () => {
-  it('joins groups and leaves as they stand; an empty AND is true, an empty OR false, property acts as AND', () => {
+  it('combines nested AND and OR; an empty AND is true, an empty OR false, `property` acts as AND', () => {
     const cases: [JsonObject, boolean][] = [
       [all(), true],
       [any(), false],
@@ -158,7 +158,7 @@ describe('a dynamic cohort', () => {
       assert.equal(membership({ 1: described(top) }, subject), expected, JSON.stringify(top))
   })
 
-  it('takes every random tree for what it says', () => {
+  it('evaluates random trees as a plain model does', () => {
     const leaf = fc.record({ key: fc.constantFrom('a', 'b', 'c'), negation: fc.constantFrom(true, false, null) })
     const tree = fc.letrec<{ entry: JsonObject }>(tie => ({
       entry: fc.oneof(
@@ -191,7 +191,7 @@ describe('a dynamic cohort', () => {
     )
   })
 
-  it('reads person properties as a filter of a flag does, the stored ones and the copies included', () => {
+  it('reads person properties as a filter of a flag does, including stored and derived ones', () => {
     const stored = { person: ok({ properties: { plan: 'free', $os: 'iOS' }, createdAtMs: Date.UTC(2026, 0, 1) }) }
     const cases: [JsonObject, boolean][] = [
       [person('plan', 'pro'), true],
@@ -215,7 +215,7 @@ describe('a dynamic cohort', () => {
     }
   })
 
-  it('has no members when nothing is described, and fails the flag when its shape cannot be read', () => {
+  it('has no members without filters, and fails the flag when its filters are malformed', () => {
     assert.equal(membership({ 1: {} }, pro), false)
     assert.equal(membership({ 1: { properties: null } }, pro), false)
     for (const properties of [
@@ -233,7 +233,7 @@ describe('a dynamic cohort', () => {
     )
   })
 
-  it('is named once among the problems of a project when somebody should mend it', () => {
+  it('that is malformed is listed once among the problems of the project when a flag uses it', () => {
     const cohorts = {
       1: described(all(cohort(2), person('plan', '(', { operator: 'regex' }))),
       2: { properties: 'x' },
@@ -250,7 +250,7 @@ describe('a dynamic cohort', () => {
     assert.match(problems[1]!.message, /^the cohort 3: the filter on "plan" never matches/)
   })
 
-  it('takes nobody by what was done, negated or not, and says so where it was the filter that failed', () => {
+  it('matches no person by behavioral conditions, negated or not, and reports this as the reason', () => {
     const done = { type: 'behavioral', key: '$pageview', value: 'performed_event', time_value: 30 }
     for (const leaf of [done, { ...done, negation: true }, { ...done, type: 'realtime' }]) {
       assert.equal(membership({ 1: described(all(person('plan', 'pro'), leaf)) }, pro), false)
@@ -274,7 +274,7 @@ describe('a dynamic cohort', () => {
     })
   })
 
-  it('treats keys that objects have anyway as any other', () => {
+  it('treats names of inherited object properties as ordinary keys', () => {
     const keys = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
     const properties = parseJson(`{${keys.map(key => `"${key}":"yes"`).join(',')}}`) as JsonObject
     for (const key of keys) {
@@ -287,7 +287,7 @@ describe('a dynamic cohort', () => {
 })
 
 describe('a reference to another cohort', () => {
-  it('asks by its operator and is flipped by a negation, in any group', () => {
+  it('applies its operator and its negation in any group', () => {
     const base = { 2: described(any(person('plan', 'pro'))) }
     const cases: [JsonObject, boolean][] = [
       [cohort(2), true],
@@ -306,7 +306,7 @@ describe('a reference to another cohort', () => {
     }
   })
 
-  it('fails the flag however far down it cannot be resolved, and leaves others alone', () => {
+  it('that is missing at any depth fails the flag, and no other flag', () => {
     const cases: [Record<string, JsonObject>, string][] = [
       [{ 1: described(any(person('plan', 'pro'), cohort(77))) }, 'dependency_not_found_cohort'],
       [
@@ -333,7 +333,7 @@ describe('a reference to another cohort', () => {
     assert.equal(hasErrors, true)
   })
 
-  it('may lead to a static cohort, whatever filters that one has', () => {
+  it('may lead to a static cohort, whose filters are ignored', () => {
     const cohorts = {
       1: described(all(cohort(5), cohort(6, { negation: true }))),
       5: { is_static: true, properties: all(cohort(1)) },
@@ -345,7 +345,7 @@ describe('a reference to another cohort', () => {
     assert.equal(membership(cohorts), false)
   })
 
-  it('is asked once: 60 cohorts that refer twice to the next, and 30,000 in a chain', () => {
+  it('is evaluated once: 60 cohorts that each refer twice to the next, and a chain of 30,000', () => {
     const doubled: Record<string, JsonObject> = { 61: described(any(person('plan', 'pro'))) }
     for (let id = 1; id <= 60; id++)
       doubled[id] = described(any(all(cohort(id + 1, { negation: true })), cohort(id + 1, { operator: 'not_in' })))
@@ -357,7 +357,7 @@ describe('a reference to another cohort', () => {
     assert.equal(membership(chain), false)
   })
 
-  it('may be 100 deep with trees of 64 groups', () => {
+  it('may form a chain of 100 cohorts with trees of 64 groups', () => {
     const cohorts: Record<string, JsonObject> = { 101: described(any(person('plan', 'pro'))) }
     for (let id = 1; id <= 100; id++) {
       let group: JsonObject = all(cohort(id + 1), all())
@@ -373,7 +373,7 @@ describe('a test of a flag inside a cohort', () => {
   const base = flag(20, 'base', person('region', 'north'))
   const north = { personProperties: { region: 'north' } }
 
-  it('is decided by the other flag, which comes first, and flipped by a negation', () => {
+  it('follows the value of the other flag, which is evaluated first, and respects negation', () => {
     const cases: [JsonObject, boolean][] = [
       [flagLeaf(20, true), true],
       [flagLeaf(20, false), false],
@@ -391,7 +391,7 @@ describe('a test of a flag inside a cohort', () => {
     }
   })
 
-  it('is evaluated and returned with flag_keys, when the cohort that tests it is faulty as well', () => {
+  it('adds the tested flag to an answer for flag_keys, even when the cohort is faulty', () => {
     const flags = [flag(1, 'a', cohort(1)), base, flag(21, 'other')]
     const cohorts = { 1: described(all(cohort(2))), 2: described(all(flagLeaf(20, true))) }
     assert.deepEqual(evaluate({ flags, cohorts }, north, ['a']).values, { a: true, base: true })
@@ -399,7 +399,7 @@ describe('a test of a flag inside a cohort', () => {
     assert.deepEqual(evaluate({ flags, cohorts: faulty }, north, ['a']).values, { a: undefined, base: true })
   })
 
-  it('misses a flag that does not exist, and takes an inactive one for false', () => {
+  it('fails for a missing flag, and treats an inactive one as false', () => {
     const missing = evaluate({
       flags: [flag(1, 'a', cohort(1))],
       cohorts: { 1: described(any(all(), flagLeaf(99, true))) },
@@ -410,7 +410,7 @@ describe('a test of a flag inside a cohort', () => {
     assert.deepEqual(evaluate({ flags: [flag(1, 'a', cohort(1)), inactive], cohorts }, north).values, { a: true })
   })
 
-  it('closes a cycle of flags through cohorts', () => {
+  it('can close a cycle of flags through cohorts', () => {
     const { values, hasErrors } = evaluate({
       flags: [flag(1, 'a', cohort(1)), flag(2, 'b', flagLeaf(1, true)), flag(3, 'c')],
       cohorts: { 1: described(all(cohort(2))), 2: described(all(flagLeaf(2, true))) },
@@ -419,7 +419,7 @@ describe('a test of a flag inside a cohort', () => {
     assert.equal(hasErrors, true)
   })
 
-  it('has no answer while the other flag cannot be computed, and none ever when that failed for its definition', () => {
+  it('fails while the other flag cannot be computed, and is false when the other flag’s definition is faulty', () => {
     const flags = [flag(1, 'a', cohort(1)), base]
     const cohorts = { 1: described(any(flagLeaf(20, false))) }
     const down = evaluate({ flags, cohorts }, { person: err('timeout') })
@@ -429,7 +429,7 @@ describe('a test of a flag inside a cohort', () => {
   })
 })
 
-describe('what flags need for their cohorts', () => {
+describe('data that flags need for their cohorts', () => {
   const cohorts = {
     1: described(all(person('plan', 'pro'), cohort(2))),
     2: described(any(person('role', 'dev'))),
@@ -440,7 +440,7 @@ describe('what flags need for their cohorts', () => {
   }
   const needsOf = (id: number) => compileTestProject({ flags: [flag(1, 'a', cohort(id))], cohorts }).needs
 
-  it('is the person properties of all they reach, the person or its static cohorts only where they are asked for', () => {
+  it('includes person properties of all cohorts they reach, and the person or its static cohorts only where they are tested', () => {
     assert.deepEqual([...needsOf(1).personKeys].map(key => key.name).sort(), ['plan', 'role'])
     assert.deepEqual([needsOf(1).person, needsOf(1).staticCohorts], [false, false])
     assert.deepEqual([needsOf(3).person, needsOf(3).staticCohorts], [false, true])
@@ -456,7 +456,7 @@ describe('what flags need for their cohorts', () => {
     flag(4, 'none'),
   ]
 
-  it('is looked up once in a request, and only when a selected flag may ask', async t => {
+  it('is looked up once per request, and only when a selected flag may need it', async t => {
     const asked: string[] = []
     const server = await startDecideServer(t, {
       flags: ofEachKind,
@@ -494,7 +494,7 @@ describe('what flags need for their cohorts', () => {
     assert.deepEqual(asked, [])
   })
 
-  it('fails the flags that ask while the state is down, and no others', async t => {
+  it('fails only the flags that need it while the state is down', async t => {
     const down = () => {
       throw new PortError('subject-store', 'unavailable')
     }
@@ -515,8 +515,8 @@ describe('what flags need for their cohorts', () => {
   })
 })
 
-describe('a cohort that takes long', () => {
-  it('gives the time back within its tree: 2,000 leaves, of which the last one decides', () => {
+describe('a cohort that takes long to evaluate', () => {
+  it('yields within its tree: 2,000 leaves, the last of which decides', () => {
     const leaves = Array.from({ length: 2_000 }, (_, index) => person(`key ${index}`, 'x'))
     const cohorts = { 1: described(any(...leaves)) }
     const flags = [flag(1, 'a', cohort(1)), flag(2, 'b', cohort(1, { operator: 'not_in' }))]
@@ -525,7 +525,7 @@ describe('a cohort that takes long', () => {
     assert.ok(sliceCount > 100 && sliceCount < 300, `${sliceCount} slices`)
   })
 
-  it('gives the time back after every leaf once a large value was read, and within a leaf', () => {
+  it('yields after every leaf once a large value was read, and within a leaf', () => {
     const long = 'ab'.repeat(300_000)
     const needles = Array.from({ length: 20 }, (_, index) =>
       person('text', `${'ab'.repeat(400)}${index}`, { operator: 'icontains' }),
@@ -542,7 +542,7 @@ describe('a cohort that takes long', () => {
     assert.ok(sliceCount > 20, `${sliceCount} slices`)
   })
 
-  it('gives the time back between the cohorts of a set', () => {
+  it('yields between the cohorts of a set', () => {
     const cohorts: Record<string, JsonObject> = {}
     for (let id = 1; id <= 500; id++)
       cohorts[id] = described(any(person(`key ${id}`, null, { operator: 'is_not_set' })))

@@ -64,7 +64,7 @@ async function start(t: TestContext, options: Partial<DecideServerOptions> & { f
 }
 
 describe('experience continuity', () => {
-  it('leaves rows at the first request with an anonymous id, and costs the next ones a read', async t => {
+  it('writes rows at the first request with an anonymous id, and only reads at later ones', async t => {
     const { store, values } = await start(t)
     for (let count = 0; count < 3; count++)
       assert.equal((await values(withAnon)).featureFlags['rollout-50'], true, 'as user-1')
@@ -74,7 +74,7 @@ describe('experience continuity', () => {
     assert.deepEqual(store.reads, ['user-2', 'user-1', 'user-2', 'user-1', 'user-2', 'user-1', 'user-2'])
   })
 
-  it('writes for flags that have no row yet, and answers what is stored then', async t => {
+  it('writes rows for flags that have none, and answers by the stored rows', async t => {
     const { store, values } = await start(t)
     store.rows.set('user-2', [
       ['everybody', 'before'],
@@ -84,7 +84,7 @@ describe('experience continuity', () => {
     assert.deepEqual(store.writes[0]?.flagKeys, ['rollout-50', 'of-group'])
   })
 
-  it('takes the anonymous id from the person properties, as older SDKs send it', async t => {
+  it('reads the anonymous id from the person properties, where older SDKs send it', async t => {
     const { store, values } = await start(t)
     const body = { ...request, person_properties: { $anon_distinct_id: 'user-1' } }
     assert.equal((await values(body)).featureFlags['rollout-50'], true)
@@ -97,13 +97,13 @@ describe('experience continuity', () => {
     assert.deepEqual(store.reads, ['user-2'])
   })
 
-  it('writes nothing for nobody, and hashes the anonymous id', async t => {
+  it('writes nothing when neither id has a person, and hashes the anonymous id', async t => {
     const { store, values } = await start(t)
     assert.equal((await values({ ...withAnon, distinct_id: 'new' })).featureFlags['rollout-50'], true)
     assert.deepEqual(store.writes, [])
   })
 
-  it('leaves rows for somebody who becomes a person soon after, and gives up after a while', async t => {
+  it('writes rows once a visitor becomes a person soon after, and gives up after a while', async t => {
     const timers: { readonly run: () => void; readonly delayMs: number }[] = []
     const startTimer = (run: () => void, delayMs: number) => {
       timers.push({ run, delayMs })
@@ -136,14 +136,14 @@ describe('experience continuity', () => {
     assert.equal(store.writes.length, 1)
   })
 
-  it('asks for nothing when no flag that takes part needs it', async t => {
+  it('reads nothing when no evaluated flag needs it', async t => {
     const { store, values } = await start(t)
     await values({ ...withAnon, flag_keys_to_evaluate: ['plain'] })
     await values({ ...request, flag_keys_to_evaluate: ['plain', 'everybody', 'of-group'] })
     assert.deepEqual(store.reads, [])
   })
 
-  it('writes for all flags with continuity of the project when one of them takes part, even one that hashes nothing', async t => {
+  it('writes rows for all flags with continuity when one of them is evaluated, even one that needs no hash', async t => {
     const { store, values } = await start(t)
     await values({ ...withAnon, flag_keys_to_evaluate: ['everybody'] })
     assert.deepEqual(store.writes[0]?.flagKeys, allKeys)
@@ -157,14 +157,14 @@ describe('experience continuity', () => {
     assert.deepEqual(store.writes, [])
   })
 
-  it('stores no id that is longer than a person can have, but goes by it', async t => {
+  it('does not store an overlong anonymous id, but evaluates by it', async t => {
     const { store, values } = await start(t)
     const { errorsWhileComputingFlags } = await values({ ...request, $anon_distinct_id: 'x'.repeat(401) })
     assert.equal(errorsWhileComputingFlags, false)
     assert.deepEqual(store.writes, [])
   })
 
-  it('fails only flags without a row while nothing can be written, and tries again later', async t => {
+  it('fails only flags without a row while nothing can be written, and retries later', async t => {
     let isDown = true
     let nowMs = 0
     const { store, server, values } = await start(t, {
@@ -204,7 +204,7 @@ describe('experience continuity', () => {
     assert.equal(answer.errorsWhileComputingFlags, true)
   })
 
-  it('gives reading and writing one bound together', async t => {
+  it('bounds the time of reading and writing together', async t => {
     const bounds: number[] = []
     let nowMs = 0
     const { values } = await start(t, {
@@ -234,7 +234,7 @@ describe('experience continuity', () => {
     )
   })
 
-  it('fails a flag whose row is stored too late, and goes by that row from then on', async t => {
+  it('fails a flag whose row is stored too late, and uses that row afterwards', async t => {
     const rows = new Map<string, readonly HashKeyRow[]>([['user-2', []]])
     let store = () => {}
     const { server, values } = await start(t, {
@@ -274,7 +274,7 @@ describe('experience continuity', () => {
     }
   })
 
-  it('lets a bounded number wait for a store that hangs', async t => {
+  it('limits the number of requests that wait for a hanging store', async t => {
     let askedCount = 0
     let goOn = () => {}
     const { values } = await start(t, {

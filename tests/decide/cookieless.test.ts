@@ -58,14 +58,14 @@ async function start(t: TestContext, mode: CookielessMode, options: Partial<Deci
 }
 
 describe('an evaluation for a visitor without cookies', () => {
-  it('is one for the hashed id, on every path and in every version', async t => {
+  it('uses the hashed id, on every path and in every version', async t => {
     const { flags, openFeature, idAt } = await start(t, 1)
     for (const path of ['/flags', '/flags?v=1', '/flags?v=2', '/flags?v=3', '/decide', '/decide?v=1', '/decide?v=3'])
       assert.equal(await idAt(flags({}, page, path)), visitor, path)
     for (const path of ['/beta', '']) assert.equal(await idAt(openFeature({}, page, path)), visitor, path)
   })
 
-  it('is hashed with what the body and the context tell', async t => {
+  it('hashes the values from the body and the context', async t => {
     const { flags, openFeature, idAt } = await start(t, 1)
     const expected = hashedDistinctId(hashText(hashOf({ day: '2026-01-16', extra: 'x' })))
     const fields = { timezone: 'Pacific/Auckland', cookieless_hash_extra: 'x' }
@@ -75,7 +75,7 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.equal(await idAt(openFeature({ $timezone: 7, timezone: 'Pacific/Auckland' })), visitor)
   })
 
-  it('is the same from a body that a decode thread takes', async t => {
+  it('is the same when a decode thread decodes the body', async t => {
     const { flags, idAt, threadJobs } = await start(t, 1)
     const padding = { person_properties: { long: 'x'.repeat(70_000) } }
     assert.equal(await idAt(flags(padding)), visitor)
@@ -84,12 +84,12 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.deepEqual([refused.status, refused.json.detail], [400, 'Missing required property: host'])
   })
 
-  it('takes the address that events get, not one that anybody may claim', async t => {
+  it('uses the same client address as events do, not an untrusted header', async t => {
     const { flags, idAt } = await start(t, 1, { trustedProxies: 'none' })
     assert.equal(await idAt(flags()), hashedDistinctId(hashText(hashOf({ address: '127.0.0.1' }))))
   })
 
-  it('counts the identify events so far where the project keeps state', async t => {
+  it('includes the count of identify events in the stateful mode', async t => {
     const asked: unknown[] = []
     const countIdentifies = async (...question: unknown[]) => asked.push(question)
     const { flags, idAt } = await start(t, 2, { visitors: { countIdentifies } })
@@ -98,14 +98,14 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.deepEqual(asked, [[1, hashText(hashOf())]])
   })
 
-  it('replaces no other id, and none where the project has switched it off', async t => {
+  it('replaces only the cookieless sentinel, and only where the project has the mode on', async t => {
     const on = await start(t, 1)
     assert.equal(await on.idAt(on.flags({ distinct_id: 'ada' }, {})), 'ada')
     const off = await start(t, 0)
     assert.equal(await off.idAt(off.flags({}, {})), sentinel)
   })
 
-  it('is refused by name when the request does not show enough, and is not counted', async t => {
+  it('is rejected with the missing field when the request lacks a hash input, and is not counted', async t => {
     const { flags, openFeature, counted } = await start(t, 1)
     const withoutAgent = { ...page, 'user-agent': '' }
     for (const [headers, name] of [
@@ -126,13 +126,13 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.deepEqual(counted, [])
   })
 
-  it('is looked at after the quota, which answers without flags', async t => {
+  it('resolves the id after the quota check, which answers without flags', async t => {
     const { flags } = await start(t, 1, { project: { quotas: { ...noQuotas, featureFlagRequests: 0 } } })
     const { status, json } = await flags({}, {})
     assert.deepEqual([status, json.quotaLimited], [200, ['feature_flags']])
   })
 
-  it('is told to come back while the salts are away, and others are answered', async t => {
+  it('is answered 503 while the salts are unavailable, and other requests are served', async t => {
     const unavailable = () => Promise.reject(new PortError('cookieless-salts', 'unavailable'))
     const { flags, openFeature, counted } = await start(t, 1, { salts: { saltOf: unavailable } })
     const answer = await flags()
@@ -146,7 +146,7 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.equal((await flags({ distinct_id: 'ada' })).status, 200)
   })
 
-  it('waits longer for a salt that has to get to the disk first than for stored persons', async t => {
+  it('waits longer for a salt that must be written to disk first than for stored persons', async t => {
     const startTimer = (run: () => void, delayMs: number) => {
       if (delayMs <= storeLimits.timeoutMs) queueMicrotask(run)
       return { cancel: () => undefined }
@@ -159,7 +159,7 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.equal((await flags()).status, 200)
   })
 
-  it('keeps no buckets: neither for the hashed id, nor under the id that everybody has', async t => {
+  it('stores no continuity rows, neither for the hashed id nor for the shared sentinel', async t => {
     const kept: string[] = []
     const { flags } = await start(t, 1, {
       flags: [

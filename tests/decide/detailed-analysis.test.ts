@@ -28,7 +28,7 @@ const flags: JsonObject[] = [
 const body = { token: 'phc_test', distinct_id: 'ada', person_properties: { plan: 'pro' } }
 
 describe('detailed_analysis', () => {
-  it('says what came of every condition set, and nothing of what the sets test', async t => {
+  it('reports the outcome of every condition set, and nothing about its filters', async t => {
     const server = await startDecideServer(t, { flags, groupTypes: { 0: 'company' } })
     const plain = (await server.post('/flags?v=2', body)).json.flags as Record<string, JsonObject>
     const answer = await server.post('/flags?v=2&detailed_analysis=true', body)

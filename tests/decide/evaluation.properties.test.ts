@@ -40,7 +40,7 @@ function randomFlags(random: () => number, count: number): RandomFlag[] {
 }
 
 describe(`evaluations (SEED=${seed})`, () => {
-  it('keep everybody in a rollout that grows', () => {
+  it('keep every person in a growing rollout', () => {
     const percentage = fc.oneof(fc.integer({ min: 0, max: 100 }), fc.double({ min: 0, max: 100, noNaN: true }))
     fc.assert(
       fc.property(flagKey, distinctId, percentage, percentage, (key, id, a, b) => {
@@ -69,7 +69,7 @@ describe(`evaluations (SEED=${seed})`, () => {
     }
   })
 
-  it('spread two flags over people independently of one another', () => {
+  it('assign two flags independently of each other', () => {
     const people = 100_000
     let both = 0
     for (let person = 0; person < people; person++) {
@@ -79,7 +79,7 @@ describe(`evaluations (SEED=${seed})`, () => {
     assert.ok(Math.abs(both - people / 4) < 5 * Math.sqrt((people * 3) / 16), `${both} of ${people}`)
   })
 
-  it('never change with a flag that is added', () => {
+  it('do not change when a flag is added', () => {
     const random = seededRandom(seed)
     for (let round = 0; round < 100; round++) {
       const flags = randomFlags(random, 12)
@@ -91,7 +91,7 @@ describe(`evaluations (SEED=${seed})`, () => {
     }
   })
 
-  it('do not look at the order of what is sent', () => {
+  it('do not depend on the order of sent properties', () => {
     const random = seededRandom(seed)
     for (let round = 0; round < 100; round++) {
       const flags = randomFlags(random, 12)

@@ -46,7 +46,7 @@ function flagOf(flag: { key: string; rollout: number; plan: string; variants: nu
 }
 
 describe('evaluation', () => {
-  it('sees the key and the sent properties of a group whose key nobody can hash, and nothing of one that was not sent', () => {
+  it('sees the key and the sent properties of a group whose key cannot be hashed, and nothing of a group that was not sent', () => {
     const flag = (id: number, key: string, filter: JsonObject): JsonObject => ({
       id,
       key,
@@ -79,7 +79,7 @@ describe('evaluation', () => {
     )
   })
 
-  it('of a flag does not depend on which other flags there are', () => {
+  it('of a flag does not depend on unrelated flags', () => {
     fc.assert(
       fc.property(someFlags, fc.string({ maxLength: 20 }), (flags, distinctId) => {
         const subject = { distinctId, personProperties: { plan: 'pro' } }
@@ -91,7 +91,7 @@ describe('evaluation', () => {
     )
   })
 
-  it('gives the same in slices as at once', () => {
+  it('gives the same values in slices as in one pass', () => {
     const flags = Array.from({ length: 1_500 }, (_, index) => ({
       ...personFlag(index + 1, `flag-${index}`, 'plan', 'pro'),
     }))
@@ -104,7 +104,7 @@ describe('evaluation', () => {
     assert.deepEqual(valuesOf(sliced), valuesOf(evaluateFlags(project, allFlags, subject)))
   })
 
-  it('looks at the time after every flag once a large value is among what they read', () => {
+  it('checks the clock after every flag once a large property value is among its inputs', () => {
     const flags = Array.from({ length: 10 }, (_, index) =>
       personFlag(index + 1, `flag-${index}`, 'plan', `pro-${index}`),
     )
@@ -154,7 +154,7 @@ describe('evaluation', () => {
     assert.match(project.problems[0]!.message, /cannot be compiled/)
   })
 
-  it('takes person properties from the request, the look-up, the store and their stand-ins, in this order', () => {
+  it('reads person properties from the request, the GeoIP look-up, the store and derived values, in this order', () => {
     const key = '$geoip_country_code'
     const definitions = {
       flags: [
@@ -225,7 +225,7 @@ describe('evaluation', () => {
     )
   })
 
-  it('keeps a fault of one flag from the others', () => {
+  it('isolates a failing flag from the others', () => {
     const flags = [personFlag(1, 'deep', 'a', 'x'), personFlag(2, 'fine', 'plan', 'pro')]
     let deep: JsonValue = 1
     for (let depth = 0; depth < 200_000; depth++) deep = [deep]
@@ -243,7 +243,7 @@ describe('evaluation', () => {
 })
 
 describe('an evaluation that takes long', () => {
-  it('gives the event loop back between slices', async t => {
+  it('yields to the event loop between slices', async t => {
     let nowMs = 0
     let turnCount = 0
     const turnsWithWork = new Set<number>()
@@ -277,7 +277,7 @@ describe('an evaluation that takes long', () => {
 })
 
 describe('GeoIP of an evaluation', () => {
-  it('looks up the address of the override header, unless the caller says no', async t => {
+  it('looks up the address of the override header, unless the caller disables it', async t => {
     const asked: string[] = []
     const server = await startDecideServer(t, {
       flags: [personFlag(1, 'norway', '$geoip_country_code', 'NO')],

@@ -27,7 +27,7 @@ const personsPerProject = 3
 describe('an explanation', () => {
   const seed = testSeed()
 
-  it(`says what the evaluation says, and its steps lead there (SEED=${seed})`, async () => {
+  it(`has the value of the evaluation, and its steps lead to that value (SEED=${seed})`, async () => {
     const draw = drawing(seed)
     const seen = new Map<string, number>()
     let count = 0

@@ -37,7 +37,7 @@ async function createFlag(body: object): Promise<{ id: number }> {
 }
 
 describe('definitions for local evaluation', () => {
-  it('are the same at every address, whatever the slash and whatever send_cohorts says', async () => {
+  it('are the same at every path, with any trailing slash and any send_cohorts', async () => {
     const texts = new Set<string>()
     for (const path of paths) {
       for (const query of [
@@ -57,7 +57,7 @@ describe('definitions for local evaluation', () => {
     assert.equal(texts.size, 1)
   })
 
-  it('hold lists, whole percentages and payloads as text, for clients that are typed', async () => {
+  it('have arrays, integer percentages and payloads as text, for typed clients', async () => {
     const body =
       '{"key":"typed","filters":{"groups":[{"properties":[{"key":"plan","type":"person","value":["pro"],"operator":"exact"}],' +
       '"rollout_percentage":100.0,"description":"kept"},{"rollout_percentage":33.3}],' +
@@ -110,7 +110,7 @@ describe('definitions for local evaluation', () => {
     assert.doesNotMatch(text, /_percentage":\d+\.0[,}]/, 'a percentage has a fraction of zero')
   })
 
-  it('list flags by key, inactive ones among them, without deleted, encrypted and unreadable ones', async () => {
+  it('list flags by key, including inactive ones, without deleted, encrypted and unreadable ones', async () => {
     await createFlag({ key: 'z-last' })
     await createFlag({ key: 'inactive', active: false })
     await createFlag({ key: 'encrypted', has_encrypted_payloads: true })
@@ -130,7 +130,7 @@ describe('definitions for local evaluation', () => {
     assert.equal(property_matching_version, 1)
   })
 
-  it('name a dependency by its key, with what has to be evaluated before it', async () => {
+  it('refer to a dependency by its key, with the chain of flags to evaluate before it', async () => {
     const dependency = (id: number | string) => ({
       groups: [{ properties: [{ key: String(id), type: 'flag', value: true, operator: 'flag_evaluates_to' }] }],
     })
@@ -151,7 +151,7 @@ describe('definitions for local evaluation', () => {
     assert.deepEqual(tested('dangling').dependency_chain, [])
   })
 
-  it('hold the cohorts that flags reach, inactive flags among them, and tell their tests of flags as those of flags', async () => {
+  it('contain the cohorts that flags reach, inactive flags included, and write flag conditions in cohorts as in flags', async () => {
     const createCohort = async (body: object, skipValidation = false) => {
       const query = skipValidation ? '?skip_validation=true' : ''
       return (await front.api<{ id: number }>('POST', `/api/projects/@current/cohorts/${query}`, body)).id
@@ -207,7 +207,7 @@ describe('definitions for local evaluation', () => {
     assert.deepEqual(behind.dependency_chain, ['tested-by-cohort', 'in-outer'])
   })
 
-  it('answer 304 to the tag they came with, weak, strong or bare, and 200 after an edit', async () => {
+  it('answer 304 to their entity tag, weak, strong or unquoted, and 200 after an edit', async () => {
     const path = `${paths[0]}?token=${testProjectKey}`
     const etag = (await ask(path)).headers.get('etag')!
     assert.match(etag, /^W\/"[\w-]{22}"$/)
@@ -224,7 +224,7 @@ describe('definitions for local evaluation', () => {
     assert.notEqual(edited.headers.get('etag'), etag)
   })
 
-  it('need a personal key that may read flags of the project, and a project key', async () => {
+  it('require a personal key with read access to the project’s flags, and a project key', async () => {
     const path = `${paths[0]}?token=${testProjectKey}`
     const statusOf = async (query: string, authorization: string) => {
       const response = await ask(query, { authorization })
@@ -253,7 +253,7 @@ describe('definitions for local evaluation', () => {
     assert.equal(reader.status, 200)
   })
 
-  it('are refused to a key from its deletion on, however often it was used before', async () => {
+  it('reject a deleted key at once, even one used before', async () => {
     const path = `${paths[0]}?token=${testProjectKey}`
     const { id, value } = await front.api<{ id: string; value: string }>('POST', '/api/personal_api_keys/', {
       label: 'short-lived',
@@ -268,7 +268,7 @@ describe('definitions for local evaluation', () => {
       assert.equal((await ask(path, { authorization, 'if-none-match': etag })).status, 401)
   })
 
-  it('take the personal key from the address as old SDKs send it, and never with CORS', async () => {
+  it('accept the personal key in the URL as old SDKs send it, and never with CORS', async () => {
     const response = await fetch(
       `${front.url}${paths[2]}?token=${testProjectKey}&personal_api_key=${testPersonalKey}`,
       {
@@ -279,7 +279,7 @@ describe('definitions for local evaluation', () => {
     assert.equal(response.headers.get('access-control-allow-origin'), null)
   })
 
-  it('answer HEAD and OPTIONS, and 405 to the rest', async () => {
+  it('answer HEAD and OPTIONS, and 405 to other methods', async () => {
     const path = `${paths[0]}?token=${testProjectKey}`
     assert.equal((await ask(path, {}, 'HEAD')).status, 200)
     const options = await ask(path, {}, 'OPTIONS')
@@ -289,7 +289,7 @@ describe('definitions for local evaluation', () => {
   })
 })
 
-describe('the list of flags for SDKs of before 2022', () => {
+describe('the list of flags for SDKs from before 2022', () => {
   const ask = (path: string, authorization: string) =>
     fetch(front.url + path, { redirect: 'manual', headers: { authorization } })
 
@@ -318,7 +318,7 @@ describe('the list of flags for SDKs of before 2022', () => {
     }
   })
 
-  it('needs a key that may read flags, and a project', async () => {
+  it('requires a key with read access to flags, and a project', async () => {
     const path = '/api/feature_flag/'
     assert.equal((await ask(`${path}?token=${testProjectKey}`, `Bearer ${testProjectKey}`)).status, 401)
     assert.equal((await ask(path, `Bearer ${testPersonalKey}`)).status, 400)

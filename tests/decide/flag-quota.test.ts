@@ -47,7 +47,7 @@ function projectWith(featureFlagRequests: number | null): Project {
 }
 
 describe('a quota of flag requests', () => {
-  it('is used up by as many requests as it says, and by none when it is 0 or missing', async t => {
+  it('is used up after its number of requests, and a quota of 0 or none is never used up', async t => {
     const { front } = await openUsage(t, '2026-03-10T00:00:00Z')
     const counter = front()
     counter.follow(projectWith(3))
@@ -61,7 +61,7 @@ describe('a quota of flag requests', () => {
     assert.equal(counter.isOverQuota(projectWith(null)), false)
   })
 
-  it('begins anew with the UTC month, and with nothing else', async t => {
+  it('is reset by a new UTC month, and by nothing else', async t => {
     const { clock, front } = await openUsage(t, '2026-01-30T23:59:59.999Z')
     const counter = front()
     counter.follow(projectWith(2))
@@ -77,7 +77,7 @@ describe('a quota of flag requests', () => {
     assert.equal(counter.isOverQuota(projectWith(2)), true)
   })
 
-  it('holds over a restart: what was written this month counts, what was written before does not', async t => {
+  it('survives a restart: requests written this month count, earlier ones do not', async t => {
     const { store, front } = await openUsage(t, '2026-03-02T12:00:00Z')
     await store.addFlagRequests([
       { projectId: 1, day: '2026-02-28', count: 1_000 },
@@ -103,7 +103,7 @@ describe('a quota of flag requests', () => {
     assert.equal(counter.isOverQuota(projectWith(4)), false)
   })
 
-  it('is one for all fronts, and none counts a request twice however often it is written', async t => {
+  it('is shared by all fronts, and no front counts a request twice however often it writes', async t => {
     const { store, front } = await openUsage(t, '2026-03-10T00:00:00Z')
     const [first, second] = [front(), front()]
     for (const counter of [first, second]) {
@@ -119,7 +119,7 @@ describe('a quota of flag requests', () => {
     assert.deepEqual(await store.sumFlagRequests([1], '2026-03-01', '2026-03-31'), [{ projectId: 1, count: 9 }])
   })
 
-  it('goes on by what is counted here while the state cannot be written or read', async t => {
+  it('uses the local count while the state cannot be written or read', async t => {
     const { store, front } = await openUsage(t, '2026-03-10T00:00:00Z')
     let failures = 0
     let isDown = false
@@ -150,7 +150,7 @@ describe('a quota of flag requests', () => {
   })
 })
 
-it('over its quota a project gets no flags and no definitions, until the quota is raised', async t => {
+it('a project over its quota gets no flags and no definitions until the quota is raised', async t => {
   const front = await startFront()
   t.after(() => front.close())
   await front.api('POST', '/api/projects/@current/feature_flags/', { key: 'on' })

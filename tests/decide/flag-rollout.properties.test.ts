@@ -56,7 +56,7 @@ const persons = Array.from({ length: 360 }, (_, index) =>
   }),
 )
 
-test('whom a flag is said to be rolled out to is what evaluations of it answer', () => {
+test('the derived rollout of a flag agrees with evaluations of the flag', () => {
   fc.assert(
     fc.property(filters, json => {
       const flag = flagFromJson({ key: 'beta', filters: json as unknown as JsonObject })

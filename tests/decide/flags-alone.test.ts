@@ -22,7 +22,7 @@ const away = () => {
   throw new PortError('upstream', 'unavailable')
 }
 
-it('flags are answered with definitions alone; only those that read what is stored of a person need more', async t => {
+it('flags are evaluated with definitions alone, except those that read stored persons', async t => {
   const context = testContext()
   const { clock, logger, metrics } = context
   const opened = new AsyncDisposableStack()

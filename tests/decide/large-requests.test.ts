@@ -57,7 +57,7 @@ const form = 'application/x-www-form-urlencoded'
 const longText = `"${'x'.repeat(1_000_000)}"`
 
 describe('large requests', () => {
-  it('are decoded in a thread and answered byte for byte as small ones', async t => {
+  it('are decoded in a thread and get the same bytes as small ones', async t => {
     const server = await startServer(t)
     const small = await server.send(requestText('1'))
     assert.equal(small.status, 200)
@@ -86,7 +86,7 @@ describe('large requests', () => {
     }
   })
 
-  it('are refused as small ones are', async t => {
+  it('are rejected as small ones are', async t => {
     const server = await startServer(t)
     const refusalOf = async (...sent: Parameters<typeof server.send>) => {
       const { status, text } = await server.send(...sent)
@@ -124,7 +124,7 @@ describe('large requests', () => {
   })
 })
 
-describe('a flag that takes long', () => {
+describe('a flag that takes long to evaluate', () => {
   const subject = {
     distinctId: 'u',
     anonDistinctId: null,
@@ -161,7 +161,7 @@ describe('a flag that takes long', () => {
   const missed = (index: number): JsonObject => ({ ...missing(index), operator: 'icontains' })
   const large = { a: `${'x'.repeat(100_000)} end` }
 
-  it('is left and taken up between its sets, and between the filters of a set', () => {
+  it('can be interrupted between its sets, and between the filters of a set', () => {
     const manySets = {
       id: 1,
       key: 'sets',
@@ -177,7 +177,7 @@ describe('a flag that takes long', () => {
     assert.ok(small.sliceCount >= 12, `${small.sliceCount} slices`)
   })
 
-  it('is left and taken up within a filter of very many values, alone or shared', () => {
+  it('can be interrupted within a filter with very many values, alone or shared', () => {
     const value = Array.from({ length: 1_000 }, (_, index) => `nowhere ${index}`)
     const any = { operator: 'icontains_multi', value }
     const none = { operator: 'not_icontains_multi', value }
@@ -190,7 +190,7 @@ describe('a flag that takes long', () => {
     assert.ok(sliceCount > 100, `${sliceCount} slices`)
   })
 
-  it('keeps the most telling reason across slices', () => {
+  it('keeps the most specific reason across slices', () => {
     const outOfRollout = { properties: [{ ...missed(0), value: 'END' }], rollout_percentage: 0 }
     const groups = [{ properties: [missed(1)] }, outOfRollout, { properties: [missed(2)] }, { properties: [missed(3)] }]
     const { sliceCount, kinds } = bothWays({ flags: [{ id: 1, key: 'rollout', filters: { groups } }] }, large)

@@ -117,8 +117,8 @@ function start(isStored: (projectId: number) => boolean) {
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-describe('log-ins of people who are not stored yet', () => {
-  it('keep their flags whatever another project makes wait', async () => {
+describe('log-ins of persons who are not stored yet', () => {
+  it('keep their flags however many log-ins of another project wait', async () => {
     let isThere = false
     const { logIn, timers, writes, dropped } = start(projectId => isThere && projectId === victimId)
     assert.deepEqual(await dropped(), { person_missing: 0, queue_full: 0, queue_timeout: 0 })
@@ -137,7 +137,7 @@ describe('log-ins of people who are not stored yet', () => {
     assert.equal(lookingAgain.length, 1_960, 'those of the other project that were not given up')
   })
 
-  it('lose the oldest of their own where their project has the most', async () => {
+  it('drop their project’s oldest log-in when that project has the most waiting', async () => {
     let isThere = false
     const { logIn, timers, writes, answerAll } = start(() => isThere)
     for (const index of range(2_001)) await logIn(attackerId, String(index))
@@ -150,7 +150,7 @@ describe('log-ins of people who are not stored yet', () => {
 })
 
 describe('log-ins whose rows wait for the store', () => {
-  it('have their turn before those that another project has sent already', async () => {
+  it('are served before queued log-ins of a busier project', async () => {
     const { logIn, writes, answerAll, dropped, storeFailures } = start(() => true)
     const ofAttacker = range(600).map(index => logIn(attackerId, `p${index}`))
     const ofVictim = range(5).map(index => logIn(victimId, `v${index}`))
@@ -191,7 +191,7 @@ describe('log-ins whose rows wait for the store', () => {
     }
   })
 
-  it('do not blame the store for the time that they waited for each other', async () => {
+  it('do not count their time in the queue as a failure of the store', async () => {
     const { logIn, timers, writes, answerAll, dropped, storeFailures } = start(() => true)
     const all = range(atOnceMax + 20).map(index => logIn(attackerId, String(index)))
     assert.equal(timers.length, all.length)

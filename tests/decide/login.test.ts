@@ -32,7 +32,7 @@ interface Visitor {
   readonly before: Value
 }
 
-describe('the flags of somebody who logs in', () => {
+describe('the flags of a visitor who logs in', () => {
   let pennon: Pennon
   /** Only visitors for whom a flag without continuity would change after the log-in. */
   let visitors: readonly Visitor[]
@@ -100,7 +100,7 @@ describe('the flags of somebody who logs in', () => {
   }
   const byOtherDevice = ({ userId }: Visitor) => ({ distinct_id: userId })
 
-  it('stay, when the visitor was a person already, before and after the merge and on another device', async () => {
+  it('stay when the visitor was already a person, before and after the merge and on another device', async () => {
     for (const { anonymousId } of visitors) await capture('$pageview', anonymousId)
     await pennon.caughtUp()
     await assertKept('before the log-in', ({ anonymousId }) => ({ distinct_id: anonymousId }))
@@ -135,7 +135,7 @@ describe('the flags of somebody who logs in', () => {
     }))
   })
 
-  it('stay, when the visitor becomes a person by the log-in only', async () => {
+  it('stay when the visitor becomes a person only by the log-in', async () => {
     visitors = await visitorsWhoWouldSwitch('blog')
     await assertKept('without anybody stored', byServer)
     for (const { userId, anonymousId } of visitors)
@@ -145,7 +145,7 @@ describe('the flags of somebody who logs in', () => {
     await assertKept('on another device', byOtherDevice)
   })
 
-  it('stay on another device, when the visitor asks before the log-in is stored, and never again', async () => {
+  it('stay on another device when the visitor’s only flag request comes before the log-in is stored', async () => {
     visitors = await visitorsWhoWouldSwitch('news')
     await assertKept('at the log-in', byBrowser)
     for (const { userId, anonymousId } of visitors)
@@ -153,7 +153,7 @@ describe('the flags of somebody who logs in', () => {
     await eventually(() => assertKept('on another device', byOtherDevice).then(() => true))
   })
 
-  it('stay, when two persons turn out to be one', async () => {
+  it('stay when two persons are merged', async () => {
     visitors = await visitorsWhoWouldSwitch('app')
     for (const { userId, anonymousId } of visitors) {
       await capture('$pageview', anonymousId)
@@ -167,7 +167,7 @@ describe('the flags of somebody who logs in', () => {
     await assertKept('with one', byOtherDevice)
   })
 
-  it('outlive a flag that was renamed or deleted: its rows count again under the old key', async () => {
+  it('return when a renamed or deleted flag gets its former key back', async () => {
     const path = `${flagsPath}checkout/`
     await pennon.api('PATCH', path, { key: 'till' })
     const [{ userId }] = visitors as [Visitor]

@@ -33,8 +33,8 @@ const options: AnswerOptions = {
   evaluatedAtMs: 0,
 }
 
-describe('the answer about hundreds of flags', () => {
-  it('is made in steps the first time, and says the same as in one piece', () => {
+describe('the answer with hundreds of flags', () => {
+  it('is encoded in steps the first time, with the same result as in one pass', () => {
     const { as, traced } = answersAbout(flags)
     const { steps, value } = stepsOf(as('V2'))
     assert.ok(steps >= 4, `${steps} steps`)
@@ -54,7 +54,7 @@ describe('the answer about hundreds of flags', () => {
     }
   })
 
-  it('is made in steps for OpenFeature too', () => {
+  it('is encoded in steps for OpenFeature too', () => {
     const { steps, value } = stepsOf(answersAbout(flags).bulk())
     assert.ok(steps >= 4, `${steps} steps`)
     assert.ok(value.ok)
@@ -69,7 +69,7 @@ describe('the answer about hundreds of flags', () => {
 })
 
 describe('answers after a flag was added', () => {
-  it('take over the texts of those that stayed, and make those of the new one', t => {
+  it('reuse the encoded texts of unchanged flags, and encode only the new one', t => {
     const before = compileTestProject({ flags: few })
     const answer = (project: CompiledProject) => {
       const [flagsAnswer, bulk] = [
@@ -95,7 +95,7 @@ describe('answers after a flag was added', () => {
 })
 
 describe('requests for hundreds of flags', () => {
-  it('get the same answers in the shortest slices, many at once', async t => {
+  it('get the same answers when many run concurrently in the shortest slices', async t => {
     const whole = await startDecideServer(t, { flags })
     const sliced = await startDecideServer(t, { flags, slices: { sliceMs: 0 } })
     const ids = Array.from({ length: 6 }, (_, index) => `person ${index}`)
@@ -109,7 +109,7 @@ describe('requests for hundreds of flags', () => {
     assert.equal(sliced.counted.length, ids.length)
   })
 
-  it('are 503 when too many wait, and are not counted; smaller ones are answered', async t => {
+  it('are answered 503 and not counted when too many wait, while smaller ones are served', async t => {
     const server = await startDecideServer(t, { flags, slices: { sliceMs: 0, waitingMax: 0 } })
     const answer = await server.post('/flags?v=2', body)
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])

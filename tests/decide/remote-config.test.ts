@@ -46,14 +46,14 @@ async function ask(path: string, key: string | null = testPersonalKey, init: Req
 }
 
 describe('remote configuration', () => {
-  it('is no flag of version 2, even one that is stored as such', async () => {
+  it('does not include flags of version 2, even those stored as remote configuration', async () => {
     const filters = { version: 2, return_type: 'boolean', default_value: true, rules: [] }
     const body = { key: 'typed', is_remote_configuration: true, filters }
     await front.api('POST', '/api/projects/1/feature_flags/?skip_validation=true', body)
     assert.equal((await ask('1/feature_flags/typed/remote_config')).status, 404)
   })
 
-  it('is the payload text as a JSON string, at every address and for either kind of key', async () => {
+  it('is the payload text as a JSON string, at every path and for either kind of key', async () => {
     const { id } = await addFlag('config', { true: '{"a": 1}' })
     const paths = ['@current', '1'].flatMap(project =>
       ['config', String(id)].flatMap(flag =>
@@ -91,7 +91,7 @@ describe('remote configuration', () => {
     for (const key of ['null', 'empty', 'variant-only', 'none']) assert.deepEqual(await textOf(key), [200, ''], key)
   })
 
-  it('follows an edit at once, and is there while the flag is inactive', async () => {
+  it('follows an edit at once, and is available while the flag is inactive', async () => {
     const { id } = await addFlag('edited', { true: '1' }, { active: false })
     assert.equal((await ask('1/feature_flags/edited/remote_config')).text, '"1"')
     await front.api('PATCH', `/api/projects/1/feature_flags/${id}/`, {
@@ -100,7 +100,7 @@ describe('remote configuration', () => {
     assert.equal((await ask('1/feature_flags/edited/remote_config')).text, '"2"')
   })
 
-  it('is 404 for flags and projects that are not there, and for flags that are no remote configuration', async () => {
+  it('answers 404 for missing flags and projects, and for flags that are not remote configuration', async () => {
     await addFlag('ordinary', { true: '1' }, { is_remote_configuration: false })
     const { id } = await addFlag('gone', { true: '1' })
     await front.api('DELETE', `/api/projects/1/feature_flags/${id}/`)
@@ -121,7 +121,7 @@ describe('remote configuration', () => {
       }
   })
 
-  it('is 403 with a key of another project, and 401 without a key that is known', async () => {
+  it('answers 403 to a key of another project, and 401 without a known key', async () => {
     await addFlag('guarded', { true: '"not for strangers"' })
     const path = '1/feature_flags/guarded/remote_config'
     const codeOf = async (where: string, key: string | null) => {
@@ -151,7 +151,7 @@ describe('remote configuration', () => {
       )
   })
 
-  it('of @current is that of the project of the key, unless a token names another', async () => {
+  it('of @current belongs to the project of the key, unless a token names another', async () => {
     await addFlag('where', { true: '"first"' })
     await addFlag('where', { true: '"other"' }, {}, other.id)
     const textOf = async (end: string, key: string) =>

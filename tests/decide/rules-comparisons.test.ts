@@ -176,30 +176,30 @@ const whileStateIsDown: readonly Situation[] = [
 ]
 
 describe('a predicate of a flag of version 2', () => {
-  it('compares texts', t => compared(t, ofTexts))
+  it('compares strings', t => compared(t, ofTexts))
 
   it('compares numbers and versions', t => compared(t, ofNumbersAndVersions))
 
   it('compares dates', t => compared(t, ofDates))
 
-  it('takes truth for what the project takes for it', async t => {
+  it('follows the project’s version of boolean matching', async t => {
     await compared(t, [['zero', 'exact', false, true]], { project: { propertyMatchingVersion: 1 } })
     await compared(t, [['zero', 'exact', false, false]])
   })
 
-  it('counts days by the wall clock, forward', t =>
+  it('counts days by the wall clock when the clocks go forward', t =>
     aDayAgo(t, '2026-03-08T16:00:00Z', { '2026-03-07T17:00:00Z': true, '2026-03-07T16:00:00Z': false }))
 
-  it('counts days by the wall clock, back', t =>
+  it('counts days by the wall clock when the clocks go back', t =>
     aDayAgo(t, '2026-11-01T17:00:00Z', { '2026-10-31T16:00:00Z': true, '2026-10-31T17:00:00Z': false }))
 
-  it('takes the first of two equal wall times', t =>
+  it('uses the first of two equal wall times', t =>
     aDayAgo(t, '2026-11-02T06:30:00Z', { '2026-11-01T05:30:00Z': true, '2026-11-01T06:30:00Z': false }))
 
-  it('knows no wall time that the clocks skip', t =>
+  it('matches no instant for a wall time that the clocks skip', t =>
     aDayAgo(t, '2026-03-09T06:30:00Z', { '2026-03-08T06:30:00Z': false, '2026-03-08T07:30:00Z': false }))
 
-  it('reads dates without a zone in that of the project', async t => {
+  it('reads dates without a zone in the project’s time zone', async t => {
     const project = { timezone: 'America/New_York' }
     const noons = { utc: '2026-01-10T17:00:00Z', midnight: '2026-01-10T05:00:00Z' }
     const comparisons: Comparison[] = [
@@ -209,7 +209,7 @@ describe('a predicate of a flag of version 2', () => {
     await compared(t, comparisons, { properties: noons, project })
   })
 
-  it('counts months one by one, each cut to its length', async t => {
+  it('counts months one by one, clamping the day to the length of each', async t => {
     const then = { two: '2026-01-28T12:00:00Z', none: '2026-01-31T12:00:00Z' }
     await compared(
       t,
@@ -227,6 +227,6 @@ describe('a predicate of a flag of version 2', () => {
 
   it('fails the flag where it cannot compare', t => checkSituations(t, failures, { properties }))
 
-  it('goes by what was sent while the state is down', t =>
+  it('uses sent properties while the state is down', t =>
     checkSituations(t, whileStateIsDown, { properties: { plan: 'Pro' }, isStateDown: true }))
 })

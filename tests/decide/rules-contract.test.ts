@@ -311,19 +311,19 @@ const unreadable: readonly Situation[] = Object.entries({
 }).map(([what, filters]) => [`${what} fails the flag alone`, filters, fails('unsupported_definition')])
 
 describe('a flag of version 2', () => {
-  it('goes by its rules in order', t => checkSituations(t, inOrder, { properties }))
+  it('evaluates its rules in order', t => checkSituations(t, inOrder, { properties }))
 
-  it('hashes seed and id', t => checkSituations(t, byHash, { properties }))
+  it('hashes the seed and the id', t => checkSituations(t, byHash, { properties }))
 
-  it('experiments', t => checkSituations(t, experiments, { properties }))
+  it('evaluates experiments', t => checkSituations(t, experiments, { properties }))
 
-  it('has values of every type', t => checkSituations(t, ofEveryType, { properties }))
+  it('may have values of every type', t => checkSituations(t, ofEveryType, { properties }))
 
-  it('fails alone when it cannot be read', async t => {
+  it('fails without affecting other flags when it cannot be read', async t => {
     await checkSituations(t, [...unreadable, ['others go on', readable, gives('in')]], { properties })
   })
 
-  it('is left out when it is inactive, deleted or not asked for', async t => {
+  it('is left out when it is inactive, deleted or not requested', async t => {
     const states = { asked: {}, inactive: { active: false }, deleted: { deleted: true }, unasked: {} }
     const flags = Object.entries(states).map(([key, state], place) => ({
       id: place + 1,
@@ -340,7 +340,7 @@ describe('a flag of version 2', () => {
     }
   })
 
-  it('is tested within a millionth of the edges', () => {
+  it('is tested within a millionth of each bucket edge', () => {
     for (const [end, textOf, below, above] of edges) {
       const [before, after] = [unitLine(textOf(below)), unitLine(textOf(above))]
       assert.ok(before <= end && end < after && after - before < 1e-6, `${end}: ${before}, ${after}`)

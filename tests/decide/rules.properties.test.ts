@@ -195,7 +195,7 @@ const distinctId = fc.oneof(fc.constantFrom('', 'ada', 'grace'), fc.string({ uni
 const turns = fc.array(fc.boolean(), { minLength: 1, maxLength: 8 })
 
 describe(`flags of version 2 (SEED=${seed})`, () => {
-  it('are what a model makes of them, in evaluations, explanations and probes', async () => {
+  it('agree with a plain model in evaluations, explanations and probes', async () => {
     const seen = new Set<string>()
     await fc.assert(
       fc.asyncProperty(

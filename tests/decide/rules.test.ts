@@ -25,7 +25,7 @@ function decide(filters: JsonObject, subject: Partial<EvaluationSubject> = {}): 
 const allSame = rulesDocument('boolean', null, [release(true)])
 
 describe('the rules of a flag', () => {
-  it('do not look at device, anonymous and stored ids, nor at continuity, enrolment and device bucketing', () => {
+  it('ignore device, anonymous and stored ids, continuity, enrolment and device bucketing', () => {
     const filters = rulesDocument('boolean', null, [rollout(true, 50)])
     const settings = { ensure_experience_continuity: true, bucketing_identifier: 'device_id' }
     const plain = compileTestProject({ flags: [{ id: 1, key: 'typed', filters }] })
@@ -46,14 +46,14 @@ describe('the rules of a flag', () => {
     }
   })
 
-  it('have nobody without an id in a rollout or a holdout, of any size', () => {
+  it('exclude requests without an id from every rollout and holdout', () => {
     const holdout = { id: null, seed: 'out', exclusion_percentage: 100 }
     const filters = rulesDocument('string', 'default', [experiment(['A', 'B'], { holdout })])
     assert.deepEqual(decide(filters, { distinctId: '' }), ['no_rule_match', 'default'])
     assert.deepEqual(decide(filters, { distinctId: 'ada' }), ['holdout', 'default'])
   })
 
-  it('give whoever is past the last bound the last variant, even one of weight 0', () => {
+  it('assign the last variant, even of weight 0, to a point past the last bound', () => {
     const variants = [
       { key: 'a', weight: 100, value: 'A' },
       { key: 'b', weight: 0, value: 'B' },
@@ -70,14 +70,14 @@ describe('the rules of a flag', () => {
     assert.deepEqual(outcome.kind !== 'unknown' && outcome.typed, { value: 'B', variantKey: null })
   })
 
-  it('tell nothing of a rollout that goes on with the next rule, and stop at one that does not', () => {
+  it('continue after a missed rollout, or stop there, as the rule says', () => {
     const outside = (on_rollout_miss: string) => rollout('new', 0, { on_rollout_miss })
     const document = (miss: string) => rulesDocument('string', 'default', [outside(miss), release('old')])
     assert.deepEqual(decide(document('continue')), ['targeting_match', 'old'])
     assert.deepEqual(decide(document('return_default')), ['rollout_miss', 'default'])
   })
 
-  it('fail the flag where a comparison cannot be made, turned round or not, and only where it is asked', () => {
+  it('fail the flag when an evaluated comparison is impossible, negated or not', () => {
     const asked = (negation: boolean, ...before: JsonObject[]) =>
       rulesDocument('boolean', null, [release(true, ...before, personPredicate('seats', 'gt', 5, negation))])
     for (const negation of [false, true]) {
@@ -95,7 +95,7 @@ describe('the rules of a flag', () => {
     assert.deepEqual(decide(noNumber, { personProperties: { seats: 1 } }), ['invalid_property'])
   })
 
-  it('fail the flag at a pattern that is none, and at a property that is too long for one', () => {
+  it('fail the flag for an invalid pattern, and for a property too long to match', () => {
     const document = (pattern: string, operator: string) =>
       rulesDocument('boolean', null, [release(true, personPredicate('plan', operator, pattern))])
     for (const operator of ['regex', 'not_regex']) {
@@ -106,7 +106,7 @@ describe('the rules of a flag', () => {
     }
   })
 
-  it('answer what dates, versions and absent properties cannot say by the operator, turned round if need be', () => {
+  it('treat invalid dates, versions and absent properties as no match, before negation', () => {
     const document = (operator: string, value: string, negation: boolean) =>
       rulesDocument('boolean', null, [release(true, personPredicate('x', operator, value, negation))])
     for (const [operator, value] of [
@@ -120,7 +120,7 @@ describe('the rules of a flag', () => {
     }
   })
 
-  it('go by what the request gives while stored persons cannot be read, and fail at the first unknown property', () => {
+  it('use sent properties while stored persons cannot be read, and fail at the first unknown one', () => {
     const filters = rulesDocument('boolean', false, [
       release(false, personPredicate('plan', 'exact', 'free')),
       release(true, personPredicate('seats', 'gt', 5)),
@@ -135,7 +135,7 @@ describe('the rules of a flag', () => {
     assert.deepEqual(decide(allSame, { person }), ['targeting_match', true])
   })
 
-  it('decide alike however often they are interrupted', () => {
+  it('decide the same however often they are interrupted', () => {
     const never = Array.from({ length: 20 }, (_, place) =>
       personPredicate(`p${place}`, 'icontains', 'z', place % 2 === 1),
     )
@@ -183,7 +183,7 @@ const kinds: Record<string, JsonObject> = {
 const flagsOfAllKinds = Object.entries(kinds).map(([key, filters], place) => ({ id: place + 1, key, filters }))
 
 describe('a flag of version 2', () => {
-  it('has its value, or what comes nearest to it, in each kind of answer', async t => {
+  it('has its value, or the closest representation, in each kind of answer', async t => {
     const server = await startDecideServer(t, { flags: flagsOfAllKinds })
     const ask = async (path: string) => {
       const subject = { token: 'phc_test', distinct_id: 'ada', person_properties: { plan: 'pro' } }
@@ -254,7 +254,7 @@ describe('a flag of version 2', () => {
     assert.match(ofrep, /"key":"precise","value":1\.50,/)
   })
 
-  it('names rule, experiment and holdout in its record, and never a seed', async t => {
+  it('includes rule, experiment and holdout in its metadata, and never a seed', async t => {
     const linked = { experiment_id: 7, seed: 'secret-seed' }
     const holdout = (exclusion_percentage: number) => ({ id: 9, seed: 'secret-holdout', exclusion_percentage })
     const documents: Record<string, JsonObject> = {
@@ -300,7 +300,7 @@ describe('a flag of version 2', () => {
     ])
   })
 
-  it('is in no definitions for local evaluation, nor in the list of old SDKs', () => {
+  it('is excluded from definitions for local evaluation and from the list for old SDKs', () => {
     const fine = { id: 99, key: 'fine', filters: { groups: [{ properties: [] }] } }
     const { definitions } = compileTestProject({ flags: [...flagsOfAllKinds, fine] })
     for (const [encode, name] of [

@@ -86,7 +86,7 @@ describe('while the state cannot be read', () => {
     ['throws', throwing],
     ['rejects', rejecting],
   ] as const) {
-    it(`keeps the flags that need nothing of a store that ${how}`, async t => {
+    it(`answers the flags that need no data from a store that ${how}`, async t => {
       const server = await startDecideServer(t, { flags, groupTypes, subjects })
       const answer = await server.post('/decide?v=3', body)
       assert.equal(answer.status, 200)
@@ -102,7 +102,7 @@ describe('while the state cannot be read', () => {
     })
   }
 
-  it('waits a bounded time for a store that hangs, and then no more', async t => {
+  it('waits a bounded time for a store that hangs, and then stops waiting', async t => {
     const waits: (() => void)[] = []
     let askedCount = 0
     let nowMs = 0
@@ -147,7 +147,7 @@ describe('while the state cannot be read', () => {
     assert.equal((back.json.featureFlags as JsonObject)['stored-group'], true)
   })
 
-  it('asks nothing of the store when the request decides everything', async t => {
+  it('does not query the store when the request decides everything', async t => {
     const server = await startDecideServer(t, { flags, groupTypes, subjects: throwing })
     const answer = await server.post('/decide?v=3', {
       ...body,

@@ -57,7 +57,7 @@ function configSetBy(script: string, token: string): { config: Record<string, un
 describe('the configuration of a project', () => {
   const path = `/array/${testProjectKey}/config`
 
-  it('names the project and has everything off that is not there', async () => {
+  it('identifies the project and turns off features that do not exist', async () => {
     for (const spelling of [path, `${path}/`, `${path}?ip=0&_=1`]) {
       const answer = await ask(spelling)
       assert.equal(answer.status, 200)
@@ -87,7 +87,7 @@ describe('the configuration of a project', () => {
     }
   })
 
-  it('says as a script what it says as JSON', async () => {
+  it('has the same content as a script and as JSON', async () => {
     const script = await ask(`${path}.js`)
     assert.equal(script.status, 200)
     assertOpenToPages(script)
@@ -98,7 +98,7 @@ describe('the configuration of a project', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(set)), { config: JSON.parse((await ask(path)).text), siteApps: [] })
   })
 
-  it('puts the library behind the script, packed or not', async () => {
+  it('is followed by the library in array.js, compressed or not', async () => {
     const script = (await ask(`${path}.js`)).text
     const library = readFileSync(`${dist}array.js`, 'utf8')
     const bundle = `/array/${testProjectKey}/array.js`
@@ -112,7 +112,7 @@ describe('the configuration of a project', () => {
     assert.equal(again.status, 304)
   })
 
-  it('turns hasFeatureFlags with the first active flag, and back with the last', async () => {
+  it('sets hasFeatureFlags while the project has an active flag', async () => {
     const flags = '/api/projects/@current/feature_flags/'
     const hasFlags = async () => (JSON.parse((await ask(path)).text) as { hasFeatureFlags: boolean }).hasFeatureFlags
     const before = await ask(path)
@@ -132,7 +132,7 @@ describe('the configuration of a project', () => {
     assert.equal((await ask(path)).headers.get('etag'), before.headers.get('etag'))
   })
 
-  it('tells a phone that it has the configuration already, by tag or by date', async () => {
+  it('answers 304 to a client that has it already, by entity tag or date', async () => {
     const dated = await eventually(
       async () => {
         const answer = await ask(path)
@@ -163,7 +163,7 @@ describe('the configuration of a project', () => {
     }
   })
 
-  it('answers a key of no project: scripts with everything off, the JSON 404, none of them kept', async () => {
+  it('answers an unknown key with scripts that turn everything off and with 404 as JSON, uncached', async () => {
     const longest = 'a'.repeat(200)
     for (const token of ['phc_of_nobody', longest, '__proto__']) {
       const json = await ask(`/array/${token}/config`)
@@ -180,7 +180,7 @@ describe('the configuration of a project', () => {
     }
   })
 
-  it('answers the key of a project whatever its form, and harms no page with it', async () => {
+  it('accepts a project key of any form, and escapes it safely for pages', async () => {
     const token = `a.b"]<!--<script>'\\;$\u007e`
     await front.api('POST', '/api/projects/', { name: 'of other form', api_token: token })
     const address = `/array/${encodeURIComponent(token)}`
@@ -196,7 +196,7 @@ describe('the configuration of a project', () => {
     }
   })
 
-  it('tells nobody that a text is known in the second in which it was made, of which there may be two', async () => {
+  it('sends no Last-Modified in the second of a change, when two versions could share it', async () => {
     const { api_token: token } = await front.api<{ api_token: string }>('POST', '/api/projects/', { name: 'just made' })
     const headers = { 'if-modified-since': new Date(Date.now() + 3_600_000).toUTCString() }
     const answer = await ask(`/array/${token}/config`, headers)
@@ -206,7 +206,7 @@ describe('the configuration of a project', () => {
     await eventually(later, { what: 'the next second' })
   })
 
-  it('refuses a key of another form as JSON, whatever it tries to close', async () => {
+  it('rejects a malformed key as JSON, whatever markup it contains', async () => {
     for (const token of ['a'.repeat(201), 'a b', '%3C%2Fscript%3E', '%22%5D', '%E2%80%A8', 'a.b']) {
       for (const name of ['config', 'config.js', 'array.js']) {
         const answer = await ask(`/array/${token}/${name}`)
@@ -232,7 +232,7 @@ describe('static scripts', () => {
     ...['customizations.full.js', 'loader.js', 'toolbar.js', 'array.js.map', 'array.full.js'],
   ]
 
-  it('serves every script that a version of the library asks for, under each of its names', async () => {
+  it('serves every script that a version of the library requests, under each of its names', async () => {
     for (const kind of kinds) {
       for (const path of [`/static/${kind}`, `/static/${kind}?v=1.57.4`, `/static/${version}/${kind}`]) {
         const answer = await ask(path)
@@ -245,7 +245,7 @@ describe('static scripts', () => {
     assert.equal((await ask('/static/1/array.js')).status, 200)
   })
 
-  it('keeps for ever what has its version in the address, and an hour what means the installed one', async () => {
+  it('are cached forever with a version in the URL, and for an hour without', async () => {
     const kept = async (path: string) => (await ask(path)).headers.get('cache-control')
     assert.equal(await kept(`/static/${version}/array.js`), 'public, max-age=31536000, immutable')
     assert.equal(await kept(`/static/surveys.js?v=${version}`), 'public, max-age=31536000, immutable')
@@ -254,7 +254,7 @@ describe('static scripts', () => {
     }
   })
 
-  it('packs as the client takes it, with an entity tag per packing', async () => {
+  it('compresses as the client accepts, with an entity tag per encoding', async () => {
     const library = readFileSync(`${dist}array.js`)
     const tags = new Set<string>()
     for (const [accepted, encoding, unpack] of [
@@ -277,13 +277,13 @@ describe('static scripts', () => {
     assert.equal(tags.size, 3)
   })
 
-  it('serves a page whose host was set with a final slash', async () => {
+  it('serves a page whose host has a trailing slash', async () => {
     for (const path of ['//static/array.js', `//array/${testProjectKey}/config.js`, `//static/${version}/surveys.js`]) {
       assert.equal((await ask(path)).status, 200, path)
     }
   })
 
-  it('answers HEAD with the size, and preflights', async () => {
+  it('answers HEAD with the size, and CORS preflights', async () => {
     const head = await ask('/static/array.js', {}, 'HEAD')
     assert.equal(head.headers.get('content-length'), String(readFileSync(`${dist}array.js`).length))
     assert.equal(head.text, '')
@@ -294,7 +294,7 @@ describe('static scripts', () => {
     assert.equal(preflight.headers.get('access-control-max-age'), '600')
   })
 
-  it('has nothing else: no other version, no other file, no way out of the folder', async () => {
+  it('serves nothing else: no other version, no other file, no path outside the folder', async () => {
     for (const path of [
       ...['/static/1.2.3/array.js', '/static/2/array.js', '/static/nothing.js', '/static/array.d.ts', '/static/src'],
       ...['/static/integrity.json', '/static/package.json', '/static/__proto__', '/static/constructor'],
@@ -308,7 +308,7 @@ describe('static scripts', () => {
     }
   })
 
-  it('opens no toolbar and fails at nothing when a page asks for one', async () => {
+  it('opens no toolbar and causes no error when a page requests it', async () => {
     const { text } = await ask(`/static/toolbar.js?v=${version}&t=1700000000000`)
     const window: { ph_load_toolbar?: (params: object) => unknown } = {}
     runInNewContext(text, { window })

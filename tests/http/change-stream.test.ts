@@ -110,7 +110,7 @@ async function startStreams(t: Pick<TestContext, 'after'>, limits: { readersMax?
 }
 
 describe('a change stream', () => {
-  it('says how long to wait before coming again and where it stands, then each change, and beats in between', async t => {
+  it('sends the retry interval and its current revision, then each change, with heartbeats in between', async t => {
     const { open, change, beat } = await startStreams(t)
     const stream = await open()
     assert.match(stream.head(), /^HTTP\/1\.1 200 /)
@@ -127,7 +127,7 @@ describe('a change stream', () => {
     assert.deepEqual(stream.events(), [refetch(2), refetch(3)])
   })
 
-  it('takes the key in the address or in a header, and refuses in the words of OFREP', async t => {
+  it('accepts the key in the URL or in a header, and rejects in OFREP’s error format', async t => {
     const { open, url } = await startStreams(t)
     for (const [query, header] of [
       ['?token=phc_test', []],
@@ -144,7 +144,7 @@ describe('a change stream', () => {
     assert.equal((await fetch(`${url + path}?token=phc_test`, { method: 'POST' })).status, 405)
   })
 
-  it('tells a client that comes again at once when it missed something, by header or address', async t => {
+  it('notifies a reconnecting client at once of a missed change, by header or URL', async t => {
     const { open } = await startStreams(t)
     const eventsOf = async (query: string, headers: string[] = []) => {
       const stream = await open(`?token=phc_test${query}`, headers)
@@ -157,14 +157,14 @@ describe('a change stream', () => {
     assert.deepEqual(await eventsOf(''), [])
   })
 
-  it('tells a client that comes for the first time of a change of just now', async t => {
+  it('notifies a new client of a change that has just happened', async t => {
     const { open, change } = await startStreams(t)
     change(2)
     const stream = await open()
     await eventually(() => stream.events().length === 1)
   })
 
-  it('drops a client that reads nothing while others get every event', async t => {
+  it('disconnects a client that reads nothing while others get every event', async t => {
     const { open, openStuck, change, beat, count, dropped } = await startStreams(t)
     const [stuck, reading] = [await openStuck(), await open()]
     change(2)
@@ -182,7 +182,7 @@ describe('a change stream', () => {
     assert.deepEqual(reading.events(), [refetch(2), refetch(3)])
   })
 
-  it('forgets a client that went away', async t => {
+  it('forgets a client that disconnected', async t => {
     const { open, count } = await startStreams(t)
     const streams = [await open(), await open()]
     assert.equal(await count(), 2)
@@ -190,14 +190,14 @@ describe('a change stream', () => {
     await eventually(async () => (await count()) === 1)
   })
 
-  it('is refused with 503 when this instance serves as many as it may', async t => {
+  it('is rejected with 503 when the instance serves its maximum', async t => {
     const { open, url } = await startStreams(t, { readersMax: 1 })
     await open()
     const refused = await fetch(`${url + path}?token=phc_test`)
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '60'])
   })
 
-  it('costs little: a thousand are told in a moment', async t => {
+  it('notifies a thousand clients of a change', async t => {
     const { open, change, count } = await startStreams(t)
     const streams: Stream[] = []
     for (let batch = 0; batch < 20; batch++)
@@ -207,7 +207,7 @@ describe('a change stream', () => {
     await eventually(() => streams.every(stream => stream.events().length === 1))
   })
 
-  it('ends at once when the server stops, a stuck one too', async t => {
+  it('ends at once when the server stops, even with a stuck client', async t => {
     const { open, openStuck, stop, change } = await startStreams(t)
     const [stuck, reading] = [await openStuck(), await open()]
     change(2)
@@ -236,7 +236,7 @@ describe('the change stream of a front', () => {
   })
   after(() => front.close())
 
-  it('tells of a change when it is served, and of no other project', async () => {
+  it('reports a change once it is served, and nothing about other projects', async () => {
     const other = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'other' })
     const mine = await openStream(front.url, `${path}/?token=${testProjectKey}`)
     const ofOther = await openStream(front.url, `${path}?token=${other.api_token}`)

@@ -46,7 +46,7 @@ describe('client settings', () => {
     assert.deepEqual([next.heatmaps_opt_in, next.survey_config], [null, { appearance: {} }], 'others stay')
   })
 
-  it('are refused when clients could not read them', async () => {
+  it('are rejected when clients could not read them', async () => {
     const patch = async (body: string) => {
       const response = await fetch(front.url + project, {
         method: 'PATCH',
@@ -72,13 +72,13 @@ describe('client settings', () => {
     assert.equal((await patch('{"session_recording_sample_rate":0.50}')).session_recording_sample_rate, '0.50')
   })
 
-  it('of screens and reports are kept to themselves', async () => {
+  it('for PostHog’s web app are not sent to clients', async () => {
     await front.api('PATCH', project, { app_urls: ['https://hidden.example'], extra_settings: { hidden: true } })
     const answers = [await remoteConfig(), await evaluate('/flags?v=2&config=true'), await evaluate('/decide?v=3')]
     for (const answer of answers) assert.doesNotMatch(JSON.stringify(answer), /hidden/)
   })
 
-  it('reach remote config, /flags and /decide alike', async () => {
+  it('reach remote config, /flags and /decide', async () => {
     await front.api('PATCH', project, {
       ...{ autocapture_opt_out: true, autocapture_exceptions_opt_in: true, heatmaps_opt_in: true },
       ...{ capture_dead_clicks: true, capture_performance_opt_in: true, autocapture_web_vitals_opt_in: true },
@@ -106,7 +106,7 @@ describe('client settings', () => {
     assert.equal('heatmaps' in (await evaluate('/flags?v=2')), false, 'not without config')
   })
 
-  it('change what a page that has the configuration is told', async () => {
+  it('invalidate a configuration that a page has cached', async () => {
     const path = `${front.url}/array/${testProjectKey}/config`
     const etag = (await fetch(path)).headers.get('etag')!
     await front.api('PATCH', project, { heatmaps_opt_in: true })
@@ -156,7 +156,7 @@ describe('session recording', () => {
     assert.equal((await remoteConfig()).sessionRecording.sampleRate, '0.00', 'none is not all')
   })
 
-  it('is false on pages of domains that the project does not record, and the domains are not told', async () => {
+  it('is false on pages of domains that the project does not record, and the domains are not disclosed', async () => {
     await front.api('PATCH', project, { ...on, recording_domains: ['https://shop.example', 'https://*.shop.example'] })
     const config = `/array/${testProjectKey}`
     for (const [headers, isRecorded] of [
@@ -195,7 +195,7 @@ describe('session recording', () => {
     assert.notEqual(tags[0], tags[1])
   })
 
-  it('is false and named when its quota is used up', async () => {
+  it('is false and listed as limited when its quota is used up', async () => {
     await front.api('PATCH', project, { ...on, quotas: { recordings: 0 } })
     for (const answer of [await remoteConfig(), await evaluate('/flags?v=2&config=true')]) {
       assert.deepEqual([answer.sessionRecording, answer.quotaLimited], [false, ['recordings']])
@@ -207,7 +207,7 @@ describe('session recording', () => {
 })
 
 describe('surveys in the configuration', () => {
-  it('are those that run, false when none does or the project has them off', async () => {
+  it('are the running ones, or false when none runs or the project has them off', async () => {
     const surveys = '/api/projects/@current/surveys/'
     const running = {
       name: 'Runs',
@@ -235,7 +235,7 @@ describe('surveys in the configuration', () => {
 })
 
 describe('minimal flag-called events', () => {
-  it('are asked for in V2 and in definitions when the project has them on, and else not named', async () => {
+  it('are requested in V2 and in definitions when the project has them on, and otherwise absent', async () => {
     const definitions = () =>
       json(`/flags/definitions?token=${testProjectKey}`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
     const v2 = ['/flags?v=2', '/flags', '/decide?v=4']
@@ -250,7 +250,7 @@ describe('minimal flag-called events', () => {
 })
 
 describe('definitions', () => {
-  it('leave out the flags that were made for surveys', async () => {
+  it('leave out the flags that were created for surveys', async () => {
     await front.api('POST', '/api/projects/@current/feature_flags/', { key: 'plain' })
     await front.api('POST', '/api/projects/@current/surveys/', {
       ...{ name: 'Asks', type: 'popover', questions: [{ type: 'open', question: 'Why?' }], start_date: '2026-01-01' },

@@ -75,7 +75,7 @@ describe('GeoIP of a started instance', {
   })
   after(() => pennon?.stop())
 
-  it('puts the place on the event, on its person and as what the person had first', async () => {
+  it('adds the location to the event, to its person and to the person’s initial properties', async () => {
     const event = await propertiesOf('ada')
     assert.equal(event.$geoip_country_code, 'US')
     assert.equal(event.$geoip_city_name, 'Cleveland')
@@ -94,16 +94,16 @@ describe('GeoIP of a started instance', {
     assert.equal(person.$geoip_city_confidence, null)
   })
 
-  it('puts nothing on events from private addresses, on those that say no, and on imports', async () => {
+  it('adds nothing to events from private addresses, to those that disable it, and to imports', async () => {
     for (const distinctId of ['private', 'here', 'off', 'past'])
       assert.deepEqual(geoipNames(await propertiesOf(distinctId)), distinctId === 'off' ? ['$geoip_disable'] : [])
   })
 
-  it('takes the address that the client names before that of its connection', async () => {
+  it('prefers the address that the client sends to the address of its connection', async () => {
     assert.equal((await propertiesOf('said')).$geoip_country_name, 'Germany')
   })
 
-  it('lets a flag follow the header, in either spelling, against the stored country', async () => {
+  it('evaluates a flag by the header, in either spelling, before the stored country', async () => {
     assert.deepEqual(await countriesOf(pennon, {}), ['US'], 'stored')
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }), ['NL'])
     assert.deepEqual(await countriesOf(pennon, { 'X-Forwarded-For': dutch }), ['NL'])
@@ -112,14 +112,14 @@ describe('GeoIP of a started instance', {
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }, { distinct_id: 'nobody' }), ['NL'])
   })
 
-  it('keeps what is stored when the header has no public address, or the caller wants no look-up', async () => {
+  it('uses stored values when the header has no public address or the caller disables the look-up', async () => {
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: '192.168.1.1' }), ['US'])
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: '::1' }), ['US'])
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }, { geoip_disable: true }), ['US'])
     assert.deepEqual(await countriesOf(pennon, { 'X-Forwarded-For': dutch }, { disable_geoip: true }), ['US'])
   })
 
-  it('lets the caller’s own properties win, unless they are null', async () => {
+  it('prefers properties sent by the caller, unless they are null', async () => {
     const said = (country: string | null) => ({ person_properties: { $geoip_country_code: country } })
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }, said('DE')), ['DE'])
     assert.deepEqual(await countriesOf(pennon, { HTTP_X_FORWARDED_FOR: dutch }, said(null)), ['NL'])
@@ -127,7 +127,7 @@ describe('GeoIP of a started instance', {
 })
 
 describe('GEOIP_DATABASE', () => {
-  it('stands in the place of the installed data', async t => {
+  it('replaces the installed data', async t => {
     const path = join(tempDir(t), 'City.mmdb')
     const norway = { country: { iso_code: 'NO', names: { en: 'Norway' } } }
     writeFileSync(path, writeMmdb({ ipVersion: 4, networks: [[[193], 8, norway]] }))

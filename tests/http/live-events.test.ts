@@ -55,7 +55,7 @@ describe('the live view of a front', () => {
     }
   })
 
-  it('shows what the filters ask for', async t => {
+  it('shows only events that match the filters', async t => {
     const of = async (query: string) => {
       const client = await watching(t, query)
       return () => client.of('event').map(({ data }) => data.event)
@@ -89,7 +89,7 @@ describe('the live view of a front', () => {
     assert.deepEqual(shown.imports().toSorted(), ['$ai_generation', '$ai_span', 'a', 'b,c', 'd', 'last', 'old'])
   })
 
-  it('refuses a query that it cannot read, and keys that may not', async () => {
+  it('rejects an invalid query, and keys without the scope', async () => {
     const refused = async (query: string, key = testPersonalKey, at = path) => {
       const response = await fetch(front.url + at + query, { headers: { authorization: `Bearer ${key}` } })
       const { code, attr } = (await response.json()) as { code: string; attr: string | null }
@@ -110,7 +110,7 @@ describe('the live view of a front', () => {
     assert.deepEqual(await refused('', testPersonalKey, '/api/environments/77/events/live/'), [404, 'not_found', null])
   })
 
-  it('answers HEAD at once, other methods with 405, and nothing to pages of other origins', async () => {
+  it('answers HEAD at once, other methods with 405, and sends no CORS headers', async () => {
     const ask = async (method: string) => {
       const headers = { authorization: `Bearer ${testPersonalKey}`, origin: 'https://shop.example' }
       const response = await fetch(front.url + path, { method, headers })
@@ -123,7 +123,7 @@ describe('the live view of a front', () => {
     assert.equal((await ask('POST')).status, 405)
   })
 
-  it('shows why a request was refused, unless that is unwanted', async t => {
+  it('shows why a request was rejected, unless the client turns that off', async t => {
     const [all, quiet] = [await watching(t), await watching(t, '?rejected=false')]
     assert.equal(await post(front.url, '/capture/', { api_key: testProjectKey, distinct_id: 'ada' }), 400)
     const rejected = await eventually(() => all.of('rejected')[0])
@@ -134,7 +134,7 @@ describe('the live view of a front', () => {
     assert.equal(quiet.of('rejected').length, 0)
   })
 
-  it('shows a project nothing of another one, and ends with its project', async t => {
+  it('shows no events of another project, and ends with its project', async t => {
     const other = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'other' })
     const mine = await watching(t)
     const theirs = await watchLive(front.url, `/api/environments/${other.id}/events/live/`, testPersonalKey)
@@ -162,7 +162,7 @@ describe('the live view of a front', () => {
     assert.equal(staying.isClosed(), false)
   })
 
-  it('shows and counts together exactly what was sent, to many watchers', async t => {
+  it('shows or counts every event exactly once, for many clients', async t => {
     const watchers = await Promise.all(Array.from({ length: 40 }, () => watching(t, '?event=load')))
     // Within one moment, however long that takes: so many are shown, and all others are counted.
     stoppedAtMs = performance.now()
@@ -186,7 +186,7 @@ describe('the live view of a front', () => {
     )
   })
 
-  it('takes a hundred watchers of a project, and answers 503 to more', async () => {
+  it('accepts a hundred clients per project, and answers 503 to more', async () => {
     const clients = await Promise.all(Array.from({ length: 100 }, () => watchLive(front.url, path, testPersonalKey)))
     const response = await fetch(front.url + path, { headers: { authorization: `Bearer ${testPersonalKey}` } })
     assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '1'])
@@ -201,7 +201,7 @@ describe('the live view of a front', () => {
 })
 
 describe('fronts that share a log', () => {
-  it('show what any of them accepted, and stop at once while they are watched', async t => {
+  it('show events that any of them accepted, and stop at once while clients are connected', async t => {
     const settings = { PENNON_DATA: tempDir(t) }
     const fronts = [await startFront(settings), await startFront(settings)] as const
     let closing: Promise<unknown> | null = null

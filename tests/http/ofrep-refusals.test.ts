@@ -8,7 +8,7 @@ import { bulkPath, flags, startOfrep } from '../support/ofrep-server.ts'
 // Source: docs/wire/ofrep.md 4.
 
 describe('an OFREP request that cannot be served', () => {
-  it('is refused in the form of the protocol', async t => {
+  it('is rejected in the protocol’s error format', async t => {
     const { ask } = await startOfrep(t)
     const nested = `${'['.repeat(200)}${']'.repeat(200)}`
     const cases: [body: string | Buffer, status: number, code: string][] = [
@@ -48,7 +48,7 @@ describe('an OFREP request that cannot be served', () => {
     assert.deepEqual([deleted.status, deleted.json.errorCode], [404, 'FLAG_NOT_FOUND'])
   })
 
-  it('is 401 without a key or with that of no project, whichever header it comes in', async t => {
+  it('is answered 401 without a key or with an unknown one, in either header', async t => {
     const { ask } = await startOfrep(t)
     const body = '{"context":{"targetingKey":"u"}}'
     const statusWith = async (headers: Record<string, string>) => (await ask(bulkPath, body, headers)).status
@@ -61,7 +61,7 @@ describe('an OFREP request that cannot be served', () => {
     assert.equal((await ask(`${bulkPath}?token=phc_test`, body, { authorization: '' })).status, 401)
   })
 
-  it('is 500 in the form of the protocol when the fault is ours', async t => {
+  it('is answered 500 in the protocol’s error format after an internal error', async t => {
     const findProject = () => assert.fail('broken')
     const { call } = await startDecideServer(t, { flags, findProject })
     const answer = await call(bulkPath, {
@@ -74,7 +74,7 @@ describe('an OFREP request that cannot be served', () => {
     assert.ok(!answer.text.includes('broken'))
   })
 
-  it('is 429 over the quota, until the month ends or for five minutes', async t => {
+  it('is answered 429 over the quota, until the month ends or for five minutes', async t => {
     const project = { quotas: { ...noQuotas, featureFlagRequests: 0 } }
     for (const [now, seconds] of [
       ['2026-01-15T12:00:00Z', '300'],

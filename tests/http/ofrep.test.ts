@@ -10,7 +10,7 @@ import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 // OpenFeature's remote evaluation, over real sockets. Source: docs/wire/ofrep.md.
 
 describe('an OFREP answer', () => {
-  it('holds value, reason, variant and flat metadata, the same alone and among all', async t => {
+  it('has value, reason, variant and flat metadata, the same for one flag and for all', async t => {
     const { one, all } = await startOfrep(t)
     const expected = {
       on: {
@@ -38,7 +38,7 @@ describe('an OFREP answer', () => {
     assert.deepEqual(Object.fromEntries(await all()), expected)
   })
 
-  it('says how the value came about', async t => {
+  it('has the reason for the value', async t => {
     const { all } = await startOfrep(t, {
       groupTypes: { 0: 'company' },
       flags: [
@@ -82,7 +82,7 @@ describe('an OFREP answer', () => {
     assert.equal(known.enrolment, 'false TARGETING_MATCH')
   })
 
-  it('counts one flag request, whatever it asks for, and none for a refusal', async t => {
+  it('counts as one flag request, for one flag or all, and a rejection as none', async t => {
     const { one, all, askWith, counted } = await startOfrep(t)
     await one('on')
     await one('nowhere')
@@ -92,7 +92,7 @@ describe('an OFREP answer', () => {
     assert.deepEqual(counted, [1, 1, 1])
   })
 
-  it('leaves one flag out of order without touching the others', async t => {
+  it('reports an error for one broken flag without affecting the others', async t => {
     const down = () => Promise.reject(new Error('down'))
     const { all, askWith } = await startOfrep(t, {
       subjects: { ...emptySubjects, findPerson: down },
@@ -117,7 +117,7 @@ describe('an OFREP answer', () => {
 const selfTest = { properties: [{ key: '7', type: 'flag', value: true, operator: 'flag_evaluates_to' }] }
 
 describe('an OFREP context', () => {
-  it('becomes distinct id, person properties, groups and group properties, in either spelling', async t => {
+  it('is mapped to distinct id, person properties, groups and group properties, in either spelling', async t => {
     const asked: string[] = []
     const gold = { groups: [{ properties: [{ key: 'tier', type: 'group', group_type_index: 0, value: 'gold' }] }] }
     const { one } = await startOfrep(t, {
@@ -157,7 +157,7 @@ describe('an OFREP context', () => {
     assert.equal((await one('old-enough', { targetingKey: 'ada', age: 9 })).value, false)
   })
 
-  it('is asked for as a server when it is about one flag, as a client when about all, unless the caller is known', async t => {
+  it('has the server runtime for one flag and the client runtime for all, unless the caller is recognized', async t => {
     const { all, one } = await startOfrep(t, {
       flags: ['client', 'server'].flatMap((runtime, index): JsonObject[] => [
         { id: 2 * index + 1, key: `${runtime}-flag`, evaluation_runtime: runtime, filters: { groups: [everybody] } },
@@ -179,7 +179,7 @@ describe('an OFREP context', () => {
 })
 
 describe('the entity tag of all flags', () => {
-  it('is that of the answer: it changes with context, definitions and what is stored of the person, with nothing else', async t => {
+  it('changes only with the context, the definitions and the stored person', async t => {
     let stored: { properties: { plan: string } } | null = null
     const { askWith, serve } = await startOfrep(t, {
       subjects: {
@@ -206,8 +206,8 @@ describe('the entity tag of all flags', () => {
   })
 })
 
-describe('what an OFREP answer says of the change stream', () => {
-  it('is where it is, behind a prefix too, while there is room', async t => {
+describe('the change stream in an OFREP answer', () => {
+  it('is listed with its URL, behind a prefix too, while more clients are accepted', async t => {
     const { askWith } = await startOfrep(t, { hasCapacity: true })
     const streams = async (headers: Record<string, string> = {}) =>
       (await askWith(bulkPath, { targetingKey: 'u' }, headers)).json.eventStreams
@@ -218,12 +218,12 @@ describe('what an OFREP answer says of the change stream', () => {
       assert.deepEqual(await streams({ 'x-forwarded-prefix': prefix }), at('/ofrep/v1/events?token=phc_test'), prefix)
   })
 
-  it('is nothing when no more clients are taken', async t => {
+  it('is absent when no more clients are accepted', async t => {
     const { askWith } = await startOfrep(t)
     assert.deepEqual(Object.keys((await askWith(bulkPath, { targetingKey: 'u' })).json), ['flags'])
   })
 
-  it('is believed: a client that heard of a change elsewhere waits until it is served here', async t => {
+  it('makes a client that heard of a change from another front wait until it is served here', async t => {
     const { askWith, compiled, looks } = await startOfrep(t)
     const served = changeTag(compiled.project.uuid, compiled.revision)
     for (const [query, looked] of [
@@ -246,7 +246,7 @@ describe('OFREP on a front', () => {
   })
   after(() => front.close())
 
-  it('answers pages of other origins, and lets them read the tag', async () => {
+  it('answers pages of other origins, and exposes the entity tag to them', async () => {
     const origin = 'https://shop.example'
     for (const path of [bulkPath, `${bulkPath}/`, `${bulkPath}/some-flag`]) {
       const preflight = await fetch(front.url + path, {
@@ -291,7 +291,7 @@ describe('OFREP on a front', () => {
     assert.deepEqual(await ask(), [404, 'FLAG_NOT_FOUND', undefined])
   })
 
-  it('takes a public key alone: a personal one is that of no project', async () => {
+  it('accepts only a public key, and treats a personal one as unknown', async () => {
     const answer = await fetch(front.url + bulkPath, {
       method: 'POST',
       headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },

@@ -41,7 +41,7 @@ async function startServer(t: { after(end: () => Promise<void>): void }) {
 }
 
 describe('the id of a request', () => {
-  it('is the caller’s own, on the answer and in the lines of the log', async t => {
+  it('is the id sent by the caller, in the answer and in the log', async t => {
     const { ask, lines } = await startServer(t)
     for (const sent of ['7b2c9a4e6d1f4c0a8e5b3d2f1a0c9e8d', 'Root=1-67891233-abcdef012345678912345678', 'a']) {
       assert.deepEqual(await ask('/works', { 'x-request-id': sent }), { status: 200, id: sent })
@@ -51,7 +51,7 @@ describe('the id of a request', () => {
     assert.deepEqual(told.sort(), ['debug answered', 'debug answered', 'error request failed'])
   })
 
-  it('is a new one where the caller sent none, or none that may stand in a line', async t => {
+  it('is generated where the caller sent none or one unsafe to log', async t => {
     const { ask } = await startServer(t)
     const made = [
       await ask('/works'),
@@ -64,7 +64,7 @@ describe('the id of a request', () => {
     assert.equal(new Set(made.map(({ id }) => id)).size, made.length)
   })
 
-  it('is on every answer that the server gives by itself, too', async t => {
+  it('is also on errors that the server sends before any route runs', async t => {
     const { ask } = await startServer(t)
     const sent = { 'x-request-id': 'mine' }
     assert.deepEqual(await ask('/nowhere', sent), { status: 404, id: 'mine' })

@@ -75,7 +75,7 @@ async function sendRaw(request: string): Promise<string> {
 }
 
 describe('the route table', () => {
-  it('has nothing of what the pages on the wire call not served yet', () => {
+  it('has no path that docs/wire lists as not served yet', () => {
     const served = new Set(front.routes.map(route => route.path.replace(/\/$/, '')))
     const pages = globSync('docs/wire/*.md').map(page => readFileSync(page, 'utf8'))
     const lines = pages.flatMap(page => [...page.matchAll(/^Not served yet\b.*$/gm)].map(([line]) => line))
@@ -88,7 +88,7 @@ describe('the route table', () => {
     assert.ok(served.has('/i/v0/ai/batch'))
   })
 
-  it('answers nothing of the private API to nobody, to a project key or to an unknown key', async () => {
+  it('rejects the private API without a key, with a project key and with an unknown key', async () => {
     const guarded = front.routes.filter(route => route.access === 'personal_key' || route.access === 'server_key')
     assert.ok(guarded.length > 20)
     const unknownKeys = [
@@ -110,7 +110,7 @@ describe('the route table', () => {
     }
   })
 
-  it('takes a key in an address for definitions alone', () => {
+  it('accepts a key in the URL only for definitions', () => {
     const taking = front.routes.filter(route => route.acceptsKeyInQuery === true).map(route => route.path)
     assert.deepEqual(taking, ['/flags/definitions', '/api/feature_flag/local_evaluation'])
   })
@@ -120,7 +120,7 @@ describe('the route table', () => {
     assert.deepEqual([...new Set(open.map(route => route.path))].sort(), openPaths)
   })
 
-  it('is described as a whole by the OpenAPI document, metrics with who may see them', async () => {
+  it('is fully described by the OpenAPI document, including access to metrics', async () => {
     const { paths } = JSON.parse((await ask('GET', '/api/schema/')).text) as {
       paths: Record<string, Record<string, { summary: string; security?: object[] }>>
     }
@@ -132,7 +132,7 @@ describe('the route table', () => {
     assert.deepEqual(metrics?.security, [{}, { personalApiKey: [] }])
   })
 
-  it('is described with bodies, answers, errors and keys, under names that a generated client can use', async () => {
+  it('is described with bodies, answers, errors and keys, under names usable by a generated client', async () => {
     const document = JSON.parse((await ask('GET', '/api/schema/')).text) as OpenApi
     const operations = new Map<string, OpenApi['paths'][string][string]>()
     for (const { method, path, access, group } of front.routes) {
@@ -170,7 +170,7 @@ describe('the route table', () => {
     assert.deepEqual([...schemes].sort(), Object.keys(document.components.securitySchemes).sort())
   })
 
-  it('shows metrics to this machine, but not through a proxy', async () => {
+  it('serves metrics to local callers, but not through a proxy', async () => {
     assert.equal((await ask('GET', '/metrics')).status, 200)
     const forwarded = await ask('GET', '/metrics', { headers: { 'x-forwarded-for': '203.0.113.7' } })
     assert.equal(forwarded.status, 401)
@@ -180,7 +180,7 @@ describe('the route table', () => {
     assert.equal(withKey.status, 200)
   })
 
-  it('never redirects: both spellings of every path are served directly, whatever is sent', async () => {
+  it('never redirects: every path is served with and without the trailing slash, whatever the body', async () => {
     const bodies = ['', '{', '{}', JSON.stringify({ api_key: testProjectKey, event: 'e', distinct_id: 'd' })]
     for (const route of front.routes) {
       for (const path of [pathOf(route), pathOf(route).replace(/\/?$/, '/')]) {
@@ -197,7 +197,7 @@ describe('the route table', () => {
     }
   })
 
-  it('answers unknown paths and methods as JSON, also for paths made to confuse', async () => {
+  it('answers unknown paths and methods as JSON, also for malformed paths', async () => {
     for (const path of [
       '/nowhere',
       '/decide/extra',
@@ -219,7 +219,7 @@ describe('the route table', () => {
     assert.equal((JSON.parse(wrongMethod.text) as { code: string }).code, 'method_not_allowed')
   })
 
-  it('answers what is no HTTP, and methods that nobody uses, as JSON too', async () => {
+  it('answers malformed HTTP and unusual methods as JSON too', async () => {
     const cases = [
       ['GARBAGE\r\n\r\n', 400, 'invalid_request'],
       [`GET /e/?data=${'a'.repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'invalid_request'],
@@ -235,7 +235,7 @@ describe('the route table', () => {
     }
   })
 
-  it('answers HEAD where it answers GET, but where a GET sends events', async () => {
+  it('answers HEAD where it answers GET, except where a GET sends events', async () => {
     const withKey = { headers: { authorization: `Bearer ${testPersonalKey}` } }
     assert.deepEqual(await ask('HEAD', '/_readiness'), { status: 200, text: '', contentType: 'application/json' })
     assert.equal((await ask('HEAD', '/api/projects/@current/persons/', withKey)).status, 200)
@@ -245,7 +245,7 @@ describe('the route table', () => {
     assert.equal((await ask('HEAD', '/capture/?data=e30=')).status, 405)
   })
 
-  it('names no flag to a GET', async () => {
+  it('reveals no flag to a GET', async () => {
     const created = await ask('POST', '/api/projects/@current/feature_flags/', {
       headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ key: 'hidden-from-get', filters: { groups: [{ rollout_percentage: 100 }] } }),
@@ -260,8 +260,8 @@ describe('the route table', () => {
   })
 })
 
-describe('a path that is not served', () => {
-  it('is told of the schema where that is served, and of the other port where it is not', async t => {
+describe('a path or method that is not served', () => {
+  it('is answered with a hint to the schema, or to the port that serves it', async t => {
     assert.match((await ask('GET', '/nothing/')).text, /GET \/api\/schema\/ lists all endpoints/)
     const divided = await startFront({ PENNON_ADMIN_PORT: '0' })
     t.after(() => divided.close())
@@ -273,7 +273,7 @@ describe('a path that is not served', () => {
     }
   })
 
-  it('names what each path offers to whoever asks with another method', async () => {
+  it('is answered 405 with the methods that the path has', async () => {
     for (const known of knownPathsOf(front.routes)) {
       const method = ['PUT', 'PATCH', 'DELETE', 'POST'].find(each => !known.methods.has(each))!
       // Also with slashes that are doubled, as an SDK whose host ends in one has them.
@@ -286,7 +286,7 @@ describe('a path that is not served', () => {
     }
   })
 
-  it('refuses every method that a path does not offer as JSON, with and without a body', async () => {
+  it('is rejected as JSON, with and without a body', async () => {
     // Node knows methods that no route has; CONNECT asks for a tunnel, whose connection Node closes by itself.
     const methods = METHODS.filter(
       method => !['GET', 'HEAD', 'POST', 'OPTIONS', 'PATCH', 'DELETE', 'CONNECT'].includes(method),

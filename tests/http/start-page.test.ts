@@ -20,7 +20,7 @@ describe('/', () => {
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
 
-  it('is a page for browsers, on both ports, each of what it serves', async () => {
+  it('is a page for browsers, on both ports, each describing what it serves', async () => {
     const wire = await ask(front.url, { accept: browser })
     assert.equal(wire.headers.get('content-type'), 'text/html; charset=utf-8')
     assert.match(wire.text, /Point an SDK here/)
@@ -33,7 +33,7 @@ describe('/', () => {
       for (const key of [testProjectKey, testPersonalKey]) assert.ok(!text.includes(key), 'a key stands in the page')
   })
 
-  it('is the word that load balancers look for, for everybody else', async () => {
+  it('is the plain text that load balancers expect, for all other clients', async () => {
     for (const accept of ['*/*', 'application/json', 'text/plain, */*', 'text/html;q=0, */*', 'text/htmlx'])
       for (const url of [front.url, front.adminUrl!]) {
         const { text, headers } = await ask(url, { accept })
@@ -42,7 +42,7 @@ describe('/', () => {
       }
   })
 
-  it('lets a page do nothing but be read: no script, nothing of elsewhere, no frame around it', async () => {
+  it('has a policy against scripts, external resources and framing', async () => {
     const { text, headers } = await ask(front.url, { accept: browser })
     const policy = headers.get('content-security-policy')!
     assert.match(policy, /default-src 'none'.*frame-ancestors 'none'/)
@@ -52,7 +52,7 @@ describe('/', () => {
     assert.equal(headers.get('cache-control'), 'no-store')
   })
 
-  it('names the address it was asked by, unless that may not stand in a page', async () => {
+  it('shows the host of the request, unless that is unsafe in a page', async () => {
     // fetch sets Host itself.
     const { request } = await import('node:http')
     const asked = (headers: Record<string, string>) =>

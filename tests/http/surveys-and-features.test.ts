@@ -35,7 +35,7 @@ async function flagsOf(personProperties: object, path = '/flags?v=2'): Promise<J
 describe('GET /api/early_access_features/', () => {
   const path = `/api/early_access_features/?token=${testProjectKey}`
 
-  it('lists features by stage, betas unless one is named, and never drafts and archived ones', async () => {
+  it('lists features by stage, betas by default, and never drafts or archived ones', async () => {
     assert.deepEqual((await ask(path)).json, { earlyAccessFeatures: [] })
     const stages = ['draft', 'concept', 'alpha', 'beta', 'general-availability', 'archived']
     for (const stage of stages) await front.api('POST', `${api}/early_access_feature/`, { name: `In ${stage}`, stage })
@@ -47,7 +47,7 @@ describe('GET /api/early_access_features/', () => {
     assert.deepEqual(await listed('&stage=draft&stage=archived&stage=nonsense'), [])
   })
 
-  it('names what a page shows and the flag, to pages of every origin, with and without the slash', async () => {
+  it('returns the display fields and the flag, to pages of every origin, with and without the trailing slash', async () => {
     const payload = { colour: 'red' }
     const description = 'Finds more'
     const made = await front.api<Json>('POST', `${api}/early_access_feature/`, {
@@ -69,7 +69,7 @@ describe('GET /api/early_access_features/', () => {
     assert.equal((await ask(`${path}&stage=alpha`)).json.earlyAccessFeatures[1].flagKey, null)
   })
 
-  it('has a choice decide the flag, with its payload either way', async () => {
+  it('lets a visitor’s choice decide the flag, with the payload for each choice', async () => {
     const { feature_flag } = await front.api<Json>('POST', `${api}/early_access_feature/`, {
       name: 'Try',
       stage: 'beta',
@@ -103,7 +103,7 @@ describe('GET /api/surveys/', () => {
     }
   })
 
-  it('hands out what a browser needs to decide', async () => {
+  it('returns the fields a browser needs to decide', async () => {
     const linked = await front.api<Json>('POST', `${api}/feature_flags/`, { key: 'linked', filters: everyone })
     const survey = await front.api<Json>('POST', `${api}/surveys/`, {
       ...{ name: 'Feedback', type: 'popover', questions, description: 'How we do' },
@@ -148,9 +148,9 @@ describe('GET /api/surveys/', () => {
   })
 })
 
-describe('what pages list', () => {
+describe('lists for pages', () => {
   for (const path of ['/api/early_access_features', '/api/surveys/', '/api/web_experiments', '/api/product_tours/']) {
-    it(`is refused at ${path} without a key or with nobody's, in a way that pages can read`, async () => {
+    it(`are rejected at ${path} without a key or with an unknown one, in a form that pages can read`, async () => {
       for (const [query, code] of [
         ['', 'missing_api_key'],
         ['?token=', 'missing_api_key'],
@@ -167,7 +167,7 @@ describe('what pages list', () => {
     })
   }
 
-  it('is empty where Pennon has nothing of the kind', async () => {
+  it('are empty for kinds that Pennon does not have', async () => {
     for (const [name, list] of [
       ['web_experiments', 'experiments'],
       ['product_tours', 'product_tours'],
