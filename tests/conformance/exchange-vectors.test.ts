@@ -73,13 +73,13 @@ describe('exchange vectors', () => {
     assert.deepEqual(await passing(wrong, run), [])
   })
 
-  it('fail where a path that has to be absent is there, and where the body is not JSON', async () => {
+  it('fail where a path that must be absent is present, and where the body is not JSON', async () => {
     for (const json_absent of [['list.0'], ['authorization']])
       assert.equal((await run(withStep(0, { ...vector.steps[0]!, expect: { json_absent } }))).length, 1)
     assert.equal((await run(withStep(4, { ...vector.steps[4]!, expect: { json_absent: ['a'] } }))).length, 1)
   })
 
-  it('fail where a value to be saved is absent, and where one is used that was not saved', async () => {
+  it('fail where a value to save is absent, and where an unsaved value is used', async () => {
     const { save: _, ...unsaved } = vector.steps[0]!
     assert.equal((await run(withStep(0, { ...unsaved, save: { id: 'list.1.id' } }))).length, 1)
     await assert.rejects(run(withStep(0, unsaved)), /no step before has saved id/)
@@ -94,7 +94,7 @@ describe('exchange vectors', () => {
 })
 
 describe('labels', () => {
-  it('are the same text everywhere, and another than that of another label', () => {
+  it('stand for the same text everywhere, and for different texts than other labels', () => {
     const texts = new Map<string, string>()
     const [a, b] = [new Label('a', texts), new Label('b', texts)]
     assert.deepEqual(exactDifferences([a, b, a], ['x', 'y', 'x'], 'ids'), [])
@@ -104,7 +104,7 @@ describe('labels', () => {
     assert.equal(String(a), 'x')
   })
 
-  it('keep nothing of a comparison that was only tried', () => {
+  it('remember nothing from a tentative comparison', () => {
     const a = new Label('a', new Map())
     assert.equal(
       tried([{ id: a }], () => a.accepts('x')),
@@ -114,8 +114,8 @@ describe('labels', () => {
   })
 })
 
-describe('places in an answer', () => {
-  it('are found by keys and indexes, never by what every object has', () => {
+describe('paths in an answer', () => {
+  it('are resolved by keys and indexes, never by inherited properties', () => {
     assert.equal(valueAt({ a: [{ b: null }] }, 'a.0.b'), null)
     for (const path of ['a.1', 'toString', 'a.0.b.c']) assert.equal(valueAt({ a: [{ b: null }] }, path), undefined)
     const answer = { status: 200, headers: {}, text: '{"a":null}', bytes: Buffer.from('{"a":null}') }
@@ -140,7 +140,7 @@ describe('vectors of pure functions', () => {
     assert.deepEqual(await passing(wrong, run), [])
   })
 
-  it('cannot be run without a function, or without all that they consist of', () => {
+  it('cannot be run without a function, or with a required part missing', () => {
     const [only] = pureCases('root_domain_vectors', [domain], {})
     assert.throws(() => only!.run(instances), /the core has no function for root_domain_vectors yet/)
     const [part] = pureCases('cookieless_day_vectors', [{ id: 'day', expect: {} }], {})

@@ -39,7 +39,7 @@ async function cachedRows(projectId: number, where: string): Promise<number> {
 
 describe('cached counts of flag usage', () => {
   for (const timezone of ['Europe/Berlin', 'Asia/Kolkata'])
-    it(`change no answer, at any step of a random history, in ${timezone}`, async t => {
+    it(`do not change any answer at any step of a random history, in ${timezone}`, async t => {
       const { projectId, answer } = await startFlagServer(t, events.store, { timezone })
       const seed = testSeed()
       t.diagnostic(`SEED=${seed}`)
@@ -78,7 +78,7 @@ describe('cached counts of flag usage', () => {
       assert.ok((await cachedRows(projectId, 'length(values) > 0')) > 0)
     })
 
-  it('are what is read: an arrival on the day, and nothing else, makes them count again', async t => {
+  it('are the source of answers until an event arrives for the day', async t => {
     const { projectId, answer, insert } = await startFlagServer(t, events.store, { timezone: 'UTC' })
     const usage = async () => (await answer('usage', '?date_from=2026-04-10&date_to=2026-04-12')).results[0].calls
     await insert({ timestampMs: at('2026-04-10T12:00:00Z') }, { timestampMs: at('2026-04-11T12:00:00Z') })
@@ -99,7 +99,7 @@ describe('cached counts of flag usage', () => {
     assert.deepEqual(await usage(), [1, 2, 0])
   })
 
-  it('are made once, for buckets of whole UTC days that are over, and anew when the zone changes', async t => {
+  it('are computed once, for ended buckets of whole UTC days, and again when the time zone changes', async t => {
     const { projectId, insert } = await startFlagServer(t, events.store)
     await insert({ timestampMs: at('2026-04-10T12:00:00Z') })
     let timezone = 'Europe/Berlin'

@@ -351,11 +351,11 @@ describe('a condition in SQL', () => {
     assert.deepEqual(wrong.slice(0, 40), [], `${wrong.length} differ`)
   }
 
-  it('decides every property of an event as the evaluator of flags does', async () => {
+  it('evaluates every property of an event as the flag evaluator does', async () => {
     await compare({ kind: 'event' }, 'p', propertyOf, 1, conditions)
   })
 
-  it('decides by the second version of property matching, too', async () => {
+  it('evaluates the second version of property matching, too', async () => {
     await compare(
       { kind: 'person' },
       'p',
@@ -365,7 +365,7 @@ describe('a condition in SQL', () => {
     )
   })
 
-  it('decides flags by their text', async () => {
+  it('compares flag values as text', async () => {
     const flagValue = (text: string) => {
       const value = propertyOf(text)
       return value === undefined || value === null ? undefined : textOf(value).toWellFormed()
@@ -379,7 +379,7 @@ describe('a condition in SQL', () => {
     )
   })
 
-  it('folds the case of every character as we do', async t => {
+  it('folds the case of every character as the flag evaluator does', async t => {
     t.diagnostic(`SEED=${seed}`)
     const characters = Array.from({ length: 0x11_0000 }, (_, code) => code)
       .filter(code => code < 0xd800 || code > 0xdfff)
@@ -397,7 +397,7 @@ describe('a condition in SQL', () => {
     assert.deepEqual(wrong, [])
   })
 
-  it('looks for as many parts as a condition may have', async () => {
+  it('supports the maximum number of values in a condition', async () => {
     const parts = [...Array.from({ length: 999 }, (_, index) => `no${index}`), 'NAN']
     const conditions = ['icontains_multi', 'not_icontains_multi', 'exact', 'is_not'].map(operator => ({
       operator,
@@ -406,7 +406,7 @@ describe('a condition in SQL', () => {
     await compare({ kind: 'event' }, 'p', propertyOf, 1, conditions)
   })
 
-  it('puts conditions together with and, or and not', async () => {
+  it('combines conditions with and, or and not', async () => {
     const settings = { timezone: 'UTC', propertyMatchingVersion: 1 } as const
     const is = (value: JsonValue): Condition => ({
       kind: 'property',

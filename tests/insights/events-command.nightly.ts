@@ -113,7 +113,7 @@ describe('pennon events', () => {
   })
 
   for (const format of ['jsonl', 'csv'])
-    it(`goes on with ${format} that broke off, and cuts off a half row`, async t => {
+    it(`resumes an interrupted ${format} file, and removes an incomplete row`, async t => {
       const broken = { after: 2, isBroken: true }
       const { run, file } = await start(t, broken)
       const whole = file(`whole.${format}`)
@@ -138,7 +138,7 @@ describe('pennon events', () => {
       assert.match(again.stderr, /is complete: there is nothing to resume/)
     })
 
-  it('stops at Ctrl-C, and says how to go on', async t => {
+  it('stops at Ctrl-C, and prints how to resume', async t => {
     let goOn = () => {}
     const held = new Promise<void>(resolve => {
       goOn = resolve
@@ -175,7 +175,7 @@ describe('pennon events', () => {
     assert.deepEqual(uuids.toSorted(), events.map(({ uuid }) => uuid).toSorted())
   })
 
-  it('says that the disk is full, what is there, and how to go on', async t => {
+  it('reports a full disk, the rows written, and how to resume', async t => {
     const { api, settings } = await start(t)
     const target = join(tempDir(t), 'events.jsonl')
     // A limit on the size of files fails a write as a full disk does, and needs no disk of its own.
@@ -196,7 +196,7 @@ describe('pennon events', () => {
     assert.equal(readFileSync(target, 'utf8').trimEnd().split('\n').length, eventCount)
   })
 
-  it('leaves nothing behind when the instance sends nothing', async t => {
+  it('leaves no file when the instance sends nothing', async t => {
     const { api, file, settings } = await start(t, { after: 0, isBroken: true })
     const target = file('events.jsonl')
     for (const [args, exitCode] of [
@@ -211,7 +211,7 @@ describe('pennon events', () => {
     }
   })
 
-  it('needs a key and an instance, and says so in a line', async t => {
+  it('requires a key and an instance, and reports that in one line', async t => {
     const { file, api, settings } = await start(t)
     const keyless = await runCommand({}, 'events', 'export', file('a.jsonl'), '--host', api.url)
     assert.deepEqual([keyless.exitCode, /PENNON_PERSONAL_KEY/.test(keyless.stderr)], [2, true])

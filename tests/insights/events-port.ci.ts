@@ -110,7 +110,7 @@ describe('the port for dashboards', () => {
     }
   })
 
-  it('says how a property is read, as the private API does', async () => {
+  it('has the same property functions as the private API', async () => {
     const cases: [sql: string, hint: RegExp][] = [
       ['SELECT properties.price FROM events', /`properties\.price`\. .*JSONExtractString\(properties, 'price'\)/],
       ['SELECT properties.$browser FROM default.events', /JSONExtractString\(properties, '\$browser'\)/],
@@ -123,7 +123,7 @@ describe('the port for dashboards', () => {
     }
   })
 
-  it('answers what Grafana’s plugin asks, of the project’s tables alone', async () => {
+  it('answers the queries of Grafana’s plugin, for the project’s tables only', async () => {
     const lines = async (sql: string, search = '') => {
       const { status, text } = await post(sql, search)
       assert.equal(status, 200, `${sql}: ${text}`)
@@ -166,7 +166,7 @@ describe('the port for dashboards', () => {
     assert.equal(Buffer.from(await native.arrayBuffer())[16], 0x82, 'a block of LZ4')
   })
 
-  it('answers every query of the dashboard that comes with it', async () => {
+  it('answers every query of the included dashboard', async () => {
     const { panels, templating } = JSON.parse(readFileSync('docs/grafana/pennon.json', 'utf8'))
     const queries: string[] = [templating.list[0].query, ...panels.map((panel: Panel) => panel.targets[0].rawSql)]
     assert.ok(queries.length >= 8)
@@ -184,7 +184,7 @@ describe('the port for dashboards', () => {
     }
   })
 
-  it('is read by clickhouse-connect', async () => {
+  it('works with clickhouse-connect', async () => {
     const python = pythonWithPackages('clickhouse-connect-1.12.0', ['clickhouse-connect==1.12.0'])
     const program = `
 import clickhouse_connect, sys
@@ -194,7 +194,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     assert.equal(stdout.trim(), "[(2, 'of-1')]")
   })
 
-  it('takes compressed bodies, GET, credentials in every place, and compresses answers', async () => {
+  it('accepts compressed bodies, GET, and credentials in every supported place, and compresses answers', async () => {
     const { status, text } = await post(gzipSync('SELECT 2') as never, '', {
       ...basic('project_1'),
       'Content-Encoding': 'gzip',
@@ -215,7 +215,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     assert.match(Buffer.concat(parts).toString('latin1'), /content-encoding: gzip/i)
   })
 
-  it('lets nobody in without the password, and nobody into another project', async () => {
+  it('rejects callers without the password, and callers of another project', async () => {
     const wrong = [
       basic('project_1', 'wrong'),
       basic('project_1', ''),
@@ -298,7 +298,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     assert.equal((await fetch(url, { method: 'DELETE', headers: basic('project_1') })).status, 405)
   })
 
-  it('reads what drivers write around a query, and leaves it out', async () => {
+  it('accepts and strips the text that drivers add to a query', async () => {
     const counted = 'SELECT event, count() AS n FROM `pennon`.`events` GROUP BY event SETTINGS readonly = 0'
     const named = { ...basic('project_1'), 'X-ClickHouse-Format': 'JSONEachRow', 'X-ClickHouse-Database': 'default' }
     assert.equal((await post(counted, '?default_format=CSV', named)).text, '{"event":"of-1","n":3}\n')
@@ -313,7 +313,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     )
   })
 
-  it('describes its four views as INFORMATION_SCHEMA has it, and nothing behind them', async () => {
+  it('describes its four views in INFORMATION_SCHEMA, and not the tables beneath them', async () => {
     const schemas = "table_schema NOT IN ('INFORMATION_SCHEMA', 'information_schema', 'system')"
     const tables = await post(
       `SELECT DISTINCT table_name FROM INFORMATION_SCHEMA.TABLES WHERE ${schemas} ORDER BY table_name`,
@@ -326,7 +326,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     assert.equal((await post('SELECT * FROM system.parts_columns')).status, 403)
   })
 
-  it('is read by ClickHouse’s driver for Java, and by its client', { skip: jarMissing(driver, 'javac') }, async t => {
+  it('works with ClickHouse’s driver for Java and with its client', { skip: jarMissing(driver, 'javac') }, async t => {
     const jar = mavenJar(driver)
     const folder = tempDir(t)
     await promisify(execFile)('javac', ['-cp', jar, '-d', folder, 'tests/sdk/jdbc/ReadThePort.java'])
@@ -349,7 +349,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     )
   })
 
-  it('has nothing at paths that are no part of an address, and calls none of them its own failure', async () => {
+  it('answers 404 at malformed paths, not an internal error', async () => {
     for (const path of ['//', '///', '//@', 'http://', 'http://[', '*']) {
       const socket = connect(Number(new URL(url).port), '127.0.0.1')
       socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
@@ -359,7 +359,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     }
   })
 
-  it('bounds bodies, however they are packed', async () => {
+  it('limits the size of bodies, however they are compressed', async () => {
     const long = await post(`SELECT '${'x'.repeat(900_000)}'`)
     assert.equal(long.status, 400)
     const bomb = gzipSync(Buffer.alloc(50_000_000, 32))
@@ -368,7 +368,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     assert.match(text, /longer than a query/)
   })
 
-  it('breaks off a download that fails instead of ending it, and one that nobody reads', async () => {
+  it('aborts a download that fails or that the client does not read, instead of ending it cleanly', async () => {
     // The engine fails after a million rows: the answer has begun by then.
     const broken = post('SELECT throwIf(number = 3000000), number FROM numbers(10000000) FORMAT TSV')
     const result = await broken.catch((error: Error) => error)
@@ -398,7 +398,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
     assert.equal((await post('SELECT 1', '', basic('project_1'), slow)).text, '1\n')
   })
 
-  it('says that persons are being copied', async () => {
+  it('reports that persons are still being copied', async () => {
     await store.beginMirror('f', 3)
     const { status, text } = await post('SELECT * FROM persons')
     assert.equal(status, 503)
@@ -410,7 +410,7 @@ interface Panel {
   readonly targets: readonly [{ readonly rawSql: string }]
 }
 
-it('is a port of the instance, with the persons of its events', async t => {
+it('the instance serves the port for dashboards, with the persons of its events', async t => {
   const eventsPort = String(await freePort())
   const settings = { PENNON_EVENTS_PORT: eventsPort, PENNON_EVENTS_PASSWORD: password }
   const pennon = await startPennon({ settings })

@@ -195,7 +195,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assertWhole(rows, json => json.replaceAll('\n', ' '))
   })
 
-  it('of 200,000 events hold one slice at a time, in order, each once', async () => {
+  it('of 200,000 events load one slice at a time, in order, each once', async () => {
     await seedMany(engine, 2, 200_000)
     const { batches, eventCountMax } = await store.openEventExport(
       { projectId: 2, descending: true },
@@ -218,7 +218,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assert.ok(charsMax <= 16 * 1024 * 1024, `${charsMax} characters of text at once`)
   })
 
-  it('of a busy day read each row a fixed number of times, however many there are', async () => {
+  it('of a busy day read each row a fixed number of times, however many rows there are', async () => {
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
     const { once, patiently } = exportQueries(clients)(AbortSignal.timeout(120_000))
     let rowsRead = 0
@@ -263,7 +263,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assert.ok(many < 25 && many < few * 1.3, `read ${few.toFixed(1)}, then ${many.toFixed(1)} rows for each`)
   })
 
-  it('divide what is too much for one query, and go on', async () => {
+  it('split a part that is too large for one query, and continue', async () => {
     await seedMany(engine, 3, 5_000)
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
     const { once, patiently } = exportQueries(clients)(AbortSignal.timeout(60_000))
@@ -289,7 +289,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assert.deepEqual(uuids[1], uuids[0])
   })
 
-  it('break off loudly when the store is killed half way, and go on where they ended', async t => {
+  it('fail visibly when the store is killed midway, and resume where they ended', async t => {
     await seedMany(engine, 1, 40_000)
     const api = await startManagement(t, { events: store })
     const url = `${api.url}${path}?event=seeded`

@@ -26,7 +26,7 @@ describe('insights on the engine', () => {
   const insert = (events: ReturnType<typeof aStoredEvent>[]) =>
     store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
 
-  it('find the first event of a project since 2015, by the copy of it that counts', async () => {
+  it('find the first event of a project since 2015, by its winning copy', async () => {
     assert.equal(await store.findFirstEventTime(1), null)
     const first = aStoredEvent({ projectId: 1, timestampMs: Date.parse('2015-01-01T10:00:00.000Z') })
     const wrong = aStoredEvent({ projectId: 1, timestampMs: Date.parse('1900-01-01T00:00:00.000Z') })
@@ -38,7 +38,7 @@ describe('insights on the engine', () => {
     assert.equal(await store.findFirstEventTime(1), later.timestampMs)
   })
 
-  it('put each time into the bucket whose edges hold it', async () => {
+  it('put each time into the bucket that contains it', async () => {
     const range = { fromMs: Date.parse('1969-12-27T15:00:00Z'), endMs: Date.parse('1970-01-03T11:22:33.456Z') }
     const calendar = { timezone: 'Europe/Berlin', weekStartDay: 1 } as const
     const buckets = makeBuckets({ ...range, startsExactly: true }, 'day', calendar, 100)!

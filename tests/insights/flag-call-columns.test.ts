@@ -50,12 +50,12 @@ const eventsOf = (projectId: number): StoredEvent[] => [
 const expected = [...calls.map(([, flag, response]) => [flag, response]), ['', '']]
 
 describe('the columns of flag calls', () => {
-  it('are written with the event, whatever else its properties hold', async () => {
+  it('are written with the event, whatever else its properties contain', async () => {
     await tables.store.insert({ ...nothing, events: eventsOf(1) })
     assert.deepEqual(await columnsOf(1), expected)
   })
 
-  it('move with a published import', async () => {
+  it('are moved with a published import', async () => {
     await tables.store.insert({ ...nothing, pendingEvents: eventsOf(2).map(event => imported(event, 7)) })
     assert.deepEqual(await columnsOf(2), [])
     await tables.store.publishJob(7)

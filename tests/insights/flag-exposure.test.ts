@@ -28,7 +28,7 @@ const seen = (person: number, time: string, response: unknown): ACall => ({
 })
 
 describe('GET …/feature_flags/:id/exposure/', () => {
-  it('counts each person once, by the first variant, and those who saw several apart', async t => {
+  it('counts each person once, by the first variant, and separately those who saw several', async t => {
     const { insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(
       seen(1, '2026-03-28T12:00:00Z', 'control'),
@@ -56,7 +56,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     })
   })
 
-  it('counts imported calls of those jobs alone that were created for it', async t => {
+  it('counts imported calls only of jobs that were created for it', async t => {
     const { api, projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(seen(1, '2026-03-28T12:00:00Z', 'control'))
     for (const [person, options] of [
@@ -74,7 +74,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual((await answer('exposure', range)).cumulative.control, [1, 2, 2])
   })
 
-  it('takes two persons for one once they are merged, also when each saw another variant', async t => {
+  it('counts merged persons as one, also when each saw another variant', async t => {
     const { projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(
       seen(1, '2026-03-28T12:00:00Z', 'control'),
@@ -97,7 +97,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual(await persons(), [0, 0, 1])
   })
 
-  it('begins with a deduplicated call where that was the first', async t => {
+  it('starts with a deduplicated call where that was the first', async t => {
     const { projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(seen(1, '2026-03-29T12:00:00Z', 'test'))
     const timestampMs = at('2026-03-29T01:00:00Z')
@@ -115,7 +115,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual([buckets[first], cumulative.test.at(-1)], ['2026-03-29T03:00:00+02:00', 1])
   })
 
-  it('counts exposure events beside calls, a person once, by whichever came first', async t => {
+  it('counts exposure events and calls together, a person once, by whichever came first', async t => {
     const { insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     const exposed = { event: '$experiment_exposure' }
     await insert(
@@ -130,7 +130,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual([cumulative, multiple], [{ control: [2, 2, 2], test: [0, 1, 1] }, 0])
   })
 
-  it('reads the variant of a flag with rules where the event names it, else the answer', async t => {
+  it('uses the variant of a flag with rules where the event has one, otherwise the flag’s value', async t => {
     const variants = [
       { key: 'control', weight: 40, value: 'blue' },
       { key: 'test', weight: 60, value: 'blue' },
@@ -152,7 +152,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.equal(multiple, 0)
   })
 
-  it('tests whether persons were split as the flag says', async t => {
+  it('tests whether persons were split in the proportions of the flag', async t => {
     const { insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     const calls = (count: number, from: number, response: string) =>
       Array.from({ length: count }, (_, index) => seen(from + index, '2026-03-29T12:00:00Z', response))
@@ -163,7 +163,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.ok(Math.abs(srm.p_value - 0.0046777349810472645) < 1e-12, srm.p_value)
   })
 
-  it('shows true and false of a flag without variants, and tests nothing', async t => {
+  it('shows true and false for a flag without variants, without a test', async t => {
     const { insert, answer } = await startFlagServer(t, events.store)
     await insert(seen(1, '2026-03-28T12:00:00Z', true), seen(2, '2026-03-28T12:00:00Z', false))
     const { variants, srm } = await answer('exposure', range)
@@ -174,7 +174,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.equal(srm, null)
   })
 
-  it('answers what cannot be counted with the parameter at fault', async t => {
+  it('rejects an invalid request with the parameter at fault', async t => {
     const { call } = await startFlagServer(t, events.store)
     const refusal = async (query: string, flagId?: string) => {
       const { status, body } = await call('exposure', query, flagId)

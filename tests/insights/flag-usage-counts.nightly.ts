@@ -22,7 +22,7 @@ const flag = {
 
 describe('usage and exposure of flags', () => {
   for (const timezone of ['Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Adelaide'])
-    it(`equal a plain count of repeats, merges, imports and deduplicated calls, in ${timezone}`, async t => {
+    it(`equal a plain count over repeats, merges, imports and deduplicated calls, in ${timezone}`, async t => {
       const { projectId, answer } = await startFlagServer(t, events.store, { timezone, flag })
       const seed = testSeed()
       t.diagnostic(`SEED=${seed}`)

@@ -9,7 +9,7 @@ const events = eventStoreForTests()
 const at = (text: string) => Date.parse(text)
 
 describe('GET …/feature_flags/:id/usage/', () => {
-  it('counts calls and persons by value and day of the project’s zone, the most called value first', async t => {
+  it('counts calls and persons by value and day in the project’s time zone, the most called value first', async t => {
     const { insert, answer } = await startFlagServer(t, events.store)
     await insert(
       { timestampMs: at('2026-03-28T22:59:59.999Z'), response: 'test' },
@@ -29,7 +29,7 @@ describe('GET …/feature_flags/:id/usage/', () => {
     })
   })
 
-  it('is of the last 30 days and today, by day, unless asked otherwise', async t => {
+  it('covers the last 30 days and today, by day, by default', async t => {
     const { insert, answer } = await startFlagServer(t, events.store)
     await insert({ timestampMs: at('2026-05-01T10:00:00Z') }, { timestampMs: at('2026-03-31T22:00:00Z') })
     const [line] = (await answer('usage')).results
@@ -43,7 +43,7 @@ describe('GET …/feature_flags/:id/usage/', () => {
     assert.deepEqual((await answer('usage', '?date_from=all')).results[0].calls.length, 31)
   })
 
-  it('lists the 25 values called most, and all others as one', async t => {
+  it('lists the 25 most called values, and all others combined', async t => {
     const { insert, answer } = await startFlagServer(t, events.store)
     const calls = Array.from({ length: 1_010 }, (_, index) => ({
       timestampMs: at('2026-04-10T12:00:00Z'),
@@ -61,7 +61,7 @@ describe('GET …/feature_flags/:id/usage/', () => {
     )
   })
 
-  it('answers what cannot be counted with the parameter at fault', async t => {
+  it('rejects an invalid request with the parameter at fault', async t => {
     const { call } = await startFlagServer(t, events.store)
     const refusal = async (query: string, of?: string) => {
       const { status, body } = await call('usage', query, of)
@@ -76,7 +76,7 @@ describe('GET …/feature_flags/:id/usage/', () => {
     assert.deepEqual(await refusal('?interval=week'), [400, 'invalid_input', 'interval'])
   })
 
-  it('counts answers that look like SQL as answers', async t => {
+  it('counts flag values that look like SQL as values', async t => {
     const { insert, answer } = await startFlagServer(t, events.store)
     const values = [`'; DROP TABLE events; --`, '{flag:String}', '\\', '$$_x_$$', 'ключ', '{"a":1}']
     await insert(...values.map(response => ({ timestampMs: at('2026-04-10T12:00:00Z'), response })))

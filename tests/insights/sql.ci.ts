@@ -58,7 +58,7 @@ async function startSql(t: TestContext, events: EventStore = store) {
 }
 
 describe('POST …/query/ with a HogQLQuery', () => {
-  it('answers in PostHog’s shape, each event once, with the persons of today', async t => {
+  it('answers in PostHog’s format, each event once, with current persons', async t => {
     const { insert, call, results, projectId } = await startSql(t)
     const properties = { $browser: 'Firefox', id: 1 }
     const seen = { event: 'seen', uuid: uuid(1), distinctId: 'ada', propertiesJson: JSON.stringify(properties) }
@@ -94,7 +94,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.deepEqual(await results("SELECT person_id FROM events WHERE event = 'paid'"), [[uuid(11)]])
   })
 
-  it('has persons and groups as they are now, once they are filled', async t => {
+  it('has current persons and groups, once the mirror is filled', async t => {
     const { results, refusal, projectId } = await startSql(t)
     await store.beginMirror('f', 1)
     assert.match(await refusal('SELECT * FROM persons'), /^503 persons_filling/)
@@ -117,7 +117,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     )
   })
 
-  it('has stored and deduplicated flag calls', async t => {
+  it('includes stored and deduplicated flag calls', async t => {
     const { insert, results, projectId } = await startSql(t)
     const called = { event: '$feature_flag_called', flagCalled: 'beta', flagResponse: 'true', distinctId: 'ada' }
     const timestampMs = Date.parse('2026-11-05T10:00:00Z')
@@ -147,7 +147,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     )
   })
 
-  it('keeps the digits of numbers of 64 bits, and takes them as values', async t => {
+  it('preserves the digits of 64-bit numbers, also in `values`', async t => {
     const { api, projectId, results } = await startSql(t)
     const body = `{"query":{"kind":"HogQLQuery","query":"SELECT {big}, toInt64(-9007199254740993), toDecimal128('1.10', 2), {t}, {l}, {none}","values":{"big":18446744073709551615,"t":"it's {big} \\\\ '","l":["a","b'"],"none":null}}}`
     const { text, body: answer } = await api.call('POST', `/api/projects/${projectId}/query/`, { body })
@@ -181,7 +181,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.deepEqual(found.body.results, [[0]])
   })
 
-  it('takes long lists and long texts as values', async t => {
+  it('accepts long lists and long texts in `values`', async t => {
     const { results, refusal } = await startSql(t)
     const numbers = Array.from({ length: 30_000 }, (_, index) => index * 2)
     assert.deepEqual(
@@ -214,7 +214,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     )
   })
 
-  it('gives 100 rows unless the query says more, and 50,000 at most', async t => {
+  it('returns 100 rows by default, and 50,000 at most', async t => {
     const { call } = await startSql(t)
     const some = await call('SELECT number FROM numbers(1000000)')
     assert.deepEqual([some.body.results.length, some.body.hasMore, some.body.limit], [100, true, 100])
@@ -225,7 +225,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.deepEqual((await call('SELECT 1 WHERE 0')).body.results, [])
   })
 
-  it('has the functions that only the engine’s parser knows', async t => {
+  it('supports functions with special syntax in the engine’s parser', async t => {
     const { results, refusal } = await startSql(t)
     const day = "toDate('2026-01-31')"
     assert.deepEqual(
@@ -238,7 +238,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.match(await refusal("SELECT TRIM(BOTH file('x') FROM 'a')"), /^400 invalid_input query.query: file/)
   })
 
-  it('makes rows of nothing by the table functions that the docs name', async t => {
+  it('supports the documented table functions that generate rows', async t => {
     const { results, refusal } = await startSql(t)
     assert.deepEqual(
       await results(
@@ -249,7 +249,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.match(await refusal('SELECT * FROM zeros(2)'), /^400 invalid_input query.query: zeros\(…\) cannot be used/)
   })
 
-  it('says what is wrong with a query, and where, without what is behind the views', async t => {
+  it('reports what is wrong with a query, and where, without revealing the tables beneath the views', async t => {
     const { refusal } = await startSql(t)
     const said = await Promise.all([
       refusal('SELECT evnt FROM events'),
@@ -287,7 +287,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     for (const [sql, expected] of asInHogQL) assert.ok((await refusal(sql)).includes(expected), await refusal(sql))
   })
 
-  it('says that a state of an aggregate is none, whichever part of the engine notices', async t => {
+  it('reports an invalid aggregate state, whichever part of the engine detects it', async t => {
     const { refusal, results } = await startSql(t)
     const states: [bytes: string, type: string][] = [
       ["'garbage'", 'sum, UInt64'],
@@ -306,7 +306,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.deepEqual(await results("SELECT finalizeAggregation(initializeAggregation('sumState', 7))"), [[7]])
   })
 
-  it('says of a query that ends too early that something is missing', async t => {
+  it('reports that something is missing when a query ends too early', async t => {
     const { refusal, results } = await startSql(t)
     for (const sql of [
       'SELECT',
@@ -324,7 +324,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.deepEqual(await results('SELECT 1 AS FORMAT, FORMAT'), [[1, 1]])
   })
 
-  it('refuses the engine’s own tables, however they are written', async t => {
+  it('rejects the engine’s own tables, in every notation', async t => {
     const { refusal, results } = await startSql(t)
     for (const sql of [
       'SELECT create_table_query FROM system.tables',
@@ -339,7 +339,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.deepEqual(await results("SELECT 'system.tables', 1 AS system"), [['system.tables', 1]])
   })
 
-  it('ends what takes too much time or memory, and says so', async t => {
+  it('stops a query that takes too much time or memory, and reports it', async t => {
     const { refusal } = await startSql(t)
     await engine.restart({ queryTimeoutSeconds: 1, queryMemoryBytes: 60 * 1024 * 1024 })
     const short = createClickHouseEventStore({
@@ -357,7 +357,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.ok(refusal)
   })
 
-  it('tells the operator of a ClickHouse what SQL needs there', async t => {
+  it('tells the operator of a separate ClickHouse which setup SQL needs', async t => {
     const { url, writer, database } = engine.endpoint()
     const endpoint = endpointOfUrl(
       url.replace('://', `://${writer.username}:${writer.password}@`).concat(`/${database}`),

@@ -94,7 +94,7 @@ describe('the mirror of persons and groups', () => {
     ].toSorted()
   }
 
-  it('refuses queries until it is filled, then follows changes, merges and groups that come back', async t => {
+  it('rejects queries until it is filled, then follows changes, merges and recreated groups', async t => {
     const { management, commit } = await openState(t)
     const acme = (properties: Group['properties']) => created(aGroup({ properties }))
     await commit({
@@ -123,7 +123,7 @@ describe('the mirror of persons and groups', () => {
     assert.equal((await stored(management)).length, 2)
   })
 
-  it('writes a person that many chunks changed once', async t => {
+  it('writes a person once that many chunks changed', async t => {
     const { management, commit } = await openState(t)
     const properties = { note: 'x'.repeat(640_000) }
     await commit({ persons: [created(aPerson({ uuid: uuid(1), properties }))] })
@@ -179,7 +179,7 @@ describe('the mirror of persons and groups', () => {
     assert.equal(fillCount, 2)
   })
 
-  it('leaves the rest to the worker that has taken over', async t => {
+  it('leaves the rest to a worker that has taken over', async t => {
     const { management, commit } = await openState(t)
     await commit({ persons: [created(aPerson({ uuid: uuid(1), properties: { by: 'first' } }))] })
     const first = keeper(management)
@@ -209,7 +209,7 @@ describe('the mirror of persons and groups', () => {
     assert.deepEqual(await mirrored(), await stored(management))
   })
 
-  it('equals the state after a crash at any step', async t => {
+  it('matches the state after a crash at any step', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)

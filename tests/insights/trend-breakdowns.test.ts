@@ -7,7 +7,7 @@ import { ada, bob, events, lines, noon, today, trendsForTests, withFlag } from '
 const { held, startTrends } = trendsForTests()
 
 describe('a TrendsQuery with a breakdown', () => {
-  it('breaks down by a flag, most first, with the rest and what has no value at the end', async t => {
+  it('breaks down by a flag, most frequent first, with other and missing values at the end', async t => {
     const trends = await startTrends(t)
     const values = ['c', 'b', 'b', 'a', 'a', 'a', 'd', 'control&=%é']
     await trends.insert(...values.map(withFlag), { timestampMs: noon })
@@ -47,7 +47,7 @@ describe('a TrendsQuery with a breakdown', () => {
   })
   const valuesOf = (results: { breakdown_value: string }[]) => results.map(one => one.breakdown_value)
 
-  it('ranks values by the figure of the series, summed over the buckets', async t => {
+  it('ranks values by the figure of the series, summed over its buckets', async t => {
     const trends = await startTrends(t)
     const paid = (plan: string | null, price: number | string, person: string, group: string, timestampMs = noon) => ({
       ...{ event: 'paid', timestampMs, distinctId: person, personId: person },
@@ -81,7 +81,7 @@ describe('a TrendsQuery with a breakdown', () => {
     assert.deepEqual(all, ['large', 'twice', 'many', 'people', 'refunds', '$$_posthog_breakdown_null_$$'])
   })
 
-  it('ranks in the engine where there are more values than can be read', async t => {
+  it('ranks in the engine when there are too many values to read', async t => {
     const trends = await startTrends(t)
     const time = `fromUnixTimestamp64Milli(toInt64(${noon}), 'UTC')`
     await held.command(
@@ -97,7 +97,7 @@ describe('a TrendsQuery with a breakdown', () => {
     }
   })
 
-  it('counts a person once among all other values', async t => {
+  it('counts a person once in the combined other values', async t => {
     const trends = await startTrends(t)
     await trends.insert(
       ...['a', 'a', 'b', 'c'].map(value => ({ ...withFlag(value), personId: ada })),
@@ -176,7 +176,7 @@ describe('a TrendsQuery with a breakdown', () => {
     assert.deepEqual(lines(await trends.results(byNumber)), [['0', 6]])
   })
 
-  it('compares with the period before, line by line', async t => {
+  it('compares each line with the previous period', async t => {
     const trends = await startTrends(t)
     const yesterday = noon - 86_400_000
     await trends.insert(

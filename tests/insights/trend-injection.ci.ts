@@ -78,8 +78,8 @@ function filtered(filter: object): object {
   return { properties: [{ group_type_index: 0, ...filter }] }
 }
 
-describe('texts that would break out of SQL', () => {
-  it('are data or refused in every field of a TrendsQuery, and show no other project', async t => {
+describe('texts that try SQL injection', () => {
+  it('are treated as data or rejected in every field of a TrendsQuery, and reveal no other project', async t => {
     const api = await startManagement(t, { events: world.store })
     const make = async () => (await api.call('POST', '/api/projects/', { body: { name: 'one' } })).body.id as number
     const [own, other] = [await make(), await make()]

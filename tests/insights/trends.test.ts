@@ -13,7 +13,7 @@ const { held, startTrends } = trendsForTests()
 const at = (text: string) => Date.parse(text)
 
 describe('POST …/query/ with a TrendsQuery', () => {
-  it('counts events per day of the project’s zone, in PostHog’s shape', async t => {
+  it('counts events per day in the project’s time zone, in PostHog’s format', async t => {
     const trends = await startTrends(t)
     await trends.insert(
       { event: 'paid', timestampMs: at('2026-04-28T21:59:59.999Z') },
@@ -62,7 +62,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     for (const field of [/compare_label/, /hasMore/]) assert.match(JSON.stringify(query?.[1]), field)
   })
 
-  it('counts an identity once, imports as well, and nothing that is pending', async t => {
+  it('counts each event identity once, imports included, and no pending events', async t => {
     const trends = await startTrends(t)
     const { projectId } = trends
     const event = aStoredEvent({ projectId, timestampMs: at('2026-05-01T10:00:00Z') })
@@ -75,7 +75,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual(hours.labels, ['1-May 12:00', '1-May 13:00', '1-May 14:00'])
   })
 
-  it('adds figures up where the display does, as PostHog answers it', async t => {
+  it('accumulates figures for a cumulative display, as PostHog does', async t => {
     const trends = await startTrends(t)
     const days = ['2026-04-29', '2026-04-29', '2026-05-01']
     await trends.insert(...days.map(day => ({ timestampMs: at(`${day}T10:00:00Z`), propertiesJson: '{"price":2}' })))
@@ -97,7 +97,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([status, body.attr], [400, 'query.trendsFilter.display'])
   })
 
-  it('counts persons of today, groups, and numbers', async t => {
+  it('counts current persons and groups, and aggregates numbers', async t => {
     const trends = await startTrends(t)
     const { projectId } = trends
     const timestampMs = at('2026-05-01T10:00:00Z')
@@ -124,7 +124,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     }
   })
 
-  it('leaves numbers out that no sum could hold', async t => {
+  it('leaves out numbers too large to sum', async t => {
     const trends = await startTrends(t)
     const values = ['7', '5', '"1e999"', '1.7e308', '-1.7e308', '"1.7e308"', '1.6e308', '-0.0', '"9"']
     await trends.insert(
@@ -139,7 +139,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     )
   })
 
-  it('starts weeks as the project says, and all times with the first event', async t => {
+  it('starts weeks on the project’s first weekday, and `all` with the first event', async t => {
     const trends = await startTrends(t, { week_start_day: 1 })
     const query = { interval: 'week', dateRange: { date_from: 'all' }, series: [events(null)] }
     assert.deepEqual((await trends.results(query))[0].data, [0])
@@ -150,7 +150,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual(weeks.labels, ['13–19 Apr', '20–26 Apr', '27-Apr – 1-May'])
   })
 
-  it('has a day without events for one that the zone skipped, and spans of the project’s weeks', async t => {
+  it('shows zero for a day that the time zone skipped, and resolves weeks by the project’s first weekday', async t => {
     const trends = await startTrends(t, { timezone: 'Pacific/Apia', week_start_day: 1 })
     await trends.insert({ timestampMs: at('2011-12-30T09:59:59Z') }, { timestampMs: at('2011-12-30T10:00:00Z') })
     const daysOf = async (date_from: string, date_to: string) => {
@@ -165,7 +165,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([week.at(0), week.at(-1)], ['2026-04-27', '2026-05-01'])
   })
 
-  it('has a line for each series, also where no event can be', async t => {
+  it('has a line for each series, also for ranges without possible events', async t => {
     const trends = await startTrends(t)
     await trends.insert({ timestampMs: at('2026-04-30T12:00:00Z') })
     const ranges = [
@@ -184,7 +184,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     }
   })
 
-  it('has as many buckets as an answer may have points', async t => {
+  it('allows as many buckets as an answer may have points', async t => {
     const trends = await startTrends(t)
     await trends.insert({ timestampMs: at('2025-03-11T00:30:00Z') }, { timestampMs: at('2026-05-01T12:00:00Z') })
     const [line] = await trends.results({
@@ -236,7 +236,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.equal(await count({ properties: [{ key: 'plan', value: "pro'; DROP TABLE events; --{a:String}" }] }), 0)
   })
 
-  it('compares what spells a boolean as a text, in projects of either version of property matching', async t => {
+  it('compares strings that spell a boolean as text, with either version of property matching', async t => {
     for (const version of [1, 2]) {
       const trends = await startTrends(t, { property_matching_version: version })
       const values = ['null', '0', '"banana"', '"RED"', 'false', '"false"', '"FALSE"', 'true', '"True"', '1']
@@ -258,7 +258,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     }
   })
 
-  it('ends the query in the store when the caller hangs up', async t => {
+  it('cancels the query in the store when the caller disconnects', async t => {
     const signals: AbortSignal[] = []
     const api = await startManagement(t, {
       events: {
@@ -278,7 +278,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     await eventually(() => signals[0]!.aborted)
   })
 
-  it('follows many filters, and says when they are too many for the store', async t => {
+  it('supports many filters, and reports when there are too many for the store', async t => {
     const trends = await startTrends(t)
     await trends.insert({ timestampMs: noon, propertiesJson: '{"p7":"2020-01-01"}' })
     const asked = (count: number) => ({
@@ -295,7 +295,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual([status, body.attr], [400, 'query.properties'], body.detail)
   })
 
-  it('refuses what it does not follow, and names the field', async t => {
+  it('rejects unsupported fields by name', async t => {
     const trends = await startTrends(t)
     const asked = { kind: 'TrendsQuery', series: [events(null)] }
     const refused: [query: object, attr: string][] = [

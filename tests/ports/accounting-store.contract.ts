@@ -7,7 +7,7 @@ import type { OpenManagement } from './management-harness.ts'
 
 export function accountingStoreContract(adapter: string, open: OpenManagement): void {
   describe(`AccountingStore on ${adapter}: usage`, () => {
-    it('adds flag requests up and sets event counts, side by side', async t => {
+    it('adds up flag requests and overwrites event counts, independently', async t => {
       const { store } = await open(t)
       const day = '2026-03-01'
       await store.addFlagRequests([
@@ -31,7 +31,7 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.listUsage(1, '2026-03-02', '2026-03-09'), [])
     })
 
-    it('sets a frozen day once more and then never again', async t => {
+    it('overwrites a frozen day once and then never again', async t => {
       const { store } = await open(t)
       const save = (eventsCharged: number, frozenBeforeDay: string) =>
         store.saveEventCounts(1, [{ ...noEventUsage, day: '2026-03-01', eventsCharged }], frozenBeforeDay)
@@ -43,7 +43,7 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await charged(), 20)
     })
 
-    it('keeps each larger count of a day that lost events, until it is frozen with it', async t => {
+    it('keeps the larger of each count for a day that lost events, until it is frozen', async t => {
       const { store } = await open(t)
       const day = '2026-03-01'
       const save = (eventsCharged: number, recordings: number, frozenBeforeDay: string, lostDays: string[]) =>
@@ -63,7 +63,7 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await found(), [4, 6], 'frozen')
     })
 
-    it('sums what was charged on a span of days by project', async t => {
+    it('sums the charged usage of a span of days by project', async t => {
       const { store } = await open(t)
       const usage = (day: string, counts: Partial<EventUsage>) => ({ ...noEventUsage, day, ...counts })
       await store.saveEventCounts(
@@ -91,11 +91,11 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
     })
   })
 
-  describe(`AccountingStore on ${adapter}: what fronts refuse`, () => {
+  describe(`AccountingStore on ${adapter}: rejections by fronts`, () => {
     const at = (text: string) => Date.parse(text)
     const row = { projectId: 1, day: '2026-03-02', reason: 'invalid_json', warning: null }
 
-    it('adds up by day and reason, and remembers the latest', async t => {
+    it('adds up by day and reason, and stores the latest time', async t => {
       const { store } = await open(t)
       const noon = at('2026-03-02T12:00:00Z')
       await store.addRefused([
@@ -122,7 +122,7 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.listRefused(2, '2026-03-01'), [])
     })
 
-    it('raises a warning as often as it counts, with few samples', async t => {
+    it('adds its count to a warning, with few samples', async t => {
       const { store } = await open(t)
       const lastSeenMs = at('2026-03-02T12:00:00Z')
       const reason = 'events_over_quota'

@@ -12,7 +12,7 @@ const pageBytesMax = 1024 * 1024
 const kib600 = 'x'.repeat(600 * 1024)
 
 export function boundedListsContract(adapter: string, open: OpenManagement): void {
-  describe(`ManagementStore on ${adapter}: lists of what may be large`, () => {
+  describe(`ManagementStore on ${adapter}: lists of rows that may be large`, () => {
     it('cuts a page of large persons, and the next one begins where it ends', async t => {
       const { store, chunkStore } = await open(t)
       // Some are large, one alone is larger than a page, and several small ones stand between them.
@@ -53,7 +53,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual(seen, ['k4', 'k2', 'k3', 'k0', 'k1'])
     })
 
-    it('cuts a page of large projects, of all and of certain ones, and the next one begins where it ends', async t => {
+    it('cuts a page of large projects, of all and of selected ones, and the next one begins where it ends', async t => {
       const { store } = await open(t)
       const texts = [kib600, '', kib600, kib600 + kib600, '', '']
       for (const [index, text] of texts.entries()) {
@@ -101,7 +101,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.equal(await store.findPersonalKey('hash-1'), null)
     })
 
-    it('shows some ids of a person with many, given ones first, and lists all of them in pages', async t => {
+    it('shows some ids of a person with many, requested ones first, and lists all of them in pages', async t => {
       const harness = await open(t)
       const { store } = harness
       const made = Array.from({ length: 1_500 }, (_, index) => uuidLike(index))
@@ -127,7 +127,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.equal(await store.listDistinctIds(1, 'u-nobody', { limit: 9 }), null)
     })
 
-    it('looks at no more ids of a person from before the limit than of any other', async t => {
+    it('reads no more ids of a person that predates the limit than of any other', async t => {
       const harness = await open(t)
       const { store } = harness
       const ids = Array.from({ length: personDistinctIdCountMax + 500 }, (_, index) => uuidLike(index))
@@ -145,7 +145,7 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       assert.equal((await store.listDistinctIds(1, 'u-giant', { limit: 1 }))?.count, ids.length)
     })
 
-    it('counts ids into the size of a page', async t => {
+    it('includes ids in the size of a page', async t => {
       const harness = await open(t)
       const { store } = harness
       // 300 ids of 400 characters each: nine such persons are more than a page.

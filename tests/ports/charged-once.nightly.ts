@@ -144,7 +144,7 @@ describe('an event that is sent again days later', () => {
 
   for (const merges of [false, true]) {
     describe(merges ? 'and is merged with its first copy' : 'and lies beside its first copy', () => {
-      it('is charged on the day of the first', async () => {
+      it('is charged on the day of the first arrival', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-02')
         await project.send('2026-11-06')
@@ -152,7 +152,7 @@ describe('an event that is sent again days later', () => {
         assert.deepEqual(await project.bill(), { '2026-11-02': 1 })
       })
 
-      it('is charged on the day of the first, a month of arrival later', async () => {
+      it('is charged on the day of the first arrival, a month later', async () => {
         const project = aProjectOverDays({ merges })
         const timestampMs = noon('2026-11-30')
         await project.send('2026-11-30', { timestampMs })
@@ -169,14 +169,14 @@ describe('an event that is sent again days later', () => {
         assert.deepEqual(await project.bill(), { '2026-11-02': 1 })
       })
 
-      it('is charged once when the worker was away for days', async () => {
+      it('is charged once when the worker was stopped for days', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-02')
         await project.send('2026-11-03', {}, { processedOn: '2026-11-09' })
         assert.deepEqual(await project.bill(), { '2026-11-02': 1 })
       })
 
-      it('is charged on its day when the worker starts again after it would have been frozen', async () => {
+      it('is charged on its day when the worker restarts after the day would have been frozen', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-02')
         const another = { name: 'another', timestampMs: noon('2026-11-02') }
@@ -184,7 +184,7 @@ describe('an event that is sent again days later', () => {
         assert.deepEqual(await project.bill(), { '2026-11-02': 2 })
       })
 
-      it('is charged on the day it first came live, imports before and after', async () => {
+      it('is charged on the day of its first live arrival, with imports before and after', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-03', asImport)
         await project.send('2026-11-07')
@@ -193,7 +193,7 @@ describe('an event that is sent again days later', () => {
         assert.deepEqual(await project.bill(), { '2026-11-07': 1 })
       })
 
-      it('is charged once when the worker dies between its rows and its position', async () => {
+      it('is charged once when the worker dies between writing its rows and its position', async () => {
         const project = aProjectOverDays({ merges })
         await project.send('2026-11-06', {}, { crashes: true, copies: 3 })
         await project.send('2026-11-10', {}, { crashes: true, copies: 2 })
@@ -202,7 +202,7 @@ describe('an event that is sent again days later', () => {
     })
   }
 
-  it('is charged twice when it is another event: its name differs', async () => {
+  it('is charged twice when its name differs, which makes it another event', async () => {
     const project = aProjectOverDays({ merges: false })
     await project.send('2026-11-02')
     await project.send('2026-11-06', { name: 'another' })

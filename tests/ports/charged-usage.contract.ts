@@ -14,7 +14,7 @@ import { decemberMs, type EventWriterSubject, novemberMs } from './event-store-s
 export function chargedUsageContract(subject: EventWriterSubject): void {
   const { insert, list, usage, newProject, newJob } = subject
 
-  it('counts usage by day of acceptance, charged and imported apart', async () => {
+  it('counts usage by day of acceptance, charged and imported separately', async () => {
     const projectId = newProject()
     const at = (text: string) => Date.parse(text)
     await insert({
@@ -33,7 +33,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     ])
   })
 
-  it('counts exceptions, AI events and survey responses beside all live events, each once, and no imported ones', async () => {
+  it('counts exceptions, AI events and survey responses separately from all live events, each once, and no imported ones', async () => {
     const projectId = newProject()
     const of = (event: string, propertiesJson = '{}') => aStoredEvent({ projectId, event, propertiesJson })
     const events = [
@@ -66,7 +66,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     ])
   })
 
-  it('counts a recorded session on the day on which its first recording arrived, sent again or going on', async () => {
+  it('counts a recorded session on the day its first recording arrived, whether it is sent again or continues', async () => {
     const projectId = newProject()
     const at = (n: number, sessionId: string, day: string) =>
       aCapturedRecording(n, { projectId, sessionId, receivedAtMs: Date.parse(day) })
@@ -88,7 +88,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     assert.deepEqual(await subject.store.countUsage(projectId, '2026-11-06', '2026-11-06'), [days[1]])
   })
 
-  it('counts usage on the day of charge, whatever month the copy that counts arrived in', async () => {
+  it('counts usage on the day of charge, whatever month the winning copy arrived in', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId })
     await insert({ events: [event] })
@@ -99,7 +99,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     assert.equal((await list(projectId))[0]!.capturedAtMs, decemberMs)
   })
 
-  it('says when the copy that counts was charged, of live events only', async () => {
+  it('returns when the winning copy was charged, for live events only', async () => {
     const projectId = newProject()
     const chargedAtMs = novemberMs - 86_400_000
     const [twice, live, onlyImported, unknown] = ['twice', 'live', 'imported', 'unknown'].map(name =>
@@ -125,7 +125,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     assert.deepEqual(await subject.store.findChargedTimes([]), [])
   })
 
-  it('says when events of any name and time were charged, thousands at once', async () => {
+  it('returns when events of any name and time were charged, thousands per call', async () => {
     const projectId = newProject()
     const texts = [
       `quotes ' " \` \\ \n \t \r`,
@@ -154,7 +154,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     )
   })
 
-  it('knows which kinds of flag calls are stored, and counts those that are not, each once', async () => {
+  it('finds which kinds of flag calls are stored, and counts deduplicated ones once each', async () => {
     const projectId = newProject()
     const call = (over: Partial<StoredEvent> = {}) =>
       aStoredEvent({

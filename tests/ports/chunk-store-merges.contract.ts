@@ -9,7 +9,7 @@ import { ada, bob, commit, load } from './chunk-store-cases.ts'
 
 export function chunkStoreMergeContract(adapter: string, open: OpenState): void {
   describe(`ChunkStore on ${adapter}: merges`, () => {
-    it('merges a person: ids lead to the survivor, flag assignments move, the row that the survivor has wins', async t => {
+    it('merges a person: its ids lead to the survivor, its flag assignments move, and the survivor’s own assignments win', async t => {
       const { chunkStore, subjectStore, addOverride, overridesOf } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       await commit(chunkStore, {
@@ -94,7 +94,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
       assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=carl-hash'])
     })
 
-    it('moves many flag assignments in the order of the merges, in whatever order they were made', async t => {
+    it('moves many flag assignments in the order of the merges, in whatever order they were created', async t => {
       const { chunkStore, addOverride, overridesOf } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const numbered = Array.from({ length: 12 }, (_, index) =>
@@ -119,7 +119,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
       )
     })
 
-    it('refuses a personless id that leads to a person by now, and a person for one that was personless since', async t => {
+    it('refuses a personless id that has since got a person, and a person for an id that has since become personless', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const id = (distinctId: string) => ({ projectId: 1, distinctId })
@@ -158,7 +158,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
       assert.deepEqual(loaded.mappings, [aMapping(bob, 'bob')])
     })
 
-    it('refuses a merge of a person that changed, and one into a person that is gone', async t => {
+    it('refuses a merge of a person that changed, and a merge into a deleted person', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       await commit(chunkStore, { persons: [created({ ...bob, version: 3 })] })

@@ -12,7 +12,7 @@ import { ada, bob, commit, load, subjects } from './chunk-store-cases.ts'
 import { chunkStoreMergeContract } from './chunk-store-merges.contract.ts'
 export function chunkStoreContract(adapter: string, open: OpenState): void {
   describe(`ChunkStore on ${adapter}`, () => {
-    it('starts a stream at 0 and goes on where the last commit stopped', async t => {
+    it('starts a stream at 0 and continues where the last commit stopped', async t => {
       const { chunkStore } = await open(t)
       assert.deepEqual(await chunkStore.claimPosition('main', 'w1'), { offset: 0 })
       assert.equal(await commit(chunkStore, {}, { offset: 41 }), 'committed')
@@ -20,7 +20,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.deepEqual(await chunkStore.claimPosition('historical', 'w2'), { offset: 0 })
     })
 
-    it('refuses the commit of a worker whose stream another one claimed, and writes nothing of it', async t => {
+    it('refuses the commit of a worker whose stream another worker claimed, and writes nothing', async t => {
       const { chunkStore, openAnotherChunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       await openAnotherChunkStore().claimPosition('main', 'w2')
@@ -29,7 +29,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.deepEqual(await chunkStore.claimPosition('main', 'w3'), { offset: 0 })
     })
 
-    it('refuses a commit from where the stream does not stand, and writes nothing of it', async t => {
+    it('refuses a commit that does not start at the stream’s position, and writes nothing', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       assert.equal(await commit(chunkStore, {}, { fromOffset: 0, offset: 41 }), 'committed')
@@ -45,7 +45,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, {}, { fromOffset: 0, offset: 60 }), 'not_owner')
     })
 
-    it('tells where a stream stands to its owner alone, and gives it to nobody by that', async t => {
+    it('returns the position of a stream to its owner only, without claiming it', async t => {
       const { chunkStore, openAnotherChunkStore } = await open(t)
       assert.equal(await chunkStore.findOwnPosition('main', 'w1'), null)
       await chunkStore.claimPosition('main', 'w1')
@@ -55,12 +55,12 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, {}, { offset: 41 }), 'committed')
     })
 
-    it('refuses a commit to a stream that nobody claimed', async t => {
+    it('refuses a commit to an unclaimed stream', async t => {
       const { chunkStore } = await open(t)
       assert.equal(await commit(chunkStore, {}, { offset: 1 }), 'not_owner')
     })
 
-    it('gives back persons, mappings and personless ids as they were committed, and leaves out what is unknown', async t => {
+    it('loads persons, mappings and personless ids as they were committed, and leaves out unknown ones', async t => {
       const { chunkStore, openAnotherChunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const marks = { plan: { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 } } as const
@@ -84,7 +84,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       )
     })
 
-    it('loads the other ids of the merging persons only, when told which those are', async t => {
+    it('loads the other ids of merging persons only', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       await commit(chunkStore, {
@@ -139,7 +139,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         assert.equal(await chunkStore.loadChunk(wanted, loaded.textBytes - 1), 'too_large')
       })
 
-    it('counts the other ids of merging persons, and loads of one with very many no more than tells so', async t => {
+    it('counts the other ids of merging persons, and stops loading at one more than the maximum', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const count = personDistinctIdCountMax + 20
@@ -227,7 +227,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, { groups: [created(aGroup())] }), 'version_conflict')
     })
 
-    it('refuses a mapping to a person that is gone, and one that moved since it was loaded', async t => {
+    it('refuses a mapping to a deleted person, and one that moved since it was loaded', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       assert.equal(await commit(chunkStore, { mappings: [created(aMapping(ada, 'ada'))] }), 'version_conflict')
@@ -240,7 +240,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, { mappings: [moved] }), 'version_conflict')
     })
 
-    it('gives back groups of known types, and raises the revision for a new type alone', async t => {
+    it('loads groups of known types, and raises the revision only for a new type', async t => {
       const { chunkStore, revision } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const before = await revision()
@@ -262,7 +262,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await revision(), after)
     })
 
-    it('refuses a group type whose name or number is taken, and takes one that is there already', async t => {
+    it('refuses a group type whose name or number is taken, and accepts an identical one', async t => {
       const { chunkStore, revision } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const company = { projectId: 1, name: 'company', index: 0 }
@@ -275,7 +275,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await revision(), before + 1)
     })
 
-    it('keeps any property key and the number literals as the client wrote them', async t => {
+    it('preserves any property key and the number literals as the client wrote them', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const text = '{"__proto__":{"a":1},"constructor":"x","price":1.0,"big":9007199254740993,"text":"\\u0000ü"}'
@@ -297,7 +297,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.ok(isRawNumber(loaded.persons[0]!.properties.price))
     })
 
-    it('keeps any text that an id or a key may be', async t => {
+    it('preserves any text allowed in an id or a key', async t => {
       const { chunkStore, subjectStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const texts = [
@@ -353,7 +353,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await subjectStore.findGroup(1, 0, 'a\0'), null)
     })
 
-    it('adds up what became of the records', async t => {
+    it('adds up the outcomes of records', async t => {
       const { chunkStore, outcomesOf } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const stored = { projectId: 1, lane: 'main', outcome: 'stored', reason: '', count: 10 } as const

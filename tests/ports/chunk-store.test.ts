@@ -16,7 +16,7 @@ cookielessVisitorsContract('memory', openMemoryState)
 cookielessVisitorsContract('sqlite', openSqliteState)
 
 describe('ChunkStore on sqlite', () => {
-  it('fails as `timeout` while another process holds the lock, writes nothing, and can go on afterwards', async t => {
+  it('fails as `timeout` while another process holds the lock, writes nothing, and works afterwards', async t => {
     const dataFolder = tempDir(t)
     await writeNewState(dataFolder)
     const store = openSqliteChunkStore({ dataFolder, busyTimeoutMs: 20 })
@@ -35,7 +35,7 @@ describe('ChunkStore on sqlite', () => {
     assert.equal(await store.commitChunk(chunkChanges(), position), 'committed')
   })
 
-  it('waits for a transaction of its own thread without keeping it from its end', async t => {
+  it('waits for a transaction of its own thread without blocking it', async t => {
     const dataFolder = tempDir(t)
     await writeNewState(dataFolder)
     const store = openSqliteChunkStore({ dataFolder, busyTimeoutMs: 1_000 })
@@ -55,7 +55,7 @@ describe('ChunkStore on sqlite', () => {
     }
   })
 
-  it('counts every warning of a day and keeps twenty of them, of merges a thousand', async t => {
+  it('counts every warning of a day and stores twenty of them, or a thousand for merges', async t => {
     const dataFolder = tempDir(t)
     await writeNewState(dataFolder)
     const store = openSqliteChunkStore({ dataFolder })

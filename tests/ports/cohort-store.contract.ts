@@ -31,7 +31,7 @@ async function idsOf(store: ManagementStore, cohortId: number): Promise<number[]
 
 export function cohortStoreContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: cohorts`, () => {
-    it('gives ids from 1 up, keeps every field and the literals of numbers, and bumps the revision', async t => {
+    it('assigns ids from 1 up, preserves every field and number literals, and raises the revision', async t => {
       const { store, revision } = await open(t)
       await store.createProject(aNewProject())
       const filters = parseJson('{"__proto__":1,"properties":{"type":"OR","values":[1.0,1e2]}}') as JsonObject
@@ -60,7 +60,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.equal(written(await store.createCohort(aNewCohort({ isStatic: true }), {})).memberCount, 0)
     })
 
-    it('adds 1 to the version with each change, refuses a version that is not current, and takes back what was deleted', async t => {
+    it('increments the version with each change, refuses a stale version, and restores deleted cohorts', async t => {
       const { store } = await open(t)
       const first = written(await store.createCohort(aNewCohort(), {}))
       await store.saveCohortCount(first, 7, 6)
@@ -77,7 +77,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.equal(written(await store.updateCohort(1, 1, { deleted: false, updatedAtMs: 9 }, {})).version, 4)
     })
 
-    it('forgets the count with other filters, and keeps none of a version that is no longer current', async t => {
+    it('clears the count when filters change, and stores no count of a stale version', async t => {
       const { store } = await open(t)
       const first = written(await store.createCohort(aNewCohort(), {}))
       await store.saveCohortCount(first, 7, 6)
@@ -87,7 +87,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual(await store.findCohort(1, 1), second)
     })
 
-    it('lists newest first and looks for text as it is written', async t => {
+    it('lists newest first and searches text literally', async t => {
       const { store } = await open(t)
       for (const name of ['50% off', 'Beta', 'beta 2', 'other']) await store.createCohort(aNewCohort({ name }), {})
       const find = async (search: string) =>
@@ -98,7 +98,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual([page.count, page.results[0]?.name], [4, 'beta 2'])
     })
 
-    it('finds members by any of their ids, once each, and names those that lead to nobody in the project', async t => {
+    it('finds members by any of their ids, once each, and reports ids without a person in the project', async t => {
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 4)
@@ -135,7 +135,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual(await idsOf(store, 1), [1, 3, 4])
     })
 
-    it('takes as many ids as one call may have', async t => {
+    it('accepts the maximum number of ids per call', async t => {
       const harness = await open(t)
       await addPersons(harness, 600)
       await harness.store.createCohort(aNewCohort({ isStatic: true }), {})
@@ -147,7 +147,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       })
     })
 
-    it('has members in static cohorts of the project alone', async t => {
+    it('adds members only to static cohorts of the project', async t => {
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 1)
@@ -162,7 +162,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
         })
     })
 
-    it('pages through members and through all persons in the order of their ids, with the static cohorts asked for', async t => {
+    it('pages through members and through all persons in the order of their ids, with the requested static cohorts', async t => {
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 5)
@@ -194,7 +194,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.equal((await store.listPersonsAfter(1, { afterPersonId: 3, limit: 3 }, [])).hasMore, false)
     })
 
-    it('reads the persons for whom filters hold, newest first, with the static cohorts asked for, and counts all', async t => {
+    it('reads the persons who match filters, newest first, with the requested static cohorts, and counts all', async t => {
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 5)
@@ -227,7 +227,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       )
     })
 
-    it('leaves out whose properties lack all of the parts, in any case, and lets through texts with escapes', async t => {
+    it('leaves out persons whose properties contain none of the parts, ignoring case, and keeps texts with escapes', async t => {
       const { store, chunkStore } = await open(t)
       const texts = ['MIA@X.com', 'max@x.com', '100%_a', '100xya', '\u0001', 'x.com then mia@']
       const persons = texts.map((text, index) => aPerson({ uuid: uuidOf(index + 1), properties: { text } }))
@@ -253,7 +253,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual(await oldestFirst(3, 2), [[5], { hasMore: false, nextBehindId: null, leftOutCount: 2 }])
     })
 
-    it('cuts a page before it becomes large, and always gives one person', async t => {
+    it('cuts a page before it becomes large, and always returns one person', async t => {
       const { store, chunkStore } = await open(t)
       const large = Array.from({ length: 3 }, (_, index) =>
         aPerson({ uuid: uuidOf(index + 1), properties: { text: 'x'.repeat(700_000) } }),
@@ -263,7 +263,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual([page.results.length, page.hasMore], [1, true])
     })
 
-    it('knows what flags and cohorts refer to, deleted ones left out', async t => {
+    it('lists the references of flags and cohorts, without deleted ones', async t => {
       const { store, revision } = await open(t)
       await store.createProject(aNewProject())
       const cohortFilter = { key: 'id', type: 'cohort', value: '2' }
@@ -292,7 +292,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       })
     })
 
-    it('writes nothing that relies on definitions which have changed since', async t => {
+    it('writes nothing that was checked against definitions that have since changed', async t => {
       const { store } = await open(t)
       await store.createProject(aNewProject())
       await store.createFlag(aNewFlag())
@@ -309,7 +309,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.equal((await store.findCohort(1, 1))?.name, 'x')
     })
 
-    it('lets one of two writes through that rely on the same definitions', async t => {
+    it('accepts only one of two writes checked against the same definitions', async t => {
       const { store } = await open(t)
       await store.createProject(aNewProject())
       await store.createFlag(aNewFlag({ key: 'a' }))

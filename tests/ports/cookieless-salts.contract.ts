@@ -16,7 +16,7 @@ export function cookielessSaltsContract(
   describe(`the salts on ${name}`, () => {
     const salt = (byte: number) => new Uint8Array(16).fill(byte)
 
-    it('are one for each day, that of the first who asks', async t => {
+    it('are one per day, set by the first caller', async t => {
       const [one, other] = await open(t)
       assert.deepEqual(await one.keepSalt('2026-11-28', salt(1)), salt(1))
       assert.deepEqual(await other.keepSalt('2026-11-28', salt(2)), salt(1))
@@ -24,14 +24,14 @@ export function cookielessSaltsContract(
       assert.deepEqual(await one.keepSalt('2026-11-29', salt(4)), salt(3))
     })
 
-    it('are the same for all who ask for a new day at once', async t => {
+    it('are the same for all concurrent callers on a new day', async t => {
       const stores = await open(t)
       const asked = Array.from({ length: 20 }, (_, n) => stores[n % 2]!.keepSalt('2026-11-28', salt(n)))
       const [first, ...others] = await Promise.all(asked)
       for (const other of others) assert.deepEqual(other, first)
     })
 
-    it('are deleted but for the days that are kept, and made anew when one of the others is asked for again', async t => {
+    it('are deleted except for retained days, and another deleted day gets a new salt', async t => {
       const [one, other] = await open(t)
       const kept = { first: '2026-11-29', last: '2026-11-30' }
       assert.deepEqual(await one.deleteSaltsExcept(kept), [])
@@ -43,7 +43,7 @@ export function cookielessSaltsContract(
       assert.deepEqual(await other.keepSalt('2026-12-01', salt(4)), salt(4))
     })
 
-    it('are remembered by several processes until their day is over, and by none from then on', async t => {
+    it('are cached by several processes until their day ends, and by none afterwards', async t => {
       const stores = await open(t)
       const time = movedTime()
       const clock = fixedClock('2026-11-28T12:00:00Z')

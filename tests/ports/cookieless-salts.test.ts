@@ -15,7 +15,7 @@ cookielessSaltsContract('files', async t => {
 describe('the files of salts', () => {
   const salt = new Uint8Array(16).fill(7)
 
-  it('are readable by their owner alone, and leave no draft', async t => {
+  it('are readable by their owner only, and leave no temporary file', async t => {
     const dataFolder = tempDir(t)
     const store = openSaltFiles(dataFolder)
     assert.ok(!existsSync(join(dataFolder, 'salts')), 'an instance that needs none has none')
@@ -24,7 +24,7 @@ describe('the files of salts', () => {
     assert.equal(statSync(join(dataFolder, 'salts', '2026-11-28')).mode & 0o077, 0)
   })
 
-  it('take a damaged one away, and give the day a new salt', async t => {
+  it('are replaced by a new salt when damaged', async t => {
     const dataFolder = tempDir(t)
     mkdirSync(join(dataFolder, 'salts'))
     writeFileSync(join(dataFolder, 'salts', '2026-11-28'), 'short')
@@ -34,7 +34,7 @@ describe('the files of salts', () => {
     assert.deepEqual(readFileSync(join(dataFolder, 'salts', '2026-11-28')), Buffer.from(salt))
   })
 
-  it('fail as the state when one cannot be read, and go nevertheless where others cannot be removed', async t => {
+  it('report an unavailable state when one cannot be read, and are deleted even if others cannot be', async t => {
     const dataFolder = tempDir(t)
     for (const day of ['2026-11-26', '2026-11-28']) mkdirSync(join(dataFolder, 'salts', day), { recursive: true })
     writeFileSync(join(dataFolder, 'salts', '2026-11-27'), salt)
@@ -45,7 +45,7 @@ describe('the files of salts', () => {
     assert.ok(!existsSync(join(dataFolder, 'salts', '2026-11-27')))
   })
 
-  it('are deleted with what a killed process left of their day, and with nothing else', async t => {
+  it('are deleted with a killed process’s temporary files of their day, and nothing else', async t => {
     const dataFolder = tempDir(t)
     mkdirSync(join(dataFolder, 'salts'))
     writeFileSync(join(dataFolder, 'salts', 'notes'), 'of somebody else')

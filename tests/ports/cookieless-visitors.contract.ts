@@ -27,7 +27,7 @@ const second = anIdentify({ uuid: 'u2', ordinal: 1, offset: 20 })
 
 export function cookielessVisitorsContract(adapter: string, open: OpenState): void {
   describe(`CookielessVisitors on ${adapter}`, () => {
-    it('counts the log-ins of a visitor, those before a place of the log too', async t => {
+    it('counts the log-ins of a visitor, also those before a position of the log', async t => {
       const { chunkStore, subjectStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       assert.equal(await subjectStore.countIdentifies(1, hash), 0)
@@ -60,7 +60,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
       )
     })
 
-    it('gives back sessions by name, with the last time that was written', async t => {
+    it('loads sessions by name, with the last time that was written', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const later = aSession({ offset: 30, sessionId: 's2' })
@@ -77,7 +77,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
       assert.deepEqual(await load(1), [])
     })
 
-    it('writes nothing of a chunk that is refused', async t => {
+    it('writes nothing when a chunk is refused', async t => {
       const { chunkStore, subjectStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const visitors = { identifies: [first], sessions: [aSession({})] }
@@ -91,7 +91,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
 
 export function cookielessUpkeepContract(adapter: string, open: OpenManagement): void {
   describe(`CookielessVisitorUpkeep on ${adapter}`, () => {
-    it('forgets all but the days that are kept, some rows at a time', async t => {
+    it('deletes all but the retained days, some rows at a time', async t => {
       const { store, chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const days = ['2026-01-13', '2026-01-14', '2026-01-15', '2026-01-16', '2027-01-01']

@@ -29,7 +29,7 @@ describe('the events of a batch that are stored', () => {
 
   const stored = (asked: readonly StoredEvent[]) => server.store.countStored(projectId, askedBatch(asked))
 
-  it('are counted whether they are live, published or pending, and once where they are several of these', async () => {
+  it('are counted whether they are live, published or pending, and once when several apply', async () => {
     const events = someEvents(5)
     assert.equal(await stored(events), 0)
     const [live, published, pending, both] = events
@@ -61,7 +61,7 @@ describe('the events of a batch that are stored', () => {
       assert.equal(await stored(events.filter(event => !some.includes(event))), 0)
     })
 
-  it('are not those of another project, day, name or person with the same uuid', async () => {
+  it('do not include events of another project, day, name or person with the same uuid', async () => {
     const [event] = someEvents(1)
     const others = [
       { ...event!, projectId: 1_000 },

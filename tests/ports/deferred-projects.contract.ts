@@ -31,12 +31,12 @@ export function deferredProjectsContract(
   }
 
   describe(`DeferredProjects on ${adapter}`, () => {
-    it('has nobody deferred at first', async t => {
+    it('has no deferred project at first', async t => {
       const { store } = await opened(t)
       assert.equal(await store.findDeferral('main'), null)
     })
 
-    it('brings the second cursor to where the first project is deferred, and leaves it there for the next', async t => {
+    it('sets the second cursor to the position of the first deferral, and keeps it for later ones', async t => {
       const { store, moveTo } = await opened(t)
       assert.equal(await store.deferProject('main', 'w1', 7, 40), true)
       assert.deepEqual(await store.findDeferral('main'), { offset: 40, projects: [{ projectId: 7, fromOffset: 40 }] })
@@ -51,7 +51,7 @@ export function deferredProjectsContract(
       assert.equal(await store.findDeferral('historical'), null)
     })
 
-    it('takes nothing of a worker that does not own the stream, or stands elsewhere in it', async t => {
+    it('rejects a worker that does not own the stream, or has another position in it', async t => {
       const { store, chunkStore } = await opened(t)
       assert.equal(await store.deferProject('main', 'w2', 7, 40), false)
       assert.equal(await store.deferProject('main', 'w1', 7, 39), false)
@@ -59,7 +59,7 @@ export function deferredProjectsContract(
       assert.equal(await chunkStore.findOwnPosition(slow, 'w1'), 0)
     })
 
-    it('releases all once both cursors stand at the same place', async t => {
+    it('releases all projects once both cursors are at the same position', async t => {
       const { store, moveTo } = await opened(t)
       await store.deferProject('main', 'w1', 7, 40)
       await moveTo('main', 60)
@@ -71,7 +71,7 @@ export function deferredProjectsContract(
       assert.equal(await store.findDeferral('main'), null)
     })
 
-    it('takes nothing of a worker whose stream another one has claimed', async t => {
+    it('rejects a worker whose stream another worker has claimed', async t => {
       const { store, chunkStore, moveTo } = await opened(t)
       await store.deferProject('main', 'w1', 7, 40)
       await moveTo('main', 60)

@@ -46,7 +46,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       }
     })
 
-    it('gives the changed projects whole, without deleted flags, and leaves the others out', async t => {
+    it('returns changed projects completely, without deleted flags, and leaves out the others', async t => {
       const { definitions, management } = await open(t)
       await management.createProject(aNewProject({ apiToken: 'phc_1' }))
       await management.createProject(aNewProject({ apiToken: 'phc_2' }))
@@ -68,7 +68,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       )
     })
 
-    it('reads again only the flags and cohorts that changed since what the caller holds', async t => {
+    it('reads only the flags and cohorts that changed since the caller’s revision', async t => {
       const { definitions, management } = await open(t)
       await management.createProject(aNewProject({ apiToken: 'phc_1' }))
       await management.createProject(aNewProject({ apiToken: 'phc_2' }))
@@ -94,7 +94,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       assert.deepEqual(readAgain(after, settings), { 1: { flags: [], cohorts: [] } })
     })
 
-    it('gives what a caller holds of a project and a restored flag once more, and a project it does not hold whole', async t => {
+    it('returns a restored flag again, and a project that the caller does not hold completely', async t => {
       const { definitions, management } = await open(t)
       await management.createProject(aNewProject({ apiToken: 'phc_1' }))
       for (const key of ['a', 'b', 'c']) await management.createFlag(aNewFlag({ key }))
@@ -111,7 +111,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       assert.deepEqual(readAgain(before, after), { 1: { flags: ['b'], cohorts: [] }, 2: { flags: ['d'], cohorts: [] } })
     })
 
-    it('gives group types as soon as the worker has made them', async t => {
+    it('returns group types as soon as the worker has created them', async t => {
       const { definitions, management, chunkStore } = await open(t)
       await management.createProject(aNewProject())
       const { revision } = await definitions.revision()
@@ -126,7 +126,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       assert.deepEqual(changes.projects[0]?.groupTypes, groupTypes)
     })
 
-    it('names projects that were deleted', async t => {
+    it('lists deleted projects', async t => {
       const { definitions, management } = await open(t)
       await management.createProject(aNewProject({ apiToken: 'phc_1' }))
       await management.createFlag(aNewFlag())

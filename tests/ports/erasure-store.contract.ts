@@ -43,7 +43,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
     const listed = async (store: ManagementStore, projectId: number) =>
       (await store.listPersons(projectId, { limit: 10, offset: 0 })).results.map(person => person.uuid)
 
-    it('are gone with their ids, and others stay; chunks are told which ids were erased, and how often', async t => {
+    it('are deleted with their ids, and others stay; chunks load which ids were erased, and how often', async t => {
       const { store, projectId, erase, load } = await twoPersons(t)
       const before = await load()
       assert.deepEqual([before.erasures, before.erasedIds], [undefined, undefined])
@@ -70,7 +70,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual((await load()).erasures, new Map([[projectId, 7]]))
     })
 
-    it('are members of no static cohort any more, and none of its count', async t => {
+    it('are removed from static cohorts and their counts', async t => {
       const { store, projectId, erase } = await twoPersons(t)
       for (const name of ['both', 'one', 'none'])
         written(await store.createCohort(aNewCohort({ name, isStatic: true }), {}))
@@ -91,7 +91,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual(await Promise.all([1, 2, 3].map(id => store.countCohortMembers(id))), [1, 0, 0])
     })
 
-    it('are work with all that names them, which is counted once, done, opened again and forgotten', async t => {
+    it('are queued with all their ids, and can be counted once, completed, reopened and deleted', async t => {
       const { store, projectId, erase, load } = await twoPersons(t)
       const { version } = await store.findMirrorProgress()
       await erase(['a-1'])
@@ -134,7 +134,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       })
     })
 
-    it('are listed without their subjects behind any one of them, and read a part at a time', async t => {
+    it('are listed without their ids, from any cursor, and read in parts', async t => {
       const { store, projectId, erase } = await twoPersons(t)
       for (const id of ['a-1', 'a-2']) for (const _ of Array(30)) await erase([id], { keepsPerson: true })
       const all = await store.listOpenErasures(0)
@@ -159,7 +159,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.equal((await listed(store, projectId)).length, 2)
     })
 
-    it('leave a person its uuid that has gone on without the id that made it', async t => {
+    it('do not take the uuid of a person that no longer has the id it was derived from', async t => {
       const { store, chunkStore } = await open(t)
       const project = await store.createProject(aNewProject())
       assert.ok(project.ok)
@@ -173,7 +173,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual((await openErasures(store))[0]!.personUuids, [uuid(1)])
     })
 
-    it('are kept where only their events go', async t => {
+    it('are kept when only their events are erased', async t => {
       const { store, projectId, erase } = await twoPersons(t)
       const { version } = await store.findMirrorProgress()
       await erase(['a-1'], { keepsPerson: true })
@@ -182,7 +182,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual((await openErasures(store))[0]!.personUuids, [])
     })
 
-    it('are taken out of warnings, at any depth and by whole texts', async t => {
+    it('are removed from warnings, at any depth, where a whole text matches', async t => {
       const { store, chunkStore } = await open(t)
       const project = await store.createProject(aNewProject())
       assert.ok(project.ok)

@@ -71,7 +71,7 @@ export function eventExportsContract(
     return events
   }
 
-  it('has every identity once, as the list has it, in its order and in both directions', async () => {
+  it('has every event identity once, in the order of the list, in both directions', async () => {
     const projectId = newProject()
     const events = await seeded(projectId)
     for (const descending of [true, false]) {
@@ -87,7 +87,7 @@ export function eventExportsContract(
     }
   })
 
-  it('goes on exactly after any of its cursors', async () => {
+  it('resumes exactly after any of its cursors', async () => {
     const projectId = newProject()
     await seeded(projectId)
     for (const [descending, places] of [
@@ -102,7 +102,7 @@ export function eventExportsContract(
     }
   })
 
-  it('has the events that a list with the same filters has', async () => {
+  it('has the same events as a list with the same filters', async () => {
     const projectId = newProject()
     const events = await seeded(projectId)
     const [first, second] = [randomUUID(), randomUUID()]
@@ -137,7 +137,7 @@ export function eventExportsContract(
     }
   })
 
-  it('has every identity of busy days once, days in order, and goes on exactly after any of its cursors', async () => {
+  it('has every event identity of busy days once, with days in order, and resumes exactly after any of its cursors', async () => {
     const projectId = newProject()
     await seeded(projectId)
     for (const descending of [true, false]) {
@@ -156,7 +156,7 @@ export function eventExportsContract(
     }
   })
 
-  it('goes on in a day that was quiet and is busy, and in one that was busy and is quiet', async () => {
+  it('resumes in a day that has become busy, and in one that has become quiet', async () => {
     const projectId = newProject()
     await seeded(projectId)
     for (const descending of [true, false]) {
@@ -172,7 +172,7 @@ export function eventExportsContract(
     }
   })
 
-  it('has what fits the filters on busy days as well', async () => {
+  it('applies the filters on busy days as well', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const first = randomUUID()
@@ -192,7 +192,7 @@ export function eventExportsContract(
     }
   })
 
-  it('has an event of a busy day once that is sent again with another time while it runs', async () => {
+  it('has an event of a busy day once even when it is sent again with another time during the export', async () => {
     for (const descending of [true, false]) {
       const projectId = newProject()
       const events = await seeded(projectId)
@@ -213,7 +213,7 @@ export function eventExportsContract(
     }
   })
 
-  it('answers a forged cursor with events of its own project alone', async () => {
+  it('answers a forged cursor with events of its own project only', async () => {
     const [projectId, otherId] = [newProject(), newProject()]
     await seeded(projectId)
     await seeded(otherId)
@@ -240,7 +240,7 @@ export function eventExportsContract(
         for (const { event } of await exported(store, projectId, { after })) assert.equal(event.projectId, projectId)
   })
 
-  it('says beforehand that it has no more than there are rows', async () => {
+  it('reports in advance that it has at most the number of stored rows', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const { eventCountMax } = await small().openEventExport(
@@ -256,7 +256,7 @@ export function eventExportsContract(
     assert.deepEqual(await Array.fromAsync(none.batches), [])
   })
 
-  it('neither skips nor repeats anything while others arrive, and has what arrives behind its cursor', async () => {
+  it('neither skips nor repeats events while others arrive, and has those that arrive after its cursor', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const before = await listed(projectId, { descending: false })
@@ -289,7 +289,7 @@ export function eventExportsContract(
     )
   })
 
-  it('has everything once, in order, when far more than a page arrives in what is still to be read', async () => {
+  it('has everything once, in order, when far more than a page arrives in the unread part', async () => {
     const projectId = newProject()
     const before = await seeded(projectId)
     const { batches } = await small().openEventExport({ projectId, descending: false }, AbortSignal.timeout(60_000))
@@ -307,7 +307,7 @@ export function eventExportsContract(
     assert.equal(found.length, before.length + arriving.length)
   })
 
-  it('ends with the reason of its signal, and reads nothing until it is asked to', async () => {
+  it('ends with the reason of its signal, and reads nothing until iterated', async () => {
     const projectId = newProject()
     await seeded(projectId)
     const stop = new AbortController()

@@ -27,7 +27,7 @@ const all = { recordCountMax: 10_000, bytesMax: 100_000_000 }
 
 export function eventLogContract(adapter: string, place: (t: TestContext) => LogPlace): void {
   describe(`EventLog on ${adapter}`, () => {
-    it('says which streams it has, live traffic first, and reads no other', async t => {
+    it('lists its streams, live traffic first, and reads no others', async t => {
       const { reader } = await openedIn(t, place(t))
       const streams = await reader.streams()
       assert.deepEqual(
@@ -38,7 +38,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       await assert.rejects(async () => reader.read('no such stream', 0, all), RangeError)
     })
 
-    it('gives back records in the order in which they arrived, each kind of traffic on its own', async t => {
+    it('returns records in order of arrival, separately for each kind of traffic', async t => {
       const { writer, reader, live, imports } = await openedIn(t, place(t))
       await writer.append('live', encodedEvents([aCapturedEvent(1), aCapturedEvent(2)]))
       await writer.append('import', encodedEvents([aCapturedEvent(3, { lane: 'historical' })]))
@@ -54,7 +54,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       assert.deepEqual(distinctIds(imported.records), ['person-3'])
     })
 
-    it('keeps a reject beside the events', async t => {
+    it('stores rejects among the events', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       const encoder = new RecordEncoder()
       encoder.addReject(aCapturedReject({ body: 'a\u0000b' }))
@@ -69,7 +69,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('gives each record an offset of its own, ascending, at which it is found again', async t => {
+    it('gives each record a unique ascending offset at which it can be read', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       for (let n = 0; n < 20; n += 2)
         await writer.append('live', encodedEvents([aCapturedEvent(n), aCapturedEvent(n + 1)]))
@@ -84,7 +84,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       assert.ok(nextOffset > records.at(-1)!.offset)
     })
 
-    it('takes no offset that never had a record for a loss', async t => {
+    it('does not report unused offsets as lost records', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       for (let n = 0; n < 30; n++) await writer.append('live', encodedEvents([aCapturedEvent(n)]))
       const { nextOffset } = await reader.read(live, 0, all)
@@ -94,7 +94,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       }
     })
 
-    it('answers an empty chunk at the end, and reads on when more came', async t => {
+    it('returns an empty chunk at the end, and continues when more records arrive', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       const nothing = { stream: live, traffic: 'live', records: [], nextOffset: 0, missing: null }
       assert.deepEqual(await reader.read(live, 0, all), nothing)
@@ -106,7 +106,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       assert.deepEqual(distinctIds((await reader.read(live, first.nextOffset, all)).records), ['person-2'])
     })
 
-    it('refuses a position behind its end instead of waiting there for ever', async t => {
+    it('rejects a position past its end instead of waiting there forever', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       await writer.append('live', encodedEvents([aCapturedEvent(1)]))
       const { endOffset } = await reader.status(live, 0)
@@ -114,7 +114,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       await assert.rejects(reader.readRuns(live, endOffset + 1, 1), { code: 'conflict' })
     })
 
-    it('reads up to the limits, at least one record, and goes on inside what was appended together', async t => {
+    it('reads up to the limits, at least one record, and continues within a batch', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       const events = Array.from({ length: 1_300 }, (_, n) => aCapturedEvent(n))
       const unit = encodedEvents(events)
@@ -143,7 +143,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('gives whole runs of encoded records, with their offsets, to who passes by most of them', async t => {
+    it('reads whole runs of encoded records with their offsets, for readers that skip most of them', async t => {
       const { writer, reader, live } = await openedIn(t, place(t), { nowMs: () => 5_000 })
       for (let n = 0; n < 40; n++)
         await writer.append('live', encodedEvents([padded(3 * n, 500), padded(3 * n + 1, 500), padded(3 * n + 2, 500)]))
@@ -186,7 +186,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('takes overlapping appends, and keeps the records of a person in the order of the calls', async t => {
+    it('accepts overlapping appends, and keeps the records of a person in the order of the calls', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       const events = Array.from({ length: 400 }, (_, n) => aCapturedEvent(n, { distinctId: `person-${n % 7}` }))
       const units = Array.from({ length: 100 }, (_, unit) => events.slice(unit * 4, unit * 4 + 4))
@@ -199,7 +199,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       }
     })
 
-    it('takes large units beside small ones', async t => {
+    it('accepts large and small batches together', async t => {
       const { writer, reader, live } = await openedIn(t, place(t))
       const large = JSON.stringify({ pad: 'x'.repeat(900_000) })
       const unit = (n: number) =>
@@ -216,7 +216,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('says where it ends and when a record was appended', async t => {
+    it('reports its end and when a record was appended', async t => {
       let nowMs = 1_000
       const { writer, reader, live } = await openedIn(t, place(t), { nowMs: () => nowMs })
       assert.deepEqual(await reader.status(live, 0), { endOffset: 0, appendedAtMs: null })
@@ -232,7 +232,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       assert.equal((await reader.status(live, nextOffset)).appendedAtMs, null)
     })
 
-    it('waits for the first record where it may, and goes on at once when it comes', async t => {
+    it('can wait for the first record, and returns at once when it arrives', async t => {
       const { writer, reader, live, imports } = await openedIn(t, place(t))
       const waiting = { ...all, maxWaitMs: 600_000 }
       const reads = [reader.read(live, 0, waiting), reader.read(imports, 0, waiting)]
@@ -246,7 +246,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       assert.deepEqual(distinctIds((await reader.read(live, 0, waiting)).records), ['person-2'], 'without a wait')
     })
 
-    it('ends a wait with the signal and with its time', async t => {
+    it('ends a wait on its signal or timeout', async t => {
       const { reader, live } = await openedIn(t, place(t))
       const stopping = new AbortController()
       const waiting = reader.read(live, 0, { ...all, maxWaitMs: 600_000, signal: stopping.signal })
@@ -259,21 +259,21 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       )
     })
 
-    it('is well while it takes appends, and has nothing waiting behind them', async t => {
+    it('is healthy while it accepts appends, with no records waiting afterwards', async t => {
       const { writer } = await openedIn(t, place(t))
       await writer.append('live', encodedEvents([aCapturedEvent(1)]))
       assert.deepEqual(writer.condition(), { state: 'ok' })
       assert.ok([...writer.waitingRecords().values()].every(recordCount => recordCount === 0))
     })
 
-    it('keeps a list of what it lost', async t => {
+    it('keeps a list of lost records', async t => {
       const { reader, live } = await openedIn(t, place(t))
       const loss = { stream: live, fromOffset: 3, toOffset: 9, file: null, noticedAtMs: 7 }
       await reader.keepLoss(loss)
       assert.deepEqual([await reader.losses(), await reader.lostCount()], [[loss], 6])
     })
 
-    it('takes nothing after close', async t => {
+    it('accepts nothing after close', async t => {
       const { writer } = await openedIn(t, place(t))
       await writer.close()
       await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(1)])), { code: 'unavailable' })

@@ -12,7 +12,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
   const { insert, newProject } = subject
   const page = { limit: 100, offset: 0 }
 
-  it('names the events of a project, in order and in pages, each once', async () => {
+  it('lists the event names of a project, in order and in pages, each once', async () => {
     const projectId = newProject()
     const at = (event: string, timestampMs: number) =>
       aStoredEvent({ projectId, event, timestampMs, uuid: randomUUID() })
@@ -45,7 +45,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     assert.equal((await listEventNames({ projectId, search: '%', ...page })).count, 0)
   })
 
-  it('names properties with the type of their values, of events and of persons', async () => {
+  it('lists properties of events and persons with the type of their values', async () => {
     const projectId = newProject()
     const events = [
       { price: 1.5, at: '2026-11-05T10:00:00Z', ok: true, plan: 'pro', mixed: 1, $lib: 'web', '$feature/beta': 'on' },
@@ -122,7 +122,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     assert.deepEqual([names.count, names.results.map(({ name }) => name)], [1, ['seats']])
   })
 
-  it('says that values are those of a sample', async () => {
+  it('reports when values come from a sample', async () => {
     const projectId = newProject()
     const properties = '{"plan":"pro"}'
     const events = Array.from({ length: 2_001 }, () =>
@@ -134,7 +134,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     assert.deepEqual([results, isSample], [[{ valueJson: '"pro"', count: 2_000 }], true])
   })
 
-  it('counts what became of surveys, answers in parts once, with the persons of today', async () => {
+  it('counts survey outcomes, partial answers once, with current persons', async () => {
     const projectId = newProject()
     const person = (last: number) => `00000000-0000-4000-8000-00000000000${last}`
     const survey = (event: string, distinctId: string, personId: string, over: object = {}, timestampMs = novemberMs) =>

@@ -13,7 +13,7 @@ import { decemberMs, type EventStoreSubject, novemberMs } from './event-store-su
 export function eventQueriesContract(subject: EventStoreSubject): void {
   const { insert, list, newProject, newJob } = subject
 
-  it('gives an event back as it was stored', async () => {
+  it('returns an event as it was stored', async () => {
     const projectId = newProject()
     const event = aStoredEvent({
       projectId,
@@ -29,7 +29,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     assert.deepEqual(await subject.store.findEvent(projectId, event.uuid), view)
   })
 
-  it('filters by what the winning copy says, not by what an older one said', async () => {
+  it('filters by the winning copy of an event, not by an older one', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId, propertiesJson: '{"plan":"free"}' })
     await insert({ events: [event] })
@@ -42,7 +42,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     assert.equal((await list(projectId, { beforeMs: event.timestampMs + 1 })).length, 0)
   })
 
-  it('shows events under the person their distinct id belongs to now', async () => {
+  it('shows events with the current person of their distinct id', async () => {
     const projectId = newProject()
     const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()]
     await insert({
@@ -64,7 +64,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     )
   })
 
-  it('counts merged persons once, live and imported, over months of arrival and further merges', async () => {
+  it('counts merged persons once, live and imported, across months of arrival and further merges', async () => {
     const projectId = newProject()
     const persons = { a: randomUUID(), b: randomUUID(), c: randomUUID(), other: randomUUID() }
     const shown = (distinctId: string, personId: string, capturedAtMs = novemberMs) =>
@@ -232,7 +232,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     assert.equal(await matches('o', { a: [1, 'c'] }), false)
   })
 
-  it('gives back any text unchanged', async () => {
+  it('returns any text unchanged', async () => {
     const projectId = newProject()
     const texts = [
       `quotes ' " \` and \\ backslash \\n`,
@@ -257,7 +257,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     }
   })
 
-  it('keeps the client’s JSON text, escaped lone surrogates and 64-bit literals included', async () => {
+  it('preserves the client’s JSON text, including escaped lone surrogates and 64-bit literals', async () => {
     const projectId = newProject()
     const propertiesJson = '{"lone":"\\ud800","id":9007199254740993,"one":1.0,"e":1E2,"dup":1,"dup":2,"nul":"\\u0000"}'
     await insert({ events: [aStoredEvent({ projectId, propertiesJson, personPropertiesJson: propertiesJson })] })
@@ -268,7 +268,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
 
   eventNamesContract(subject)
 
-  it('answers an aborted query with the signal’s reason', async () => {
+  it('rejects an aborted query with the signal’s reason', async () => {
     const reason = new Error('the client went away')
     await assert.rejects(
       subject.store.listEvents({ projectId: newProject(), descending: true, limit: 1 }, AbortSignal.abort(reason)),

@@ -14,7 +14,7 @@ import { aStoredEvent } from '../support/values.ts'
 const none = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 
 for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
-  describe(`what is held, on ${kind}`, () => {
+  describe(`rows held by the event store, on ${kind}`, () => {
     const clock = fixedClock('2026-12-03T00:00:00Z')
     let engine: TestEngine
     let store: EventStore
@@ -47,7 +47,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     }
     const ranges = async () => (await store.findHeldRows('log', null))!.ranges
 
-    it('says nothing is missing after repeats and merges, and what is after a loss', async () => {
+    it('reports nothing missing after repeats and merges, and the missing rows after a loss', async () => {
       const event = aStoredEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
       for (let index = 0; index < 4; index++) await insert({ events: [event] })
       const held = await ranges()
@@ -64,7 +64,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       assert.equal(findMissing(held, await ranges()).length, 1, 'what comes later covers nothing of before')
     })
 
-    it('says all is missing when a table was made anew', async () => {
+    it('reports all rows missing when a table was recreated', async () => {
       await insert({ events: [aStoredEvent({ projectId: ++projectId })] })
       const held = await ranges()
       await command('DROP TABLE pennon.events SYNC')
@@ -73,7 +73,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       assert.ok(findMissing(held, await ranges()).length > 0)
     })
 
-    it('knows every mark of the last week that an instance left, and no mark of another', async () => {
+    it('finds every mark that an instance left in the last week, and no mark of another instance', async () => {
       const isMarked = async (instance: string, id: string | null) => (await store.findHeldRows(instance, id))!.isMarked
       assert.equal(await isMarked('log', 'never left'), false)
       // As if one mark had been left every 10 s.
@@ -95,7 +95,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     })
 
     for (const importJobId of [0, 1])
-      it(`lets a restored row stand only where there is no other, ${importJobId === 0 ? 'live' : 'imported'}`, async () => {
+      it(`lets a restored row count only where there is no other row, ${importJobId === 0 ? 'live' : 'imported'}`, async () => {
         const there = aStoredEvent({ projectId: ++projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
         const gone = aStoredEvent({ projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
         await insert({ events: [there] })

@@ -61,7 +61,7 @@ describe('the embedded engine and its client', () => {
     return { status: response.status, text: await response.text() }
   }
 
-  it('lets the reader read events and nothing else', async () => {
+  it('allows the reader to read events and nothing else', async () => {
     const { reader } = engine.endpoint()
     assert.equal((await ask('SELECT count() FROM pennon.events', reader)).text, '200\n')
     const answered = await Promise.all(
@@ -95,7 +95,7 @@ describe('the embedded engine and its client', () => {
     }
   })
 
-  it('answers nobody without the passwords, not even the engine’s own user', async () => {
+  it('rejects every login without the passwords, even of the engine’s default user', async () => {
     const { reader, writer } = engine.endpoint()
     const strangers = [
       null,
@@ -120,7 +120,7 @@ describe('the embedded engine and its client', () => {
     await stranger.close()
   })
 
-  it('keeps its files to itself', () => {
+  it('keeps its files private', () => {
     const folder = join(engine.dataFolder, 'events')
     assert.equal(statSync(folder).mode & 0o777, 0o700)
     for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o077, 0, name)
@@ -132,7 +132,7 @@ describe('the embedded engine and its client', () => {
     assert.equal(values, 'fsync_after_insert\t1\nfsync_part_directory\t1\nmin_rows_to_fsync_after_merge\t1\n')
   })
 
-  it('finds the rows that the engine itself refuses and stores the others', async t => {
+  it('finds the rows that the engine rejects and stores the others', async t => {
     const rule = "ADD CONSTRAINT no_poison CHECK event != 'poison'"
     await clients.write((client, database) => client.command({ query: `ALTER TABLE ${database}.events ${rule}` }))
     t.after(() =>
@@ -153,7 +153,7 @@ describe('the embedded engine and its client', () => {
     assert.equal(page.events.length, 97)
   })
 
-  it('finds a page that lies many days and rows away, in both directions', async () => {
+  it('finds a page many days and rows away, in both directions', async () => {
     const rowsPerDay = 90_000
     await clients.write(async (client, database) => {
       await client.command({
@@ -175,12 +175,12 @@ describe('the embedded engine and its client', () => {
     }
   })
 
-  it('answers full beyond the caps of one read', async () => {
+  it('answers `full` beyond the limits of one read', async () => {
     await assert.rejects(readText('SELECT number FROM numbers(200000)'), withCode('full'))
     await assert.rejects(readText('SELECT length(groupArray(number)) FROM numbers(200000000)'), withCode('full'))
   })
 
-  it('follows the engine to another port and other passwords, and says unavailable while it is gone', async () => {
+  it('reconnects to the engine at another port with other passwords, and reports `unavailable` while it is down', async () => {
     const before = engine.endpoint()
     await engine.kill()
     await assert.rejects(store.countRejected({ projectId: 1 }), withCode('unavailable'))
@@ -191,7 +191,7 @@ describe('the embedded engine and its client', () => {
     assert.equal((await store.listEvents({ projectId: 9, descending: true, limit: 10 })).events.length, 1)
   })
 
-  it('says unavailable before the engine was ever prepared, and when somebody else answers at its port', async t => {
+  it('reports `unavailable` before the engine was first prepared, and when another server answers at its port', async t => {
     const none = createClickHouseEventStore({ endpoint: () => null, queryTimeoutSeconds, clock: { nowMs: Date.now } })
     await assert.rejects(none.countRejected({ projectId: 1 }), withCode('unavailable'))
     const other = createServer((_, response) => response.writeHead(404).end('not here'))
@@ -207,7 +207,7 @@ describe('the embedded engine and its client', () => {
     await wrong.close()
   })
 
-  it('works with one user by URL, in the database of its path', async () => {
+  it('works with a single user by URL, in the database of its path', async () => {
     const { url, writer } = engine.endpoint()
     const text = url.replace('http://', `http://${writer.username}:${encodeURIComponent(writer.password)}@`)
     const byUrl = createClickHouseEventStore({
@@ -224,7 +224,7 @@ describe('the embedded engine and its client', () => {
     assert.throws(() => endpointOfUrl('http://h:8123/a;drop'), /CLICKHOUSE_URL/)
   })
 
-  it('answers timeout after the query limit', async t => {
+  it('answers `timeout` after the query limit', async t => {
     const short = { queryTimeoutSeconds: 1 }
     await engine.restart(short)
     const hasty = createClickHouseClients({ endpoint: engine.endpoint, ...short })
@@ -235,7 +235,7 @@ describe('the embedded engine and its client', () => {
     await assert.rejects(query, withCode('timeout'))
   })
 
-  it('counts in the background beyond the query limit, and until it is stopped', async t => {
+  it('counts in the background beyond the query limit, until it is stopped', async t => {
     const short = { queryTimeoutSeconds: 0.001 }
     await engine.restart(short)
     const options = { endpoint: engine.endpoint, ...short }
@@ -289,7 +289,7 @@ describe('the embedded engine and its client', () => {
     await eventually(async () => (await running()) === 0, { what: 'The end of the query' })
   })
 
-  it('says on the way that a long read of the writer runs, and ends it with its connection', async () => {
+  it('reports progress of a long read by the writer, and ends it with its connection', async () => {
     const { url, writer } = engine.endpoint()
     const others = `user = '${writer.username}' AND query NOT LIKE '%processes%'`
     const running = async () => Number(await writeText(`SELECT count() FROM system.processes WHERE ${others}`))

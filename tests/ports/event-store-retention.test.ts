@@ -9,7 +9,7 @@ import type { PortError } from '#ports/port-error.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 
-describe('how long the event store keeps rows', () => {
+describe('retention of the event store', () => {
   const server = engineForTests()
   const command = (query: string) => server.clients.write(client => client.command({ query }))
   const select = async <Row>(query: string) => {
@@ -41,7 +41,7 @@ describe('how long the event store keeps rows', () => {
     }
   }
 
-  it('changes with the setting, in tables of rejects that are there already', async () => {
+  it('changes with the setting, also in existing tables of rejects', async () => {
     for (const days of [30, 10]) {
       await migrate(days)
       for (const table of ['rejected_events', 'replayed_rejects'])
@@ -49,7 +49,7 @@ describe('how long the event store keeps rows', () => {
     }
   })
 
-  it('ends by the clock that the worker believes where the engine is embedded, and not by that of the machine', async () => {
+  it('follows the worker’s trusted clock where the engine is embedded, not the clock of the machine', async () => {
     const store = createClickHouseEventStore({
       endpoint: server.engine.endpoint,
       clock: fixedClock(0),
@@ -93,7 +93,7 @@ describe('how long the event store keeps rows', () => {
     }
   })
 
-  it('is left alone by a start that changes nothing: no definition of a table is written again', async () => {
+  it('is untouched by a start that changes nothing: no table definition is rewritten', async () => {
     await migrate(30)
     // The engine writes a definition into a new file. On a full disk that one would be empty, and no start could read it.
     const tables = "SELECT name, metadata_modification_time FROM system.tables WHERE database = 'pennon'"
@@ -114,7 +114,7 @@ describe('how long the event store keeps rows', () => {
     assert.deepEqual(await select(tables), tablesBefore)
   })
 
-  it('is left alone by a start that changes nothing: no row is written again', async () => {
+  it('is untouched by a start that changes nothing: no row is rewritten', async () => {
     await migrate(30)
     const insert = (table: string, column: string) =>
       command(`INSERT INTO pennon.${table} (project_id, ${column}) VALUES (3, now())`)
@@ -137,7 +137,7 @@ describe('how long the event store keeps rows', () => {
     }
   })
 
-  it('alters nothing while the disk has no space for it, and everything afterwards', async () => {
+  it('is not altered while the disk has no space for that, and is altered afterwards', async () => {
     await migrate(30)
     const before = await termsOf('rejected_events')
     // Nothing has to be altered.

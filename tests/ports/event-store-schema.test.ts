@@ -35,7 +35,7 @@ describe('the tables of the event store', () => {
 
   beforeEach(() => command('DROP DATABASE IF EXISTS pennon SYNC'))
 
-  it('are changed by a migration that the store has not had, once', async () => {
+  it('are changed once by a new migration', async () => {
     assert.deepEqual(await migrate(server.clients, options), [])
     await command("INSERT INTO pennon.groups (project_id, group_key) VALUES (1, 'acme')")
     assert.deepEqual(await migrate(server.clients, { ...options, migrations }), ['colours'])
@@ -46,12 +46,12 @@ describe('the tables of the event store', () => {
     assert.deepEqual(await definitions(), before)
   })
 
-  it('are made and changed by several processes at once', async () => {
+  it('can be created and changed by several processes at once', async () => {
     await Promise.all([1, 2, 3].map(() => migrate(server.clients, { ...options, migrations })))
     assert.deepEqual(await versions(), [1, 2])
   })
 
-  it('are completed after a start that was cut short, and where one is gone', async () => {
+  it('are completed after an interrupted start, and when one is missing', async () => {
     await migrate(server.clients, { ...options, migrations })
     const whole = (await definitions()).map(([name]) => name)
     await command('TRUNCATE TABLE pennon.schema_version')
@@ -65,14 +65,14 @@ describe('the tables of the event store', () => {
     )
   })
 
-  it('are altered only where the disk has space', async () => {
+  it('are altered only when the disk has space', async () => {
     await migrate(server.clients, options)
     const isFull = (error: unknown) => error instanceof PortError && error.code === 'full'
     await assert.rejects(migrate(server.clients, { ...options, migrations, freeBytes: () => 1_000 }), isFull)
     assert.deepEqual(await versions(), [1])
   })
 
-  it('are refused, and not touched, when a newer version changed them', async () => {
+  it('are rejected, and not touched, when a newer version changed them', async () => {
     await migrate(server.clients, { ...options, migrations })
     const before = await definitions()
     await assert.rejects(
@@ -83,7 +83,7 @@ describe('the tables of the event store', () => {
     assert.deepEqual(await definitions(), before)
   })
 
-  it('are refused, and not touched, when a version made them that kept no count of migrations', async () => {
+  it('are rejected, and not touched, when they come from a version without a migration count', async () => {
     await migrate(server.clients, options)
     assert.equal(await unfit(), null)
     await command('DROP TABLE pennon.schema_version SYNC')

@@ -41,7 +41,7 @@ describe('the event store on the embedded ClickHouse', () => {
   recordingStoreContract(subject)
   rejectStoreContract(() => store, subject.newProject)
 
-  it('can be migrated again while it is used', async () => {
+  it('can be migrated again while it is in use', async () => {
     await Promise.all([store.migrate(), store.migrate(), subject.list(subject.newProject())])
   })
 })

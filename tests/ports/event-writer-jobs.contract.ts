@@ -42,7 +42,7 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
     ])
   })
 
-  it('discards a job’s rows, pending and published, and leaves those of others', async () => {
+  it('discards a job’s rows, pending and published, and leaves those of other jobs', async () => {
     const projectId = newProject()
     const job = newJob()
     const longId = job * 1_000_000 // its partitions' names begin with the job's digits
@@ -62,7 +62,7 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
     assert.equal(events.length, 2)
   })
 
-  describe('adds to pending rows what is known of their persons', () => {
+  describe('adds known properties of their persons to pending rows', () => {
     const cases: readonly (readonly [what: string, row: string, known: string, after: string])[] = [
       ['where the row has nothing', '{}', '{"plan":"pro","n":1}', '{"plan":"pro","n":1}'],
       [
@@ -161,7 +161,7 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
     })
   })
 
-  it('refuses to publish or discard what has no partition of its own', () => {
+  it('refuses to publish or discard rows without a separate partition', () => {
     assert.throws(() => subject.store.discardJob(1))
     assert.throws(() => subject.store.publishJob(0))
   })

@@ -13,7 +13,7 @@ import { eventWriterJobsContract } from './event-writer-jobs.contract.ts'
 export function eventWriterContract(subject: EventWriterSubject): void {
   const { insert, list, usage, newProject, newJob } = subject
 
-  it('counts a retried event once', async () => {
+  it('counts a resent event once', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId })
     await insert({ events: [event, event] })
@@ -22,7 +22,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
   })
 
-  it('counts one identity once when it came live and in two import jobs', async () => {
+  it('counts one event identity once when it arrived live and in two import jobs', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId })
     await insert({ events: [imported(event, newJob())] })
@@ -34,7 +34,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
   })
 
-  it('counts one identity once over two months of arrival', async () => {
+  it('counts one event identity once across two months of arrival', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId, timestampMs: novemberMs, capturedAtMs: novemberMs })
     await insert({ events: [event] })
@@ -44,7 +44,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await usage(projectId, '2026-11-01', '2026-11-30'), [])
   })
 
-  it('keeps apart what differs in name, distinct id, uuid or UTC day', async () => {
+  it('treats events that differ in name, distinct id, uuid or UTC day as different', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId, timestampMs: Date.parse('2026-11-05T23:59:59.999Z') })
     const differing: Partial<StoredEvent>[] = [
@@ -58,7 +58,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
   })
 
   for (const order of ['live first', 'import first'] as const) {
-    it(`lets the live row win over an imported one, ${order}`, async () => {
+    it(`prefers the live row to an imported one, ${order}`, async () => {
       const projectId = newProject()
       const live = aStoredEvent({ projectId, propertiesJson: '{"from":"live"}' })
       const copy = imported(live, newJob(), { propertiesJson: '{"from":"import"}', capturedAtMs: decemberMs })
@@ -70,7 +70,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     })
   }
 
-  it('lets the later copy win, whatever month it arrived in', async () => {
+  it('prefers the later copy, whatever month it arrived in', async () => {
     const projectId = newProject()
     const event = aStoredEvent({ projectId, capturedAtMs: decemberMs, propertiesJson: '{"n":1}' })
     await insert({ events: [event] })
@@ -81,7 +81,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     )
   })
 
-  it('lets a restored row stand only where no other one of its kind is', async () => {
+  it('lets a restored row count only where there is no other row of its kind', async () => {
     const projectId = newProject()
     const job = newJob()
     const from = (text: string) => ({ propertiesJson: JSON.stringify({ from: text }) })
@@ -98,7 +98,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await seen(), ['{"from":"live"}', '{"from":"restored"}', '{}'])
   })
 
-  it('stores the others when some rows cannot be stored, and says which', async () => {
+  it('stores the other rows when some cannot be stored, and reports which', async () => {
     const projectId = newProject()
     const good = aStoredEvent({ projectId })
     const { refused } = await insert({
@@ -126,7 +126,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     )
   })
 
-  it('stores more than one piece in one call', async () => {
+  it('stores several pieces in one call', async () => {
     const projectId = newProject()
     const propertiesJson = JSON.stringify({ text: 'x'.repeat(900_000) })
     const events = Array.from({ length: 30 }, () => aStoredEvent({ projectId, propertiesJson }))
@@ -134,7 +134,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 30, eventsImported: 0 }])
   })
 
-  it('says where distinct ids lead, by the last override of the highest version, thousands at once', async () => {
+  it('finds the persons of thousands of distinct ids, by the last override of the highest version', async () => {
     const projectId = newProject()
     const override = (distinctId: string, version: number, ownerId = projectId) => ({
       projectId: ownerId,

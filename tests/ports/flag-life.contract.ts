@@ -8,7 +8,7 @@ import { change, commit, type OpenManagement, written } from './management-harne
 
 export function flagLifeContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: the life of flags`, () => {
-    it('remembers the latest call of each flag, in its project alone, and changes nothing else of it', async t => {
+    it('stores the latest call of each flag, in its own project only, and changes nothing else', async t => {
       const { store, chunkStore, revision } = await open(t)
       for (const [key, projectId] of Object.entries({ a: 1, b: 1, c: 2 }))
         await store.createFlag(aNewFlag({ key, projectId }))
@@ -35,7 +35,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.equal((await store.listFlagVersions(1, 1, { limit: 9, offset: 0 })).count, 1)
     })
 
-    it('keeps the calls of a flag through changes, and begins anew for one made again under its key', async t => {
+    it('keeps the last call of a flag through changes, and starts over for a new flag under its key', async t => {
       const { store, chunkStore } = await open(t)
       const called = (calledAtMs: number, flagKey = 'beta') =>
         commit(chunkStore, { calledFlags: [{ projectId: 1, flagKey, calledAtMs }] })
@@ -56,7 +56,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.deepEqual([await call(1), await call(2)], [12, 9])
     })
 
-    it('takes more keys than fit one list', async t => {
+    it('accepts more keys than fit one SQL list', async t => {
       const { store, chunkStore } = await open(t)
       await store.createFlag(aNewFlag())
       const calledFlags = Array.from({ length: 2_500 }, (_, index) => ({
@@ -68,7 +68,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.deepEqual(await store.listLastCalls(1, [1]), [{ flagId: 1, calledAtMs: 2_400 }])
     })
 
-    it('keeps an archived flag inactive, whoever writes it, and out of lists unless asked for it', async t => {
+    it('keeps an archived flag inactive on every write, and out of lists by default', async t => {
       const { store } = await open(t)
       assert.equal(written(await store.createFlag(aNewFlag({ key: 'made', archived: true }))).active, false)
       await store.createFlag(aNewFlag({ key: 'kept' }))
@@ -88,7 +88,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.equal(await keys({ archived: 'all', active: true }), '1: kept')
     })
 
-    it('tells since when a flag has decided as it does', async t => {
+    it('reports when the conditions of a flag last changed', async t => {
       const { store } = await open(t)
       const since = async () => (await store.findFlag(1, '1'))?.conditionsSinceMs
       await store.createFlag(aNewFlag({ createdAtMs: 5 }))
@@ -99,7 +99,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.equal(await since(), 9)
     })
 
-    it('finds stale flags, and reads what was found in parts, however large they are', async t => {
+    it('finds stale flags, and reads them in parts, however large they are', async t => {
       const { store, chunkStore } = await open(t)
       const large = { groups: [{ properties: [], rollout_percentage: 100 }], note: 'x'.repeat(700_000) }
       const some = { groups: [{ properties: [], rollout_percentage: 40 }], note: 'x'.repeat(700_000) }

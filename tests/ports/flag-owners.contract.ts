@@ -48,8 +48,8 @@ const switchOff = (flagId: number, expectedVersion: number): FlagWrite => ({
 })
 
 export function flagOwnersContract(adapter: string, open: OpenManagement): void {
-  describe(`ManagementStore on ${adapter}: what has flags of its own`, () => {
-    it('keeps a feature with the flag that it makes, every field and literal, in one revision', async t => {
+  describe(`ManagementStore on ${adapter}: owners of flags`, () => {
+    it('stores a feature with the flag that it creates, every field and literal, in one revision', async t => {
       const { store, revision } = await openWithProjects(open, t)
       const before = await revision()
       const input = aFeature({ name: oddText, payload: json, stage: 'general-availability' })
@@ -89,7 +89,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.listEarlyAccessFeatures(1, { limit: 5, offset: 0 }), { count: 0, results: [] })
     })
 
-    it('keeps a survey with both flags, and takes none when the second is refused', async t => {
+    it('stores a survey with both flags, and nothing when the second is refused', async t => {
       const { store, revision } = await openWithProjects(open, t)
       await store.createFlag(aNewFlag({ key: 'taken' }))
       const before = await revision()
@@ -105,7 +105,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.equal(JSON.stringify(found?.content), jsonText)
     })
 
-    it('changes a survey, adds and takes away a flag, and deletes it with its flags', async t => {
+    it('changes a survey, adds and removes a flag, and deletes it with its flags', async t => {
       const { store } = await openWithProjects(open, t)
       const { id } = aSurvey()
       written(await store.createSurvey(aSurvey(), { internal: create('internal') }))
@@ -123,7 +123,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.equal((await store.findFlag(1, '1'))?.deleted, true)
     })
 
-    it('lists surveys newest first, by name and archive', async t => {
+    it('lists surveys newest first, filtered by name and archived state', async t => {
       const { store } = await openWithProjects(open, t)
       const add = (last: string, over: Partial<NewSurvey>) =>
         store.createSurvey(aSurvey({ id: `00000000-0000-4000-8000-0000000000d${last}`, ...over }), {})
@@ -163,7 +163,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       for (const { count, results } of lists) assert.deepEqual([count, results.length], [2, 1])
     })
 
-    it('marks the flag of an experiment until the last one is deleted, and gives no id twice', async t => {
+    it('marks the flag of an experiment until the last one is deleted, and never reuses an id', async t => {
       const { store } = await openWithProjects(open, t)
       const made = { ...create('button'), hasExperiment: true } as FlagWrite
       const first = written(await store.createExperiment(anExperiment({ content: json }), made))
@@ -200,7 +200,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.updateExperiment(1, 1, patch, null), { ok: false, error: 'not_found' })
     })
 
-    it('names the experiments there are, and deletes none that may have got into rules since they were looked at', async t => {
+    it('lists experiments, and deletes none that rules may have referred to since the check', async t => {
       const { store } = await openWithProjects(open, t)
       written(await store.createExperiment(anExperiment(), create('button')))
       const { revision: linksRevision, experimentIds } = await store.findLinks(1)
@@ -220,7 +220,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual((await store.findLinks(1)).experimentIds, [])
     })
 
-    it('remembers whether a flag was made for what has it, or taken', async t => {
+    it('stores whether a flag was created for its owner or linked', async t => {
       const { store } = await openWithProjects(open, t)
       const own = aFeature()
       written(await store.createEarlyAccessFeature(own, create('made')))
@@ -236,7 +236,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual([await experimentIsOwn(1), await experimentIsOwn(2)], [true, false])
     })
 
-    it('names what flags belong to, in their project alone', async t => {
+    it('lists the owners of flags, in their own project only', async t => {
       const { store } = await openWithProjects(open, t)
       const { flagId } = written(await store.createEarlyAccessFeature(aFeature(), create('search')))
       written(await store.createExperiment(anExperiment(), create('button')))
@@ -253,7 +253,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.listFlagOwners(1, []), [])
     })
 
-    it('names what needs flags to stay, and leaves out what is over', async t => {
+    it('lists owners that still need their flags, without ended ones', async t => {
       const { store } = await openWithProjects(open, t)
       await store.createFlag(aNewFlag({ key: 'linked' }))
       written(await store.createEarlyAccessFeature(aFeature(), create('search')))
@@ -280,7 +280,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await uses(1, [1, 4]), [])
     })
 
-    it('refuses what was made from something that is not there any more, and writes none of it', async t => {
+    it('refuses a change based on an outdated owner, and writes nothing', async t => {
       const { store, revision } = await openWithProjects(open, t)
       const feature = written(await store.createEarlyAccessFeature(aFeature({ payload: json }), create('search')))
       const survey = written(await store.createSurvey(aSurvey({ content: json }), { internal: create('own') }))
@@ -301,7 +301,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       for (const change of changes) assert.equal((await change(false)).ok, true)
     })
 
-    it('merges quotas name by name, also of two that write at once', async t => {
+    it('merges quotas name by name, also from two concurrent writes', async t => {
       const { store } = await openWithProjects(open, t)
       await Promise.all([
         store.updateProject(1, { quotas: { events: 3 } }),
@@ -312,7 +312,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual([events, recordings, exceptions, llmEvents], [3, null, 7, null])
     })
 
-    it('merges client settings name by name, also of two that write at once', async t => {
+    it('merges client settings name by name, also from two concurrent writes', async t => {
       const { store } = await openWithProjects(open, t)
       await Promise.all([
         store.updateProject(1, { clientSettings: { heatmaps_opt_in: true, survey_config: json } }),

@@ -10,7 +10,7 @@ import { change, type OpenManagement, written } from './management-harness.ts'
 
 export function flagStoreContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: flags`, () => {
-    it('gives ids from 1 up over all projects, never one twice, and leaves no gap for a refused flag', async t => {
+    it('assigns ids from 1 up over all projects, never reuses one, and leaves no gap for a refused flag', async t => {
       const { store } = await open(t)
       assert.equal(written(await store.createFlag(aNewFlag({ key: 'a' }))).id, 1)
       assert.deepEqual(await store.createFlag(aNewFlag({ key: 'a' })), { ok: false, error: 'key_taken' })
@@ -19,7 +19,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(written(await store.createFlag(aNewFlag({ key: 'A' }))).id, 3)
     })
 
-    it('keeps every field, any key in filters, and the literals of numbers', async t => {
+    it('preserves every field, any key in filters, and number literals', async t => {
       const { store } = await open(t)
       const text = '{"__proto__":{"x":1},"constructor":[1.0,1e2,12345678901234567890],"groups":[]}'
       // Written out, so that a new field is missing here until it is checked too.
@@ -61,7 +61,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(JSON.stringify(version?.flag.filters), text)
     })
 
-    it('finds by id in digits first, by key otherwise, and only in its own project', async t => {
+    it('finds a flag by id first, otherwise by key, and only in its own project', async t => {
       const { store } = await open(t)
       await store.createFlag(aNewFlag({ key: '2' }))
       await store.createFlag(aNewFlag({ key: 'beta' }))
@@ -84,7 +84,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await store.findFlagByKey(2, 'beta'), null)
     })
 
-    it('adds 1 to the version with each change, and keeps every version whole', async t => {
+    it('increments the version with each change, and stores every version completely', async t => {
       const { store } = await open(t)
       const first = written(await store.createFlag(aNewFlag({ createdBy: 'ada' })))
       const second = written(await change(store, 1, 1, { name: 'two' }, { changedBy: 'bob' }))
@@ -102,7 +102,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await store.findFlagVersion(2, 1, 1), null)
     })
 
-    it('cuts pages of large flags and versions, which a front takes in one go, but never to nothing', async t => {
+    it('cuts pages of large flags and versions, which a front loads at once, but never to nothing', async t => {
       const { store } = await open(t)
       const filters = { groups: [], note: 'x'.repeat(700_000) }
       for (const key of ['a', 'b', 'c']) await store.createFlag(aNewFlag({ key, filters }))
@@ -133,7 +133,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.ok(Math.max(...lengths.projectVersions!) <= 2)
     })
 
-    it('refuses a change that was made from an older version, and gives the current flag back', async t => {
+    it('refuses a change made from an older version, and returns the current flag', async t => {
       const { store, revision } = await open(t)
       await store.createFlag(aNewFlag())
       const current = written(await change(store, 1, 1, { name: 'two' }, { expectedVersion: 1 }))
@@ -147,7 +147,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await revision(), before)
     })
 
-    it('lets one of two changes of the same version through', async t => {
+    it('accepts only one of two changes of the same version', async t => {
       const { store } = await open(t)
       await store.createFlag(aNewFlag())
       const both = await Promise.all(

@@ -47,7 +47,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.notEqual(await store.findStoredGroup(1, 0, 'k0'), null)
     })
 
-    it('tells the worker of a type that is being deleted, and loads no group of it', async t => {
+    it('reports a type that is being deleted to the worker, and loads no group of it', async t => {
       const { store, chunkStore } = await opened(t, 1)
       await store.startDeletingGroupType(1, 0)
       const loaded = await load(chunkStore)
@@ -58,7 +58,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       )
     })
 
-    it('refuses groups that a worker would write under a type which was deleted meanwhile', async t => {
+    it('refuses groups that a worker would write under a type deleted since it loaded', async t => {
       const { store, chunkStore } = await opened(t, 0)
       const acme = { groups: [created(aGroup({ key: 'acme' }))], usedGroupTypes: [company] }
       await store.startDeletingGroupType(1, 0)
@@ -74,7 +74,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       )
     })
 
-    it('keeps a type that flags use, inactive ones too, and names them', async t => {
+    it('does not delete a type that flags use, inactive ones included, and lists those flags', async t => {
       const { store, revision } = await opened(t, 0)
       await store.createProject(aNewProject())
       const ofType = (key: string, index: number) =>
@@ -90,7 +90,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.ok((await store.startDeletingGroupType(1, 0)).ok, 'what has begun goes on')
     })
 
-    it('names no more flags that use a type than anybody reads', async t => {
+    it('lists a bounded number of flags that use a type', async t => {
       const { store } = await opened(t, 0)
       await store.createProject(aNewProject())
       const filters = { aggregation_group_type_index: 1, groups: [] }
@@ -100,7 +100,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.equal(deleted.error.usedBy.length, 20)
     })
 
-    it('lets either a flag of the type through or its deletion, when both come at once', async t => {
+    it('accepts only one of a new flag of the type and the deletion of the type, when concurrent', async t => {
       const { store } = await opened(t, 0)
       await store.createProject(aNewProject())
       const filters = { aggregation_group_type_index: 1, groups: [] }
@@ -120,7 +120,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       assert.equal(later[1]?.isBeingDeleted ?? false, !created.ok)
     })
 
-    it('gives a free index to another type, and a name no second index while it is being deleted', async t => {
+    it('reuses a free index for another type, and gives a name no second index while it is being deleted', async t => {
       const { store, chunkStore } = await opened(t, 0)
       await store.startDeletingGroupType(1, 0)
       assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, index: 2 }] }), 'version_conflict')

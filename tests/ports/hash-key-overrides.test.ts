@@ -47,7 +47,7 @@ describe('hash key overrides on sqlite', () => {
     assert.deepEqual(await writer.keepHashKey(assignment), [])
   })
 
-  it('finish what waits before they close', async t => {
+  it('finish waiting calls before they close', async t => {
     const dataFolder = tempDir(t)
     await writeNewState(dataFolder)
     const writer = openHashKeyWriter({ dataFolder })

@@ -53,7 +53,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.ok(lengths.length > 1, `pages of ${lengths}`)
     })
 
-    it('finds the jobs among public ids, and nothing for ids that no job has', async t => {
+    it('finds jobs by public ids, and nothing for unknown ids', async t => {
       const { store } = await open(t)
       const jobs = [await create(store, aNewJob()), await create(store, aNewJob({ projectId: 2 }))]
       await move(store, jobs[0]!.id, 'sending', {})
@@ -67,7 +67,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       )
     })
 
-    it('lists what the worker has to do without what clients say of their jobs', async t => {
+    it('lists the worker’s tasks without the data that clients stored with their jobs', async t => {
       const { store } = await open(t)
       await store.createProject(aNewProject())
       const gone = written(await store.createProject(aNewProject({ apiToken: 'phc_gone' })))
@@ -81,7 +81,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.deepEqual(await store.listJobsOfGoneProjects(), [knownOfGone])
     })
 
-    it('lets no more jobs be open than may, however many are created at once', async t => {
+    it('limits open jobs, however many are created at once', async t => {
       const { store } = await open(t)
       const limits = { openMax: 3, perDayMax: 100, keptMax: 100 }
       const of = (projectId: number) => store.createImportJob(aNewJob({ projectId }), limits)
@@ -97,7 +97,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.ok((await of(1)).ok)
     })
 
-    it('lets a project create so many jobs within 24 hours, though they are closed since', async t => {
+    it('limits the jobs a project creates within 24 hours, closed ones included', async t => {
       const { store } = await open(t)
       const dayMs = 86_400_000
       const limits = { openMax: 100, perDayMax: 3, keptMax: 100 }
@@ -115,7 +115,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal(await at(2 * dayMs), true)
     })
 
-    it('lets a project keep so many jobs, open or published, beside the implicit ones', async t => {
+    it('limits the open and published jobs of a project, not counting implicit ones', async t => {
       const { store } = await open(t)
       const limits = { openMax: 100, perDayMax: 100, keptMax: 3 }
       const of = async (projectId: number) => {
@@ -133,7 +133,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal(await of(1), 'too_many_kept')
     })
 
-    it('deletes what a job has kept, however much, and nothing of others', async t => {
+    it('deletes all data of a job, however much, and nothing of other jobs', async t => {
       const { store, chunkStore } = await open(t)
       const [job, other] = [await create(store, aNewJob()), await create(store, aNewJob())]
       const many = Array.from({ length: 4_500 }, (_, index) => String(index).padStart(5, '0'))
@@ -186,7 +186,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.deepEqual(await store.listStagedGroups(job.id, 1), [])
     })
 
-    it('clears the persons of a staging overlay in pieces, also those whose ids are joined', async t => {
+    it('clears the persons of a staging overlay in pieces, also those whose ids were merged', async t => {
       const { store, chunkStore } = await open(t)
       const job = await create(store, aNewJob())
       const persons = Array.from({ length: 4_100 }, (_, index) => ({
@@ -203,7 +203,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       await commit(chunkStore, { persons })
     })
 
-    it('forgets discarded jobs with their notes, but the latest ones and the implicit ones', async t => {
+    it('deletes discarded jobs with their notes, except the latest and the implicit ones', async t => {
       const { store, chunkStore } = await open(t)
       await store.createImplicitJob(1, '2026-11-01', 0)
       for (let index = 0; index < 7; index++) await create(store, aNewJob())

@@ -20,7 +20,7 @@ const knownOf = async (some: readonly string[]) => new Map(some.map(id => [id, `
 const nothingKnown = async () => new Map<string, string>()
 const never = new AbortController().signal
 
-describe('what is known of persons', () => {
+describe('known properties of persons', () => {
   let engine: TestEngine
   let clients: ClickHouseClients
   let store: EventStore
@@ -87,7 +87,7 @@ describe('what is known of persons', () => {
     }
   }
 
-  it('is added after a crash before or behind any statement', async () => {
+  it('are added after a crash before or after any statement', async () => {
     const job = await pend()
     let isOver = false
     for (let crash = 0; !isOver; crash++) {
@@ -112,7 +112,7 @@ describe('what is known of persons', () => {
     await assertAdded(job)
   })
 
-  it('is bounded for each row, and leaves out the longest', async () => {
+  it('are limited in size per row, and leave out the longest', async () => {
     const job = await pend()
     const long = 'x'.repeat(knownBytesMax)
     await add(
@@ -128,7 +128,7 @@ describe('what is known of persons', () => {
     )
   })
 
-  it('does not bring back a row that is erased meanwhile', async () => {
+  it('do not bring back a row that is erased at the same time', async () => {
     const job = await pend()
     let added: Promise<void> | undefined
     await whileHeld(async () => {
@@ -147,14 +147,14 @@ describe('what is known of persons', () => {
     )
   })
 
-  it('is cleared where a worker was killed, also when nothing is known any more', async () => {
+  it('are cleaned up after a worker was killed, also when nothing is known any more', async () => {
     const job = await pend()
     await leaveKnown(job, 'id-1')
     await add(job, clients, nothingKnown)
     assert.equal(await countKnown(), 0)
   })
 
-  it('holds up the end of an erasure while it names an erased person', async () => {
+  it('delay the end of an erasure while they contain an erased person', async () => {
     const job = await pend()
     const id = 'erased-1'
     const erasure = {
@@ -169,7 +169,7 @@ describe('what is known of persons', () => {
     assert.equal(await remove(), 'done')
   })
 
-  it('is added by the worker that took over, whatever the one before still does', async () => {
+  it('are added by the worker that took over, whatever the former worker still does', async () => {
     const job = await pend()
     const stopping = new AbortController()
     let later: Promise<void> | undefined
@@ -187,7 +187,7 @@ describe('what is known of persons', () => {
     await assertAdded(job)
   })
 
-  it('waits behind a mutation of its job that fails, and for none of another job', async () => {
+  it('wait for a failing mutation of the same job, and for none of another job', async () => {
     const [job, otherJob] = [await pend(), await pend()]
     const bad = '{"bad":1}'
     await store.insert({

@@ -13,7 +13,7 @@ import { change, commit, type OpenManagement, written } from './management-harne
 
 export function managementStoreContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: projects`, () => {
-    it('gives ids from 1 up and never one twice, deleted or refused ones included', async t => {
+    it('assigns ids from 1 up and never reuses one, even of deleted or refused projects', async t => {
       const { store } = await open(t)
       assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_a' }))).id, 1)
       assert.deepEqual(await store.createProject(aNewProject({ apiToken: 'phc_a' })), {
@@ -32,7 +32,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.listProjectIds(), [1, 3])
     })
 
-    it('stores what it was given and changes what a patch names', async t => {
+    it('stores all fields and changes only those that a patch names', async t => {
       const { store } = await open(t)
       const input = aNewProject({
         name: "Zoë's",
@@ -55,7 +55,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual((await store.findProject(1))?.ingestion, ingestion)
     })
 
-    it('keeps NUL and half surrogate pairs as U+FFFD in names, and as they are in JSON', async t => {
+    it('stores NUL and lone surrogates as U+FFFD in names, and unchanged in JSON', async t => {
       const { store } = await open(t)
       const odd = 'a\0b\ud800c'
       const project = written(await store.createProject(aNewProject({ name: odd })))
@@ -78,7 +78,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await store.findStoredGroup(1, 0, '\0'), null)
     })
 
-    it('refuses a token of another project, takes its own again, and knows no deleted project', async t => {
+    it('refuses a token of another project, accepts its own again, and does not find a deleted project', async t => {
       const { store } = await open(t)
       await store.createProject(aNewProject({ apiToken: 'phc_a' }))
       await store.createProject(aNewProject({ apiToken: 'phc_b' }))
@@ -115,7 +115,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await store.findPersonalKeyByHash('abc'), null)
     })
 
-    it('keeps the latest use of a key, whoever writes it later', async t => {
+    it('keeps the latest use of a key, in whatever order uses are written', async t => {
       const { store } = await open(t)
       const key = { label: 'ci', scopes: ['*'], scopedProjectIds: [], createdAtMs: 5, lastUsedAtMs: null }
       await store.createPersonalKey({ ...key, id: 'k1', secretHash: 'abc' })
@@ -137,8 +137,8 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
     })
   })
 
-  describe(`ManagementStore on ${adapter}: what the worker wrote`, () => {
-    it('shows a person with ids and looks for it by id, uuid and text', async t => {
+  describe(`ManagementStore on ${adapter}: data that the worker wrote`, () => {
+    it('reads a person with its ids and finds it by id, uuid and text', async t => {
       const { store, chunkStore } = await open(t)
       const ada = aPerson({ uuid: 'u-ada', properties: parseJson('{"plan":"Free","v":1.0}') as JsonObject })
       const bob = aPerson({ uuid: 'u-bob', version: 4, isIdentified: true })
@@ -172,7 +172,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual([results[0]?.version, results[0]?.isIdentified, results[0]?.id], [4, true, 2])
     })
 
-    it('shows groups and their types', async t => {
+    it('reads groups and their types', async t => {
       const { store, chunkStore } = await open(t)
       const acme = aGroup({ properties: { name: 'Acme', constructor: 1 } })
       const later = aGroup({ key: 'later', createdAtMs: acme.createdAtMs + 1 })
@@ -215,7 +215,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       )
     })
 
-    it('keeps the last mark of the event store, and lists whom distinct ids lead to, page by page', async t => {
+    it('stores the last mark of the event store, and lists the persons of distinct ids in pages', async t => {
       const { store, chunkStore } = await open(t)
       assert.equal(await store.findEventStoreMark(), null)
       const held = [
@@ -245,7 +245,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.listOverrides(rest.at(-1)!, 2), [])
     })
 
-    it('says where the worker stands in a stream', async t => {
+    it('returns the worker’s position in a stream', async t => {
       const { store, chunkStore } = await open(t)
       assert.deepEqual(await store.findLogPosition('main'), { offset: 0, committedAtMs: null })
       await commit(chunkStore, {})
@@ -255,7 +255,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
   })
 
   describe(`ManagementStore on ${adapter}: revision`, () => {
-    it('moves by one with each write that concerns evaluation, and is the one that the answer names', async t => {
+    it('increases by one with each write that affects evaluation, and is returned by the write', async t => {
       const { store, chunkStore, revision } = await open(t)
       const writes: readonly (() => Promise<{ ok: boolean; value?: Written<unknown> }>)[] = [
         () => store.createProject(aNewProject({ apiToken: 'phc_r' })),
@@ -277,7 +277,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await revision(), before + 1)
     })
 
-    it('moves with the end of a personal key, so that every process forgets it', async t => {
+    it('increases when a personal key is deleted, so that every process drops it', async t => {
       const { store, revision } = await open(t)
       const key = { label: '', scopes: [], scopedProjectIds: [], createdAtMs: 0, lastUsedAtMs: null }
       await store.createPersonalKey({ ...key, id: 'k', secretHash: 'h' })
@@ -288,7 +288,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await revision(), before + 1)
     })
 
-    it('stays with writes that do not', async t => {
+    it('does not change with other writes', async t => {
       const { store, chunkStore, revision } = await open(t)
       await store.createProject(aNewProject({ apiToken: 'phc_x' }))
       await store.createFlag(aNewFlag())
@@ -318,10 +318,10 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
     })
   })
 
-  describe(`ManagementStore on ${adapter}: the log that is followed`, () => {
+  describe(`ManagementStore on ${adapter}: the followed log`, () => {
     const log = { id: 'a', place: 'here:/a', formerId: null, begunAt: '{"main":0}' }
 
-    it('is none at first, and then the one that was told last', async t => {
+    it('is unset at first, and then the one set last', async t => {
       const { store } = await open(t)
       assert.equal(await store.findFollowedLog(), null)
       await store.followLog(log)
@@ -331,7 +331,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.findFollowedLog(), next)
     })
 
-    it('takes the streams from the worker that reads another one, and leaves the positions where they are', async t => {
+    it('takes the streams from a worker that reads another log, and leaves positions unchanged', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {})
       await store.followLog(log)

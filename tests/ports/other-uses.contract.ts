@@ -23,7 +23,7 @@ export function otherUsesContract(subject: {
     store().insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
   const byId = (a: object, b: object) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
 
-  it('tells who else uses the persons of distinct ids, and links them', async () => {
+  it('finds other events that use or link the persons of distinct ids', async () => {
     const [projectId, job, other] = [newProject(), newJob(), newJob()]
     const event = (name: string, distinctId: string, properties: object) =>
       aStoredEvent({
@@ -66,7 +66,7 @@ export function otherUsesContract(subject: {
     )
   })
 
-  it('tells what live events wrote since, each kind once', async () => {
+  it('finds property writes of later live events, each kind once', async () => {
     const [projectId, job] = [newProject(), newJob()]
     const event = (properties: object, over: Partial<StoredEvent> = {}) =>
       aStoredEvent({
@@ -102,7 +102,7 @@ export function otherUsesContract(subject: {
     assert.deepEqual(await store().findLaterWrites(projectId, ['a'], [], nowMs()), [])
   })
 
-  it('tells what one event adds before what it removes', async () => {
+  it('lists what an event sets before what it unsets', async () => {
     const projectId = newProject()
     const propertiesJson = JSON.stringify({ $unset: ['k'], $set_once: { k: 1 }, $set: { k: 2 } })
     await insert(aStoredEvent({ projectId, distinctId: 'a', propertiesJson, personMode: 'full' }))
@@ -111,7 +111,7 @@ export function otherUsesContract(subject: {
     assert.deepEqual(inOrder, ['set_once', 'unset'])
   })
 
-  it('tells which writes of later imports decide what properties have', async () => {
+  it('finds the writes of later imports that decide current property values', async () => {
     const [projectId, job, other, implicitJob] = [newProject(), newJob(), newJob(), newJob()]
     const event = (name: string, at: number, properties: object) =>
       aStoredEvent({
@@ -175,7 +175,7 @@ export function otherUsesContract(subject: {
     )
   })
 
-  it('tells of no more than some that link an id, but of those that link it with one that is asked for', async () => {
+  it('limits the links of an id, but always includes links between requested ids', async () => {
     const [projectId, job] = [newProject(), newJob()]
     const link = (distinctId: string, anonymous: string) =>
       aStoredEvent({
@@ -189,7 +189,7 @@ export function otherUsesContract(subject: {
     assert.ok(uses.some(({ distinctId, otherId }) => distinctId === 'user' && otherId === 'device'))
   })
 
-  it('tells who else describes groups', async () => {
+  it('finds other events that describe groups', async () => {
     const [projectId, job, other] = [newProject(), newJob(), newJob()]
     const event = (name: string, type: string, key: string | number) =>
       aStoredEvent({ projectId, event: name, propertiesJson: JSON.stringify({ $group_type: type, $group_key: key }) })

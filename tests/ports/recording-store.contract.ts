@@ -9,7 +9,7 @@ import { type EventStoreSubject, novemberMs } from './event-store-subject.ts'
 export function recordingStoreContract(subject: EventStoreSubject): void {
   const { insert, newProject } = subject
 
-  it('gives a recording back as it was stored, its items byte for byte', async () => {
+  it('returns a recording as it was stored, with byte-identical items', async () => {
     const projectId = newProject()
     const recording = aCapturedRecording(1, {
       projectId,
@@ -25,7 +25,7 @@ export function recordingStoreContract(subject: EventStoreSubject): void {
     assert.equal(await subject.store.findRecording(newProject(), recording.uuid), null)
   })
 
-  it('replaces a recording that comes again, and keeps apart what differs in session or uuid', async () => {
+  it('replaces a recording that is sent again, and separates those that differ in session or uuid', async () => {
     const projectId = newProject()
     const recording = aCapturedRecording(1, { projectId })
     await insert({ recordings: [recording, aCapturedRecording(2, { projectId })] })

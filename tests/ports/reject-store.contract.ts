@@ -39,7 +39,7 @@ export function rejectStoreContract(
   }
   const numbers = (rejects: readonly RejectedEvent[]) => rejects.map(({ receivedAtMs }) => receivedAtMs - startMs)
 
-  it('lists rejects newest first, each once, as they were given', async () => {
+  it('lists rejects newest first, each once, as they were stored', async () => {
     const projectId = newProject()
     const source = {
       kind: 'item',
@@ -62,7 +62,7 @@ export function rejectStoreContract(
     assert.equal(await opened().countRejected({ projectId }), 3)
   })
 
-  it('finds rejects by what is known of them, all of it together', async () => {
+  it('filters rejects by every field and by all fields combined', async () => {
     const projectId = newProject()
     await insert(
       aReject(projectId, 1, { reason: 'a', event: "it's", distinctId: 'Zoë', lane: 'main' }),
@@ -126,7 +126,7 @@ export function rejectStoreContract(
     }
   })
 
-  it('cuts a page of large bodies, which `next` goes on after', async () => {
+  it('cuts a page of large bodies, and `next` continues after it', async () => {
     const projectId = newProject()
     const body = 'x'.repeat(65_536)
     await insert(...Array.from({ length: 150 }, (_, n) => aReject(projectId, n, { body })))
@@ -140,7 +140,7 @@ export function rejectStoreContract(
     assert.equal(second.next, null)
   })
 
-  it('remembers which were replayed, when the same rejects are written again too', async () => {
+  it('remembers which rejects were replayed, even when they are written again', async () => {
     const projectId = newProject()
     const rejects = [aReject(projectId, 1), aReject(projectId, 2)]
     await insert(...rejects)

@@ -24,7 +24,7 @@ export function scheduleOwnersContract(adapter: string, open: OpenManagement): v
       )
     })
 
-    it('lets the owner keep it, and nobody in between', async t => {
+    it('lets only the owner renew the lease', async t => {
       const { store } = await open(t)
       for (let nowMs = 1_000; nowMs < 10_000; nowMs += 500) {
         assert.equal(await store.claimSchedule({ ...lease, nowMs, untilMs: nowMs + 1_000 }), true)
@@ -32,14 +32,14 @@ export function scheduleOwnersContract(adapter: string, open: OpenManagement): v
       }
     })
 
-    it('has one winner among many that ask at once', async t => {
+    it('accepts one of many concurrent claims', async t => {
       const { store } = await open(t)
       const owners = Array.from({ length: 8 }, (_, n) => ({ ...lease, ownerId: `w${n}` }))
       const won = await Promise.all(owners.map(owner => store.claimSchedule(owner)))
       assert.equal(won.filter(Boolean).length, 1)
     })
 
-    it('is free at once when its owner leaves it, and stays with the owner when another one does', async t => {
+    it('is free at once when its owner releases it, and is unaffected by another caller’s release', async t => {
       const { store } = await open(t)
       await store.claimSchedule(lease)
       await store.leaveSchedule(lease.name, 'w2')
@@ -48,14 +48,14 @@ export function scheduleOwnersContract(adapter: string, open: OpenManagement): v
       assert.equal(await store.claimSchedule(other), true)
     })
 
-    it('is free when the state begins to follow another log', async t => {
+    it('frees schedules when the state begins to follow another log', async t => {
       const { store } = await open(t)
       await store.claimSchedule(lease)
       await store.followLog({ id: 'b', place: 'there:/b', formerId: 'a', begunAt: '{}' })
       assert.equal(await store.claimSchedule(other), true)
     })
 
-    it('knows how many records of each project were charged or deduplicated', async t => {
+    it('counts the charged and deduplicated records of each project', async t => {
       const { store, chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const position = { stream: 'main', ownerId: 'w1', committedAtMs: 1 }

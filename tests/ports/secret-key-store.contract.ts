@@ -12,7 +12,7 @@ function aKey(name: string): NewSecretKey {
 
 export function secretKeyStoreContract(adapter: string, open: OpenManagement): void {
   describe(`SecretKeyStore on ${adapter}`, () => {
-    it('makes the former primary key the backup, and ends the backup before it', async t => {
+    it('turns the former primary key into the backup, and deletes the previous backup', async t => {
       const { store, revision } = await open(t)
       await store.createProject(aNewProject())
       await store.createProject(aNewProject())
@@ -35,7 +35,7 @@ export function secretKeyStoreContract(adapter: string, open: OpenManagement): v
       assert.deepEqual(await store.listSecretKeys([]), [])
     })
 
-    it('ends the backup alone, and has nothing against there being none', async t => {
+    it('deletes only the backup, and accepts that there is none', async t => {
       const { store } = await open(t)
       await store.createProject(aNewProject())
       await store.rotateSecretKey(1, aKey('a'))
@@ -44,7 +44,7 @@ export function secretKeyStoreContract(adapter: string, open: OpenManagement): v
         assert.deepEqual(written(await store.deleteBackupSecretKey(1)), { primary: 'phs_...b', backup: null })
     })
 
-    it('knows no project that was never there or was deleted', async t => {
+    it('does not find missing or deleted projects', async t => {
       const { store, revision } = await open(t)
       await store.createProject(aNewProject())
       await store.deleteProject(1)
@@ -56,7 +56,7 @@ export function secretKeyStoreContract(adapter: string, open: OpenManagement): v
       assert.equal(await revision(), before)
     })
 
-    it('sums flag requests of a span of days by project', async t => {
+    it('sums flag requests over a span of days by project', async t => {
       const { store } = await open(t)
       await store.addFlagRequests([
         { projectId: 1, day: '2026-02-28', count: 100 },

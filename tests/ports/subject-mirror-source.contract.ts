@@ -33,7 +33,7 @@ export function subjectMirrorSourceContract(adapter: string, open: OpenManagemen
       assert.deepEqual((await store.findChangedSubjects()).changeIds, [])
     })
 
-    it('notes nothing for a chunk that changes no person and no group, nor for one that was refused', async t => {
+    it('records nothing for a chunk that changes no person and no group, or for a refused one', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {})
       await chunkStore.claimPosition('main', 'w2')
@@ -43,7 +43,7 @@ export function subjectMirrorSourceContract(adapter: string, open: OpenManagemen
       assert.deepEqual((await store.findChangedSubjects()).changeIds, [])
     })
 
-    it('notes the persons that are merged away and the groups whose type is deleted', async t => {
+    it('records the persons that are merged into others and the groups whose type is deleted', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {
         persons: [created(aPerson({ uuid: uuid(1) })), created(aPerson({ uuid: uuid(2) }))],
@@ -108,7 +108,7 @@ export function subjectMirrorSourceContract(adapter: string, open: OpenManagemen
       assert.deepEqual(keys.toSorted(), Array.from({ length: 700 }, (_, n) => `k${n} {"n":${n}}`).toSorted())
     })
 
-    it('saves the progress for whoever knows the latest one', async t => {
+    it('saves progress only from a caller that has the latest progress', async t => {
       const { store } = await open(t)
       assert.deepEqual(await store.findMirrorProgress(), { version: 0, fill: null })
       const fill = { id: 'f', phase: 'persons', after: 7, rowsVersion: 2, held: null } as const

@@ -11,7 +11,7 @@ const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } 
 
 export function subjectStoreContract(adapter: string, open: OpenState): void {
   describe(`SubjectStore on ${adapter}`, () => {
-    it('finds the person of a distinct id in the turn after its commit, in its own project only', async t => {
+    it('finds the person of a distinct id right after its commit, in its own project only', async t => {
       const { chunkStore, subjectStore } = await open(t)
       assert.equal(await subjectStore.findPerson(1, 'ada'), null)
       await chunkStore.claimPosition('main', 'w1')
@@ -52,7 +52,7 @@ export function subjectStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await subjectStore.findGroup(2, 2, 'acme'), null)
     })
 
-    it('keeps odd keys harmless and literals as sent', async t => {
+    it('handles unusual keys safely and preserves literals', async t => {
       const { chunkStore, subjectStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const text = '{"__proto__":{"polluted":true},"price":1.0,"id":12345678901234567890}'

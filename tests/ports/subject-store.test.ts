@@ -12,7 +12,7 @@ subjectStoreContract('memory', openMemoryState)
 subjectStoreContract('sqlite', openSqliteState)
 
 describe('SubjectStore on sqlite', () => {
-  it('says `unavailable` without a state file', t => {
+  it('reports `unavailable` without a state file', t => {
     assert.throws(
       () => openSqliteSubjectStore({ dataFolder: tempDir(t) }),
       (error: unknown) => error instanceof PortError && error.code === 'unavailable',
@@ -26,7 +26,7 @@ describe('SubjectStore on sqlite', () => {
     writer.exec('ROLLBACK')
   })
 
-  it('keeps no transaction open beyond the turn of a look-up, so that a writer can fold the log back', async t => {
+  it('keeps no transaction open after a look-up, so that a writer can checkpoint the WAL', async t => {
     const { store, writer } = await openedWithWriter(t)
     const foldBack = () => (writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }])[0].busy
     writer.exec('UPDATE revision SET value = 7')
@@ -36,7 +36,7 @@ describe('SubjectStore on sqlite', () => {
     assert.equal(foldBack(), 0)
   })
 
-  it('closes in the turn of a look-up', async t => {
+  it('can be closed during a look-up', async t => {
     const dataFolder = tempDir(t)
     await writeNewState(dataFolder)
     const store = openSqliteSubjectStore({ dataFolder })
@@ -45,7 +45,7 @@ describe('SubjectStore on sqlite', () => {
     await nextTurn()
   })
 
-  it('says `corrupt` when stored properties are not JSON, and `unavailable` once closed', async t => {
+  it('reports `corrupt` when stored properties are not JSON, and `unavailable` once closed', async t => {
     const dataFolder = tempDir(t)
     await writeNewState(dataFolder)
     const writer = openStateForWriting(dataFolder, 0)

@@ -4,7 +4,7 @@ import type { OpenManagement } from './management-harness.ts'
 
 export function trustedTimeStoreContract(adapter: string, open: OpenManagement): void {
   describe(`TrustedTimeStore on ${adapter}`, () => {
-    it('has nothing at first, and then what was saved last', async t => {
+    it('is empty at first, and then returns the last saved value', async t => {
       const { store } = await open(t)
       assert.equal(await store.findTrustedTime(), null)
       for (const time of [

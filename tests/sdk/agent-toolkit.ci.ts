@@ -78,7 +78,7 @@ describe('@posthog/agent-toolkit 0.2.4', () => {
     assert.deepEqual(await call('properties-list', { type: 'person' }), [{ name: 'plan', property_type: 'String' }])
   })
 
-  it('makes, reads, changes and ends a flag and an experiment', async () => {
+  it('creates, reads, changes and deletes a flag and an experiment', async () => {
     const { call } = await openTools()
     const groups = [{ properties: [], rollout_percentage: 50 }]
     const created = await call('create-feature-flag', {
@@ -102,7 +102,7 @@ describe('@posthog/agent-toolkit 0.2.4', () => {
     await call('experiment-delete', { experimentId: id })
   })
 
-  it('makes a survey, reads what became of it, and archives it', async () => {
+  it('creates a survey, reads its statistics, and archives it', async () => {
     const { call } = await openTools()
     const created = await call('survey-create', {
       ...{ name: 'Why', description: '', type: 'popover', start_date: '2026-05-01T00:00:00Z' },
@@ -133,7 +133,7 @@ describe('@posthog/agent-toolkit 0.2.4', () => {
     assert.equal((await call('survey-get', { surveyId: id })).archived, true)
   })
 
-  it('offers a key what its scopes open, and the same is open', async () => {
+  it('offers a key the tools of its scopes, and those tools work', async () => {
     const { value } = await pennon.api<{ value: string }>('POST', '/api/personal_api_keys/', {
       ...{ label: 'reader', scopes: ['survey:read', 'event_definition:read', 'project:read', 'user:read'] },
     })

@@ -44,7 +44,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     return errors
   }
 
-  it('has its events stored with the library of its header, and its person', async () => {
+  it('gets its events stored with the library from its header, and its person', async () => {
     acceptance.proxy.take()
     const timestamp = new Date('2026-01-02T03:04:05.678Z')
     const errors = await errorsWith({}, client => {
@@ -70,7 +70,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     assert.equal((await storedPerson(acceptance.pennon, 'v1-node'))?.properties.plan, 'pro')
   })
 
-  it('is told of the one event that is dropped, and has the two others stored', async () => {
+  it('learns which one event was dropped, and gets the other two stored', async () => {
     const errors = await errorsWith({ flushAt: 3 }, client => {
       client.capture({ distinctId: 'v1-mixed', event: 'first' })
       client.capture({ distinctId: 'x'.repeat(201), event: 'second', uuid: uuidOf(2) })
@@ -84,7 +84,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     assert.deepEqual(stored.map(({ event }) => event).toSorted(), ['first', 'third'])
   })
 
-  it('sends again what is to be sent again, which is stored once, also when v0 brings it too', async () => {
+  it('resends events on request, which are stored once, even if also sent by v0', async () => {
     acceptance.proxy.take()
     const retry = { result: 'retry', details: 'not_persisted' }
     acceptance.proxy.answerNext(path, [
@@ -113,7 +113,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     assert.equal((await storedEvents(acceptance.pennon, 'v1-retried')).length, 1)
   })
 
-  it('has a historical migration stored as an import', async () => {
+  it('gets a historical migration stored as an import', async () => {
     await errorsWith({ historicalMigration: true }, client => {
       const timestamp = new Date('2021-05-06T07:08:09.123Z')
       client.capture({ distinctId: 'v1-imported', event: 'old', timestamp })
@@ -138,7 +138,7 @@ describe('posthog-python 7.91.1 with capture v1', () => {
     complaints = JSON.parse(stdout)
   })
 
-  it('has its events stored from every compression it offers, with what it says beside the properties', async () => {
+  it('gets its events stored from every compression it offers, with the fields next to the properties', async () => {
     for (const compression of ['none', 'gzip', 'deflate']) {
       const [bought, ...others] = await storedEvents(acceptance.pennon, prefix + compression)
       assert.deepEqual(others, [])
@@ -155,7 +155,7 @@ describe('posthog-python 7.91.1 with capture v1', () => {
     assert.deepEqual([...encodings].map(String).toSorted(), ['deflate', 'gzip', 'undefined'])
   })
 
-  it('is told of what is dropped and of nothing else', async () => {
+  it('learns which events were dropped, and of no others', async () => {
     assert.deepEqual(
       complaints.map(([, drops]) => drops),
       [['distinct_id_too_large']],
@@ -167,7 +167,7 @@ describe('posthog-python 7.91.1 with capture v1', () => {
     assert.deepEqual(refused, [])
   })
 
-  it('has a historical migration stored as an import', async () => {
+  it('gets a historical migration stored as an import', async () => {
     const [old] = await storedEvents(acceptance.pennon, `${prefix}imported`)
     assert.deepEqual([old?.lane, old?.historical_migration], ['historical', true])
   })

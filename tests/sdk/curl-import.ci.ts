@@ -10,7 +10,7 @@ import { storedEvents, storedPerson, usageOf } from './acceptance.ts'
 
 const oldMs = Date.UTC(2021, 4, 6, 7, 8, 9, 123)
 
-it('a plain curl to /batch/ imports events, persons and groups that can be queried and are not charged', async t => {
+it('curl to /batch/ imports events, persons and groups that can be queried and are not charged', async t => {
   const pennon = await startPennon()
   t.after(() => pennon.stop())
   const event = (name: string, distinctId: string, afterMs: number, properties: object) => ({

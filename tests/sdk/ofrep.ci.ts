@@ -42,7 +42,7 @@ describe('the OFREP provider of servers', () => {
 
   after(() => OpenFeature.close())
 
-  it('reads booleans and variants, with the payload beside them', async () => {
+  it('reads booleans and variants, with their payloads', async () => {
     const client = await clientOf()
     const ada = { targetingKey: 'ada' }
     const on = await client.getBooleanDetails('bool-on', false, ada)
@@ -53,7 +53,7 @@ describe('the OFREP provider of servers', () => {
     assert.equal(JSON.parse(multi.flagMetadata.payload as string), 'hello')
   })
 
-  it('targets by what the context says and by what is stored of the person', async () => {
+  it('targets by the context and by the stored person', async () => {
     const client = await clientOf()
     const { pennon } = acceptance
     assert.equal(await client.getBooleanValue('local-prop', false, { targetingKey: 'bob' }), false)
@@ -69,7 +69,7 @@ describe('the OFREP provider of servers', () => {
     assert.equal(await client.getBooleanValue('local-prop', false, { targetingKey: 'carol' }), true)
   })
 
-  it('reads values of every type, with the variant and the rule’s reason beside them', async () => {
+  it('reads values of every type, with the variant and the rule’s reason', async () => {
     const client = await clientOf()
     const ada = { targetingKey: 'ada' }
     assert.equal(await client.getBooleanValue('typed-boolean', false, ada), true)
@@ -85,7 +85,7 @@ describe('the OFREP provider of servers', () => {
     assert.deepEqual([mismatch.value, mismatch.errorCode], [false, 'TYPE_MISMATCH'])
   })
 
-  it('gives the default where a flag or its type is another, or nobody is named', async () => {
+  it('returns the default for an unknown flag, a type mismatch or a missing targeting key', async () => {
     const client = await clientOf()
     const ada = { targetingKey: 'ada' }
     const unknown = await client.getBooleanDetails('nowhere', true, ada)
@@ -104,7 +104,7 @@ describe('the OFREP provider of servers', () => {
 describe('the OFREP provider of pages', () => {
   after(() => WebOpenFeature.close())
 
-  it('asks again by entity tag and takes in an edit, polling', async () => {
+  it('polls with the entity tag and applies an edit', async () => {
     const { proxy, pennon } = acceptance
     await WebOpenFeature.setContext('polling', { targetingKey: 'ada' })
     const provider = new OFREPWebProvider({
@@ -142,7 +142,7 @@ describe('the OFREP provider of pages', () => {
     await WebOpenFeature.clearProviders()
   })
 
-  it('takes in edits that the change stream tells of, without polling', async () => {
+  it('applies edits announced by the change stream, without polling', async () => {
     const { proxy } = acceptance
     proxy.take()
     const { stdout } = await promisify(execFile)(
@@ -170,7 +170,7 @@ describe('the OFREP provider of pages', () => {
 })
 
 describe('a project over its quota', () => {
-  it('makes the provider pause for as long as it was told', async () => {
+  it('makes the provider pause for the time in Retry-After', async () => {
     const { proxy, pennon } = acceptance
     await pennon.api('PATCH', '/api/projects/@current/', { quotas: { feature_flag_requests: 0 } })
     const provider = new OFREPProvider({

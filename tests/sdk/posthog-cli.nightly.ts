@@ -116,14 +116,14 @@ describe('@posthog/cli 0.18.3', () => {
     mock.restoreAll()
   })
 
-  it('runs as it was published, by itself', async () => {
+  it('runs as published, as a separate program', async () => {
     const env = { ...process.env, POSTHOG_CLI_HOST: pennon.url, POSTHOG_CLI_API_KEY: testPersonalKey }
     const sql = JSON.stringify({ query: 'SELECT 1 AS one' })
     const { stdout } = await promisify(execFile)(process.execPath, [toolsPath, 'call', 'execute-sql', sql], { env })
     assert.match(stdout, /one\n1/)
   })
 
-  it('has the tools that are driven here, and no others', () => {
+  it('has the expected tools, and no others', () => {
     assert.equal(names.length, toolCount)
   })
 
@@ -172,7 +172,7 @@ describe('@posthog/cli 0.18.3', () => {
     await take(erasureSteps)
   })
 
-  it('gets no answer from any other tool that can be called without arguments', async t => {
+  it('gets errors from all other tools that can be called without arguments', async t => {
     const others = names.filter(name => !driven.has(name) && !localTools.includes(name))
     const answered: string[] = []
     for (const name of others)
@@ -186,7 +186,7 @@ describe('@posthog/cli 0.18.3', () => {
     t.diagnostic(`${onlyRefused.length} others were refused by name: ${onlyRefused.join(', ')}`)
   })
 
-  it('has those that work in the docs', () => {
+  it('has all its working tools listed in the docs', () => {
     const page = readFileSync('docs/wire/private-api.md', 'utf8')
     const section = page.slice(page.indexOf('## 13. '))
     const named = [...section.matchAll(/`([a-z]+(?:-[a-z0-9]+)+)`/g)]

@@ -12,7 +12,7 @@ type Client = any
 
 /** Registers the suites in a suite of their own; `acceptanceOf` is asked when it runs. */
 export function describeAddresses(acceptanceOf: () => Acceptance): void {
-  describe('releases of posthog-node with an address of their own', () => addressSuites(acceptanceOf))
+  describe('releases of posthog-node that use different paths', () => addressSuites(acceptanceOf))
 }
 
 function addressSuites(acceptanceOf: () => Acceptance): void {
@@ -59,7 +59,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
     })
     after(() => client.shutdown())
 
-    it('knows a flag by the array that /decide/ answers without a version, and has its calls stored', async () => {
+    it('reads a flag from the array that /decide/ returns without a version, and gets its calls stored', async () => {
       const id = 'node-1.3.0'
       assert.equal(await client.isFeatureEnabled('bool-on', id), true)
       assert.equal(await client.isFeatureEnabled('multi', id), true)
@@ -83,7 +83,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
       acceptance.proxy.take()
     })
 
-    it('reads a variant, false for a flag that is nowhere, and has both calls stored', async () => {
+    it('reads a variant, and false for an unknown flag, and gets both calls stored', async () => {
       const client = new PostHog(testProjectKey, options())
       const id = 'node-2.2.3'
       assert.equal(await client.getFeatureFlag('multi', id), 'variant-a')
@@ -94,7 +94,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
       assert.deepEqual(passed().toSorted(), ['POST /batch/ 200', 'POST /decide/?v=2 200'])
     })
 
-    it('evaluates by itself, and asks the server for a flag with a cohort, which it cannot know', async () => {
+    it('evaluates locally, and asks the server for a flag with a cohort, which it cannot evaluate', async () => {
       const client = new PostHog(testProjectKey, locally())
       const quietly = { sendFeatureFlagEvents: false, personProperties: { plan: 'pro' } }
       assert.equal(await client.getFeatureFlag('local-prop', 'x', quietly), true)
@@ -120,7 +120,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
   }
 
   describe('posthog-node 4.11.7, which reads version 4 of /decide/', () => {
-    it('is answered the flag it asks for alone, and its event says which version of it and why', async () => {
+    it('gets only the requested flag, and its event has the flag’s version and reason', async () => {
       const { PostHog } = await import('posthog-node-4-11' as string)
       acceptance.proxy.take()
       const { answers, fetch } = answersKept()
@@ -149,7 +149,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
       acceptance.proxy.take()
     })
 
-    it('reads the flag it asks for beside the configuration', async () => {
+    it('reads the requested flag along with the configuration', async () => {
       const { answers, fetch } = answersKept()
       const client = new PostHog(testProjectKey, options({ fetch }))
       assert.equal(await client.getFeatureFlag('multi', 'x', { sendFeatureFlagEvents: false }), 'variant-a')
@@ -160,7 +160,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
       assert.deepEqual(passed(), ['POST /flags/?v=2&config=true 200'])
     })
 
-    it('evaluates by itself, is told 304 from its second poll on, and asks for an unknown flag alone', async () => {
+    it('evaluates locally, gets 304 from its second poll on, and asks the server only for an unknown flag', async () => {
       const client = new PostHog(testProjectKey, locally())
       assert.equal(await client.waitForLocalEvaluationReady(10_000), true)
       const quietly = { sendFeatureFlagEvents: false, personProperties: { plan: 'pro' } }

@@ -9,7 +9,7 @@ import { type Acceptance, storedEvents } from './acceptance.ts'
 
 /** Registers the suite; `acceptanceOf` is asked when it runs. */
 export function describeRefused(acceptanceOf: () => Acceptance): void {
-  describe('posthog-node that is refused', () => {
+  describe('posthog-node when the server rejects requests', () => {
     let acceptance: Acceptance
     before(() => {
       acceptance = acceptanceOf()
@@ -25,7 +25,7 @@ export function describeRefused(acceptanceOf: () => Acceptance): void {
     const clientWith = (options: object) =>
       new PostHog(testProjectKey, { host: acceptance.proxy.url, fetchRetryDelay: 50, ...options })
 
-    it('halves a batch that is too large until it is taken, each event once', async () => {
+    it('halves a batch that is too large until it is accepted, with each event stored once', async () => {
       const refusal = { status: 413, body: '{"type":"validation_error","code":"payload_too_large"}' }
       acceptance.proxy.answerNext('/batch', [refusal, refusal])
       const client = clientWith({ flushAt: 4 })
@@ -37,7 +37,7 @@ export function describeRefused(acceptanceOf: () => Acceptance): void {
       assert.deepEqual(stored.map(({ properties }) => properties.n).toSorted(), [0, 1, 2, 3])
     })
 
-    it('sends AI events to the path of their own, and they are stored', async () => {
+    it('sends AI events to their separate path, and they are stored', async () => {
       const client = clientWith({})
       client.captureAi({
         distinctId: 'asker',

@@ -145,7 +145,7 @@ for (const sdk of sdks) {
       )
     })
 
-    it('has flags follow the properties and groups of the call', async () => {
+    it('evaluates flags by the properties and groups of the call', async () => {
       await withClient({}, async client => {
         const id = me('override')
         assert.equal(await client.getFeatureFlag('local-prop', id, { personProperties: { plan: 'pro' } }), true)
@@ -216,7 +216,7 @@ for (const sdk of sdks) {
       }
     })
 
-    it('has the stored person and group answer the next call for flags', async () => {
+    it('evaluates the next call by the stored person and group', async () => {
       const id = me('stored')
       await withClient({}, async client => {
         client.identify({ distinctId: id, properties: { plan: 'pro' } })
@@ -229,7 +229,7 @@ for (const sdk of sdks) {
       })
     })
 
-    it('evaluates by itself with a personal key, and asks the server for what it cannot know', async () => {
+    it('evaluates locally with a personal key, and asks the server for flags that it cannot evaluate', async () => {
       acceptance.proxy.take()
       const options = { personalApiKey: testPersonalKey, featureFlagsPollingInterval: 1_000 }
       await withClient(options, async client => {
@@ -287,7 +287,7 @@ for (const sdk of sdks) {
       await pennon.api('PATCH', `/api/projects/@current/feature_flags/${id}/`, { deleted: true })
     })
 
-    it('has a thousand events stored once each by the time it has shut down', async () => {
+    it('gets a thousand events stored once each before shutdown completes', async () => {
       const event = me('thousand')
       await withClient({ flushAt: 100, flushInterval: 50 }, async client => {
         for (let n = 0; n < 1_000; n++) client.capture({ distinctId: `d${n}`, event, properties: { n } })
@@ -300,7 +300,7 @@ for (const sdk of sdks) {
       assert.equal(new Set(ids).size, 1_000)
     })
 
-    it('has a batch that was answered 503 stored once', async () => {
+    it('gets a batch that was answered 503 stored once', async () => {
       acceptance.proxy.take()
       acceptance.proxy.answerNext('/batch', [
         { status: 503, headers: { 'retry-after': '1' }, body: '{"type":"server_error","code":"transient_error"}' },
@@ -317,7 +317,7 @@ for (const sdk of sdks) {
     })
 
     if (sdk.marksImports) {
-      it('has a historical migration stored as an import, and charged nothing', async () => {
+      it('gets a historical migration stored as an import, without charge', async () => {
         const { pennon } = acceptance
         await pennon.caughtUp()
         const id = me('imported')
@@ -332,7 +332,7 @@ for (const sdk of sdks) {
       })
     }
 
-    it('is told 401 in JSON for a wrong key, and stores nothing', async () => {
+    it('gets 401 in JSON for a wrong key, and nothing is stored', async () => {
       acceptance.proxy.take()
       const { PostHog } = await sdk.load()
       const client = new PostHog('phc_of_nobody', {
@@ -385,8 +385,8 @@ describe('posthog-node 5.70.0 evaluating once per request', () => {
 describeAddresses(() => acceptance)
 describeRefused(() => acceptance)
 
-describe('what all of them sent', () => {
-  it('shows as charged and imported, each event once', async () => {
+describe('events sent by all versions', () => {
+  it('are counted as charged or imported, each event once', async () => {
     const { pennon } = acceptance
     await pennon.caughtUp()
     const importCount = sdks.filter(sdk => sdk.marksImports).length

@@ -72,7 +72,7 @@ for (const sdk of sdks) {
       assert.deepEqual([...new Set(asked)], [sdk.flagsPath])
     })
 
-    it('evaluates by itself, and asks again with the entity tag when it has one', () => {
+    it('evaluates locally, and polls with the entity tag when it has one', () => {
       assert.deepEqual(seen.local, {
         ...{ 'bool-on': true, 'bool-off': false, multi: 'variant-a', 'local-prop': true, 'group-flag': true },
         'cohort-flag': true,
@@ -85,7 +85,7 @@ for (const sdk of sdks) {
       )
     })
 
-    it('has its events, persons and groups stored as they were sent', async () => {
+    it('gets its events, persons and groups stored as they were sent', async () => {
       const { pennon } = acceptance
       const [id, alias, company] = [`${prefix}sender`, `${prefix}alias`, `${prefix}acme`]
       const stored = await storedEvents(pennon, id)
@@ -115,13 +115,13 @@ for (const sdk of sdks) {
       assert.ok(calls.some(({ properties }) => properties.$feature_flag_response === 'variant-a'))
     })
 
-    it('has a thousand gzipped events stored once each by the time it has shut down', async () => {
+    it('gets a thousand gzipped events stored once each before shutdown completes', async () => {
       const ids = await distinctIdsOf(acceptance.pennon, `${prefix}thousand`)
       assert.equal(ids.length, 1_000)
       assert.equal(new Set(ids).size, 1_000)
     })
 
-    it('has a historical migration stored as an import, and its other events not', async () => {
+    it('gets a historical migration stored as an import, and its other events as live', async () => {
       const [old] = await storedEvents(acceptance.pennon, `${prefix}imported`)
       assert.equal(old?.historical_migration, true)
       assert.equal(new Date(old.timestamp).toISOString(), '2021-05-06T07:08:09.123Z')
@@ -129,13 +129,13 @@ for (const sdk of sdks) {
       assert.ok(live.every(({ historical_migration }) => !historical_migration))
     })
 
-    it('was answered 200 or 304 throughout and logged no warning', () => {
+    it('gets only 200 or 304 and logs no warning', () => {
       assert.deepEqual(seen.complaints, [])
       const statuses = acceptance.proxy.exchanges.map(({ status }) => status)
       assert.deepEqual([...new Set(statuses)].toSorted(), sdk.revalidates ? [200, 304, 401] : [200, 401])
     })
 
-    it('is told that a key is wrong, and stores nothing of its events', async () => {
+    it('learns that a key is wrong, and none of its events are stored', async () => {
       assert.equal(seen.stranger, null)
       assert.ok(seen.refusals.length > 0)
       assert.deepEqual(await storedEvents(acceptance.pennon, `${prefix}stranger`), [])
@@ -143,7 +143,7 @@ for (const sdk of sdks) {
   })
 }
 
-it('posthog-python waits as long as a 503 asks for, and its event is stored once', async () => {
+it('posthog-python waits for the time that a 503 requests, and its event is stored once', async () => {
   const { pennon, proxy } = acceptance
   proxy.take()
   proxy.answerNext('/batch', [{ status: 503, headers: { 'retry-after': '2' }, body: '{"type":"server_error"}' }])
@@ -231,7 +231,7 @@ it('the README’s program for Python works as printed', async () => {
   assert.equal(order?.properties['$feature/new-checkout'], true)
 })
 
-it('PostHog’s provider for OpenFeature reads values by their type and payloads as objects, one flag a request', async () => {
+it('PostHog’s provider for OpenFeature reads values by their type and payloads as objects, one flag per request', async () => {
   const { proxy } = acceptance
   const newest = sdks.at(-1)!
   proxy.take()

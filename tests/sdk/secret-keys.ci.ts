@@ -41,7 +41,7 @@ async function withClient<T>(name: string, options: object, use: (client: any) =
 }
 
 describe('posthog-node 5.70.0', () => {
-  it('evaluates by itself with a secret key', async () => {
+  it('evaluates locally with a secret key', async () => {
     await withClient('posthog-node', { secretKey }, async client => {
       assert.equal(await client.waitForLocalEvaluationReady(5_000), true)
       assert.equal(await client.getFeatureFlag('on', 'ada', { onlyEvaluateLocally: true }), true)
@@ -50,7 +50,7 @@ describe('posthog-node 5.70.0', () => {
     })
   })
 
-  it('has no flags of its own with a secret key that is none', async () => {
+  it('has no local flags with an invalid secret key', async () => {
     await withClient('posthog-node', { secretKey: `phs_${'0'.repeat(43)}` }, async client => {
       assert.equal(await client.waitForLocalEvaluationReady(500), false)
     })
@@ -75,7 +75,7 @@ for (const { name, version, shown } of [
   })
 }
 
-it('posthog-python 7.91.1 does the same', async () => {
+it('posthog-python 7.91.1 evaluates locally and reads remote configuration with a secret key', async () => {
   const program = `
 import json, sys
 from posthog import Posthog

@@ -184,7 +184,7 @@ describe('posthog-js without cookies', { skip }, () => {
   })
 
   for (const mode of [1, 2]) {
-    it(`tells visitors apart, and knows one all day and not the next (mode ${mode})`, async () => {
+    it(`distinguishes visitors, and recognizes one all day but not the next day (mode ${mode})`, async () => {
       await setMode(mode)
       const start = noon + mode * 10 * dayMs
       setTime(start)
@@ -211,7 +211,7 @@ describe('posthog-js without cookies', { skip }, () => {
     })
   }
 
-  it('goes on without cookies when consent is refused (mode 1)', async () => {
+  it('continues without cookies when consent is refused (mode 1)', async () => {
     await setMode(1)
     setTime(noon + 30 * dayMs)
     const { flags, cookies } = await visitAs(ada, onReject, refuseAnd('refused-1'))
@@ -222,7 +222,7 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.deepEqual(cookies, [])
   })
 
-  it('goes on without cookies when consent is refused (mode 2), and cannot identify', async () => {
+  it('continues without cookies when consent is refused (mode 2), and cannot identify', async () => {
     await setMode(2)
     setTime(noon + 32 * dayMs)
     let identified: unknown
@@ -247,7 +247,7 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.deepEqual(complaints, [])
   })
 
-  it('goes on as usual once consent is given, after a refusal too', async () => {
+  it('works as usual once consent is given, after a refusal too', async () => {
     const { flags, cookies } = await visitAs(carol, onReject, async page => {
       await refuseAnd('consent-refused')(page)
       const [refused] = await storedOf('consent-refused', 1)
@@ -291,7 +291,7 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.match(hashed!.distinct_id, cookielessId)
   })
 
-  it('leaves the salts of no day that is over', async () => {
+  it('deletes the salts of ended days', async () => {
     const salts = join(folder, 'salts')
     writeFileSync(join(salts, '2026-12-26'), randomBytes(16))
     // A worker deletes them when it starts, and each minute from then on.
@@ -299,7 +299,7 @@ describe('posthog-js without cookies', { skip }, () => {
     await eventually(() => readdirSync(salts).join() === '2026-12-30', { what: 'salts to go' })
   })
 
-  it('leaves neither address nor user agent in any file or log line', async () => {
+  it('writes neither address nor user agent to any file or log line', async () => {
     const properties = { $cookieless_mode: true, $raw_user_agent: ada.userAgent, $ip: ada.address, $host: 'shop.test' }
     const page = { event: 'beside a bad one', distinct_id: '$posthog_cookieless', properties }
     for (const body of [

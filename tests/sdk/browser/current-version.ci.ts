@@ -44,7 +44,7 @@ async function someoneWhoWouldSee(key: string, variant: string): Promise<string>
 }
 
 describe('posthog-js from Pennon', { skip }, () => {
-  it('starts from the tags of the README, with the loader of the library', async () => {
+  it('starts from the script tags of the README, with the library’s loader', async () => {
     await site.acceptance.pennon.api('POST', '/api/projects/@current/feature_flags/', {
       key: 'new-checkout',
       filters: {
@@ -69,7 +69,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('needs no request for its configuration when that comes with the library', async () => {
+  it('makes no request for its configuration when that comes with the library', async () => {
     const src = `${site.acceptance.proxy.url}/array/${testProjectKey}/array.js`
     const visitor = await site.openHead(snippet(src, testProjectKey, `{ api_host: '${site.acceptance.proxy.url}' }`))
     assert.equal(await ask(visitor, flagOf('multi')), 'variant-a')
@@ -79,7 +79,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('loads whatever a site switches on by itself, and the newest defaults', async () => {
+  it('loads every extension that a site switches on, and works with the newest defaults', async () => {
     const options = [
       "defaults: '2025-11-30', capture_dead_clicks: true, capture_exceptions: true, enable_heatmaps: true",
       'capture_performance: { web_vitals: true }, tracing_headers: [location.hostname], rageclick: true',
@@ -102,7 +102,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('keeps the flags of the last visit while flags cannot be had, and says so on events', async () => {
+  it('keeps the flags of the last visit while flags are unavailable, and marks events accordingly', async () => {
     const visitor = await site.open(currentScript())
     const known = await ask<object>(visitor, 'shown.values()')
     const headers = { 'access-control-allow-origin': site.shop.url, 'access-control-allow-credentials': 'true' }
@@ -118,7 +118,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('keeps the value of a flag that cannot be computed, and takes the others', async () => {
+  it('keeps the value of a flag that cannot be computed, and updates the others', async () => {
     const fragile = await createFlag('fragile', { groups: [{ rollout_percentage: 100 }] })
     const other = await createFlag('other', { groups: [{ rollout_percentage: 0 }] })
     const visitor = await site.open(currentScript(), 'request_batching: false')
@@ -142,7 +142,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     for (const flag of [fragile, other]) await site.acceptance.pennon.api('DELETE', `${flagsApi}${flag}/`)
   })
 
-  it('shows somebody who logs in what they were shown before, in this browser and in another', async () => {
+  it('shows a visitor the same flag values after logging in, in this browser and in another', async () => {
     const variants = ['blue', 'green'].map(key => ({ key, rollout_percentage: 50 }))
     const filters = { groups: [{ rollout_percentage: 100 }], multivariate: { variants } }
     const flag = await createFlag('checkout', filters, { ensure_experience_continuity: true })
@@ -174,7 +174,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await site.acceptance.pennon.api('DELETE', `${flagsApi}${flag}/`)
   })
 
-  it('works behind a prefix of the site itself', async () => {
+  it('works behind a path prefix of the site', async () => {
     const visitor = await site.openHead(
       snippet(
         '/ingest/static/array.js',
@@ -197,7 +197,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('gets its preflights answered when it sends plain JSON and headers of the site', async () => {
+  it('gets its preflights answered when it sends plain JSON and custom headers', async () => {
     const visitor = await site.open(currentScript(), "disable_compression: true, request_headers: { 'x-shop': 'yes' }")
     const id = await ask<string>(visitor, 'posthog.get_distinct_id()')
     await visitor.page.click('#buy')
@@ -215,7 +215,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('takes its configuration as JSON when the script is blocked', async () => {
+  it('loads its configuration as JSON when the script is blocked', async () => {
     site.acceptance.proxy.take()
     const visitor = await visit(site.browser)
     await visitor.page.route(`**${`/array/${testProjectKey}/config.js`}`, route => route.abort())
@@ -237,7 +237,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('never asks for the flags of a project without any, and does from the first one on', async () => {
+  it('does not request flags for a project without any, and does once one exists', async () => {
     const { pennon, proxy } = site.acceptance
     const token = 'phc_testofaprojectwithoutflags'
     const { id } = await pennon.api<{ id: number }>('POST', '/api/projects/', { name: 'No flags', api_token: token })
@@ -259,7 +259,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await next.close()
   })
 
-  it('opens no toolbar, and says nothing about it', async () => {
+  it('opens no toolbar, and logs nothing about it', async () => {
     const params = { action: 'ph_authorize', token: testProjectKey, temporaryToken: 'x', projectId: 1 }
     const hash = `#__posthog=${encodeURIComponent(JSON.stringify(params))}`
     const head = snippet(currentScript(), testProjectKey, `{ api_host: '${site.acceptance.proxy.url}' }`)
@@ -272,7 +272,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
-  it('records a session where the project asks for it, and its snapshots are kept', async () => {
+  it('records a session where the project enables it, and its snapshots are stored', async () => {
     const { pennon, proxy } = site.acceptance
     const record = (on: boolean) => pennon.api('PATCH', '/api/projects/@current/', { session_recording_opt_in: on })
     await record(true)
@@ -305,7 +305,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     await record(false)
   })
 
-  it('sends again what was answered 500 or 503, counts how often, and it is stored once', async () => {
+  it('resends requests answered 500 or 503 with a retry count, and they are stored once', async () => {
     site.acceptance.proxy.take()
     const refusals = [500, 503].map(status => ({ status, body: '{}', headers: { 'access-control-allow-origin': '*' } }))
     site.acceptance.proxy.answerNext('/e/', refusals)

@@ -33,7 +33,7 @@ async function reload(visitor: Visit): Promise<void> {
 }
 
 describe('an early access feature in a page', { skip }, () => {
-  it('is listed, flips its flag for whoever opts in, at once and on the next load, and back again', async () => {
+  it('is listed, and opting in or out changes its flag at once and on the next load', async () => {
     const { pennon } = site.acceptance
     const feature = await pennon.api<{ id: string }>('POST', `${api}/early_access_feature/`, {
       ...{ name: 'Faster checkout', description: 'Pay in one step', stage: 'beta', payload: { badge: 'new' } },
@@ -81,7 +81,7 @@ describe('an early access feature in a page', { skip }, () => {
 })
 
 describe('a survey in a page', { skip }, () => {
-  it('is shown to those who have its flag, answered, stored, and not shown to the person again', async () => {
+  it('is shown to visitors with its flag, and its answer is stored and prevents showing it again', async () => {
     const { pennon } = site.acceptance
     const flags = `${api}/feature_flags/`
     const linked = await pennon.api<{ id: number }>('POST', flags, {
@@ -143,7 +143,7 @@ describe('a survey in a page', { skip }, () => {
     await visitor.close()
   })
 
-  it('is gone from pages when it ends, and nothing asks for surveys any more', async () => {
+  it('disappears from pages when it ends, and surveys are no longer requested', async () => {
     const { pennon, proxy } = site.acceptance
     const { results } = await pennon.api<{ results: { id: string }[] }>('GET', `${api}/surveys/`)
     for (const { id } of results)

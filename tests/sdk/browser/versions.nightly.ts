@@ -57,7 +57,7 @@ for (const sdk of sdks) {
   describe(`posthog-js ${sdk.version} in a page`, { skip }, () => {
     const me = (name: string) => `${name}-js-${sdk.version}`
 
-    it('shows flags, sends what the visitor does, and leaves with nothing refused and nothing said', async () => {
+    it('shows flags and sends events until the page closes, without rejections or console messages', async () => {
       const visitor = await site.open(sdk.script())
       const anonymous = await ask<string>(visitor, 'posthog.get_distinct_id()')
       assert.deepEqual(await ask(visitor, 'shown.values()'), {
@@ -121,7 +121,7 @@ for (const sdk of sdks) {
       await visitor.close()
     })
 
-    it('has flags follow the stored person of whoever identifies', async () => {
+    it('evaluates flags by the stored person after identifying', async () => {
       const id = me('known')
       await site.acceptance.pennon.post('/capture/', {
         api_key: testProjectKey,
@@ -139,7 +139,7 @@ for (const sdk of sdks) {
       await visitor.close()
     })
 
-    it('works when the host was set with a final slash', async () => {
+    it('works when the host has a trailing slash', async () => {
       const visitor = await site.open(sdk.script(), `api_host: '${site.acceptance.proxy.url}/'`)
       assert.equal(await ask(visitor, flagOf('multi')), 'variant-a')
       await site.storedWith(await ask<string>(visitor, 'posthog.get_distinct_id()'), '$pageview')
@@ -167,7 +167,7 @@ for (const sdk of sdks) {
       await visitor.close()
     })
 
-    it('sends nothing of a visitor who has not opted in, and everything from then on', async () => {
+    it('sends nothing for a visitor who has not opted in, and everything afterwards', async () => {
       const visitor = await site.open(sdk.script(), 'opt_out_capturing_by_default: true')
       const id = await ask<string>(visitor, 'posthog.get_distinct_id()')
       await visitor.page.click('#buy')
