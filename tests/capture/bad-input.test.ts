@@ -121,7 +121,7 @@ describe('the capture endpoints, given bad input', () => {
     const refused = json({ api_key: testToken, batch: [item, item, { ...item, uuid: 'nope' }] })
     assert.equal((await server.post('/batch/', refused)).status, 400)
     assert.equal((await server.post('/batch/', batch(item, timing, { event: 'no id' }))).status, 400)
-    // One count per request is that of its reject.
+    // One of each request's events is counted by its reject.
     assert.deepEqual(
       [...server.refused],
       [

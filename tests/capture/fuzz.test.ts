@@ -9,7 +9,7 @@ import { runFuzz } from './fuzz/run-fuzz.ts'
 it('mutated requests get documented errors only, and store valid events only', async t => {
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
-  // A hundred times what an ordinary request takes: only what is far out fails on a busy machine.
+  // A hundred times the duration of an ordinary request, so that only extreme outliers fail on a busy machine.
   const figures = await runFuzz({ requestCount: 600, seed, cpuMsMax: 500 })
   t.diagnostic(JSON.stringify(figures.byStatus))
   assert.ok(figures.eventCount > 50, 'most of them do not even come to their events')

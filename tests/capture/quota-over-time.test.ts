@@ -171,7 +171,7 @@ describe('a quota of events', () => {
     clock.set(Date.parse('2026-12-01T00:00:00Z'))
     assert.equal(isOver(0), false)
     await process()
-    assert.equal(isOver(0), false, 'what was charged in November stays there')
+    assert.equal(isOver(0), false, 'usage charged in November stays in November')
     assert.deepEqual(await store.sumUsage([1], '2026-12-01', '2026-12-31').then(([sum]) => sum?.eventsCharged ?? 0), 0)
   })
 })

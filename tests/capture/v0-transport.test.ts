@@ -94,11 +94,11 @@ describe('paths and methods of v0', () => {
 describe('query of v0', () => {
   const twoTimes = { path: '/e/?_=1751367610000&sent_at=1751367610000', body }
   accepts([
-    ['parameters that nobody knows', { path: '/e/?ver=1&ip=0&retry_count=2&v=2.0.0&v=3&x=y', body }],
+    ['unused parameters', { path: '/e/?ver=1&ip=0&retry_count=2&v=2.0.0&v=3&x=y', body }],
     ['data before the body', { path: `/e/?data=${inUrl(body)}`, body: '{' }],
     ['data whose plus signs became blanks', { method: 'GET', path: `/e/?data=${base64(body)}` }],
     ['a body beside empty data', { path: '/e/?data=', body }],
-    ['a compression that nobody knows', { path: '/e/?compression=snappy', body }],
+    ['an unknown compression', { path: '/e/?compression=snappy', body }],
     ['beacon=0', { path: '/e/?beacon=0', body }],
     ['beacon=2', { path: '/e/?beacon=2', body }],
   ])
@@ -123,7 +123,7 @@ describe('compression and base64 of v0', () => {
     ...['gzip', 'GZIP', 'gzip-js', 'GZip-JS'].map(
       hint => [`gzip by ?compression=${hint}`, { path: `/batch?compression=${hint}`, body: gz }] as const,
     ),
-    ['gzip without a word', { path: '/batch', headers: { 'content-type': 'text/plain' }, body: gz }],
+    ['undeclared gzip', { path: '/batch', headers: { 'content-type': 'text/plain' }, body: gz }],
     ['gzip by header and query', { path: '/e/?compression=gzip', headers: encoded('gzip'), body: gz }],
     ['gzip that a query calls lz64', { path: '/e/?compression=lz64', body: gz }],
     ['gzip in members', { body: Buffer.concat([gzipSync(body.slice(0, 9)), gzipSync(body.slice(9))]) }],
@@ -162,7 +162,7 @@ describe('compression and base64 of v0', () => {
     ['JSON that a query calls gzip', { path: '/e/?compression=gzip', body }, badGzip],
     ['JSON that a header calls gzip', { headers: encoded('gzip'), body }, badGzip],
     ['GET with base64 of JSON that a query calls gzip', { path: `/e/?compression=gzip&data=${inUrl(body)}` }, badGzip],
-    ['gzip with something behind it', { body: Buffer.concat([gz, Buffer.from('behind')]) }, badGzip],
+    ['gzip with trailing bytes', { body: Buffer.concat([gz, Buffer.from('behind')]) }, badGzip],
     ['gzip that was cut', { body: gz.subarray(0, -9) }, badGzip],
     ['gzip of gzip', { body: gzipSync(gz) }, 'failed to decode request: invalid gzip data'],
     [
@@ -179,7 +179,7 @@ describe('compression and base64 of v0', () => {
     ['UTF-16', { body: Buffer.from(body, 'utf16le') }, notUtf8],
     ['lz64 by header in capitals', { headers: encoded('LZ64'), body: lz64 }, notUtf8],
     [
-      'lz64 that is none',
+      'invalid lz64',
       { path: '/e/?compression=lz64', body: '====' },
       'failed to decode request: decompress_lz64: failed decompress to UTF16',
     ],
@@ -222,7 +222,7 @@ describe('forms of v0', () => {
     ['JSON under the type of a form', { headers: formType, body }, noForm],
     ['base64 of JSON under it', { headers: formType, body: base64(body) }, noForm],
     [
-      'a field behind 128 bytes',
+      'a field after 128 bytes',
       { headers: formType, body: `x=${'y'.repeat(130)}&data=${encodeURIComponent(body)}` },
       noForm,
     ],

@@ -87,7 +87,7 @@ const judged: readonly (readonly [
     'event_too_large',
     'properties',
   ],
-  ['a time nobody can read', { ...good, timestamp: 'long ago' }, 'warning', 'ignored_invalid_timestamp', 'timestamp'],
+  ['an unreadable time', { ...good, timestamp: 'long ago' }, 'warning', 'ignored_invalid_timestamp', 'timestamp'],
   [
     'an id of 201 characters',
     { ...good, distinct_id: 'x'.repeat(201) },

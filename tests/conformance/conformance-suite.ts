@@ -16,7 +16,7 @@ const expectedFailures = JSON.parse(readFileSync(pathOf('./expected-failures.jso
   string[]
 >
 
-/** Vectors that list only a part of what is stored; the others list all of it. */
+/** Vectors that list only a part of the stored data; the others list all of it. */
 const partialIds = ['person-118', 'person-119', 'person-133', 'person-136']
 
 export function listsAll(id: string): boolean {

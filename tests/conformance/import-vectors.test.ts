@@ -39,7 +39,7 @@ function convert({ source, input, config = {} }: ImportVector): string[] {
   })
 }
 
-/** Without `uuid_from`, which tells how each uuid is made: any other text is as right. */
+/** Without `uuid_from`, which explains how each uuid is derived: its wording is not compared. */
 function withoutOrigins(expected: ImportVector['expected']): ImportVector['expected'] {
   const events = expected.events?.map(({ uuid_from: _, ...event }) => event)
   return events === undefined ? expected : { events }

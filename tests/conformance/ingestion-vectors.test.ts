@@ -27,7 +27,7 @@ describe('ingestion vectors, in memory', () => {
   })
 })
 
-/** A vector with another expectation of an answer or of what is stored, or with a field that the form does not have. */
+/** A vector with another expectation of an answer or of stored data, or with a field that the form does not have. */
 function* wrongVectors(vector: IngestionVector): Generator<IngestionVector> {
   yield { ...vector, unknown_field: 1 }
   const { steps = [] } = vector

@@ -27,7 +27,7 @@ import { type Answer, type Exchange, exchange, jsonOf } from './exchange.ts'
 
 /** Has every scope. */
 export const personalKey = 'phx_vectors00000000000000000000000000000000001'
-/** Long, so that a busy machine fails no vector: the worker is a process of its own. */
+/** Long, so that a busy machine fails no vector: the worker is a separate process. */
 const processedWithinMs = 60_000
 /** Longer than a service gives its children to stop; one that hangs must not hold up the results. */
 const stopMsMax = 15_000
@@ -219,7 +219,7 @@ function createStates(adminUrl: string): States {
   return {
     create: () => {
       const created = latest.then(async () => databases.createDatabase({ template: await template }))
-      latest = created.catch(() => undefined) // whoever asked for it is told
+      latest = created.catch(() => undefined) // the caller gets the error
       return created
     },
     drop: url => databases.dropDatabase(url),

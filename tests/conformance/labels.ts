@@ -1,6 +1,6 @@
 // The placeholder `<label:x>`: any text, the same wherever the label is the same, another where it is another.
 
-/** The texts that labels of one vector stand for so far, by name. */
+/** The texts that labels of one vector represent so far, by name. */
 type Texts = Map<string, string>
 
 export class Label {
@@ -12,7 +12,7 @@ export class Label {
     this.#texts = texts
   }
 
-  /** The first text that a label accepts is the one it stands for. */
+  /** A label represents the first text that it accepts. */
   accepts(actual: unknown): boolean {
     if (typeof actual !== 'string') return false
     const known = this.#texts.get(this.name)
@@ -33,7 +33,7 @@ export class Label {
     }
   }
 
-  /** The text that it stands for, once it is known. */
+  /** The text that it represents, once that is known. */
   toString(): string {
     return this.#texts.get(this.name) ?? this.toJSON()
   }

@@ -76,7 +76,7 @@ async function createFlag(instance: Instance, definition: Fields): Promise<{ id:
   for (const [field, value] of Object.entries(definition)) {
     // Filters and the percentage next to them may be converted to a newer form; everything else is returned as sent.
     if (field === 'filters' || field === 'rollout_percentage') continue
-    if (value === null) continue // comes back as the default that it stands for
+    if (value === null) continue // is returned as the default that null selects
     const shownAs = field === 'evaluation_tags' ? 'evaluation_contexts' : field
     if (!isDeepStrictEqual(created[shownAs], value)) {
       throw new CannotRun(`the API did not take the field ${field} of flag ${show(definition.key)}`)

@@ -1,4 +1,4 @@
-// Reads what is stored after a vector's requests through the private API and compares it with the vector: events,
+// Reads the data stored after a vector's requests through the private API and compares it with the vector: events,
 // persons, groups, warnings, replay messages. An expected `[]` means that there is nothing. Otherwise everything listed
 // has to exist, and more may, unless the lists are known to be complete.
 
@@ -37,7 +37,7 @@ const comparisons: Readonly<Record<string, Compare>> = {
 
 export const storedDataFields = Object.keys(comparisons)
 
-/** The lists of which a vector may give only a part, by the path of the whole list. */
+/** Lists that a vector may contain in part only, by the path of the whole list. */
 const wholeLists: Readonly<Record<string, (source: StoredData) => Promise<readonly Fields[]>>> = {
   stored_events: source => listOf(source, '/events/?limit=1000'),
   persons: source => listOf(source, '/persons/?limit=1000'),
@@ -45,7 +45,7 @@ const wholeLists: Readonly<Record<string, (source: StoredData) => Promise<readon
 }
 
 /**
- * Compares what is stored with the vector. Everything has to be processed before.
+ * Compares the stored data with the vector. Everything must have been processed before.
  * @param isWhole whether an event, person or group that the vector does not list is a difference.
  */
 export async function compareStoredData(source: StoredData, vector: Fields, isWhole: boolean): Promise<string[]> {

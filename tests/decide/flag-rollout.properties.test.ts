@@ -1,4 +1,4 @@
-// Holds what is said about a flag without evaluating it (`rolloutOf`) against evaluations for many persons.
+// Compares the rollout derived from a flag's definition (`rolloutOf`) with evaluations for many persons.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -45,7 +45,7 @@ const filters = fc.record(
   { requiredKeys: ['groups'] },
 )
 
-/** Enough for a percentage of 50 to let somebody in and to leave somebody out, in every kind of person. */
+/** Enough for a rollout of 50 % to include and to exclude some persons of every kind. */
 const persons = Array.from({ length: 360 }, (_, index) =>
   aSubject({
     distinctId: `person-${index}`,

@@ -42,7 +42,7 @@ function start(isStored: (projectId: number) => boolean) {
   const service = createDecideService({
     findProject: apiKey => projects.get(apiKey) ?? null,
     subjects: emptySubjects,
-    salts: { saltOf: () => assert.fail('nobody is without cookies') },
+    salts: { saltOf: () => assert.fail('no visitor is cookieless') },
     visitors: noVisitors,
     hashKeys: {
       findHashKeys: projectId => (isStored(projectId) ? [] : null),
@@ -134,7 +134,7 @@ describe('log-ins of persons who are not stored yet', () => {
       [...range(20).map(index => `before-${index}`), ...range(20).map(index => `after-${index}`)],
     )
     const lookingAgain = timers.filter(({ delayMs, isCancelled }) => delayMs === 700 && !isCancelled)
-    assert.equal(lookingAgain.length, 1_960, 'those of the other project that were not given up')
+    assert.equal(lookingAgain.length, 1_960, 'the log-ins of the other project that were not dropped')
   })
 
   it('drop their project’s oldest log-in when that project has the most waiting', async () => {
@@ -198,7 +198,7 @@ describe('log-ins whose rows wait for the store', () => {
     for (const { run } of timers.slice(atOnceMax)) run()
     assert.deepEqual(new Set(await Promise.all(all.slice(atOnceMax))), new Set([false]))
     assert.deepEqual(await dropped(), { person_missing: 0, queue_full: 0, queue_timeout: 20 })
-    assert.equal((await answerAll()).length, atOnceMax, 'what was given up is not written')
+    assert.equal((await answerAll()).length, atOnceMax, 'log-ins that gave up are not written')
     const next = logIn(victimId, 'next')
     assert.equal(writes.length, 1)
     await answerAll()

@@ -137,7 +137,7 @@ describe('the flags of a visitor who logs in', () => {
 
   it('stay when the visitor becomes a person only by the log-in', async () => {
     visitors = await visitorsWhoWouldSwitch('blog')
-    await assertKept('without anybody stored', byServer)
+    await assertKept('without stored persons', byServer)
     for (const { userId, anonymousId } of visitors)
       await capture('$identify', userId, { $anon_distinct_id: anonymousId })
     await pennon.caughtUp()

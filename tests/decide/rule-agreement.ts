@@ -25,7 +25,7 @@ export interface RuleOutcome {
   readonly variantKey: string | null
 }
 
-/** Where a text lies on the unit line, by an implementation of its own. Source: docs/wire/evaluation.md 5.3, 11.3. */
+/** Where a text lies on the unit line, by an independent implementation. Source: docs/wire/evaluation.md 5.3, 11.3. */
 export function unitLine(text: string): number {
   return Number(BigInt(`0x${createHash('sha1').update(text).digest('hex').slice(0, 15)}`)) / 2 ** 60
 }

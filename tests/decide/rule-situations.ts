@@ -37,7 +37,7 @@ export function fails(reason: string): RuleOutcome {
 }
 
 export interface World {
-  /** Of everybody who is stored, and everybody is; of the request while the stored ones cannot be read. */
+  /** Of the stored person, which every id has; of the request while stored persons cannot be read. */
   readonly properties: JsonObject
   readonly isStateDown?: boolean
   readonly project?: Partial<Project>
@@ -45,7 +45,7 @@ export interface World {
   readonly now?: string
 }
 
-/** One subtest for each situation. Nobody is `ada` unless a situation says so. */
+/** One subtest for each situation. The distinct id is `ada` unless a situation has another. */
 export async function checkSituations(t: TestContext, situations: readonly Situation[], world: World): Promise<void> {
   const { properties, isStateDown = false, project = {}, now = '2026-01-15T12:00:00Z' } = world
   const flags = situations.map(([, filters], place) => ({ id: place + 1, key: `f${place}`, version: 3, filters }))

@@ -137,7 +137,7 @@ const failures: readonly Situation[] = [
       texts(release('a', broken(key, operator, negation)), release('b'))
     const turned = negation ? ', turned round' : ''
     return [
-      [`[ matches nothing and nobody${turned}`, document('plan', 'regex'), noPattern],
+      [`[ matches no value${turned}`, document('plan', 'regex'), noPattern],
       [`nor does it fail to match${turned}`, document('plan', 'not_regex'), noPattern],
       [`not even where there is no property${turned}`, document('gone', 'regex'), noPattern],
       ...['words', 'nothing', 'yes'].map((key): Situation => {
@@ -162,7 +162,7 @@ const unknown = (operator: string, negation = false) => personPredicate('seats',
 const missing = fails('missing_properties')
 
 const whileStateIsDown: readonly Situation[] = [
-  ['nothing is missed that nobody asks for', texts(release('a')), gives('a')],
+  ['an absent property that no rule tests is not missed', texts(release('a')), gives('a')],
   ['a property that was sent decides', texts(release('a', personPredicate('plan', 'exact', 'pro'))), gives('a')],
   ['one that was not is no absent one', texts(release('a', unknown('is_not')), release('b')), missing],
   ['neither set nor not set', texts(release('a', unknown('is_not_set')), release('b')), missing],

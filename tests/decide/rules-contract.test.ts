@@ -37,9 +37,9 @@ const inOrder: readonly Situation[] = [
     gives('b', 1),
   ],
   ['a rollout of 100 % ends like a release', texts(rollout('in', 100), release('next')), gives('in')],
-  ['a miss goes on with the next rule', texts(rollout('in', 0), release('next')), gives('next', 1)],
+  ['a miss continues with the next rule', texts(rollout('in', 0), release('next')), gives('next', 1)],
   [
-    'one miss after another goes on',
+    'each of several misses continues with the next rule',
     texts(rollout('a', 0), rollout('b', 0, { seed: 'other' }), release('c')),
     gives('c', 2),
   ],
@@ -59,18 +59,18 @@ const inOrder: readonly Situation[] = [
     gives(null, 0, 'rollout_miss'),
   ],
   [
-    'a rollout that does not target stops nobody',
+    'a rollout without a matching target does not end the evaluation',
     texts(targeted(rollout('in', 0, stop), free), release('next')),
     gives('next', 1),
   ],
-  ['nobody without an id is in a rollout, of 100 % either', texts(rollout('in', 100)), noRule('default'), ''],
+  ['a request without an id is in no rollout, not even of 100 %', texts(rollout('in', 100)), noRule('default'), ''],
   ['which is a miss like another', texts(rollout('in', 100, stop)), gives('default', 0, 'rollout_miss'), ''],
   ['a release needs no id', texts(release('in')), gives('in'), ''],
 ]
 
 const people = Array.from({ length: 500 }, (_, index) => `person-${index}`)
 const somebody = (holds: (id: string) => boolean) => people.find(holds)!
-/** Somebody whose point of a use lies in a part of the unit line. */
+/** An id whose hashed point lies in a part of the unit line. */
 const between = (from: number, to: number, pointOf: (id: string) => number) =>
   somebody(id => pointOf(id) >= from && pointOf(id) < to)
 const bucket = (seed: string) => (id: string) => unitLine(`${seed}.${id}`)
@@ -88,7 +88,7 @@ const cutSeed = seedFor(faces, `${faces}x`, faces.slice(0, 200), '😀'.repeat(5
 
 const byHash: readonly Situation[] = [
   ['half of them is the lower half', texts(half), gives('in'), between(0, 0.5, bucket('half'))],
-  ['and nobody of the upper half', texts(half), noRule('default'), between(0.501, 1, bucket('half'))],
+  ['and no id of the upper half', texts(half), noRule('default'), between(0.501, 1, bucket('half'))],
   [
     'the seed decides, not the key of the flag',
     texts(rollout('in', 50, { seed: 'f2' })),
@@ -168,7 +168,7 @@ const experiments: readonly Situation[] = [
     gives('default', 0, 'experiment_paused'),
   ],
   [
-    'a holdout of 100 % ends for everybody',
+    'a holdout of 100 % holds out every id',
     texts(split(holdout(100)), release('next')),
     gives('default', 0, 'holdout'),
   ],
@@ -182,7 +182,7 @@ const experiments: readonly Situation[] = [
     texts(split({ ...linked, holdout: { id: 9, seed: 'out-', exclusion_percentage: 100 } })),
     gives('default', 0, 'holdout'),
   ],
-  ['a holdout of 0 % is for nobody', texts(split(holdout(0))), gives('A'), lower],
+  ['a holdout of 0 % holds out no id', texts(split(holdout(0))), gives('A'), lower],
   [
     'a point in the holdout is held out',
     texts(split(holdout(20))),
@@ -195,7 +195,7 @@ const experiments: readonly Situation[] = [
     gives('B'),
     somebody(id => out(id) > 0.21 && share('split')(id) > 0.51),
   ],
-  ['nobody without an id is held out', texts(split(holdout(100)), release('next')), gives('next', 1), ''],
+  ['a request without an id is not held out', texts(split(holdout(100)), release('next')), gives('next', 1), ''],
   ['nor in the experiment', texts(split(stop)), gives('default', 0, 'rollout_miss'), ''],
   ['outside the rollout is a miss', texts(split({ rollout_percentage: 0 }), release('next')), gives('next', 1)],
   ['which may stop', texts(split({ ...linked, rollout_percentage: 0, ...stop })), gives('default', 0, 'rollout_miss')],
@@ -231,7 +231,7 @@ const experiments: readonly Situation[] = [
   ],
 ]
 
-/** Who stands near an edge, found once among six million ids. */
+/** Ids near each bucket edge, found once among six million. */
 const edges: readonly [end: number, text: (id: string) => string, below: string, above: string][] = [
   [0.3333, id => `edge.${id}`, 'user-5989234', 'user-2313234'],
   [0.0001, id => `edge.${id}`, 'user-4947234', 'user-2117643'],
@@ -290,8 +290,8 @@ const unreadable: readonly Situation[] = Object.entries({
   'an operator of cohorts': ofRule({ targeting: { properties: [personPredicate('plan', 'in', ['pro'])] } }),
   'two rules of one id': unsupported({ rules: [0, 1].map(() => (readable.rules as JsonObject[])[0]!) }),
   'three decimals': texts(rollout('in', 33.333)),
-  'more than everybody': texts(rollout('in', 100.01)),
-  'less than nobody': texts(rollout('in', -0.01)),
+  'more than 100 %': texts(rollout('in', 100.01)),
+  'less than 0 %': texts(rollout('in', -0.01)),
   'another algorithm': texts(rollout('in', 50, { assignment_algorithm: 'later' })),
   'another subject': texts(rollout('in', 50, { assign_by: 'device' })),
   'an empty seed': texts(rollout('in', 50, { seed: '' })),
@@ -302,7 +302,7 @@ const unreadable: readonly Situation[] = Object.entries({
   'one variant': texts(experiment(['A'])),
   'twenty-one variants': texts(experiment([], variants(...Array<number>(19).fill(5), 2.5, 2.5))),
   'a shared holdout without an experiment': texts(split({ holdout: { id: 9, seed: 'out', exclusion_percentage: 5 } })),
-  'a holdout of its own in an experiment': texts(split({ ...linked, ...holdout(5) })),
+  'a separate holdout in an experiment': texts(split({ ...linked, ...holdout(5) })),
   'an experiment as text': texts(split({ experiment_id: '7' })),
   'no word on the pause': texts(Object.fromEntries(Object.entries(split()).filter(([name]) => name !== 'paused'))),
   'an object that is too deep': rulesDocument('object', null, [release(nested(21))]),

@@ -29,7 +29,7 @@ interface Expected extends RuleOutcome {
   readonly path: readonly string[]
 }
 
-/** Undefined for a property that is absent; 'unreadable' for one that nobody can look up. */
+/** Undefined for a property that is absent; 'unreadable' for one that cannot be looked up. */
 type Read = (key: string) => JsonValue | undefined | 'unreadable'
 
 function expected(document: JsonObject, subject: string, read: Read): Expected {
@@ -258,7 +258,7 @@ async function explanationAgrees(
   }
 }
 
-/** A probe knows nothing but what is stored. */
+/** A probe reads only stored properties. */
 function probeAgrees(
   { definitions }: ReturnType<typeof compileTestProject>,
   filters: JsonObject,

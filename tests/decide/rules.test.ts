@@ -63,7 +63,7 @@ describe('the rules of a flag', () => {
     const project = compileTestProject({ flags: [{ id: 1, key: 'typed', filters }] })
     const [rule] = project.flags[0]!.rules!.rules
     assert.deepEqual(rule!.variantBounds, [1, 1])
-    // Nobody is known whose point is 1, so the bounds are moved instead.
+    // No id is known whose point is 1, so the bounds are moved instead.
     const bounds = rule!.variantBounds as number[]
     bounds.fill(0)
     const outcome = evaluateFlags(project, allFlags, aSubject()).outcomes[0]!

@@ -212,7 +212,7 @@ describe('a change stream', () => {
     const [stuck, reading] = [await openStuck(), await open()]
     change(2)
     await eventually(() => reading.events().length === 1)
-    // No timer runs meanwhile, so it is not the timer for idle connections that ends them.
+    // No timer runs here, so the timer for idle connections cannot be what ends them.
     t.mock.timers.enable({ apis: ['setTimeout'] })
     await stop()
     t.mock.timers.reset()

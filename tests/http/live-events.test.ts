@@ -164,7 +164,7 @@ describe('the live view of a front', () => {
 
   it('shows or counts every event exactly once, for many clients', async t => {
     const watchers = await Promise.all(Array.from({ length: 40 }, () => watching(t, '?event=load')))
-    // Within one moment, however long that takes: so many are shown, and all others are counted.
+    // All in one instant of the clock: the maximum is shown, and all other events are counted.
     stoppedAtMs = performance.now()
     t.after(() => {
       stoppedAtMs = null
@@ -223,7 +223,7 @@ describe('fronts that share a log', () => {
         ['from 0', 'from 1'],
       )
     }
-    // No timer runs meanwhile, so it is not the timer for idle connections that ends them.
+    // No timer runs here, so the timer for idle connections cannot be what ends them.
     t.mock.timers.enable({ apis: ['setTimeout'] })
     await close()
     t.mock.timers.reset()

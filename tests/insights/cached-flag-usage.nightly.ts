@@ -12,7 +12,7 @@ import { countsOf, startFlagServer } from './flag-calls-server.ts'
 import { createCallsWorld, plainUsage, wallClock } from './flag-calls-world.ts'
 
 const at = (text: string) => Date.parse(text)
-/** The API's clock stands at this time. */
+/** The API's clock is fixed at this time. */
 let nowMs = at('2026-05-01T12:00:00Z')
 const clock = { nowMs: () => ++nowMs }
 const events = eventStoreForTests(clock)

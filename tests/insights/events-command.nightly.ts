@@ -42,7 +42,7 @@ describe('pennon events', () => {
     await engine.stop()
   })
 
-  /** A front whose exports fail after so many batches for as long as `isBroken`. */
+  /** A front whose exports fail after this many batches for as long as `isBroken`. */
   async function start(t: TestContext, broken: { after: number; isBroken: boolean } = { after: 0, isBroken: false }) {
     const openEventExport: EventStore['openEventExport'] = async (query, signal) => {
       const { batches, eventCountMax } = await store.openEventExport(query, signal)
@@ -178,7 +178,7 @@ describe('pennon events', () => {
   it('reports a full disk, the rows written, and how to resume', async t => {
     const { api, settings } = await start(t)
     const target = join(tempDir(t), 'events.jsonl')
-    // A limit on the size of files fails a write as a full disk does, and needs no disk of its own.
+    // A limit on the size of files fails a write as a full disk does, and needs no separate disk.
     const limited = `ulimit -f 200; trap '' XFSZ; exec "$0" --disable-warning=ExperimentalWarning src/main.ts "$@"`
     const { execFile } = await import('node:child_process')
     const args = ['-c', limited, process.execPath, 'events', 'export', target, '--host', api.url]

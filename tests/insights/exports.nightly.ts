@@ -293,7 +293,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     await seedMany(engine, 1, 40_000)
     const api = await startManagement(t, { events: store })
     const url = `${api.url}${path}?event=seeded`
-    // A reader that stops until the engine is gone: what it gets afterwards is what was read before.
+    // A reader that stops until the engine is gone: afterwards it gets only data read before.
     const response = await opened(url)
     const chunks: Buffer[] = [response.read() as Buffer | null].filter(chunk => chunk !== null)
     await engine.kill()

@@ -23,7 +23,7 @@ import {
 
 export interface RandomTrendsOptions {
   readonly queryCount: number
-  /** Per project, of which there are four. */
+  /** Per project; there are four projects. */
   readonly eventCount?: number
   readonly seed: number
   readonly log: (line: string) => void

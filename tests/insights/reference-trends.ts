@@ -27,7 +27,7 @@ export interface CountedEvent {
 }
 
 export interface ReferenceLine {
-  /** What tells apart the values that can have a line. */
+  /** Distinguishes the values that can have a line. */
   readonly key?: string
   readonly value: string
   readonly data: readonly number[]
@@ -108,7 +108,7 @@ export function bucketsOf(world: World, query: Sent, events: readonly CountedEve
   }
   if (interval === 'hour') {
     const hours = /^-(\d+)h$/.exec(from)
-    // Only zones whose hours begin with those of UTC have hours back.
+    // Only zones whose hours begin when UTC hours do can repeat hours.
     const startMs = hours === null ? null : Math.floor((nowMs - Number(hours[1]) * 3_600_000) / 3_600_000) * 3_600_000
     const firstDay = startMs === null ? dayOfText(from) : wallOf(startMs, zone).slice(0, 10)
     const lastDay = to === undefined ? today : dayOfText(to)

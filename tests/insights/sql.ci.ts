@@ -315,7 +315,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
       'SELECT event FROM events WHERE',
       'SELECT event FROM events ORDER BY',
       'SELECT event FROM events LIMIT',
-      // What Pennon writes behind a query would make it a whole one.
+      // The text that Pennon appends to a query would complete it.
       'WITH 1 AS FORMAT SELECT',
       'WITH FORMAT AS (SELECT 1) SELECT * FROM',
     ])

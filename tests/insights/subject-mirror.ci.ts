@@ -116,7 +116,7 @@ describe('the mirror of persons and groups', () => {
     await management.deleteGroupsOfType(1, 0, 500)
     await mirror.settle(never)
     assert.deepEqual(await mirrored(), [`1 ${uuid(1)} {} true 1700000000000`])
-    // Its version begins at 1 again, as that of the group that was deleted.
+    // Its version begins at 1 again, like the version of the deleted group.
     await commit({ groupTypes: [{ projectId: 1, name: 'team', index: 0 }], groups: [acme({ plan: 'new' })] })
     await mirror.settle(never)
     assert.deepEqual(await mirrored(), await stored(management))
@@ -184,7 +184,7 @@ describe('the mirror of persons and groups', () => {
     await commit({ persons: [created(aPerson({ uuid: uuid(1), properties: { by: 'first' } }))] })
     const first = keeper(management)
     await first.settle(never)
-    // The first worker stalls between its rows and its note; the second takes over meanwhile and is done.
+    // The first worker stalls between its rows and its note; the second takes over and finishes during that time.
     await commit({ persons: [{ row: aPerson({ uuid: uuid(1), version: 1, properties: { n: 1 } }), loadedVersion: 0 }] })
     const stalled: SubjectMirrorRows[] = []
     const slow = createSubjectMirrorKeeper({

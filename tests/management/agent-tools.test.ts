@@ -1,4 +1,4 @@
-// The tools that agents are told to call first. The contracts of the event store test what these read
+// The tools that PostHog instructs agents to call first. The contracts of the event store test what these read
 // (`tests/ports/event-names.contract.ts`).
 
 import assert from 'node:assert/strict'

@@ -10,7 +10,7 @@ const project = '/api/projects/1/'
 /** How many readers of one object have to have read it before the first of them continues. */
 let readersAwaited = 0
 
-/** What somebody else does between the decision about an experiment and its write, once. */
+/** Another client's action between the decision about an experiment and its write, run once. */
 let beforeWrite: (() => Promise<unknown>) | null = null
 
 /** Waits as with two fronts: all have read before one writes. */

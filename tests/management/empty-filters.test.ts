@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
 
-// A script with an empty variable asks `?distinct_id=`, and must not get everybody as the answer.
+// A script with an empty variable asks `?distinct_id=`, and must not get all persons as the answer.
 
 const base = '/api/projects/@current'
 /** The filters that narrow each list. */

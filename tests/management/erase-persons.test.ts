@@ -1,4 +1,4 @@
-// Erasing persons by the private API: what it takes and answers, and what is gone when it has answered. What the worker does
+// Erasing persons by the private API: requests, answers, and the data deleted before the answer. What the worker does
 // then is in `tests/faults/erased-persons.nightly.ts`.
 
 import assert from 'node:assert/strict'

@@ -303,9 +303,9 @@ describe('an export of events', () => {
     )
     const reader = await openUnread(api, 1)
     await eventually(() => asked() > 0, { what: 'the first batch' })
-    // Time enough for all batches, if nobody waited for the reader.
+    // Enough time for all batches if the export did not wait for the reader.
     for (let n = 0; n < 100; n++) await api.call('GET', '/api/projects/1/')
-    // A batch has 4 MB; what is asked for is in the buffers of the two ends.
+    // A batch has 4 MB; the requested batches fit in the buffers of both ends.
     assert.ok(asked() < 12, `${asked()} batches were asked for`)
     reader.destroy()
     await eventually(() => signals[0]!.aborted, { what: 'the end of the work' })

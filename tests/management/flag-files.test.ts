@@ -1,4 +1,4 @@
-// Flags of one project in another, by a file: what is exported, what is planned, and what is written.
+// Copying flags of one project to another by a file: the export, the plan, and the writes.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -71,7 +71,7 @@ async function twoProjects(t: TestContext) {
     exported,
     planned,
     textOf: async (project: number) => encodeFlagFile((await exported(project)).file),
-    /** @returns the titles of what was written, in order. */
+    /** @returns the titles of all writes, in order. */
     imported: async (project: number, paths: readonly string[], lists: ListFiles = {}) => {
       const plan = await planned(project, paths, lists)
       assert.deepEqual(plan.problems, [])

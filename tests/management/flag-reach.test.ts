@@ -1,4 +1,4 @@
-// Who is affected: counts by the evaluator of requests, of a condition and of a draft of a flag beside what is served.
+// Who is affected: counts by the evaluator of requests, of a condition and of a draft of a flag compared with the served one.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -24,7 +24,7 @@ const variants = (...keys: string[]) => ({
   multivariate: { variants: keys.map(key => ({ key, rollout_percentage: 100 / keys.length })) },
 })
 
-/** Persons `user-0`, …, of whom every third is on the plan `pro`; each fourth has a second id. */
+/** Persons `user-0`, …: every third is on the plan `pro`; each fourth has a second id. */
 async function withPersons(
   t: TestContext,
   count: number,
@@ -89,7 +89,7 @@ async function reached(api: ManagementApi, body: object) {
   return last
 }
 
-/** The value that a request gets for somebody. */
+/** The value that a flag request returns for a person. */
 async function valueFor(api: ManagementApi, flag: string, distinctId: string): Promise<unknown> {
   const { body } = await api.call('POST', `${flags}${flag}/explain/`, { body: { distinct_id: distinctId } })
   return body.value
@@ -597,7 +597,7 @@ describe('counts of persons', () => {
       lines.map(({ evaluated, of, done }) => [evaluated, of, done]),
       [[0, 0, false], ...Array.from({ length: 30 }, (_, index) => [10 * (index + 1), 300, false]), [300, 300, true]],
     )
-    assert.ok(pages - 30 < 25, `${pages - 30} of 30 pages were read for nobody`)
+    assert.ok(pages - 30 < 25, `${pages - 30} of 30 pages were read after the client left`)
   })
 
   it('end when the key loses its permissions, and report the reason when the state fails midway', async t => {
@@ -626,7 +626,7 @@ describe('counts of persons', () => {
   })
 })
 
-/** Keeps the flag's bucket of another id, which has another value, for somebody. */
+/** Stores for a person the hash key of another id for which the flag has another value. */
 async function keepAnother(api: ManagementApi, flag: string, distinctId: string): Promise<void> {
   const own = await valueFor(api, flag, distinctId)
   for (let index = 0; ; index++) {

@@ -334,7 +334,7 @@ describe('actions on a flag with rules', () => {
   })
 })
 
-/** What was written of a stored document: ids and seeds are the service's. */
+/** The client's part of a stored document, without ids and seeds that the service adds. */
 function withoutIdentity(filters: JsonObject): JsonObject {
   const rules = (filters.rules as JsonObject[]).map(({ id, seed, ...rule }) => {
     assert.match(id as string, uuid)

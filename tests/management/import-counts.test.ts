@@ -8,7 +8,7 @@ import { startManagement } from '../support/management-api.ts'
 const jobs = '/api/projects/1/import_jobs/'
 const idBuckets = Array<number>(256).fill(0)
 
-/** A job of which these are stored. */
+/** A job with these stored counts. */
 async function worldOf(t: TestContext, all: readonly ImportedCount[]) {
   const asked: number[] = []
   const api = await startManagement(t, {

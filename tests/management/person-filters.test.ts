@@ -17,7 +17,7 @@ const query = (params: Readonly<Record<string, unknown>>) =>
     ]),
   )
 
-/** Persons `p0`, `p1`, …, of whom every third is on the plan `pro`. */
+/** Persons `p0`, `p1`, …: every third is on the plan `pro`. */
 async function withPersons(
   t: TestContext,
   count: number,

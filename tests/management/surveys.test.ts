@@ -64,7 +64,7 @@ describe('surveys', () => {
       assert.equal((await api.call('PATCH', `${surveys}${survey.id}/`, { body })).status, 200)
       return (await flag(api, own.id)).active
     }
-    assert.equal(own.active, false, 'a draft is shown to nobody')
+    assert.equal(own.active, false, 'a draft is not shown')
     assert.equal(await activeAfter({ start_date: '2026-05-01' }), true)
     assert.equal(await activeAfter({ end_date: '2026-05-02T00:00:00+02:00' }), false)
     assert.equal(await activeAfter({ end_date: null }), true)
@@ -121,7 +121,7 @@ describe('surveys', () => {
   it('write neither survey nor flag when one of its flags cannot be written', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })
-    // Here the keys of the next survey are known in advance, and that of its second flag is taken.
+    // Here the keys of the next survey are known in advance, and the key of its second flag is taken.
     const ids = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
     const next = Number(survey.id.slice(-4))
     for (let index = next; index < next + 40; index++) {

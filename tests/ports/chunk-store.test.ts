@@ -45,7 +45,7 @@ describe('ChunkStore on sqlite', () => {
       await management.close()
     })
     await store.claimPosition('main', 'w1')
-    // The transaction goes on in microtasks: each round meets it one further.
+    // The transaction proceeds in microtasks: each round meets it one step later.
     for (let offset = 1; offset <= 40; offset++) {
       const released = management.releaseProjects('main', 'w1', offset - 1)
       for (let passed = 0; passed < offset; passed++) await null

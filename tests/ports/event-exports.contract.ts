@@ -32,7 +32,7 @@ export function eventExportsContract(
       AbortSignal.timeout(60_000),
     )
     const found = await Array.fromAsync(batches, batch => [...batch])
-    // One behind the last event would look like more events.
+    // A cursor after the last event would suggest more events.
     assert.ok(found.every(batch => batch.length > 0))
     return found.flat()
   }
@@ -293,7 +293,7 @@ export function eventExportsContract(
     const projectId = newProject()
     const before = await seeded(projectId)
     const { batches } = await small().openEventExport({ projectId, descending: false }, AbortSignal.timeout(60_000))
-    // Behind the first batch, among slices that were measured with it.
+    // After the first batch, among slices that were measured with it.
     const soonMs = before.map(({ timestampMs }) => timestampMs).toSorted((a, b) => a - b)[45]!
     const arriving = Array.from({ length: 100 }, (_, index) =>
       aStoredEvent({ projectId, event: 'late', timestampMs: soonMs + (index % 3) * 1_000 }),

@@ -1,4 +1,4 @@
-// Runs the contracts of the event store's ports: all on the engine but that of exports, which takes longer
+// Runs the contracts of the event store's ports: all on the engine except the one for exports, which takes longer
 // (`event-exports.nightly.ts`), and on the memory stores those that they implement.
 
 import { after, before, describe, it } from 'node:test'

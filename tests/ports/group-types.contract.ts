@@ -87,7 +87,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
       for (const id of [1, 3]) written(await change(store, 1, id, { deleted: true }))
       assert.ok((await store.startDeletingGroupType(1, 0)).ok)
       written(await store.createFlag(ofType('unchecked', 0)))
-      assert.ok((await store.startDeletingGroupType(1, 0)).ok, 'what has begun goes on')
+      assert.ok((await store.startDeletingGroupType(1, 0)).ok, 'a deletion that has begun continues')
     })
 
     it('lists a bounded number of flags that use a type', async t => {

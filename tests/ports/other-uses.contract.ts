@@ -1,4 +1,4 @@
-// What an event store tells of the persons, links and groups that others than an import job use.
+// What an event store reports about other uses of the persons, links and groups of an import job.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -83,7 +83,7 @@ export function otherUsesContract(subject: {
       first,
       event({ $unset: ['k', 'other', 7] }, { timestampMs: lastUnset.timestampMs - 1 }),
       event({ $set_once: {} }),
-      // Many writes of what is not asked for push nothing out.
+      // Many writes of properties that were not requested displace nothing.
       ...Array.from({ length: 150 }, (_, index) => event({ $set: { other: index }, $set_once: { other: index } })),
       set,
       lastUnset,

@@ -76,7 +76,7 @@ async function runSuites(): Promise<void> {
   secretKeyStoreContract('postgres', openManagement)
   scheduleOwnersContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
-  // The rules are those of SQLite, where `npm test` runs all of these; only their SQL meets another engine.
+  // The rules are the same as on SQLite, where `npm test` runs all of these; only the SQL runs on another engine.
   for (const contract of shareOf(importJobContracts, 4)) contract('postgres', openState, runs(6, 60))
 
   async function openDefinitions(t: Parameters<OpenManagement>[0]) {

@@ -1,4 +1,4 @@
-// Sets up an instance as the SDK scenarios expect it, and reads back what was stored.
+// Sets up an instance as the SDK scenarios expect it, and reads back the stored data.
 // Source: docs/wire/clients.md 13.
 
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'

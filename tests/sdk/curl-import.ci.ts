@@ -1,4 +1,4 @@
-// An import without any SDK: the curl program posts to /batch/, as docs/wire/service.md §4.3 tells.
+// An import without any SDK: the curl program posts to /batch/, as docs/wire/service.md §4.3 describes.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -36,7 +36,7 @@ it('curl to /batch/ imports events, persons and groups that can be queried and a
     rows.map(row => [row.event, Date.parse(row.timestamp), row.lane, row.historical_migration]),
     [
       ['$identify', oldMs + 1_000, 'historical', true],
-      // The documented name; what is stored has the one that PostHog stores.
+      // The documented name; the stored event has the name that PostHog stores.
       ['$groupidentify', oldMs + 2_000, 'historical', true],
       ['Paid', oldMs + 3_000, 'historical', true],
     ],
@@ -55,7 +55,7 @@ it('curl to /batch/ imports events, persons and groups that can be queried and a
   const person = await storedPerson(pennon, 'device-1')
   assert.deepEqual(person?.distinct_ids.toSorted(), ['ada', 'device-1'])
   assert.equal(person.properties.plan, 'pro')
-  // Usage is counted from what is stored, some seconds later.
+  // Usage is counted from stored events, some seconds later.
   await eventually(async () => (await usageOf(pennon)).imported === batch.length, { what: 'usage' })
   assert.deepEqual(await usageOf(pennon), { charged: 0, imported: batch.length })
 })

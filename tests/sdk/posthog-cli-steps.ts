@@ -4,7 +4,7 @@
 // biome-ignore lint/suspicious/noExplicitAny: answers of a hundred shapes
 export type Json = any
 
-/** The last answer of each tool, for ids that nobody knows before. */
+/** The last answer of each tool, for ids that are not known in advance. */
 type Seen = Readonly<Record<string, Json>>
 /** A tool, its arguments, what of its answer is looked at, and what that has to be. */
 export type Step = readonly [

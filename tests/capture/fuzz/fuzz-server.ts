@@ -14,7 +14,7 @@ import { serveParts, testContext, testParts } from '../../support/front-parts.ts
 
 export interface FuzzServer {
   readonly url: string
-  /** What was appended since the last call. */
+  /** Records appended since the last call. */
   takeRecords(): DecodedRecord[]
   /** Events and recordings acknowledged so far. */
   acceptedCount(): Promise<number>

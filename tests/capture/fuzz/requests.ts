@@ -34,7 +34,7 @@ function seedOf({ path, headers, body }: Recorded): Seed {
     1e8,
   )
   if (!read.ok) throw new Error(`${path}: ${JSON.stringify(read.error)}`)
-  // The packing is chosen anew.
+  // A new compression is chosen.
   for (const name of ['compression', 'data']) url.searchParams.delete(name)
   return { path: url.pathname + url.search, headers: {}, text: read.value.text }
 }

@@ -169,7 +169,7 @@ function checkEvent(event: CapturedEvent): void {
     if (json === null) continue
     const map = JSON.parse(json)
     assert.ok(typeof map === 'object' && map !== null && !Array.isArray(map), json.slice(0, 80))
-    // When text is written anew, lone surrogates become escapes.
+    // When text is rewritten, lone surrogates become escapes.
     assert.doesNotMatch(JSON.stringify(map), /(?<!\\)(?:\\\\)*\\ud[89a-f]/, 'half a character')
     assert.ok(depthOf(json) <= nestingDepthMax + 1, 'nested too deep')
   }

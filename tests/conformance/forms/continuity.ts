@@ -1,5 +1,5 @@
 // `continuity_write_vectors`: which override rows an evaluation with an anonymous id writes, and what the flags are.
-// Rows are read back from the persons; a vector's ids of persons are labels of its own.
+// Rows are read back from the persons; a vector's ids of persons are labels local to the vector.
 
 import {
   assertKnownFields,

@@ -60,7 +60,7 @@ async function runVector(instances: Instances, vector: FlagVector, projectKey: s
   })
 }
 
-/** @throws CannotRun for a field beside those of the form. Fields of flags and settings are for whoever takes them. */
+/** @throws CannotRun for a field that the form does not have. Fields of flags and settings are checked by their readers. */
 export function assertKnownFlagVector(vector: FlagVector): void {
   assertKnownVectorFields(vector, ['flags', 'request', 'headers', 'query', 'now', 'project', 'stored', 'expect'])
   assertKnownFields(vector.expect, 'expect', ['flags', 'absent', 'errorsWhileComputingFlags'])

@@ -72,7 +72,7 @@ async function convertByCommand({ source, input, format, config }: ImportVector)
 
 function bytesOf(input: object | string): Buffer {
   const text = typeof input === 'string' ? input : JSON.stringify(input)
-  // Half a surrogate pair has no UTF-8: it stands for bytes that are none.
+  // A lone surrogate has no UTF-8 form: it represents invalid bytes.
   const parts = text
     .split(/(\p{Surrogate})/u)
     .map(part => (/^\p{Surrogate}$/u.test(part) ? halfPair(part) : Buffer.from(part)))
@@ -84,7 +84,7 @@ function halfPair(half: string): Buffer {
   return Buffer.from([0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)])
 }
 
-/** Without `uuid_from`, which tells how each uuid is made. */
+/** Without `uuid_from`, which explains how each uuid is derived. */
 function withoutExplanations(expected: ImportVector['expected']): Fields {
   if (expected.events === undefined) return expected
   return { ...expected, events: expected.events.map(({ uuid_from: _, ...event }) => event) }

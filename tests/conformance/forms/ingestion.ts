@@ -1,5 +1,5 @@
 // The vectors of ingestion: one or several requests, each fully processed before the next → the answers, and what is
-// stored afterwards. This file sends requests and compares answers; `stored-data.ts` reads what is stored.
+// stored afterwards. This file sends requests and compares answers; `stored-data.ts` reads the stored data.
 
 import { geoipKeys } from '#core/geoip.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'

@@ -15,7 +15,7 @@ import type { VectorCase } from '../vector-case.ts'
 
 interface PureForm {
   readonly inputs: readonly string[]
-  /** Field of the vector that holds what is expected. */
+  /** Field of the vector that holds the expected output. */
   readonly output: string
   /** Fields of an output that is an object, all of them required. */
   readonly outputFields?: readonly string[]

@@ -70,7 +70,7 @@ async function runVector(
   })
 }
 
-/** @throws CannotRun for a field beside those of the form. Fields of flags are for whoever takes them. */
+/** @throws CannotRun for a field that the form does not have. Fields of flags are checked by their readers. */
 export function assertKnownResponseVector(vector: ResponseVector): void {
   assertKnownVectorFields(vector, ['method', 'path', 'headers', 'flags', 'team', 'request', 'expect'])
   assertKnownFields(vector.expect, 'expect', ['status', 'body', 'config_keys'])

@@ -68,7 +68,7 @@ after(async () => {
   if (folder !== undefined) await removeFolder(folder)
 })
 
-/** Ends the instance, after which its files stand still. */
+/** Stops the instance, after which its files no longer change. */
 function stop(): Promise<void> | undefined {
   stopped ??= service?.stop()
   return stopped
@@ -126,7 +126,7 @@ async function visitAs(
   return { flags, complaints, cookies }
 }
 
-/** Waits until the page has loaded its flags once more, because of what it is told to do. */
+/** Waits until the page has reloaded its flags because of an action. */
 async function flagsLoadedBy(page: Page, script: string): Promise<void> {
   const loaded = await page.evaluate('shown.flagsLoaded')
   await page.evaluate(script)
@@ -137,7 +137,7 @@ function shownFlags(page: Page): Promise<Seen['flags']> {
   return page.evaluate('shown.values()')
 }
 
-/** The events with this name, oldest first, once there are so many. */
+/** The events with this name, oldest first, once there are this many. */
 async function storedOf(name: string, count: number): Promise<StoredEvent[]> {
   let found: StoredEvent[] = []
   await eventually(

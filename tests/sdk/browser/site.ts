@@ -1,5 +1,5 @@
 // What every scenario with a page needs: an instance with flags, a site of another origin and a browser; ways to open a
-// page, query it, and read back what was stored.
+// page, query it, and read back stored data.
 
 import assert from 'node:assert/strict'
 import type { Browser } from 'playwright-core'
@@ -21,7 +21,7 @@ export interface Site {
   open(script: string, options?: string): Promise<Visit>
   openHead(head: string, options?: { untilFlags?: boolean; hash?: string }): Promise<Visit>
   leave(visitor: Visit): Promise<void>
-  /** What is stored for a distinct id, once it includes these events. */
+  /** The stored data of a distinct id, once it includes these events. */
   storedWith(distinctId: string, ...events: readonly string[]): Promise<StoredEvent[]>
   /** Requires that nothing was refused, redirected or missing, for the page and for the server. */
   assertQuiet(visitor: Visit): void
