@@ -110,7 +110,7 @@ const groupCall = (groupType: string, minute: number) =>
     traits: { groupType, size: 5 },
     timestamp: `2024-05-01T12:0${minute}:00Z`,
   })
-const sixthType = 'a project has 5 group types, and so many others come before "six"'
+const sixthType = 'a project can have 5 group types, and that many others come before "six"'
 const repeated = segmentLine({})
 const changed = JSON.stringify({ ...JSON.parse(repeated), properties: { price: 5 } })
 

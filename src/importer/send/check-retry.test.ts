@@ -34,7 +34,10 @@ describe('a file of repaired records', () => {
     assert.equal(await findProblem(t, job, text({ event: 'Left' }, { ...good, user: 'u-2' })), null)
     const none = /holds neither lines of the rejects of this import nor whole records of generic that can be sent/
     assert.match((await findProblem(t, job, JSON.stringify(mapping, null, 2)))!, none)
-    assert.match((await findProblem(t, job, text(mapping)))!, /\(line 1: distinct_id_missing, user\. Say who did it: /)
+    assert.match(
+      (await findProblem(t, job, text(mapping)))!,
+      /\(line 1: distinct_id_missing, user\. Fill in the field of the user /,
+    )
     assert.match((await findProblem(t, job, '\n'))!, none)
     assert.match((await findProblem(t, job, ''))!, none)
   })

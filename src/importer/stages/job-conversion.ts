@@ -1,5 +1,5 @@
-// What becomes of a staged line in a job: the conversion of its source, and the rules that a job adds to it. Scan,
-// rehearsal and send all ask here, so that they cannot differ.
+// Converts a staged line: the conversion of its source plus the rules of the job. Scan, rehearsal and send all use it, so
+// that they cannot differ.
 
 import { formatCount } from '#core/format-count.ts'
 import type { ImportPlan } from '../job/plan.ts'
@@ -18,7 +18,7 @@ export interface JobConversion {
   convert(line: StagedLine, table: string | null): Conversion
 }
 
-/** @param findFact what the ledger knows; nothing before the scan. @throws ImportConfigError */
+/** @param findFact looks up a fact in the ledger, which is empty before the scan. @throws ImportConfigError */
 export function jobConversion(
   plan: ImportPlan,
   source: ImportSource,
@@ -48,7 +48,7 @@ function personless(record: ConvertedRecord): Conversion {
   }
 }
 
-/** @returns the refusal of a record that the target would delete at once; null when it keeps all its events. */
+/** Rejects a record that the target would delete at once. @returns null if the target would keep all of its events. */
 function beyondRetention({ events }: ConvertedRecord, { limits }: ImportPlan, nowMs: number): Rejected | null {
   const { retentionDays } = limits
   if (retentionDays === null) return null

@@ -1,4 +1,4 @@
-// What rehearsal, sending and verifying read: the parts of a job that is staged and scanned.
+// Opens a staged and scanned job, for rehearsal, sending and verification.
 
 import type { JsonObject } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -24,7 +24,7 @@ import { decodeScanNote, readScanNotes, type ScanNote } from './scan-notes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
 export interface OpenStagedJob extends StagedJob {
-  /** The user that a device was linked to, else the id itself: ids with the same answer are one person. */
+  /** @returns the user that a device is linked to, or the id itself. Ids with the same result belong to one person. */
   personOf(distinctId: string): string
   close(): void
 }
@@ -34,7 +34,7 @@ export interface OpenOptions {
   readonly plan: ImportPlan
   readonly manifest: Manifest
   readonly source: ImportSource
-  /** Learns which names of the configuration the records have. */
+  /** Records which names of the configuration occur in the records. */
   readonly unseenNames?: UnseenNames
 }
 
@@ -70,7 +70,7 @@ function outcomeOf(
   { plan, manifest, conversion, unseenNames }: OutcomeContext,
 ): StagedOutcome {
   const { object, line, byte, text } = staged
-  // A record that only has the id of another may have other fields.
+  // A repeat found by id (not by content) may have fields that are still unseen.
   const isLookedAt = (note.d === 'i' || note.d === 'o') && unseenNames?.isWaiting === true
   const converted = note.d === undefined || isLookedAt ? conversion.convert(staged, tableOf(manifest, staged)) : null
   const record = note.d === undefined ? converted : null
@@ -110,7 +110,7 @@ function resultOf(
   if ('rejected' in record) return { kind: 'rejected', ...record.rejected }
   if (note.g === 1) {
     const type = JSON.stringify(record.events[0]!.properties.$group_type)
-    const detail = `a project has ${limits.groupTypesMax} group types, and so many others come before ${type}`
+    const detail = `a project can have ${limits.groupTypesMax} group types, and that many others come before ${type}`
     return { kind: 'rejected', reason: 'group_type_limit', field: '$group_type', detail }
   }
   const shared = Array.from({ length: note.s ?? 0 }, () => 'shared_device')
@@ -122,7 +122,7 @@ function resultOf(
   }
 }
 
-/** The record's own events, the first with what was news about its person when it happened. */
+/** The record's own events; the first one sets the person properties that were new at its time. */
 function eventsOf({ events, person }: ConvertedRecord, note: ScanNote): readonly ImportedEvent[] {
   const [first, ...others] = events
   const isRefused = note.r === 1

@@ -1,4 +1,4 @@
-// The lines of a staged part.
+// Reads the lines of a staged part.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { zstdDecompressSync } from 'node:zlib'
@@ -18,7 +18,7 @@ export interface PartLine {
   readonly staged: StagedLine
 }
 
-/** @throws JobStopped for a part whose bytes changed. */
+/** @throws JobStopped if the part is missing or its bytes changed. */
 export async function* partLines(folder: JobFolder, part: StagedPart, afterLine = 0): AsyncGenerator<PartLine> {
   const bytes = unpackPart(folder, part)
   for (let [at, number] = [0, 1]; at < bytes.length; number++) {
@@ -36,7 +36,7 @@ function unpackPart(folder: JobFolder, part: StagedPart): Buffer {
   const packed = existsSync(path) ? readFileSync(path) : null
   if (packed === null || sha256Hex(packed) !== part.sha256)
     throw new JobStopped(
-      `${path} is ${packed === null ? 'gone' : 'not as it was staged'}. Put it back, or plan the job anew in another folder`,
+      `${path} ${packed === null ? 'is missing' : 'has changed since it was staged'}. Restore it, or plan the job again in another folder`,
     )
   return zstdDecompressSync(packed)
 }

@@ -1,5 +1,5 @@
-// Writes lines that come in order into parts of one event day. The bytes of a part depend on its lines alone: each is
-// compressed in one piece.
+// Writes sorted lines into parts of one event day. The bytes of a part depend only on its lines, because each part is
+// compressed as a whole.
 
 import { zstdCompressSync } from 'node:zlib'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -7,7 +7,7 @@ import { sha256Hex } from '../job/sha256.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 import type { LineKey } from './staged-line.ts'
 
-/** Unpacked; a part is held in memory whole. A record that is larger has a part of its own. */
+/** Before compression. A whole part is held in memory; a larger record gets a separate part. */
 export const partBytesMax = 16 * 1024 * 1024
 
 export class PartWriter {
@@ -26,7 +26,7 @@ export class PartWriter {
     this.#bytesMax = bytesMax
   }
 
-  /** Whether the line belongs to the part that is at work; otherwise adding it writes that part. */
+  /** Whether the line fits into the current part; otherwise, adding it first writes that part. */
   holds(line: Buffer): boolean {
     return this.#bytes === 0 || this.#bytes + line.length <= this.#bytesMax
   }
@@ -40,7 +40,7 @@ export class PartWriter {
     this.#lastUs = timeUs
   }
 
-  /** Writes what is held; has to be called once more after the last line. */
+  /** Writes the current part. Must also be called after the last line. */
   end(): void {
     if (this.#bytes === 0) return
     const id = `${this.#day}/${this.parts.length}`

@@ -1,4 +1,4 @@
-// The hashes of the raw files: what was staged is only worth something while it is what the files hold.
+// Hashes the raw files, to detect changes after staging.
 
 import { statSync } from 'node:fs'
 import { JobStopped } from '../job/job-paused.ts'
@@ -6,22 +6,22 @@ import type { RawSource } from '../job/manifest.ts'
 import { fileSha256 } from '../job/sha256.ts'
 import type { RawFile } from '../read/read-record.ts'
 
-/** @throws JobStopped for a file that is not there. */
+/** @throws JobStopped if the file is missing. */
 export async function hashRawFile(file: RawFile, signal: AbortSignal): Promise<RawSource> {
   const before = statOf(file)
   const sha256 = await fileSha256(file.path, signal)
   return { ...file, sha256, ...before }
 }
 
-/** @throws JobStopped for a file that holds something else than when it was staged. */
+/** @throws JobStopped if the content of a file has changed since it was staged. */
 export async function checkUnchanged(sources: readonly RawSource[]): Promise<void> {
   const changed = await findChanged(sources)
   if (changed !== null) throw new JobStopped(changedText(changed.path))
 }
 
 /**
- * Finds a file that holds something else than when it was staged. One that is gone is none: everything of it is staged,
- * and only staging anew would read it.
+ * Finds a file whose content has changed since it was staged. Missing files do not count: all of their records are staged,
+ * and only staging again would read them.
  */
 export async function findChanged(sources: readonly RawSource[]): Promise<RawSource | null> {
   for (const source of sources) {
@@ -33,23 +33,23 @@ export async function findChanged(sources: readonly RawSource[]): Promise<RawSou
   return null
 }
 
-/** @throws JobStopped when a file was written to while it was read. */
+/** @throws JobStopped if a file was written to while it was read. */
 export function checkStill(sources: readonly RawSource[]): void {
   for (const source of sources) {
     const { bytes, changedMs } = statOf(source)
     if (bytes !== source.bytes || changedMs !== source.changedMs)
       throw new JobStopped(
-        `${source.path} changed while it was read. Run again when nothing writes to it: it is staged anew`,
+        `${source.path} changed while it was read. Run again when nothing writes to it any more; it is then staged again`,
       )
   }
 }
 
 function statOf({ path }: { readonly path: string }): { bytes: number; changedMs: number } {
   const stat = statSync(path, { throwIfNoEntry: false })
-  if (stat === undefined) throw new JobStopped(`${path} is not there. Put it back, or plan the job without it`)
+  if (stat === undefined) throw new JobStopped(`${path} is missing. Restore it, or plan the job without it`)
   return { bytes: stat.size, changedMs: stat.mtimeMs }
 }
 
 function changedText(path: string): string {
-  return `${path} has changed since it was staged. Put back the file as it was, or plan the job anew in another folder`
+  return `${path} has changed since it was staged. Restore the original file, or plan the job again in another folder`
 }

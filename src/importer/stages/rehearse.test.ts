@@ -25,7 +25,7 @@ const mapping = {
 const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
 
 describe('a rehearsal', () => {
-  it('warns of files that have bytes and hold no record, but of no empty one', async t => {
+  it('warns of files with bytes but no records, but not of empty files', async t => {
     const folder = tempDir(t)
     const files = { 'a.csv': 'event,user,at\nPaid,u,2024-05-01T12:00:00Z\n', 'b.csv': 'event,user,at\n', 'c.csv': '' }
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
@@ -77,7 +77,7 @@ describe('a rehearsal', () => {
     assert.equal(report.predicted.merges, 1)
   })
 
-  it('shows each reject with its place, its reason, its field and a fix, and goes on', async t => {
+  it('continues after each reject, and shows its place, reason, field and remedy', async t => {
     const broken: readonly (readonly [text: string | Buffer, reason: string, field: string | null])[] = [
       [Buffer.from([0x1f, 0x8b, 0x08, 0x00]), 'compressed_input', null],
       [Buffer.from([0x7b, 0xff, 0xfe]), 'encoding_invalid_utf8', null],
@@ -123,7 +123,7 @@ describe('a rehearsal', () => {
     )
   })
 
-  it('refuses what a source cannot have imported', async t => {
+  it('rejects events that cannot be imported', async t => {
     const records = [
       { event: '$snapshot', uuid: '018f3a10-0000-7000-8000-000000000701', distinct_id: 'u', timestamp: good.at },
     ]
@@ -134,7 +134,7 @@ describe('a rehearsal', () => {
     )
   })
 
-  it('warns of what looks odd', async t => {
+  it('warns of suspicious findings', async t => {
     const at = (day: number, minute = 0) => new Date(Date.UTC(2024, 4, day, 0, minute)).toISOString()
     const records = [
       ...Array.from({ length: 900 }, (_, index) => ({
@@ -172,7 +172,7 @@ describe('a rehearsal', () => {
     assert.deepEqual(none, [], 'a single event has a single id')
   })
 
-  it('counts shared devices, and not how often their users take turns', async t => {
+  it('counts shared devices, not how often their users alternate', async t => {
     const at = (minute: number) => new Date(Date.UTC(2024, 4, 1, 0, minute)).toISOString()
     const records = Array.from({ length: 40 }, (_, index) => ({
       ...{ ...good, id: `r-${index}`, at: at(index), user: `u-${index % 2}` },
@@ -184,7 +184,7 @@ describe('a rehearsal', () => {
     assert.match(warning!.text, /^1 of 3 devices \(33 %\) was used by more than one user, with 18 changes/)
   })
 
-  it('counts the events of PostHog that lose what they say of their person, and what that is', async t => {
+  it('counts PostHog events that lose person data, by property', async t => {
     const events = [{ $set: { plan: 'pro' } }, { $set: { plan: 'free' }, $unset: ['old'] }, {}].map(
       (properties, index) => ({
         ...{ event: 'Opened', uuid: `018f3a10-0000-7000-8000-00000000070${index}`, distinct_id: 'u', properties },
@@ -203,7 +203,7 @@ describe('a rehearsal', () => {
     ])
   })
 
-  it('predicts persons, merges and groups also where records are events of their own', async t => {
+  it('predicts persons, merges and groups even if the records themselves are links or groups', async t => {
     const at = '2024-05-01T12:00:00Z'
     const records = [
       { type: 'identify', userId: 's-1', anonymousId: 'an-1', messageId: 'm1', timestamp: at, traits: { plan: 'pro' } },
@@ -228,7 +228,7 @@ describe('a rehearsal', () => {
     assert.deepEqual([identity.links, identity.sharedDevices, groups.events], [3, 1, 2])
   })
 
-  it('says in plain words what of its figures is generated, which devices are shared, and what tells of groups', async t => {
+  it('explains generated events, shared devices and groups in its report', async t => {
     const opened = {
       ...{ event_type: 'Opened', user_id: 'u', device_id: 'd', event_time: '2024-05-01 12:00:00.000000' },
       groups: { org: ['acme'] },
@@ -265,7 +265,7 @@ describe('a rehearsal', () => {
     assert.deepEqual(predicted.recent, { events: 2, days: ['2026-01-13', '2026-01-14'] })
   })
 
-  it('keeps samples of each event and each reason, with the record beside its events', async t => {
+  it('stores samples of each event and reason, with the record beside its events', async t => {
     const records = [
       ...Array.from({ length: 50 }, (_, index) => line({ ...good, id: `r-${index}` })),
       line({ ...good, id: 'rare', event: 'Rare' }),
@@ -293,7 +293,7 @@ describe('a rehearsal', () => {
     assert.match(markdown, /\| \\<\/pre\\>\\<script\\>alert\(1\)\\<\/script\\>\\\|\\\*x\\\* \|/)
   })
 
-  it('writes a page whose tables all have captions and headings of columns and rows', async t => {
+  it('writes a page whose tables all have captions, column headings and row headings', async t => {
     const job = await staged(t, [line(good), line({ ...good, user: null })])
     await job.rehearse()
     const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
@@ -311,7 +311,7 @@ describe('a rehearsal', () => {
     assert.equal(html.match(/<div class="wide" role="region" tabindex="0" aria-label="/g)?.length, tables.length)
   })
 
-  it('counts records of one id that say something else apart from repeats, and names one of them', async t => {
+  it('counts records with the same id but other content separately from repeats, and names one', async t => {
     const job = await staged(t, [line(good), line(good), line({ ...good, props: { price: 5 } })])
     const { skips, warnings } = await job.rehearse()
     assert.deepEqual(
@@ -325,12 +325,12 @@ describe('a rehearsal', () => {
     assert.match(warning!.text, /^1 record has the id, .* differs in other fields; .* line 3 of .*raw\.jsonl\.$/)
   })
 
-  it('counts what cannot be read by what it holds', async t => {
+  it('estimates how many records an unreadable stretch contains', async t => {
     const path = join(tempDir(t), 'raw.csv')
     const rows = Array.from({ length: 3_000 }, (_, id) => [`row-${id}`, 'e', 'u', '2024-05-01T00:00:00Z'])
     const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] }
     const read = recordReader({ spool: { folder: tempDir(t) } })
-    // The rows that a quote swallows have the right number of cells in the end, or another one.
+    // The row joined by a quote ends up with the right number of cells, or with another one.
     for (const column of [1, 2]) {
       rows[10] = ['r-10', '"open', 'u', '2024-05-01T00:00:00Z']
       rows[2_010] = ['r-2010', 'e', 'u', '2024-05-01T00:00:00Z'].with(column, '"open"')
@@ -346,9 +346,9 @@ describe('a rehearsal', () => {
     }
   })
 
-  it('warns of rows of CSV that can be read in two ways', async t => {
+  it('warns of CSV rows that can be read in two ways', async t => {
     const path = join(tempDir(t), 'raw.csv')
-    // Nothing in the first MiB says that backslashes are escapes.
+    // Nothing in the first MiB shows that backslashes are escapes.
     const at = '2024-05-01T00:00:00Z'
     const plain = Array.from({ length: 6 }, (_, id) => `${id},"bye",u,${at},${'x'.repeat(200_000)}\n`)
     const spoken = String.raw`8,"say \"hi\"",u,${at},x`
@@ -366,7 +366,7 @@ describe('a rehearsal', () => {
     )
   })
 
-  it('counts as one record what is one line, however long, and a row with long texts', async t => {
+  it('counts a line as one record, however long, and so a row with long texts', async t => {
     const props = { x: 'y'.repeat(200) }
     const lines = Array.from({ length: 100 }, (_, id) => line({ ...good, id: `r-${id}`, props }))
     const ofLines = await (await staged(t, [...lines, `{"x":"${'y'.repeat(3_000)}`])).rehearse()
@@ -383,7 +383,7 @@ describe('a rehearsal', () => {
     assert.deepEqual([balance.rejected, heldByRejects], [1, undefined])
   })
 
-  it('says at its top which job it is of, and has no empty tables without any event', async t => {
+  it('identifies the job at the top of its report, which has no empty tables without events', async t => {
     const job = await staged(t, [line({ ...good, user: null, props: {}, device: null })])
     await job.rehearse()
     const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
@@ -396,7 +396,7 @@ describe('a rehearsal', () => {
     assert.match(markdown, /## Events\n\nNone\./)
   })
 
-  it('leaves the same files when it is done again', async t => {
+  it('writes the same files when it is repeated', async t => {
     const job = await staged(t, [line(good), 'broken'])
     await job.rehearse()
     const first = readFileSync(job.folder.file('rehearsal', 'report.json'), 'utf8')
@@ -408,7 +408,7 @@ describe('a rehearsal', () => {
     assert.match(markdown, /^1 event would be sent, of about 1 person and 0 groups, with 0 merges of two ids/m)
   })
 
-  it('links nobody for a project that takes no persons, and rejects what joins them', async t => {
+  it('makes no links for a project without persons, and rejects merges', async t => {
     const linked = { ...good, device: 'd-1' }
     const merge = { ...good, id: 'm', event: '$identify', props: { $anon_distinct_id: 'd-2' } }
     const counts = async (isPersonless: boolean) => {
@@ -423,7 +423,7 @@ describe('a rehearsal', () => {
     assert.deepEqual(await counts(true), [0, 1, [reason]])
   })
 
-  it('leaves what sending refused when it is done again', async t => {
+  it('keeps the rejects of sending when it is repeated', async t => {
     const job = await staged(t, [line(good), 'broken'])
     await job.rehearse()
     const [part] = job.manifest.parts

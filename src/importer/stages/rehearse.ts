@@ -1,5 +1,5 @@
-// Stage 4: everything as it will be sent, by the same code, to nobody. All records, not a sample; what it finds is what a
-// person approves. It begins again where it is stopped, since it changes nothing. Source: docs/wire/import.md §2.7.
+// Stage 4: converts all records with the code that sends them, but sends nothing. Its report is what a person approves. A
+// stopped rehearsal starts again from the beginning, since it keeps no state. Source: docs/wire/import.md §2.7.
 
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
@@ -46,7 +46,7 @@ import type { ScanStats } from './scan.ts'
 import { shownSourceMax } from './staged-line.ts'
 
 const exactIdsMax = 200_000
-/** Bodies are measured on one event in so many. */
+/** The size of request bodies is estimated from one event in this many. */
 const measuredEvery = 32
 const eventsPerSecond = 1_000
 
@@ -58,14 +58,14 @@ export interface RehearseOptions {
   readonly source: ImportSource
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** The disk may be filled unless it is given. */
+  /** Without it, the disk may be filled completely. */
   readonly waitForSpace?: WaitForSpace
   readonly monotonicNowMs: () => number
-  /** What the report says of when it was made; nothing unless given. */
+  /** Gives the time of the rehearsal for the report; without it, the report has none. */
   readonly nowMs?: () => number
-  /** The other sources, one of which rejected records may be of. */
+  /** The other sources, to detect that rejected records belong to one of them. */
   readonly otherSources?: readonly ImportSource[]
-  /** Asks the target what it has already; without it, the report says that nobody was asked. */
+  /** Asks the target which events it already has; without it, the report says that the target was not asked. */
   readonly askTarget?: (asked: AskedOfTarget) => Promise<TargetAnswer>
 }
 
@@ -74,7 +74,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   const startMs = monotonicNowMs()
   progress.begin('rehearse', { records: recordsRead(manifest) })
   progress.add({ records: blankLinesOf(manifest), isEarlier: true })
-  // Before anything is removed: what a full disk left half done would only be written again, and fill it again.
+  // Wait before removing anything: otherwise files left by a full disk would be removed, only to fill the disk again.
   await waitForSpace()
   forgetRehearsalRejects(folder)
   folder.remove('rehearsal')
@@ -112,8 +112,8 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
 }
 
 async function askedTarget({ askTarget, progress }: RehearseOptions, counts: RehearsalCounts): Promise<TargetAnswer> {
-  if (askTarget === undefined) return { notAsked: 'this rehearsal had nobody to ask.' }
-  progress.waiting('what the target has of the same days')
+  if (askTarget === undefined) return { notAsked: 'this rehearsal had no target to ask.' }
+  progress.waiting('the events that the target has for the same days')
   try {
     return await askTarget(counts.asked())
   } finally {
@@ -135,7 +135,7 @@ class RehearsalCounts {
   readonly #skips = new ReasonCounts()
   readonly #ids = new DistinctCount(exactIdsMax)
   readonly #groups = new DistinctCount(exactIdsMax)
-  /** Ids whose person becomes one with that of another id. */
+  /** Ids whose person is merged into the person of another id. */
   readonly #joined = new DistinctCount(exactIdsMax)
   readonly #suspicions = new Suspicions()
   readonly #reused: ReusedIds
@@ -167,7 +167,6 @@ class RehearsalCounts {
       if (blank !== undefined) this.#skips.add('blank_line', null, { object, line: blank.firstLine }, blank.count)
   }
 
-  /** Ends the counting of ids that came again. */
   async countReused(signal: AbortSignal): Promise<void> {
     this.#reusedCount = await this.#reused.count(signal)
   }
@@ -333,7 +332,7 @@ class RehearsalCounts {
     const warnings: Warning[] = []
     const reused = this.#reusedCount
     if (reused > 0) {
-      const text = `${formatNumber(reused)} ${reused === 1 ? 'event has' : 'events have'} an id of the source that another event has too; both are sent, and where they are of one day, name and person as well, the project keeps the one that comes last.`
+      const text = `${formatNumber(reused)} ${reused === 1 ? 'event has' : 'events have'} a source id that another event has too; both are sent, but of events with the same day, name and person as well, the project keeps only the last one.`
       warnings.push({ code: 'source_id_reused', text })
     }
     if (sharedDevices > 0) warnings.push({ code: 'shared_devices', text: sharedDevicesText(sharedDevices, devices) })
@@ -341,26 +340,26 @@ class RehearsalCounts {
   }
 }
 
-/** @returns how much of the file may hold several records; null where the reject is certainly one. */
+/** @returns how many bytes of the file may contain several records; null if the reject is certainly a single record. */
 function unreadableBytes({ unreadableBytes, row, text }: StagedOutcome, reason: RejectReason): number | null {
-  // A quote that is never closed may make one row of thousands, which has as many cells as it should.
+  // An unclosed quote may join thousands of rows into one, even with the right number of cells.
   if (unreadableBytes == null) return row !== undefined && text.length >= shownSourceMax ? text.length : null
-  // Only the beginning of a record that is too large is known.
+  // Of a record that is too large, only the beginning is known.
   const isWholeLine = reason !== 'record_too_large' && !/[\r\n]/.test(text)
   return isWholeLine || endsAreSure.has(reason) ? null : unreadableBytes
 }
 
-/** Where it begins and ends is known: only what it holds cannot be read. */
+/** Reasons for which the record's boundaries are certain: only its content is unreadable. */
 const endsAreSure: ReadonlySet<RejectReason> = new Set(['encoding_invalid_utf8', 'json_not_object'])
 
-/** Two users who take turns come back any number of times, so it is the devices that say how much is not joined. */
+/** Starts with the number of devices, since two users who alternate on one device change any number of times. */
 function sharedDevicesText(times: number, { all, shared }: ScanStats['devices']): string {
   const of = `${formatNumber(shared)} of ${formatNumber(all)} ${all === 1 ? 'device' : 'devices'} (${formatPercent(shared / all)})`
   const had = shared === 1 ? 'was used by more than one user' : 'were used by more than one user each'
-  return `${of} ${had}, with ${formatNumber(times)} ${times === 1 ? 'change' : 'changes'} to another than the first; only the first user of a device is joined with it.`
+  return `${of} ${had}, with ${formatNumber(times)} ${times === 1 ? 'change' : 'changes'} to a user other than the first; a device is linked only to its first user.`
 }
 
-/** Fields, and what notes are about, may be named by whoever sent the records. */
+/** A limit, since fields and details of notes may have any number of different names. */
 const countedTextsMax = 10_000
 
 function count(counts: Map<string, number>, text: string): void {
@@ -371,7 +370,7 @@ function count(counts: Map<string, number>, text: string): void {
 
 const otherTexts = '(others)'
 
-/** The most frequent first. */
+/** Sorted by count, most frequent first. */
 function sortedCounts(counts: ReadonlyMap<string, number>): [string, number][] {
   return [...counts].toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || compareTexts(a, b))
 }

@@ -1,4 +1,4 @@
-// `rejects/<part>.jsonl`: every refused record with the place where its user finds it, and what to do about it.
+// `rejects/<part>.jsonl`: every rejected record with its place in the source, and the remedy.
 // Source: docs/wire/import.md §2.6.
 
 import { closeSync, createReadStream, fsyncSync, globSync, mkdirSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -17,7 +17,7 @@ export interface RejectLine {
   readonly object: string
   readonly line: number
   readonly byte: number
-  /** Its number among the records of its file, where that is not its line: identical records have it in their ids. */
+  /** The record's number in its file, if that is not the line. Ids of identical records depend on it. */
   readonly ordinal?: number
   readonly reason: string
   readonly field: string | null
@@ -25,9 +25,9 @@ export interface RejectLine {
   readonly source_sha256: string
   /** At most 64 KiB. */
   readonly source: string
-  /** A row of CSV by the names of its columns, to be repaired here or in `source`. */
+  /** The cells of a CSV row by column name, to be repaired here or in `source`. */
   readonly record?: JsonObject
-  /** The names of its columns, for the first row of an object in a part whose cells do not fit to them. */
+  /** Column names, for the first row per object and part whose number of cells does not match them. */
   readonly columns?: readonly string[]
   readonly adapter: string
   readonly fix: string
@@ -52,7 +52,7 @@ export const rejectLineSchema = Type.Object({
 
 const sentEnd = '.sent.jsonl'
 
-/** The file of what only sending found to be wrong in a part. */
+/** The file of a part's events that were refused while sending. */
 export function sentRejectsFile(folder: JobFolder, part: string): string {
   return folder.file('rejects', `${part}${sentEnd}`)
 }
@@ -64,7 +64,7 @@ export interface RejectFileName {
   readonly isSent: boolean
 }
 
-/** In the order of the parts. */
+/** Sorted by part. */
 export function rejectFiles(folder: JobFolder): readonly RejectFileName[] {
   const names = globSync('**/*.jsonl', { cwd: folder.file('rejects') }).toSorted()
   return names.map(name => {
@@ -75,15 +75,15 @@ export function rejectFiles(folder: JobFolder): readonly RejectFileName[] {
 }
 
 /**
- * Not by `readline`, which takes U+2028 for the end of a line; texts of a source may hold it.
- * @param bytes how much of the file is read; all of it unless given.
+ * Reads lines without `readline`, which also splits at U+2028, a character that texts of a source may contain.
+ * @param bytes how much of the file to read; by default all of it.
  */
 export async function* rejectTexts(path: string, bytes = Infinity): AsyncGenerator<string> {
   for await (const line of splitRecords(createReadStream(path, { end: bytes - 1 }), 'json', Infinity))
     yield (line.bytes as Buffer).toString().trimEnd()
 }
 
-/** What sending refused is found by no rehearsal, so it stays; the checkpoint knows what of it counts. */
+/** Keeps the rejects of sending, which a rehearsal does not find; the checkpoint records how many of them count. */
 export function forgetRehearsalRejects(folder: JobFolder): void {
   for (const name of globSync('**/*.{jsonl,next}', { cwd: folder.file('rejects') }))
     if (!name.endsWith(sentEnd)) rmSync(folder.file('rejects', name))
@@ -95,7 +95,7 @@ export function rejectLine(part: string, adapter: string, outcome: RejectedOutco
   return rejectOf(part, adapter, outcome, { detail: null, ...outcome.result })
 }
 
-/** @param why what was wrong, whoever found it. */
+/** The reject line for a problem found in a rehearsal or while sending. */
 export function rejectOf(
   part: string,
   adapter: string,
@@ -114,7 +114,7 @@ export function rejectOf(
   }
 }
 
-/** What a reject shows of its record. */
+/** The part of a record that its reject shows. */
 function rejectedSource({
   text,
   sourceSha256,
@@ -129,11 +129,11 @@ function rejectedSource({
   return { ...shown, record }
 }
 
-/** The rejects of one part, put in place when it ends, so that a part read again has them once. */
+/** Writes the rejects of one part to a file that is renamed into place at the end, so that a repeated run has each once. */
 export class RejectFile {
   readonly #path: string
   #file: number | null = null
-  /** The objects whose columns the file names already: a header may be far longer than the rows that do not fit to it. */
+  /** Objects whose columns are already in the file. A header may be far longer than the rejected rows. */
   readonly #named = new Set<string>()
 
   constructor(folder: JobFolder, part: string) {
@@ -149,7 +149,7 @@ export class RejectFile {
     writeSync(this.#file, `${JSON.stringify(this.#withColumnsOnce(line))}\n`)
   }
 
-  /** Retrying takes the columns of the manifest; in the file they are for a person who repairs its rows. */
+  /** The columns are only for the person who repairs the rows; a retry uses those of the manifest. */
   #withColumnsOnce(line: RejectLine): RejectLine {
     if (line.columns === undefined) return line
     const { columns, ...others } = line

@@ -9,8 +9,8 @@ const reasons: readonly RejectReason[] = [
   ...(['timestamp_out_of_range', 'group_type_limit'] as const),
 ]
 
-describe('what can be done about a refused record', () => {
-  it('is to mend the mapping only where its user wrote one', () => {
+describe('the remedy for a rejected record', () => {
+  it('is to change the mapping only for a source with a mapping', () => {
     for (const reason of reasons) {
       assert.match(fixOf(reason, 'generic'), /\bmap|Map|Set unit/, reason)
       for (const source of sourceNames.filter(name => name !== 'generic'))
@@ -18,19 +18,19 @@ describe('what can be done about a refused record', () => {
     }
   })
 
-  it('is to fetch damaged bytes again, and to convert UTF-16 as what it is', () => {
+  it('is to download damaged bytes again, and to convert UTF-16 from UTF-16', () => {
     assert.match(
       fixOf('compressed_input', 'ga4', 'the gzip data is damaged: its checksum does not match'),
       /download it again/,
     )
-    assert.match(fixOf('compressed_input', 'ga4', 'these are bytes of gzip'), /^Unpack the file/)
+    assert.match(fixOf('compressed_input', 'ga4', 'these are bytes of gzip'), /^Decompress the file/)
     assert.match(fixOf('encoding_invalid_utf8', 'ga4', 'these are bytes of UTF-16'), /iconv -f UTF-16 -t UTF-8/)
     assert.match(fixOf('encoding_invalid_utf8', 'ga4'), /iconv -f LATIN1/)
   })
 
-  it('is to write quotes in one way where a row has them in another', () => {
+  it('is to escape quotes consistently if a row escapes them differently', () => {
     const detail = 'the row has 3; it would fit if its backslashes were plain characters'
-    assert.match(fixOf('csv_column_count', 'ga4', detail), /quotes of the whole file in one way/)
-    assert.match(fixOf('csv_column_count', 'ga4', 'the row has 3'), /^Put cells/)
+    assert.match(fixOf('csv_column_count', 'ga4', detail), /^Escape quotes in the same way in the whole file/)
+    assert.match(fixOf('csv_column_count', 'ga4', 'the row has 3'), /^Quote cells/)
   })
 })

@@ -36,7 +36,7 @@ describe('repeated records', () => {
     disk: { max: 1, length: 0 },
   }
   for (const [place, { max, length }] of Object.entries(places))
-    it(`tell one that says something else from one that says the same, kept in ${place}`, t => {
+    it(`are distinguished by whether their content differs, with contents kept in ${place}`, t => {
       const ledger = ledgerOf(t)
       const repeats = new Repeats(ledger, max)
       const found = [1, 2, 1, 2, 3].map(price => repeats.find('segment', record('m', price, length)))
@@ -50,25 +50,25 @@ describe('repeated records', () => {
       )
     })
 
-  it('are held by what their events take, of which a short row of sums may give thousands', () => {
+  it('take memory by their events too, of which a short row of sums may yield thousands', () => {
     const { events, textLength } = record('m', 1, 40)
     const held = (count: number) => heldLengthOf({ events: Array(count).fill(events[0]), textLength })
     assert.deepEqual([held(1), held(10_000)], [340, 3_000_040])
   })
 
-  it('are found among more of one timestamp group than memory holds, and in that group alone', t => {
+  it('are found within one timestamp group, even if it does not fit into memory', t => {
     const repeats = new Repeats(ledgerOf(t), keptMax)
     assert.deepEqual(seen(repeats, 1, [...users, ...users]), [...users.map(() => false), ...users.map(() => true)])
     assert.deepEqual(seen(repeats, 2, [...users, 'c']), [...users.map(() => false), true])
   })
 
-  it('are found by a scan that goes on after one that was stopped, as of what that had kept', t => {
+  it('are found by a scan that continues from the state of a stopped one', t => {
     const ledger = ledgerOf(t)
     ledger.begin()
     const first = new Repeats(ledger, keptMax)
     seen(first, 1, ['a', 'b', 'c'])
     const state = first.state()
-    assert.equal(state.seen.length, keptMax, 'what is on the disk is not kept twice')
+    assert.equal(state.seen.length, keptMax, 'names on disk are not also in the state')
     ledger.commit()
     ledger.begin()
     seen(first, 1, ['d'])

@@ -1,6 +1,6 @@
-// Finds records that a source exported twice. Such records happened at the same time, so they follow each other in the
-// order of staging, and only the records of one timestamp group have to be remembered: a few in memory, all others on the disk,
-// since the profiles of an export may be millions in one timestamp group.
+// Finds records that a source exported twice. Repeats have the same time and are therefore adjacent after staging, so only
+// the records of one timestamp group need to be remembered: a few in memory, the others on disk, since the profiles of an
+// export may put millions into one timestamp group.
 // Source: docs/wire/import.md §1.9 (same line twice), §2.3, §2.6 (`duplicate_in_source`, `differs_in_source`).
 
 import type { JsonObject } from '#core/json.ts'
@@ -16,11 +16,11 @@ export interface TimedRecord {
   readonly timeUs: number | null
   readonly events: readonly ImportedEvent[]
   readonly value: JsonObject
-  /** How long its text is, of which its properties are made. */
+  /** Length of the record's text. */
   readonly textLength: number
 }
 
-/** What does not fit into memory of the timestamp group that is read. Has to go on with the rest of a scan, or back with it. */
+/** The names of the current timestamp group that do not fit into memory. Committed or rolled back with the scan's state. */
 export interface TimestampGroup {
   /** @param name hex. @returns whether it is new. */
   addTimestampName(name: string): boolean
@@ -28,20 +28,20 @@ export interface TimestampGroup {
 }
 
 const keptMax = 10_000
-/** As `heldLengthOf` counts. */
+/** In the unit of `heldLengthOf`. */
 const heldLengthMax = 4 * 1024 * 1024
-/** What an event takes beside the text of its record, which may give thousands. */
+/** Memory per event besides the record's text, since a record may yield thousands of events. */
 const eventLength = 300
 
 export class Repeats {
   readonly #others: TimestampGroup
   readonly #keptMax: number
   #timeUs: number | null = null
-  /** The first record of the timestamp group, which is only named once there is another: mostly there is none. */
+  /** The first record of the group. It is named only once there is a second record, which is rare. */
   #first: TimedRecord | null = null
-  /** Names of records, and of what they say. */
+  /** Names of records and of their contents. */
   #seen = new Set<string>()
-  /** Records by name that only repeats would be compared with: naming what they say costs more than all else here. */
+  /** Events by name, whose content is hashed only if a repeat comes: that is the most expensive step here. */
   #held = new Map<string, readonly ImportedEvent[]>()
   #heldLength = 0
 
@@ -51,7 +51,7 @@ export class Repeats {
     this.#keptMax = max
   }
 
-  /** @returns how the record repeats one before it; null for a new one. */
+  /** @returns how the record repeats an earlier one; null if it does not. */
   find(source: string, record: TimedRecord): Repeat | null {
     const { timeUs, events, value } = record
     const [first] = events
@@ -72,7 +72,7 @@ export class Repeats {
     return this.#saysNews(name, events) ? 'o' : 'i'
   }
 
-  /** For a later run that goes on here. */
+  /** The state for a later run to continue from. */
   state(): { timeUs: number | null; seen: readonly string[] } {
     this.#nameFirst()
     for (const [name, events] of this.#held) this.#isNew(contentName(name, events))
@@ -108,7 +108,7 @@ export class Repeats {
     this.#heldLength += length
   }
 
-  /** Whether no record of that name before this one said the same. */
+  /** Whether no earlier record of that name has the same content. */
   #saysNews(name: string, events: readonly ImportedEvent[]): boolean {
     const held = this.#held.get(name)
     if (held !== undefined) this.#isNew(contentName(name, held))
@@ -135,18 +135,18 @@ export class Repeats {
   }
 }
 
-/** How much memory a record takes that is held, in about UTF-16 code units. */
+/** The memory that a held record takes, roughly in UTF-16 code units. */
 export function heldLengthOf({ events, textLength }: Pick<TimedRecord, 'events' | 'textLength'>): number {
   return textLength + eventLength * events.length
 }
 
-/** Two records with one id but another event, time or person are two. */
+/** Includes event, time and person, since records that differ in these are different even if they have the same id. */
 function nameOf(events: readonly ImportedEvent[]): string {
   const parts = events.flatMap(({ uuid, event, distinctId, timeUs }) => [uuid, event, distinctId, timeUs])
   return sha256Hex(JSON.stringify(parts)).slice(0, 32)
 }
 
-/** Hashes what would be sent. Times of transport are left out, since they differ between exports. */
+/** Hashes the events, not the record, since transport times in a record differ between exports. */
 function contentName(name: string, events: readonly ImportedEvent[]): string {
   const content = events.map(({ properties }) => canonicalJson(properties))
   return sha256Hex(`${name}\n${content.join('\n')}`).slice(0, 32)

@@ -1,11 +1,11 @@
-// The facts that records hold for others. Those of all records have to be known before one that asks is converted, but
-// hardly any record asks: so a scan takes them along with its own work, and reads ahead only once a record does.
+// The facts that records hold about others. All facts must be known before a record that asks for one is converted, but
+// hardly any record asks. So a scan collects facts along the way, and reads ahead only once a record asks.
 
 import type { JobLedger } from '../job/ledger.ts'
 import { Type } from '../records/file-schema.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 
-/** A record asks while facts of later parts are not known yet. */
+/** A record asked for a fact before the facts of all parts were known. */
 export class FactsMissing extends Error {}
 
 export class ScanFacts {
@@ -13,10 +13,10 @@ export class ScanFacts {
   readonly #converter: RecordConverter
   readonly #partCount: number
   #partsTaken: number
-  /** What a record holds for others may depend on what is known so far. */
+  /** Taking a fact may itself look up facts; then those known so far are enough. */
   #isTaking = false
 
-  /** Goes on where the ledger says that an earlier scan was stopped. */
+  /** Continues from where the ledger says that an earlier scan stopped. */
   constructor(ledger: JobLedger, converter: RecordConverter, partCount: number) {
     this.#ledger = ledger
     this.#converter = converter
@@ -24,7 +24,7 @@ export class ScanFacts {
     this.#partsTaken = converter.factsOf === undefined ? partCount : partsWithFacts(ledger)
   }
 
-  /** The facts of so many parts, the first ones, are in the ledger. */
+  /** The ledger has the facts of this many parts, from the first on. */
   get partsTaken(): number {
     return this.#partsTaken
   }
@@ -35,7 +35,7 @@ export class ScanFacts {
     return this.#ledger.findFact(kind, key)
   }
 
-  /** Records have to come in the order of time, so that the last word about a key counts. */
+  /** Records must come in time order, so that the latest fact about a key counts. */
   take(record: SourceRecord): void {
     this.#isTaking = true
     try {
@@ -45,7 +45,7 @@ export class ScanFacts {
     }
   }
 
-  /** Says that all records of a part were taken, with what the ledger commits next. */
+  /** Records, with the next commit of the ledger, that all facts of a part were taken. */
   endPart(index: number): void {
     this.#partsTaken = index + 1
     this.#ledger.putProgress('fact_parts', this.#partsTaken)

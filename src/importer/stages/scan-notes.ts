@@ -1,5 +1,5 @@
-// What the scan found for the lines of a part, one line of text each, in a file beside it. With it a part can be read
-// from any line, although what an event says of its person depends on all records before it.
+// The scan's notes on the lines of a part, one line each, in a separate file. With them, a part can be read from any line,
+// although the person properties of an event depend on all earlier records.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
@@ -9,17 +9,17 @@ import type { StagedPart } from '../job/staged-part.ts'
 
 export interface ScanNote {
   /**
-   * The same record was read before. `c`: it has no id, so its content says so; `i`: its id says so; `o`: its id says
-   * so, and what it says is other than what was read.
+   * A repeat of an earlier record. `c`: a record without an id, with the same content; `i`: with the same id; `o`: with the
+   * same id, but other content.
    */
   readonly d?: 'c' | 'i' | 'o'
-  /** Which of the person's properties are news, as indexes of the snapshot's keys; absent when all are. */
+  /** Which person properties are new, as indexes of the snapshot's keys; absent if all are. */
   readonly p?: readonly number[]
-  /** How many of its devices belong to another user. */
+  /** How many of the record's devices belong to another user. */
   readonly s?: number
-  /** Its own identification is refused, because the device belongs to another user. */
+  /** The record's own identification is refused, because its device belongs to another user. */
   readonly r?: 1
-  /** It only tells of groups whose type the project has no place for. */
+  /** The record only describes groups of types beyond the project's limit. */
   readonly g?: 1
 }
 
@@ -27,9 +27,9 @@ export function scanNotesFile({ id }: StagedPart): string {
   return `scanned/${id}.jsonl.zst`
 }
 
-/** @param notes empty text where there is nothing to say. */
+/** @param notes one per line of the part; empty if there is nothing to note. */
 export function writeScanNotes(folder: JobFolder, part: StagedPart, notes: readonly string[]): void {
-  // Reading finds a damaged file by the checksum.
+  // The checksum reveals a damaged file when it is read.
   const params = { [constants.ZSTD_c_checksumFlag]: 1 }
   folder.write(scanNotesFile(part), zstdCompressSync(Buffer.from(notes.join('\n')), { params }))
 }
@@ -43,14 +43,14 @@ export function encodeScanNote(note: ScanNote): string {
   return ''
 }
 
-/** @returns a line for each line of the part. @throws JobStopped when the file is damaged. */
+/** @returns a line for each line of the part. @throws JobStopped if the file is damaged. */
 export function readScanNotes(folder: JobFolder, part: StagedPart): readonly string[] {
   const path = folder.file(scanNotesFile(part))
   try {
     return zstdDecompressSync(readFileSync(path)).toString().split('\n')
   } catch (error) {
     throw new JobStopped(
-      `${path} cannot be read (${(error as Error).message}). Delete it and run again: it is made anew from the staged records`,
+      `${path} cannot be read (${(error as Error).message}). Delete it and run again: it is rebuilt from the staged records`,
     )
   }
 }

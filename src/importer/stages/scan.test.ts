@@ -20,7 +20,7 @@ import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.t
 import { ledgerFile, readScan } from './scan.ts'
 import { scanNotesFile } from './scan-notes.ts'
 
-/** A source whose records say with their own words what they become; `alias` needs a fact of another record. */
+/** A source whose records state directly what they are converted to; `alias` needs a fact of another record. */
 const plain: ImportSource = {
   name: 'plain',
   summary: 'for tests',
@@ -73,7 +73,7 @@ const someRecord = fc.record(
 )
 
 describe('the scan', () => {
-  it('stops where hardly any record is of the zone that was given', async t => {
+  it('stops if hardly any record fits the given zone', async t => {
     const config = { source_timezone: 'Europe/Berlin' }
     const raw = join(tempDir(t), 'raw.json')
     const time = Date.parse('2024-07-01T12:00:00Z') / 1_000
@@ -96,7 +96,7 @@ describe('the scan', () => {
     )
   })
 
-  it('lets every part give what a straight conversion in the order of time gives', async t => {
+  it('makes every part yield the same as a direct conversion in time order', async t => {
     await fc.assert(
       fc.asyncProperty(fc.array(someRecord, { maxLength: 40 }), fc.nat(), async (some, cut) => {
         const records = some.map((record, id) => ({ ...record, id }))
@@ -129,7 +129,7 @@ describe('the scan', () => {
     )
   })
 
-  it('leaves a group that is again what it was as it was last', async t => {
+  it('sends a group that returns to earlier properties with its last state', async t => {
     const said = [{ a: 1 }, { b: 2 }, { a: 1 }].map((group, id) => ({ id, at: id, user: 'u-1', group }))
     const staged = (await scanned(t, [said], plain)).open()
     t.after(() => staged.close())
@@ -146,7 +146,7 @@ describe('the scan', () => {
     )
   })
 
-  it('gives the same from any line of a part on, and from any generated event', async t => {
+  it('yields the same events from any line of a part, and from any generated event', async t => {
     const records = Array.from({ length: 20 }, (_, id) => {
       return { id, at: id * 10, user: `u-${id % 3}`, device: `d-${id}`, person: { n: Math.floor(id / 6), always: 1 } }
     })
@@ -166,7 +166,7 @@ describe('the scan', () => {
     assert.deepEqual([...staged.generatedEvents({ afterIndex: 12 })], generated.slice(13))
   })
 
-  it('gives groups before links, each by time', async t => {
+  it('yields groups before links, each by time', async t => {
     const job = await scanned(
       t,
       [
@@ -190,7 +190,7 @@ describe('the scan', () => {
     )
   })
 
-  it('links a device to its first user in the order of time, and reports the others as shared', async t => {
+  it('links a device to its first user by time, and reports later users as shared', async t => {
     const job = await scanned(
       t,
       [[{ id: 1, at: 9, user: 'late', device: 'd' }], [{ id: 2, at: 3, user: 'early', device: 'd' }]],
@@ -227,7 +227,7 @@ describe('the scan', () => {
     )
   })
 
-  it('takes the facts of a part that no record asked in, and goes on with the others where one asks', async t => {
+  it('collects facts along the way, and reads those of later parts once a record asks', async t => {
     const day = 86_400
     const said = ['first', 'second', undefined, 'third', undefined].map((alias, id) => ({
       id,
@@ -258,7 +258,7 @@ describe('the scan', () => {
     }
   })
 
-  it('collapses a line that comes twice without an id, and skips one whose id comes twice', async t => {
+  it('collapses a repeated line without an id, and skips a repeated id', async t => {
     const [without, withId] = [
       { event: 'e', user: 'u', at: '2024-05-01T00:00:00Z' },
       { id: 'r-1', event: 'e', user: 'u', at: '2024-05-01T00:00:00Z' },
@@ -282,20 +282,20 @@ describe('the scan', () => {
   })
 
   for (const [what, damage] of Object.entries<(job: TestJob) => void>({
-    'the ledger is gone': job => rmSync(job.folder.file(ledgerFile)),
+    'the ledger is missing': job => rmSync(job.folder.file(ledgerFile)),
     'the ledger is damaged': job => writeFileSync(job.folder.file(ledgerFile), 'x'.repeat(9_000)),
     'links are missing from the ledger': job => change(job, 'DELETE FROM generated'),
     'the ledger has other tables': job => change(job, 'DROP TABLE link; CREATE TABLE link (other)'),
-    'the progress in the ledger is of another kind': job =>
+    'the progress in the ledger has the wrong form': job =>
       change(job, `UPDATE progress SET value = '{"parts": []}' WHERE name = 'counts'`),
-    'the progress in the ledger is no JSON': job => change(job, `UPDATE progress SET value = '{"par'`),
-    'a scan that was stopped left progress of another kind': job => {
+    'the progress in the ledger is not JSON': job => change(job, `UPDATE progress SET value = '{"par'`),
+    'a stopped scan left progress of the wrong form': job => {
       rmSync(job.folder.file('stats.json'))
       change(job, `UPDATE progress SET value = '[]' WHERE name = 'counts'`)
     },
-    'the notes of a part are gone': job => rmSync(job.folder.file('scanned'), { recursive: true }),
+    'the notes of a part are missing': job => rmSync(job.folder.file('scanned'), { recursive: true }),
   }))
-    it(`is made anew, and is the same, when ${what}`, async t => {
+    it(`is repeated with the same result if ${what}`, async t => {
       const records = [1, 2, 3].map(id => ({ id, at: id, user: `u-${id}`, device: `d-${id}`, person: { id } }))
       const job = await scanned(t, [records], plain)
       const before = await allOf(job)
@@ -317,7 +317,7 @@ describe('the scan', () => {
     await assert.rejects(allOf(job), ({ message }: Error) => message.startsWith(`${path} cannot be read`))
   })
 
-  it('stops before anything is sent when most times are off by the same hours, and names them', async t => {
+  it('stops before sending if most times are off by the same hours, and names the offset', async t => {
     const records = [7_200, 7_200, 7_200, 0].map((shift, id) => ({ id, at: id, user: 'u', shift }))
     await assert.rejects(scanned(t, [records], plain), /75 % of the records are \+02:00 away.*--source-timezone/)
     await scanned(t, [records.map(record => ({ ...record, shift: 0 }))], plain)
@@ -364,7 +364,7 @@ function sorted(events: readonly ImportedEvent[]): string[] {
   return events.map(event => JSON.stringify(event)).toSorted()
 }
 
-/** The receiver takes one of several group events with the same uuid, so only the last is sent. */
+/** The service stores only one of several group events with the same uuid, so only the last is sent. */
 function lastOfGroups(events: readonly ImportedEvent[]): ImportedEvent[] {
   return events.filter(
     ({ event, uuid }, index) =>

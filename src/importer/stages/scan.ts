@@ -1,6 +1,6 @@
-// Stage 3: all staged records once, in the order of time, before anything is sent: facts first, then who is linked to
-// which device, what is news about groups and persons, and which records repeat. Because it goes through everything in
-// one order, the result knows nothing of threads or restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
+// Stage 3: reads all staged records in time order before anything is sent. It collects facts, links of devices to users,
+// changes of groups and persons, and repeated records. The fixed order makes the result independent of threads and
+// restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
 
 import { mkdirSync } from 'node:fs'
 import { isJsonObject } from '#core/json.ts'
@@ -25,27 +25,27 @@ import { encodeScanNote, hasScanNotes, type ScanNote, writeScanNotes } from './s
 import type { StagedLine } from './staged-line.ts'
 import { findWrongZone, findZoneShift, showsZone, stopForZone, type ZoneShift } from './zone-shift.ts'
 
-/** `stats.json`: what the scan found of the job as a whole. */
+/** `stats.json`: the scan's results for the whole job. */
 export interface ScanStats {
   readonly v: 1
-  /** The hash of the manifest that was scanned, which includes the plan's mapping. */
+  /** The hash of the scanned manifest, which includes the plan's mapping. */
   readonly scannedSha256: string
-  /** The sum over the ledger that the scan left. */
+  /** The checksum of the ledger after the scan. */
   readonly ledgerSha256: string
   readonly groupEvents: number
   readonly linkEvents: number
-  /** How often another user came to a device than its first. */
+  /** How often a user other than the first was seen on a device. */
   readonly sharedDevices: number
   readonly devices: ReturnType<JobLedger['deviceCounts']>
   readonly repeatedRecords: number
   readonly zoneShift: ZoneShift | null
-  /** Records whose times may be of another zone, where no record at all shows the zone. */
+  /** How many records may have times of another zone, if no record reveals the zone. */
   readonly zoneUnproved: number
-  /** What the times are instead, where hardly any of them is of the zone that was given. */
+  /** The actual shift of the times, if hardly any of them fits the given zone. */
   readonly wrongZone: ZoneShift | null
 }
 
-/** What is counted on the way, kept with every finished part. */
+/** Counts so far, stored with every finished part. */
 interface ScanCounts {
   parts: number
   sharedDevices: number
@@ -53,7 +53,7 @@ interface ScanCounts {
   zoneShifts: Record<string, number>
   zoneUnproved: number
   zoneDiffers: number
-  /** The first ones in the order of time, as many as a project may have. */
+  /** The first group types in time order, as many as a project can have. */
   groupTypes: string[]
 }
 
@@ -67,7 +67,7 @@ const countsSchema = Type.Object({
   groupTypes: Type.Array(Type.String()),
 })
 
-/** As `Repeats.state` gives it. */
+/** As returned by `Repeats.state`. */
 const repeatsSchema = Type.Object({ timeUs: orNull(Type.Number()), seen: Type.Array(Type.String()) })
 
 export interface ScanOptions {
@@ -77,7 +77,7 @@ export interface ScanOptions {
   readonly source: ImportSource
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** The disk may be filled unless it is given. */
+  /** Without it, the disk may be filled completely. */
   readonly waitForSpace?: WaitForSpace
 }
 
@@ -104,16 +104,16 @@ const statsSchema = Type.Object({
   wrongZone: orNull(zoneShiftSchema),
 })
 
-/** @returns null before a scan has ended. */
+/** @returns null if no scan has finished. */
 export function readStats(folder: JobFolder): ScanStats | null {
   return folder.readJson(statsFile, statsSchema)
 }
 
-/** @throws JobStopped when the times are not in the zone that they are read in, or may be of another. */
+/** @throws JobStopped if the times are not, or may not be, in the zone that they are read in. */
 export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   const { folder, plan, manifest, source } = options
   const scannedSha256 = manifestSha256(manifest)
-  // What a scan has finished is made anew as a whole; only one that was stopped goes on.
+  // A finished scan is repeated from the beginning; only a stopped one continues.
   if (readStats(folder) !== null || !isScanOf(folder, scannedSha256)) forgetScan(folder)
   const ledger = new JobLedger(folder.file(ledgerFile))
   try {
@@ -132,15 +132,15 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   }
 }
 
-/** Records are those that were read, in whichever pass: figures of one job that differ would have to be explained. */
+/** Counts all records read, blank lines included, in every pass, so that all figures of a job agree. */
 function beginPass(progress: StageProgress, manifest: Manifest): void {
   progress.begin('scan', { records: recordsRead(manifest) })
   progress.add({ records: blankLinesOf(manifest), isEarlier: true })
 }
 
 /**
- * @returns the scan's statistics; null unless all that it left is there and of this manifest, since a part of it would
- *   send too little without a word. It is made anew then, and is the same.
+ * @returns null if any output of the scan is missing or belongs to another manifest: a partial scan would silently send too
+ *   few events. Scanning again is deterministic.
  */
 export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | null {
   const stats = readStats(folder)
@@ -156,7 +156,7 @@ export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | nul
   return isWhole ? stats : null
 }
 
-/** Whether what there is of a scan is of these bytes. */
+/** Whether the stored progress of a scan belongs to this manifest. */
 function isScanOf(folder: JobFolder, scannedSha256: string): boolean {
   return ledgerSays(folder, ledger => {
     progressOf(ledger)
@@ -164,7 +164,7 @@ function isScanOf(folder: JobFolder, scannedSha256: string): boolean {
   })
 }
 
-/** How far a scan is; it throws for what no scan writes. */
+/** Reads how far a scan is. @throws LedgerDamage for data that no scan writes. */
 function progressOf(ledger: JobLedger) {
   return {
     factParts: partsWithFacts(ledger),
@@ -173,14 +173,14 @@ function progressOf(ledger: JobLedger) {
   }
 }
 
-/** @returns false without a ledger that can be read. */
+/** @returns false if there is no readable ledger. */
 function ledgerSays(folder: JobFolder, question: (ledger: JobLedger) => boolean): boolean {
   return JobLedger.ask(folder.file(ledgerFile), question) ?? false
 }
 
-/** Has to come before staging anew: a ledger that outlives the notes of its parts would take them for written. */
+/** Must be called before staging again: a leftover ledger would claim that notes exist for the new parts. */
 export function forgetScan(folder: JobFolder): void {
-  // The log of the database first, which would otherwise be taken for that of the next one.
+  // Remove the WAL first; otherwise, after a crash, it would be applied to the next database.
   folder.remove(statsFile, `${ledgerFile}-wal`, `${ledgerFile}-shm`, ledgerFile, 'scanned')
 }
 
@@ -198,7 +198,7 @@ async function scanWithFacts(run: ScanRun): Promise<ScanCounts> {
   } catch (error) {
     if (!(error instanceof FactsMissing)) throw error
   }
-  // The part with the record that asked is scanned anew, as if the scan had been stopped in it.
+  // Scan the part with the asking record again, as if the scan had been stopped in it.
   ledger.rollback()
   progress.day(null)
   beginPass(progress, manifest)
@@ -207,7 +207,7 @@ async function scanWithFacts(run: ScanRun): Promise<ScanCounts> {
   return scanParts(run)
 }
 
-/** Reads the parts whose facts are not known yet. */
+/** Collects the facts of the remaining parts. */
 async function takeOtherFacts(run: ScanRun): Promise<void> {
   const { folder, manifest, progress, signal, ledger, facts, waitForSpace = unlimitedSpace } = run
   for (const [index, part] of manifest.parts.entries()) {
@@ -256,7 +256,7 @@ async function scanParts(run: ScanRun): Promise<ScanCounts> {
     await waitForSpace()
     ledger.begin()
     const notes = await scanPart(part, index, run, new LineScan(run, repeats, next))
-    // The file first: a crash in between writes the same file again.
+    // Write the file before the commit: after a crash in between, the same file is written again.
     mkdirSync(folder.file('scanned'), { recursive: true })
     writeScanNotes(folder, part, notes)
     if (index >= facts.partsTaken) facts.endPart(index)
@@ -288,7 +288,7 @@ async function scanPart(
   return notes
 }
 
-/** Takes in one line after the other. */
+/** Scans lines in order. */
 class LineScan {
   readonly #run: ScanRun
   readonly #ledger: JobLedger
@@ -338,8 +338,8 @@ class LineScan {
   }
 
   /**
-   * Whether the record only tells of groups whose type the project has no place for. Other events are worth something
-   * without their group, and the receiver keeps those. Source: docs/wire/import.md §2.6 (`group_type_limit`).
+   * Whether the record only describes groups of types beyond the project's limit. Other events are useful without their
+   * group too, and the service keeps them. Source: docs/wire/import.md §2.6 (`group_type_limit`).
    */
   #isOfRefusedGroup({ events, groups = [] }: ConvertedRecord): boolean {
     const { groupTypes } = this.#counts
@@ -358,7 +358,7 @@ class LineScan {
     return generated
   }
 
-  /** @returns null when all that is known of the person is news. */
+  /** @returns indexes of the new person properties; null if all are new. */
   #news({ person, events }: ConvertedRecord): readonly number[] | null {
     if (person === undefined || events.length === 0) return null
     const before = this.#ledger.person(person.distinctId, person.properties)
@@ -392,7 +392,7 @@ function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): 
     repeatedRecords: counts.repeatedRecords,
     zoneShift: findZoneShift(counts.zoneShifts),
     wrongZone: findWrongZone(counts.zoneShifts, counts.zoneDiffers),
-    // A single time of receipt shows it.
+    // A single time of receipt is enough to reveal the zone.
     zoneUnproved: showsZone(counts.zoneShifts) ? 0 : counts.zoneUnproved,
   }
 }

@@ -1,5 +1,5 @@
-// The second half of staging: the lines of one event day in the order of time. A day that does not fit into memory is
-// sorted in stretches, which are then merged.
+// The second half of staging: sorts the lines of one event day by time. A day that does not fit into memory is sorted in
+// chunks, which are then merged.
 
 import { createReadStream, rmSync, statSync, writeFileSync } from 'node:fs'
 import { unlimitedSpace } from '#importer/read/disk-space.ts'
@@ -11,12 +11,12 @@ import { compareKeys, type LineKey, lineKey } from './staged-line.ts'
 const sortedBytesMax = 24 * 1024 * 1024
 
 export interface SortedLine {
-  /** With its line end. */
+  /** Includes the line end. */
   readonly bytes: Buffer
   readonly key: LineKey
 }
 
-/** @param bytesMax how much is sorted at once. */
+/** @param bytesMax how much to sort in memory at once. */
 export async function* sortedDay(
   folder: JobFolder,
   day: string,
@@ -85,7 +85,7 @@ async function* mergeSorted(paths: readonly string[]): AsyncGenerator<SortedLine
     const { value, done } = await reader.next()
     if (done === true) return
     const line = withKey(value)
-    // Few stretches, mostly in the order of time already: a walk from the end is short.
+    // Chunks are few and mostly already in time order, so the search from the end is short.
     let at = heads.length
     while (at > 0 && compareKeys(heads[at - 1]!.line.key, line.key) < 0) at--
     heads.splice(at, 0, { reader, line })

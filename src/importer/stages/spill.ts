@@ -1,5 +1,5 @@
-// The first half of staging: records leave the raw files in their order and are put down by event day. What is put down
-// is noted after every raw file, so a stage that was killed goes on with the file that it had not finished.
+// The first half of staging: reads the raw files in order and writes their records to one file per event day. Progress is
+// noted after every raw file, so a killed run continues with the file that it had not finished.
 
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
@@ -22,23 +22,23 @@ export const unknownDay = 'unknown-day'
 const heldBytesMax = 16 * 1024 * 1024
 const lineEnd = Buffer.from('\n')
 /**
- * What the manifest may say of files and of those in archives, in characters of JSON: all of it is in memory at once, at about
- * ten times that. It is enough for 500,000 files in archives, or half as many on the disk.
+ * Limit of the manifest's list of files, including files in archives, in characters of JSON. In memory the list takes about
+ * ten times that. Enough for 500,000 files in archives, or half as many on disk.
  */
 const listedCharsMax = 64 * 2 ** 20
-/** Beside the path: its hash, size and time. */
+/** For a file's hash, size and time, in addition to its path. */
 const fileCharsMin = 200
 const damagesSaid = 20
 const noteFile = 'spill/done.jsonl'
 
-/** What is put down. */
+/** The records written so far. */
 export interface Spilled {
   readonly objects: readonly RawObject[]
   /** Bytes by event day. */
   readonly days: Readonly<Record<string, number>>
 }
 
-/** Of each raw file that was read to its end there is a line: the objects in it, and the days that it added to. */
+/** A line for each raw file that was read to the end: its objects, and the new lengths of the days that it added to. */
 const noteSchema = Type.Object({
   objects: Type.Array(rawObjectSchema),
   days: Type.Record(Type.Number()),
@@ -53,14 +53,14 @@ export interface SpillOptions {
   readonly signal: AbortSignal
   readonly heldBytesMax?: number
   readonly waitForSpace?: WaitForSpace
-  /** Days that are sorted already, so that nothing of them is needed. */
+  /** Days that are already sorted, whose spilled lines are no longer needed. */
   readonly sorted: { has(day: string): boolean }
 }
 
-/** Puts down the records of all files that are not noted yet. */
+/** Spills the records of all files without a note. */
 export async function spill(options: SpillOptions): Promise<Spilled> {
   const { folder, files, progress, waitForSpace = unlimitedSpace } = options
-  // Before anything is cut off: what a full disk left half done would only be written again, and fill it again.
+  // Wait before cutting anything off: otherwise lines left by a full disk would be cut off, only to fill the disk again.
   await waitForSpace()
   const notes = lastNotes(options)
   const days = new DayFiles(folder, options.heldBytesMax ?? heldBytesMax)
@@ -80,7 +80,7 @@ export async function spill(options: SpillOptions): Promise<Spilled> {
     folder.appendLine(noteFile, { objects: objects.all.slice(first), days: grown } satisfies Spilled)
     Object.assign(lengths, grown)
   }
-  if (objects.damaged > damagesSaid) progress.say(`${formatCount(objects.damaged, 'file')} in all are damaged.`)
+  if (objects.damaged > damagesSaid) progress.say(`${formatCount(objects.damaged, 'file')} are damaged in total.`)
   return { objects: objects.all, days: lengths }
 }
 
@@ -89,7 +89,7 @@ export function checkListed(files: readonly RawFile[]): void {
   new ListedObjects(files)
 }
 
-/** What the raw files hold, by index. */
+/** The objects of the raw files, by index. */
 class ListedObjects {
   readonly all: RawObject[] = []
   damaged = 0
@@ -119,12 +119,12 @@ class ListedObjects {
     this.#charsLeft -= chars
     if (this.#charsLeft < 0)
       throw new JobStopped(
-        'The export has more files, with those in archives, than one import can list. Plan an import for a part of them at a time',
+        'The export has more files, including those in archives, than one import can list. Plan several imports, each with some of the files',
       )
   }
 }
 
-/** @returns bytes; 0 for a file that is not there. */
+/** @returns bytes; 0 for a missing file. */
 function sizeOnDisk({ path }: RawFile): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
@@ -182,10 +182,10 @@ async function spillFile(
   for (const [index, blank] of blanks) objects.change(index, { blank })
 }
 
-/** A header that is larger is no help to anybody. */
+/** A larger header would not help anyone. */
 const keptHeaderMax = 64 * 1024
 
-/** Rejects show the names beside the cells, and repaired rows are read by them. */
+/** Rejects show column names beside the cells, and repaired rows are read with them. */
 function columnsOf({
   columns,
   delimiter,
@@ -199,7 +199,7 @@ function columnsOf({
   }
 }
 
-/** When a record happened; null when it is rejected or skipped, so that it has a line but no day. */
+/** When a record happened; null if it has no time because it is rejected or skipped, so that its line has no day. */
 function timeOf(converter: RecordConverter, { parsed, table, bytes }: ReadRecord, ordinal: number): number | null {
   if (!('value' in parsed)) return null
   const record = { value: parsed.value, table, ordinal }
@@ -224,10 +224,10 @@ function earliestTime({ events, links = [], groups = [] }: ConvertedRecord): num
   return first
 }
 
-/** One for each raw file that need not be read again. */
+/** @returns a note for each raw file that need not be read again. */
 function lastNotes({ folder, sorted }: SpillOptions): readonly Spilled[] {
   const notes = folder.readLines(noteFile, noteSchema)
-  // After a power failure files may be shorter than noted; then all is read again.
+  // After a power failure, files may be shorter than noted; then everything is read again.
   const isWhole = (day: string, bytes: number) => sorted.has(day) || sizeOf(folder, day) >= bytes
   if (notes.length > 0 && Object.entries(lengthsOf(notes)).every(([day, bytes]) => isWhole(day, bytes))) return notes
   folder.remove(noteFile)
@@ -251,13 +251,13 @@ function sizeOf(folder: JobFolder, day: string): number {
   return statSync(dayFile(folder, day), { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Files of days, written together when enough is held. */
+/** The files of days. Buffers their lines and writes them together. */
 class DayFiles {
   readonly #folder: JobFolder
-  /** Lines of all days as they came: bytes in one piece, which cost nothing to keep. */
+  /** Lines of all days in order of arrival, in one buffer, which costs the garbage collector nothing. */
   readonly #held: Buffer
   #heldBytes = 0
-  /** Where each line of a day begins and ends in it. */
+  /** Start and end of each line of a day in `#held`. */
   readonly #places = new Map<string, number[]>()
   readonly #lengths = new Map<string, number>()
   readonly #grown = new Set<string>()
@@ -268,7 +268,7 @@ class DayFiles {
     mkdirSync(folder.file('spill'), { recursive: true })
   }
 
-  /** Leaves out what a killed run wrote of the file that it had not finished; nothing is added once a day is sorted. */
+  /** Cuts off lines that a killed run wrote from an unfinished file. Nothing is added to a day once it is sorted. */
   cutTo(lengths: Readonly<Record<string, number>>): void {
     for (const name of dayFilesIn(this.#folder)) {
       const day = name.slice(0, -'.lines'.length)
@@ -278,7 +278,7 @@ class DayFiles {
     }
   }
 
-  /** Whether another line has a place; it is added without one too, after what is held is written. */
+  /** Whether the line fits into the buffer; otherwise, adding it writes the buffer first. */
   holds(line: Buffer): boolean {
     return this.#heldBytes + line.length + 1 <= this.#held.length
   }
@@ -302,7 +302,7 @@ class DayFiles {
     this.#heldBytes = 0
   }
 
-  /** @returns null for more than can be held at all. */
+  /** @returns null if the line is larger than the whole buffer. */
   #placeFor(length: number): number | null {
     if (this.#heldBytes + length > this.#held.length) this.flush()
     if (length > this.#held.length) return null
@@ -323,7 +323,7 @@ class DayFiles {
     this.#lengths.set(day, (this.#lengths.get(day) ?? 0) + bytes.length)
   }
 
-  /** The lengths of the days that got something since this was called last. */
+  /** The lengths of the days that have grown since the last call. */
   takeGrown(): Record<string, number> {
     const grown = Object.fromEntries([...this.#grown].map(day => [day, this.#lengths.get(day)!]))
     this.#grown.clear()

@@ -28,7 +28,7 @@ const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'i
 const config = { mapping }
 
 describe('staging', () => {
-  it('puts records into parts of their event day, oldest first and in the order of time', async t => {
+  it('sorts records into parts of their event day, oldest day first and by time', async t => {
     const job = jobOf(t, [
       '{"id":"c","event":"e","user":"u","at":"2024-05-02T10:00:00Z"}\n{"id":"b","event":"e","user":"u","at":"2024-05-01T23:59:59.999Z"}\n',
       '{"id":"a","event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n\nnot json\n{"id":"d","event":"e","user":"u"}',
@@ -59,7 +59,7 @@ describe('staging', () => {
     assert.deepEqual(manifest.sourceRange, { first: '2024-05-01T00:00:00.000Z', last: '2024-05-02T10:00:00.000Z' })
   })
 
-  it('counts lines that hold nothing, however many, and stages none of them', async t => {
+  it('counts blank lines, however many, without staging them', async t => {
     const good = '{"event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n'
     const job = jobOf(t, ['\n'.repeat(20_000), `\n${good} \t\r\n${'\n'.repeat(10_000)}`])
     const manifest = await job.stage()
@@ -83,7 +83,7 @@ describe('staging', () => {
     )
   })
 
-  it('tells of the first damaged files, and of how many there are in all', async t => {
+  it('reports the first damaged files and their total number', async t => {
     const job = jobOf(
       t,
       Array.from({ length: 30 }, () => gzipSync('{}\n').subarray(0, -9)),
@@ -96,7 +96,7 @@ describe('staging', () => {
     await stageRecords({ folder, plan, read, converter, progress, signal })
     assert.equal(said.length, 21)
     assert.match(said[19]!, /^19\.jsonl is damaged in line 2 /)
-    assert.equal(said[20], '30 files in all are damaged.')
+    assert.equal(said[20], '30 files are damaged in total.')
   })
 
   it('refuses more files than a manifest can list, with the remedy', async t => {
@@ -116,12 +116,11 @@ describe('staging', () => {
         signal,
         sorted,
       }),
-      (error: Error) =>
-        error instanceof JobStopped && /Plan an import for a part of them at a time/.test(error.message),
+      (error: Error) => error instanceof JobStopped && /Plan several imports/.test(error.message),
     )
   })
 
-  it('notes of each file what that file added, not once more what all before it did', async t => {
+  it('notes for each file only what that file added', async t => {
     const count = 200
     const job = jobOf(
       t,
@@ -150,7 +149,7 @@ describe('staging', () => {
     assert.ok(notedChars < count * 200, `${notedChars} characters for ${count} files`)
   })
 
-  it('is as far as it has read of the files, however they are packed, and then as it has sorted them', async t => {
+  it('reports progress by bytes read of files, compressed or not, and then by bytes sorted', async t => {
     const lines = Array.from({ length: 5_000 }, (_, index) => recordAt(index, index))
     const job = jobOf(t, [gzipSync(lines.slice(0, 4_000).join('')), lines.slice(4_000).join('')])
     const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
@@ -178,12 +177,12 @@ describe('staging', () => {
     assert.deepEqual([...new Set(seen.map(({ what }) => what))], ['records', 'records sorted'])
     for (const pass of ['records', 'records sorted']) {
       const shares = seen.filter(({ what }) => what === pass).map(({ share }) => share)
-      assert.ok(new Set(shares).size > 10, 'it grows on the way')
+      assert.ok(new Set(shares).size > 10, 'it grows gradually')
       assert.equal(Math.max(...shares), 1, `${pass}: it ends at the end, and is never further`)
     }
   })
 
-  it('goes on in the middle of pages and of objects on one line as if it had not been stopped', async t => {
+  it('resumes within JSON pages and within records on one line as if it had not been stopped', async t => {
     const folder = tempDir(t)
     const read = recordReader({ spool: { folder }, chunkBytes: 1_000, recordBytesMax: 2_000 })
     const lines = Array.from({ length: 600 }, (_, index) => recordAt(index, (index * 7919) % 86_400).trim())
@@ -204,7 +203,7 @@ describe('staging', () => {
     }
   })
 
-  it('cuts a day into parts of limited size, in order', async t => {
+  it('divides a day into parts of limited size, in order', async t => {
     const lines = Array.from({ length: 500 }, (_, index) => recordAt(index, (index * 7919) % 86_400))
     const job = jobOf(t, [lines.join('')], { sizes: { held: 4_000, sorted: 5_000, part: 10_000 } })
     const { parts } = await job.stage()
@@ -222,7 +221,7 @@ describe('staging', () => {
     )
   })
 
-  it('asks for space before each few bytes that it writes, and cuts nothing off before there is some', async t => {
+  it('waits for disk space before each write, and removes nothing while it waits', async t => {
     const lines = Array.from({ length: 500 }, (_, index) => recordAt(index, (index * 7919) % 86_400))
     let askedLast = 0
     const grown: number[] = []
@@ -247,7 +246,7 @@ describe('staging', () => {
     assert.ok(Math.max(...grown) < 10_000, grown.join(' '))
   })
 
-  it('gives the same bytes wherever it was stopped, and however much it sorts at once', async t => {
+  it('gives the same bytes wherever it was stopped and whatever the sizes of its buffers', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -283,7 +282,7 @@ describe('staging', () => {
     }
   })
 
-  it('is done anew when a file changes before it has ended', async t => {
+  it('starts again if a file changes before it has finished', async t => {
     let isStopped = true
     const job = jobOf(t, [recordAt(1, 0), recordAt(2, 0)], {
       onRecord: () => {
@@ -301,14 +300,14 @@ describe('staging', () => {
     )
   })
 
-  it('refuses a part whose bytes changed, or are gone', async t => {
+  it('refuses a part that changed or is missing', async t => {
     const job = jobOf(t, [recordAt(1, 0)])
     const { parts } = await job.stage()
     await job.scan()
     writeFileSync(job.folder.file(parts[0]!.object), 'other bytes')
     const staged = job.open()
     t.after(() => staged.close())
-    await assert.rejects(outcomesOf(staged), /is not as it was staged/)
+    await assert.rejects(outcomesOf(staged), /has changed since it was staged/)
     rmSync(job.folder.file(parts[0]!.object))
     await assert.rejects(outcomesOf(staged), /is gone\. Put it back/)
   })
@@ -329,14 +328,14 @@ function jobOf(t: TestContext, texts: readonly (string | Buffer)[], options: Tes
   return new TestJob(tempDir(t), generic, files, { config, ...options })
 }
 
-/** What the stages leave, but for the ledger, whose pages tell of its history, and the times of the raw files. */
+/** The files of the stages, except for the ledger, whose pages depend on its history, and the times of the raw files. */
 function filesOf({ folder }: TestJob): Record<string, string> {
   const names = readdirSync(folder.path, { recursive: true }) as string[]
   const kept = names.filter(name => /^(?:staged|scanned)\/.*\/|^stats\.json$/.test(name)).toSorted()
   return Object.fromEntries(
     kept.map(name => {
       const bytes = readFileSync(folder.file(name))
-      // The manifest names the raw files, which are others in every job.
+      // The manifest names the raw files, whose paths differ in every job.
       return [
         name,
         name === 'stats.json' ? bytes.toString().replace(/"scannedSha256".*/, '') : bytes.toString('base64'),

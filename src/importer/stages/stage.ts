@@ -1,5 +1,5 @@
-// Stage 2: raw files → parts of one event day each, in the order of time, and the manifest that fixes their bytes. What
-// comes out depends on the files and the plan alone, wherever a run was stopped.
+// Stage 2: sorts the raw files into parts of one event day each, in time order, and writes the manifest, which fixes their
+// bytes. The result depends only on the files and the plan, wherever a run was stopped.
 // Source: docs/wire/import.md §2.1, §2.2, §2.5.
 
 import { rmSync } from 'node:fs'
@@ -23,13 +23,13 @@ export interface StageOptions {
   readonly folder: JobFolder
   readonly plan: ImportPlan
   readonly read: ReadRecords
-  /** Prepared without facts of other records, which no time depends on. */
+  /** Prepared without facts of other records, since no time depends on them. */
   readonly converter: RecordConverter
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** The disk may be filled unless it is given. */
+  /** Without it, the disk may be filled completely. */
   readonly waitForSpace?: WaitForSpace
-  /** How much is held and sorted at once, and how large a part may be; smaller in tests. */
+  /** Bytes to buffer and to sort at once, and the maximum size of a part; smaller in tests. */
   readonly sizes?: { readonly held: number; readonly sorted: number; readonly part: number }
 }
 
@@ -61,12 +61,12 @@ export async function stageRecords(options: StageOptions): Promise<Manifest> {
   return manifest
 }
 
-/** The hashes of all files, as they were when the stage began for the first time. */
+/** The hashes of all files, from when the stage first began. */
 async function rawSources({ folder, plan, signal }: StageOptions): Promise<readonly RawSource[]> {
   const mapping = mappingSha256(plan)
   const known = folder.readJson(hashesFile, hashesSchema)
   if (known !== null && known.mapping === mapping && areSourcesUnchanged(known.sources)) return known.sources
-  // Another version of a file, or another idea of its times, may have been put down already.
+  // Records of an older version of a file, or with times read by another mapping, may already be spilled.
   folder.remove('spill', 'staged')
   const sources: RawSource[] = []
   for (const file of plan.files) {
@@ -86,7 +86,7 @@ function areSourcesUnchanged(sources: readonly RawSource[]): boolean {
   }
 }
 
-/** Oldest day first, and last the records without a day. */
+/** Sorts the oldest day first, and the records without a day last. */
 async function sortDays(
   options: StageOptions,
   bytesOf: Readonly<Record<string, number>>,
@@ -117,7 +117,7 @@ async function sortOneDay(
   const writer = new PartWriter(folder, day, sizes?.part ?? partBytesMax)
   for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted, waitForSpace)) {
     checkPause(signal)
-    // A day of one part frees space: its lines go as soon as the part is written.
+    // Do not wait for a day of a single part: it frees space, since its spilled lines are removed afterwards.
     if (!writer.holds(bytes)) await waitForSpace()
     writer.add(bytes, key)
     progress.add({ records: 1, bytes: bytes.length })
@@ -126,7 +126,7 @@ async function sortOneDay(
   return writer.parts
 }
 
-/** The days that an earlier run sorted. */
+/** The days that earlier runs have sorted. */
 function sortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
   const lines = folder.readLines(sortedDaysFile, sortedDaySchema)
   return new Map(lines.map(({ day, partsOfDay }) => [day, partsOfDay]))

@@ -10,7 +10,7 @@ import { compareKeys, decodeLine, encodeLine, type LineKey, lineKey } from './st
 const key: LineKey = { timeUs: 1_714_564_800_123_456, object: 3, line: 7, byte: 4_000_000_000 }
 
 describe('a staged line', () => {
-  it('keeps a record of JSON as it is written, with every digit and its hash', () => {
+  it('keeps a JSON record exactly as written, with every digit and its hash', () => {
     const text = '{ "id": 9007199254740993, "n": 1.0, "é\u2028": "\\u00e9" }'
     const line = encodeLine(recordOf(Buffer.from(text), parseJsonLine(Buffer.from(text))), key, 12).toString()
     assert.ok(line.endsWith(`\t${text}`))
@@ -24,13 +24,13 @@ describe('a staged line', () => {
     assert.equal(JSON.stringify(recordIn(decoded.parsed)), '{"id":9007199254740993,"n":1.0,"é\u2028":"é"}')
   })
 
-  it('is without the mark that the first record of a file has before it', () => {
+  it('lacks the byte order mark of the first record of a file', () => {
     const bytes = Buffer.from('\ufeff{"a":"\ufeff"}')
     const decoded = decodeLine(encodeLine(recordOf(bytes, parseJsonLine(bytes)), key, 1).toString())
     assert.equal(decoded.text, '{"a":"\ufeff"}')
   })
 
-  it('is one line, whatever the record holds, and gives its row back', () => {
+  it('is a single line whatever the record contains, and restores its row', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\r', '\t', '"', ',', 'é', '\ufffd', '{') }), text => {
         const record = { ...recordOf(Buffer.from(text), { value: { cell: text } }), isJson: false }
@@ -44,7 +44,7 @@ describe('a staged line', () => {
     )
   })
 
-  it('keeps why a record could not be read, the beginning of it, and the hash of its bytes', () => {
+  it('keeps the reason, the beginning and the hash of an unreadable record', () => {
     const bytes = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.alloc(100_000, 'x')])
     const rejected = new RecordReject('encoding_invalid_utf8', null, 'why').outcome()
     const decoded = decodeLine(encodeLine(recordOf(bytes, rejected), { ...key, timeUs: null }, 1).toString())
@@ -55,7 +55,7 @@ describe('a staged line', () => {
     assert.deepEqual(blank.parsed, skipRecord('blank_line'))
   })
 
-  it('sorts by time, then by its place in the raw files', () => {
+  it('is sorted by time, then by its place in the raw files', () => {
     const keys: LineKey[] = [
       { timeUs: 1, object: 0, line: 1, byte: 0 },
       { timeUs: 1, object: 0, line: 1, byte: 9 },

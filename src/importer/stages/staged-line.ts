@@ -1,5 +1,5 @@
-// One line of a staged part: where the record stood and when it happened, a tab, and the record as JSON. Lines sort by
-// time, then by their place among the raw files, so their order depends on nothing but the files.
+// One line of a staged part: the record's place and time, a tab, and the record as JSON. Lines are sorted by time, then by
+// their place in the raw files, so their order depends only on the files.
 
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { sha256Hex } from '../job/sha256.ts'
@@ -7,11 +7,11 @@ import type { ParsedRecord } from '../read/parse-record.ts'
 import type { ReadRecord } from '../read/read-record.ts'
 import type { RejectReason, SkipReason } from '../records/imported-event.ts'
 
-/** What rejects show of a record, in UTF-16 code units. Source: docs/wire/import.md §2.6. */
+/** How much of a record a reject shows, in UTF-16 code units. Source: docs/wire/import.md §2.6. */
 export const shownSourceMax = 64 * 1024
 
 export interface LineKey {
-  /** Null when no time can be read; such lines are together in a part of their own. */
+  /** Null if the time is unreadable; such lines are in separate parts. */
   readonly timeUs: number | null
   /** Index among the raw objects of the manifest. */
   readonly object: number
@@ -23,21 +23,21 @@ export interface StagedLine extends LineKey {
   /** As in `SourceRecord`. */
   readonly ordinal: number
   readonly parsed: ParsedRecord
-  /** The record as the user's file has it. */
+  /** The record as in the user's file. */
   readonly text: string
-  /** Hashes the bytes as they stand in the file. */
+  /** Hashes the original bytes in the file. */
   readonly sourceSha256: () => string
-  /** How many bytes of the file cannot be read as a record; null where they can. */
+  /** How many bytes of the file were unreadable as a record; null for a readable record. */
   readonly unreadableBytes: number | null
 }
 
-/** What the record alone does not say: the last element of a line's head, where there is anything. */
+/** Data that the record's JSON lacks: the optional last element of a line's head. */
 interface Extra {
-  /** The text in the file, where that is not the JSON of the record. */
+  /** The text in the file, if it is not the record's JSON. */
   readonly s?: string
-  /** Its SHA-256, where `s` is not the whole of it. */
+  /** SHA-256 of the original bytes, if `s` is not all of them. */
   readonly h?: string
-  /** How many bytes it has, where it cannot be read and is longer than `s`. */
+  /** Length in bytes, if the record is unreadable and longer than `s`. */
   readonly b?: number
   readonly r?: { readonly reason: RejectReason; readonly field: string | null; readonly detail?: string }
   readonly k?: SkipReason
@@ -64,7 +64,7 @@ export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): B
   return Buffer.from(`${JSON.stringify([...head, extra])}\t${'value' in parsed ? JSON.stringify(parsed.value) : ''}`)
 }
 
-/** The record's own bytes, which were found to be UTF-8 when it was parsed. */
+/** Appends the record's own bytes, which parsing has validated as UTF-8. */
 function joinLine(head: string, bytes: Uint8Array): Buffer {
   const line = Buffer.allocUnsafe(head.length + 1 + bytes.length)
   line.write(head, 'latin1')
@@ -105,7 +105,7 @@ export function decodeLine(line: string): StagedLine {
 
 /** @param line bytes of a line. */
 export function lineKey(line: Buffer): LineKey {
-  // Other letters of the head come out wrong this way, but nothing here reads them, and it is twice as fast.
+  // Latin-1 is twice as fast, and garbles only texts of the head, which are not read here.
   const [timeUs, object, row, byte] = JSON.parse(line.toString('latin1', 0, line.indexOf(tab))) as number[]
   return { timeUs: timeUs as number | null, object: object!, line: row!, byte: byte! }
 }
@@ -118,6 +118,6 @@ function parsedOf(record: string, extra: Extra | undefined): ParsedRecord {
   if (extra?.r !== undefined) return { rejected: extra.r }
   if (extra?.k !== undefined) return { skipped: extra.k }
   const value = parseJson(record)
-  if (!isJsonObject(value)) throw new Error('a staged line holds no record')
+  if (!isJsonObject(value)) throw new Error('a staged line does not contain a record')
   return { value: value as JsonObject }
 }

@@ -18,8 +18,8 @@ Paid,u-1,2024-05-01T12:00:00Z,1,12,acme,pro,
 Left,u-2,2024-05-02T12:00:00Z,2,3,acme,pro,x
 `
 
-describe('the warnings of names that no record has', () => {
-  it('are one for each field that the mapping names, with the field that was probably meant', async t => {
+describe('warnings of names that no record has', () => {
+  it('name each such field of the mapping, with the field that was probably meant', async t => {
     const given = {
       ...mapping,
       uuid: 'OrderID',
@@ -44,7 +44,7 @@ describe('the warnings of names that no record has', () => {
     ])
   })
 
-  it('are none for what a single record has, also one that gives no event of its own', async t => {
+  it('are not given for a name in a single record, even in one without an event', async t => {
     const given = {
       ...mapping,
       uuid: ['id', 'other_id'],
@@ -66,7 +66,7 @@ describe('the warnings of names that no record has', () => {
     assert.deepEqual(await warned(await job(t, jsonl(lines), { mapping: given })), [])
   })
 
-  it('know the fields beside one that is missing in an object', async t => {
+  it('suggest fields beside the missing one in the same object', async t => {
     const given = { ...mapping, set: { plan: 'person.plann' }, omit: ['person.plan'] }
     assert.deepEqual(await warned(await job(t, jsonl([{ ...record, person: { plan: 'pro' } }]), { mapping: given })), [
       'The mapping names the field "person.plann" under set.plan, but no record has it. Did you mean "person.plan"?',
@@ -74,12 +74,12 @@ describe('the warnings of names that no record has', () => {
     ])
   })
 
-  it('are none for a column that no row fills', async t => {
+  it('are not given for a column without values', async t => {
     const text = 'event,user,at,note\nPaid,u-1,2024-05-01T12:00:00Z,\n'
     assert.deepEqual(await warned(await job(t, text, { mapping: { ...mapping, set: { note: 'note' } } })), [])
   })
 
-  it('are the same after a rehearsal that was stopped', async t => {
+  it('are the same after a stopped rehearsal', async t => {
     const lines = Array.from({ length: 5 }, (_, index) => ({ ...record, user: `u-${index}` }))
     let left = Infinity
     const given = { mapping: { ...mapping, anon_id: 'device', uuid: 'id' } }
@@ -94,7 +94,7 @@ describe('the warnings of names that no record has', () => {
     ])
   })
 
-  it('are told of event_names in the configuration of any source', async t => {
+  it('cover event_names in the configuration of any source', async t => {
     const message = { type: 'track', event: 'Paid', userId: 'u', messageId: 'm', timestamp: record.at }
     const config = { event_names: { Payd: 'Bought', Paid: 'Bought' } }
     assert.deepEqual(await warned(await job(t, jsonl([message]), config, withEventNames(segment))), [
@@ -102,11 +102,11 @@ describe('the warnings of names that no record has', () => {
     ])
   })
 
-  it('are none where no record can be read', async t => {
+  it('are not given if no record can be read', async t => {
     assert.deepEqual(await warned(await job(t, '{"event":\n', { mapping })), [])
   })
 
-  it('are as many as somebody reads', async t => {
+  it('are limited in number', async t => {
     const types = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`other field ${index}`, 'text']))
     const texts = await warned(await job(t, jsonl([record]), { mapping: { ...mapping, types } }))
     assert.deepEqual([texts.length, texts.at(-1)], [51, 'No record has 10 more names of the mapping.'])

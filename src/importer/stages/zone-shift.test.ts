@@ -4,7 +4,7 @@ import { JobStopped } from '../job/job-paused.ts'
 import { findWrongZone, findZoneShift, showsZone, stopForZone } from './zone-shift.ts'
 
 describe('a shift of the zone', () => {
-  it('is found when most records have the same one, and only then', () => {
+  it('is found only if most records have the same shift', () => {
     assert.equal(findZoneShift({}), null)
     assert.equal(findZoneShift({ 'zone_shift:0': 100 }), null)
     assert.equal(findZoneShift({ 'zone_shift:0': 50, 'zone_shift:3600': 50 }), null)
@@ -12,12 +12,12 @@ describe('a shift of the zone', () => {
     assert.equal(findZoneShift({ 'zone_shift:0': 49, 'zone_shift:3600': 51 })?.share, 0.51)
   })
 
-  it('is found in a zone whose clocks change, by both of its offsets', () => {
+  it('is found in a zone with clock changes from both of its offsets', () => {
     const shift = findZoneShift({ 'zone_shift:7200': 48, 'zone_shift:3600': 42, 'zone_shift:0': 10 })
     assert.deepEqual([shift?.text, shift?.share], ['+02:00', 0.9])
   })
 
-  it('is none where records came late, or on a wrong clock: no zone has such an offset', () => {
+  it('is not found from late records or wrong clocks, whose offsets no zone has', () => {
     for (const seconds of [-900, 900, -1_800, 17_100, -46_800, 52_200, -864_000]) {
       const counts = { [`zone_shift:${seconds}`]: 100 }
       assert.deepEqual([findZoneShift(counts), findWrongZone(counts, 100), showsZone(counts)], [null, null, false])
@@ -27,7 +27,7 @@ describe('a shift of the zone', () => {
       assert.equal(findZoneShift({ [`zone_shift:${seconds}`]: 1 })?.seconds, seconds)
   })
 
-  it('stops a job whose zone hardly any record agrees with, with its offset and zones that fit', () => {
+  it('stops a job if hardly any record fits the given zone, and names the offset and zones that fit', () => {
     const stopWith = (counts: Record<string, number>, differing: number, zone: string | null) =>
       stopForZone(
         { zoneShift: findZoneShift(counts), wrongZone: findWrongZone(counts, differing), zoneUnproved: 0 },
@@ -43,9 +43,9 @@ describe('a shift of the zone', () => {
       () => stopWith({ 'zone_shift:0': 20, 'zone_shift:900': 9 }, 29, 'Europe/Berlin'),
       stopped(/the times are \+00:00 away .* such as UTC or Europe\/London;/),
     )
-    assert.throws(() => stopWith(inNewYork, 0, null), stopped(/no UTC but wall-clock times/))
+    assert.throws(() => stopWith(inNewYork, 0, null), stopped(/wall-clock times, not UTC/))
     assert.throws(() => stopWith(inNewYork, 96, 'Europe/Berlin'), stopped(/-04:00 away/))
-    // Some were received late; enough agree; too few tell anything; no shift is that of the majority.
+    // Some were received late; enough agree; too few have a time of receipt; no shift has a majority.
     stopWith(inNewYork, 60, 'America/New_York')
     stopWith(inNewYork, 95, 'Europe/Berlin')
     stopWith({ 'zone_shift:7200': 19 }, 19, 'UTC')
@@ -53,7 +53,7 @@ describe('a shift of the zone', () => {
     stopWith({ 'zone_shift:7200': 15, 'zone_shift:-7200': 15 }, 30, 'Europe/Moscow')
   })
 
-  it('is told as an offset with a zone that has it', () => {
+  it('is shown as an offset with a zone that has it', () => {
     const shift = (seconds: number) => {
       const { text, example } = findZoneShift({ [`zone_shift:${seconds}`]: 1 })!
       return [text, example]

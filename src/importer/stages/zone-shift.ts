@@ -1,37 +1,37 @@
-// Tells when a product's times are wall-clock times of some zone although they look like UTC: they all differ from the
-// times of receipt by the same hours. Source: docs/wire/import.md §1.2 (zone shift).
+// Detects that a product's times are wall-clock times of some zone although they look like UTC: then all differ from the
+// times of receipt by the same number of hours. Source: docs/wire/import.md §1.2 (zone shift).
 
 import { formatCount } from '#core/format-count.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
 
 export interface ZoneShift {
-  /** Seconds that the times are ahead of the receipt. */
+  /** By how many seconds the times are ahead of the times of receipt. */
   readonly seconds: number
   /** Such as `+02:00`. */
   readonly text: string
-  /** The share of the records that tell when they were received, 0 to 1. */
+  /** The share among records with a time of receipt, 0 to 1. */
   readonly share: number
-  /** A zone with such an offset, for people to see what one looks like. */
+  /** A zone with this offset, as an example for the user. */
   readonly example: string
 }
 
-/** How often each note `zone_shift:SECONDS` came. */
+/** How often each note `zone_shift:SECONDS` occurred. */
 type ShiftCounts = Readonly<Record<string, number>>
 
-/** @returns null unless one shift other than zero is that of most records. */
+/** @returns null unless most records have the same non-zero shift. */
 export function findZoneShift(counts: ShiftCounts): ZoneShift | null {
   const shift = mostFrequentShift(shiftsOfZones(counts))
   return shift?.seconds === 0 ? null : shift
 }
 
-/** Fewer show nothing against a zone that was given: they may have come late together. */
+/** Fewer records do not refute a given zone: they may have been received late together. */
 const evidenceMin = 20
 const agreeingShareMin = 0.05
 
 /**
- * What the times are by their receipt, where hardly any record agrees with the zone that was given.
+ * Finds the actual shift of the times, by their receipt, if hardly any record agrees with the given zone.
  * @param differing how many of the notes differ from the zone.
- * @returns null where enough records agree, or too few say anything.
+ * @returns null if enough records agree, or too few have a time of receipt.
  */
 export function findWrongZone(counts: ShiftCounts, differing: number): ZoneShift | null {
   const shifts = shiftsOfZones(counts)
@@ -40,12 +40,12 @@ export function findWrongZone(counts: ShiftCounts, differing: number): ZoneShift
   return all < evidenceMin || agreeing >= all * agreeingShareMin ? null : mostFrequentShift(shifts)
 }
 
-/** Whether any record was received at a time that shows the zone. */
+/** Whether the time of receipt of any record reveals the zone. */
 export function showsZone(counts: ShiftCounts): boolean {
   return shiftsOfZones(counts).size > 0
 }
 
-/** Without those that no zone has: such records were received late, or on a clock that was wrong. */
+/** Leaves out shifts that no zone has: such records were received late, or their clock was wrong. */
 function shiftsOfZones(counts: ShiftCounts): ReadonlyMap<number, number> {
   const shifts = new Map<number, number>()
   for (const [note, count] of Object.entries(counts)) {
@@ -72,10 +72,10 @@ function sumOf(counts: Iterable<number>): number {
   return sum
 }
 
-/** Two shifts that are an hour apart count as one, since most zones change their clocks; the more frequent one is named. */
+/** Counts two shifts an hour apart as one, since most zones change their clocks, and returns the more frequent of the two. */
 function mostFrequentShift(shifts: ReadonlyMap<number, number>): ZoneShift | null {
   const all = sumOf(shifts.values())
-  // Times in UTC are no wall-clock times of another hour.
+  // UTC has no clock changes, so a shift of zero is not combined with others.
   const countOf = (seconds: number) => (seconds === 0 ? 0 : (shifts.get(seconds) ?? 0))
   for (const [seconds, count] of [...shifts].toSorted(([, a], [, b]) => b - a)) {
     const withOtherClock = seconds === 0 ? count : count + Math.max(countOf(seconds - 3_600), countOf(seconds + 3_600))
@@ -91,7 +91,7 @@ function offsetText(seconds: number): string {
   return `${seconds < 0 ? '-' : '+'}${padToTwo(Math.floor(minutes / 60))}:${padToTwo(minutes % 60)}`
 }
 
-/** By hours from UTC, also in summer. */
+/** By hours from UTC, both in winter and in summer. */
 const zonesByHours: Readonly<Record<number, readonly string[]>> = {
   [-10]: ['Pacific/Honolulu'],
   [-9]: ['America/Anchorage'],
@@ -128,7 +128,7 @@ export interface FoundZones {
   readonly wrongZone: ZoneShift | null
 }
 
-/** @param zone that was given; null without one. @throws JobStopped where it is missing or wrong. */
+/** @param zone given by the user, or null. @throws JobStopped if the zone is missing or wrong. */
 export function stopForZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, zone: string | null): void {
   if (zone !== null) {
     if (wrongZone !== null) throw ofAnotherZone(wrongZone, zone)
@@ -136,19 +136,19 @@ export function stopForZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, 
   }
   if (zoneShift !== null)
     throw new JobStopped(
-      `the times of ${Math.floor(zoneShift.share * 100)} % of the records are ${zoneShift.text} away from when they were received, so they are no UTC but wall-clock times. ` +
-        `Run again with --source-timezone and the zone that the project was set to when they were recorded, such as ` +
-        `${zoneShift.example}; the records are staged anew. Nothing was sent`,
+      `the times of ${Math.floor(zoneShift.share * 100)} % of the records are ${zoneShift.text} away from when they were received, so they are wall-clock times, not UTC. ` +
+        `Run again with --source-timezone and the zone that was set in the project when they were recorded, such as ` +
+        `${zoneShift.example}; the records are then staged again. Nothing was sent`,
       createZoneRemedy(
-        `the times are ${zoneShift.text} away from UTC: ZONE is that of the project when they were recorded, such as ${zoneShift.example}`,
+        `the times are ${zoneShift.text} away from UTC: ZONE is the project's zone when they were recorded, such as ${zoneShift.example}`,
       ),
     )
   if (zoneUnproved > 0)
     throw new JobStopped(
-      `${formatCount(zoneUnproved, 'record is', 'records are')} from before 2023, when products kept wall-clock times of the project's zone, and no record says when it was received, so nothing shows the zone. ` +
-        'Run again with --source-timezone and the zone that the project was set to, or UTC where the times are that: compare an event that you know. The records are staged anew. Nothing was sent',
+      `${formatCount(zoneUnproved, 'record is', 'records are')} from before 2023, when products stored wall-clock times of the project's zone, and no record has its time of receipt, so nothing shows the zone. ` +
+        'Run again with --source-timezone and the zone that was set in the project, or UTC if the times are in UTC: compare an event that you know. The records are then staged again. Nothing was sent',
       createZoneRemedy(
-        'nothing shows the zone of the times: ZONE is that of the project, or UTC where the times are that',
+        "nothing shows the zone of the times: ZONE is the project's zone, or UTC if the times are in UTC",
       ),
     )
 }
@@ -158,9 +158,9 @@ function ofAnotherZone({ seconds, text }: ZoneShift, zone: string): JobStopped {
   const fitting = zones === undefined ? `a zone that is ${text} away from UTC` : zones.join(' or ')
   return new JobStopped(
     `hardly any record was received at the hour that the zone ${zone} says: the times are ${text} away from UTC. ` +
-      `Run again with --source-timezone and a zone that fits, such as ${fitting}; the records are staged anew. Nothing was sent`,
+      `Run again with --source-timezone and a zone that fits, such as ${fitting}; the records are then staged again. Nothing was sent`,
     createZoneRemedy(
-      `the times are ${text} away from UTC and not of ${zone}: ZONE is one that fits, such as ${fitting}`,
+      `the times are ${text} away from UTC, which does not fit ${zone}: ZONE is one that fits, such as ${fitting}`,
     ),
   )
 }

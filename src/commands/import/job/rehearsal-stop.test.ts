@@ -60,7 +60,7 @@ describe('a rehearsed job', () => {
     assert.equal(
       textOf({ rejected: 0, balance, skips }, { ...plan, source: 'ga4' }),
       'None of the 20 records produces an event (0 are rejected), so there is nothing to send. ' +
-        '20 are skipped as filtered: of a day that began less than settle_days ago (4 unless set), whose table still changes; import them when they are older, or set settle_days. ' +
+        '20 are skipped as filtered: from a day that began less than settle_days ago (default 4), whose table still changes; import them when they are older, or set settle_days. ' +
         'See what is wrong: pennon import report job. ' +
         'Plan again when the days are older; or, to import them as they are, plan now with --config FILE, where FILE contains {"settle_days":0}: pennon import plan job …',
     )
