@@ -134,11 +134,11 @@ describe('an import into a running instance', () => {
       /^Published.*\npublish: comparing persons.*\n50 persons at random: 50 match the import\./m,
     )
     assert.equal(await count(pennon), again.verification.stored_rows)
-    assert.match((await run('publish', ...project)).stdout, /is published already\.\nAll is done/)
+    assert.match((await run('publish', ...project)).stdout, /is already published\.\nDone\./)
     rmSync(join(commands.job, 'verify-persons.json'))
     assert.match(
       (await run('publish', ...project)).stdout,
-      /is published already\.\npublish: comparing persons.*\n50 persons at random/,
+      /is already published\.\npublish: comparing persons.*\n50 persons at random/,
       'a publish command that was interrupted compares persons when repeated',
     )
     await run('discard', ...project)
@@ -191,7 +191,7 @@ describe('an import into a running instance', () => {
       `/api/projects/@current/import_jobs/${jobId}/`,
     )
     assert.deepEqual([progress.sent, progress.rejected], [3, 0])
-    assert.match(runText, /^Verified: 3 unique events are stored, as they were sent\.$/m)
+    assert.match(runText, /^Verified: 3 unique events are stored as sent\.$/m)
     await run('discard', ...project)
   })
 
@@ -232,7 +232,7 @@ describe('an import into a running instance', () => {
     assert.deepEqual(diff.missing, [])
     await pennon.post('/capture/', { api_key: trying.api_token, event: 'live', distinct_id: 'someone' })
     await pennon.caughtUp()
-    assert.match((await commands.call('run', ...options)).stderr, /Say which project .*-name "Trying"/)
+    assert.match((await commands.call('run', ...options)).stderr, /Confirm the project: .*-name "Trying"/)
     await run('run', ...options, '--rehearsal-project-name', 'Trying')
     const views = diff.rows.find(({ event }) => event === '$pageview')!
     assert.ok(views.sent > 50 && views.sent < 300, String(views.sent))
@@ -261,7 +261,7 @@ describe('an import into a running instance', () => {
     const { commands, project } = await approvedOf(t, `${JSON.stringify(record)}\n`)
     const refused = await commands.call('run')
     assert.equal(refused.exitCode, 2)
-    assert.match(refused.stderr, new RegExp(`has live events of the same days \\(${day}\\).*--overlap-ok`))
+    assert.match(refused.stderr, new RegExp(`has live events on the same days \\(${day}\\).*--overlap-ok`))
     assert.match(
       (await commands.call('status')).stdout,
       /^Next: pennon import run .* --overlap-ok \(.*--hold-live-window/m,
@@ -275,9 +275,12 @@ describe('an import into a running instance', () => {
     const narrow = new ImportCommands(dirname(commands.job), { PENNON_PERSONAL_KEY: value })
     const unseen = await narrow.call('run')
     assert.equal(unseen.exitCode, 2)
-    assert.match(unseen.stderr, /answers 403 to \/query\/\. The key in PENNON_PERSONAL_KEY lacks the scope query:read/)
+    assert.match(unseen.stderr, /answered 403 to \/query\/\. The key in PENNON_PERSONAL_KEY lacks the scope query:read/)
     const unverified = await narrow.call('run', '--overlap-ok')
-    assert.match(unverified.stderr, /WARNING: whether the project has live events .* lacks the scope query:read/)
+    assert.match(
+      unverified.stderr,
+      /WARNING: cannot check whether the project has live events .* lacks the scope query:read/,
+    )
     assert.match(unverified.stderr, /lacks the scope 'query:read'.*needs the scopes/)
     const sent = await commands.call('run', '--json')
     assert.equal(sent.exitCode, 0, sent.stderr)
@@ -313,7 +316,7 @@ describe('an import into a running instance', () => {
     assert.match(looked, /^1,\d{3} of [23],\d{3} events are sent so far, of /m)
     assert.doesNotMatch(looked, /NOT balance/)
     const refused = await commands.call('publish', '--project', 'x')
-    assert.match(refused.stderr, /not everything is sent yet/)
+    assert.match(refused.stderr, /not everything has been sent yet/)
     assert.match((await run('run', '--rate', '100000')).stdout, /Verified: [23],\d{3} unique events are stored/)
   })
 })

@@ -56,17 +56,17 @@ describe('guidance for the user of an import', () => {
   it('every step prints the next command and the state of the job in the service', async t => {
     const { commands, call, next, planText } = await planned(t, linesOf(['2024-05-01', '2024-05-02']))
     assert.match(planText, /^Next: pennon import run .*job \(rehearse it; nothing is sent\)$/m)
-    assert.match(await next(), /^pennon import run .*\(rehearses it/)
+    assert.match(await next(), /^pennon import run .*\(rehearse it/)
     assert.match(await call('run'), /^Next: pennon import approve .*after reading the report: pennon import report/m)
     assert.match(await next(), /^pennon import approve /)
     assert.match(await call('approve', ...project), /^Approved as .*\nNext: pennon import run .*\(sends it\)$/m)
     assert.match(await next(), /^pennon import run .*\(sends it\)/)
     assert.match(await call('run'), /^Next: pennon import publish /m)
     const pending = await call('status')
-    assert.match(pending, /^Import job \d+ in the service: pending; nothing of it is visible/m)
+    assert.match(pending, /^Import job \d+ in the service: pending; nothing is visible/m)
     assert.match(pending, /^Next: pennon import publish /m)
     const { stdout: alone } = await new ImportCommands(join(commands.job, '..'), {}).call('status')
-    assert.match(alone, /^Import job \d+ in the service could not be asked: set PENNON_PERSONAL_KEY/m)
+    assert.match(alone, /^Import job \d+ in the service: state unknown: set PENNON_PERSONAL_KEY/m)
     assert.match(alone, /^Next: pennon import publish .*unless this was already done elsewhere/m)
     const published = await call('publish', ...project)
     assert.match(published, /^Published: .*^Done\. To undo it within 30 days: pennon import discard/ms)
@@ -77,17 +77,20 @@ describe('guidance for the user of an import', () => {
     assert.equal(await next(), '', 'discard is never suggested as the next step')
     const page = () => readFileSync(join(commands.job, 'final/report.html'), 'utf8')
     const publishedReport = await call('report')
-    assert.match(publishedReport, /^As a page: .*final\/report\.html\nDone\. /m)
+    assert.match(publishedReport, /^As a web page: .*final\/report\.html\nDone\. /m)
     for (const each of [publishedReport, page()]) assert.match(each, /The import was published at 20\d\d-[^;]+;/)
     assert.match(publishedReport, new RegExp(`^2 events were sent to ${project[1]} on http`, 'm'))
     const again = await call('run')
     assert.match(again, /is published, so nothing more is sent\. To undo it: pennon import discard /)
     const repaired = commands.file('repaired.jsonl', '{}\n')
     const retried = await call('retry', '--rejects', repaired)
-    assert.match(retried, /is published, so nothing more is sent\. .*discard .*\. Repaired records can be an import of/)
+    assert.match(
+      retried,
+      /is published, so nothing more is sent\. .*discard .*\. Repaired records can be imported separately/,
+    )
     assert.ok(!existsSync(join(commands.job, 'retry')), 'rejects that are not sent are not stored')
     assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'the result of the verification is kept')
-    assert.match(await call('approve', ...project), /is published since, so there is nothing to approve/)
+    assert.match(await call('approve', ...project), /has been published since, so there is nothing to approve/)
     assert.equal(
       JSON.parse((await commands.call('status', '--json')).stdout).next,
       null,
@@ -133,7 +136,7 @@ describe('guidance for the user of an import', () => {
     assert.equal(compared.exitCode, 2)
     assert.match(
       compared.stderr,
-      /differs .*: 2024-09-01, Borrowed: 1 expected, 0 stored\. 1 row is gone: persons were erased .*publish .*--unverified publishes what is left/,
+      /differ .*: 2024-09-01, Borrowed: 1 expected, 0 stored\. 1 row is gone: persons were erased .*publish .*--unverified publishes the rest/,
     )
     assert.match(await call('publish', ...project, '--unverified'), /^Published: /m)
     await call('discard', ...project)
@@ -205,10 +208,7 @@ describe('guidance for the user of an import', () => {
 
   it('without a personal key, the report says what was not asked and how to ask it', async t => {
     const { call, planText } = await planned(t, linesOf(['2024-07-01']), {})
-    assert.match(
-      planText,
-      /PENNON_PERSONAL_KEY is not set\..*sending on it has to be a key with the scopes import_job:write/,
-    )
+    assert.match(planText, /PENNON_PERSONAL_KEY is not set\..*Sending requires a key with the scopes import_job:write/)
     await call('run')
     assert.match(await call('report'), /The target was not asked .* set PENNON_PERSONAL_KEY .*--rehearse-again/)
   })
@@ -292,12 +292,12 @@ describe('guidance for the user of an import', () => {
     await plan.answer(/Which product is it from\?[^\n]*: /, 'mixpanel\r')
     await plan.answer(/File or folder of the export[^\n]*: /, `${raw}x\r`)
     await plan.answer(/cannot be read.*File or folder of the export[^\n]*: /s, `${raw}\r`)
-    await plan.answer(/Public key[^\n]*: /, `${pennon.url}\r`)
+    await plan.answer(/Project API key[^\n]*: /, `${pennon.url}\r`)
     await plan.answer(/that is not a project API key.*Project API key[^\n]*: /s, 'phc_of_another_instance\r')
-    await plan.answer(/Address of the instance[^\n]*: /, 'https://?\r')
+    await plan.answer(/URL of the instance[^\n]*: /, 'https://?\r')
     await plan.answer(/must be a URL such as.*URL of the instance[^\n]*: /s, `${pennon.url}\r`)
     await plan.answer(/rejected the project API key.*Project API key[^\n]*: /s, `${testProjectKey}\r`)
-    await plan.answer(/Address of the instance[^\n]*: /, `${pennon.url}\r`)
+    await plan.answer(/URL of the instance[^\n]*: /, `${pennon.url}\r`)
     assert.equal(await plan.ended(), 0, plan.shown)
     assert.doesNotMatch(plan.shown + readFileSync(join(job, 'plan.json'), 'utf8'), /phx_/)
     assert.equal((await commands.call('run')).exitCode, 0)
