@@ -60,7 +60,7 @@ export const notFoundOnWire = wireError(
   'Unknown path: this port serves SDKs only. The private API and its /api/schema/ are on another port.',
 )
 
-/** Whether the `detail` of an answer says that its address is wrong, and not that what was asked for is not there. */
+/** Whether the `detail` of an answer says that its address is wrong, not that the requested item is missing. */
 export function isNoPath(detail: unknown): boolean {
   return detail === notFound.detail || detail === notFoundOnWire.detail
 }

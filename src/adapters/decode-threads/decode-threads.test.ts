@@ -75,7 +75,7 @@ describe('decode threads', () => {
     const sum: number = await threads.run('add', [1, 2, 3], 1, [])
     const { text } = await threads.run('shout', 'hey', 1, [])
     assert.deepEqual([sum, text], [6, 'HEY'])
-    // What the compiler has to refuse; none of it is called.
+    // Calls that the compiler must refuse; none is executed.
     // @ts-expect-error: the job of another kind
     const wrongJob = () => threads.run('add', 'hey', 1, [])
     // @ts-expect-error: the outcome of another kind
@@ -104,7 +104,7 @@ describe('decode threads', () => {
     await rejected
     await assert.rejects(threads.run({ echo: 5 }, 0, []), failsWith('unavailable'))
   })
-  it('run urgent jobs before the others, which get a turn all the same', async t => {
+  it('run urgent jobs before the others, which still get a turn', async t => {
     const { threads } = startThreads(t, { queuedJobCountMax: 20 })
     const done: string[] = []
     const run = (echo: number, urgent?: true) =>
@@ -172,7 +172,7 @@ describe('decode threads', () => {
     await threads.close()
     await rejected
   })
-  it('fail a job that cannot be sent to a thread, and go on after it', async t => {
+  it('fail a job that cannot be sent to a thread, and continue with the next', async t => {
     const { threads } = startThreads(t, { queuedJobCountMax: 20 })
     const bytes = new Uint8Array(4)
     structuredClone(bytes, { transfer: [bytes.buffer] })
@@ -181,9 +181,9 @@ describe('decode threads', () => {
     await assert.rejects(unsendable, failsWith('unavailable'))
     assert.equal(await next, 5)
   })
-  it('take an urgent job however many others wait, and the other way round', async t => {
+  it('accept an urgent job however many others wait, and vice versa', async t => {
     const { threads } = startThreads(t)
-    // Fails when the pool is closed below, which is not what is asked here.
+    // Fails when the pool is closed below, which this test does not check.
     void threads.run({ wait: true }, 1, []).catch(() => undefined)
     const queued = [threads.run({ echo: 0 }, 50, []), threads.run({ echo: 1 }, 50, [])]
     await assert.rejects(threads.run({ echo: 2 }, 0, []), failsWith('unavailable'))
@@ -193,7 +193,7 @@ describe('decode threads', () => {
     await threads.close()
     await rejected
   })
-  it('fail the job of a thread that dies, replace the thread, and go on with the queue', async t => {
+  it('fail the job of a thread that dies, replace the thread, and continue with the queue', async t => {
     const { threads, restarts } = startThreads(t)
     const lost = threads.run({ exit: true }, 1, [])
     const next = threads.run({ echo: 7 }, 1, [])
@@ -201,7 +201,7 @@ describe('decode threads', () => {
     assert.equal(await next, 7)
     assert.equal(restarts(), 1)
   })
-  it('start with the first job that finds none free, and end when idle', async t => {
+  it('start at a job that finds no free thread, and end when idle', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { threads, restarts } = startThreads(t, { threadCount: 2, idleMs: 50 })
     const first = await threads.run({ threadId: true }, 1, [])

@@ -15,7 +15,7 @@ function aFile(t: Parameters<typeof tempDir>[0], bytes: Uint8Array): string {
 }
 
 describe('FilePages', () => {
-  it('reads what is in the file, within pages and across them, however few it holds', t => {
+  it('reads the file’s bytes within and across pages, however few pages it holds', t => {
     const random = seededRandom(20_261_121)
     const content = Buffer.from(Array.from({ length: 10 * pageBytes + 17 }, () => Math.floor(random() * 128)))
     for (const heldPages of [1, 3, 100]) {
@@ -44,7 +44,7 @@ describe('FilePages', () => {
     pages.close()
   })
 
-  it('says so when the file is cut off under it', t => {
+  it('reports a file that was truncated while open', t => {
     const path = aFile(t, Buffer.alloc(3 * pageBytes, 1))
     const pages = new FilePages(path, pageBytes)
     truncateSync(path, pageBytes)
@@ -53,7 +53,7 @@ describe('FilePages', () => {
     pages.close()
   })
 
-  it('takes no folder', t => {
+  it('refuses a folder', t => {
     assert.throws(() => new FilePages(tempDir(t), pageBytes), /not a file/)
   })
 })

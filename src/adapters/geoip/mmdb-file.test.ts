@@ -22,7 +22,7 @@ function openPath(t: TestContext, path: string, heldBytesMax: number): MmdbFile 
   return new MmdbFile(pages)
 }
 
-/** As the library gives it. */
+/** In the form of the library. */
 function plain(value: MmdbValue): unknown {
   if (value instanceof Map) return Object.fromEntries([...value].map(([key, item]) => [key, plain(item)]))
   return Array.isArray(value) ? value.map(plain) : value
@@ -100,13 +100,13 @@ describe('MmdbFile', () => {
     assert.equal(file.find(new Uint8Array(16)), null)
   })
 
-  it('keeps names that every object has apart', t => {
+  it('reads keys such as __proto__ as own keys', t => {
     const file = openBytes(t, writeMmdb({ ipVersion: 4, networks: [[[0], 1, JSON.parse('{"__proto__": {"x": 1}}')]] }))
     const record = file.find(Uint8Array.of(1, 1, 1, 1))
     assert.ok(record instanceof Map && record.get('__proto__') instanceof Map)
   })
 
-  it('refuses what is no such file', t => {
+  it('refuses files of other formats', t => {
     for (const bytes of [Buffer.alloc(0), Buffer.from('hello'), Buffer.alloc(300_000)])
       assert.throws(() => openBytes(t, bytes), /not a MaxMind DB file/)
     const written = writeMmdb({ ipVersion: 4, networks: [[[0], 1, 'low']] })
@@ -141,7 +141,7 @@ describe('MmdbFile', () => {
     assert.throws(() => openBytes(t, written).find(Uint8Array.of(1, 1, 1, 1)), /damaged/)
   })
 
-  it('reads so many values of a record and no more', t => {
+  it('bounds the number of values of a record', t => {
     const recordOf = (values: number): MmdbInput => Array.from({ length: values - 1 }, () => true)
     const written = writeMmdb({
       ipVersion: 4,

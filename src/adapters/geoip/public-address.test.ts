@@ -8,7 +8,7 @@ const hex = (text: string) => {
 }
 
 describe('publicAddress', () => {
-  it('gives the bytes of both families', () => {
+  it('returns the bytes of both address families', () => {
     assert.equal(hex('81.2.69.142'), '5102458e')
     assert.equal(hex('2a00:1450:4001:81b::200e'), '2a0014504001081b000000000000200e')
     assert.equal(hex('2606:4700:0:0:0:0:0:1111'), '26064700000000000000000000001111')
@@ -23,7 +23,7 @@ describe('publicAddress', () => {
     assert.equal(hex('0:0:0:0:0:ffff:81.2.69.142'), '5102458e')
   })
 
-  it('has no place for private, loopback, link-local and other special addresses', () => {
+  it('is null for private, loopback, link-local and other special addresses', () => {
     const special = [
       ...['0.0.0.0', '10.0.0.5', '100.64.0.1', '100.127.255.255', '127.0.0.1', '127.8.9.10', '169.254.1.1'],
       ...['172.16.0.1', '172.31.255.255', '192.0.2.7', '192.168.1.1', '198.18.0.1', '198.19.255.255', '203.0.113.7'],
@@ -37,7 +37,7 @@ describe('publicAddress', () => {
     )
   })
 
-  it('has a place for their neighbours', () => {
+  it('returns bytes for the addresses next to them', () => {
     const neighbours = [
       ...['1.0.0.0', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0', '126.255.255.255', '128.0.0.0'],
       ...['169.253.255.255', '172.15.255.255', '172.32.0.0', '192.0.1.0', '192.167.255.255', '198.17.255.255'],
@@ -49,7 +49,7 @@ describe('publicAddress', () => {
     )
   })
 
-  it('is nothing for what is no address', () => {
+  it('is null for text that is not an address', () => {
     for (const text of ['', 'localhost', '1.2.3', '1.2.3.4:80', '01.2.3.4', '1.2.3.4, 5.6.7.8', `${'1'.repeat(100)}`])
       assert.equal(publicAddress(text), null)
   })

@@ -3,7 +3,7 @@
 
 import { BlockList, isIP } from 'node:net'
 
-/** The longest text of an IPv6 address, and room for a `%zone`. */
+/** The longest text of an IPv6 address, plus a `%zone`. */
 const textLengthMax = 64
 
 /** Addresses not globally reachable, or not of a host. Source: the special-purpose address registries of RFC 6890. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { cacheAnswers } from './remembered.ts'
 
 describe('remembered', () => {
-  it('asks once for what is asked for often, also when the answer is null or undefined', () => {
+  it('calls the function once per text, even if the answer is null or undefined', () => {
     const asked: string[] = []
     const ask = cacheAnswers(text => {
       asked.push(text)
@@ -17,7 +17,7 @@ describe('remembered', () => {
     assert.deepEqual(asked, ['a', 'b', 'c'])
   })
 
-  it('keeps what is in use and lets go of the rest', () => {
+  it('keeps answers in use and drops the rest', () => {
     const asked: string[] = []
     const ask = cacheAnswers(text => {
       asked.push(text)

@@ -62,7 +62,7 @@ function refusalOf(message: RegExp) {
   }
 }
 
-it('storage that gives the same continuation token twice is not listed for ever', async t => {
+it('a list ends with an error if the storage repeats a continuation token', async t => {
   const page = '<IsTruncated>true</IsTruncated><NextContinuationToken>same</NextContinuationToken>'
   const source = await aStorage(t, () => page)
   const keys: string[] = []
@@ -71,7 +71,7 @@ it('storage that gives the same continuation token twice is not listed for ever'
   assert.deepEqual(keys, ['1.json', '2.json'])
 })
 
-it('a page of storage that says there is more, and gives no token to ask for it, is not taken for the whole', async t => {
+it('a page that announces more without a token is an error, not the end of the list', async t => {
   for (const end of ['', '<NextMarker>1.json</NextMarker>', '<NextContinuationToken></NextContinuationToken>']) {
     const source = await aStorage(t, () => `<IsTruncated>true</IsTruncated>${end}`)
     const message = /only a part of the bucket logs: .* no continuation token .* Download the files by other means/
@@ -79,7 +79,7 @@ it('a page of storage that says there is more, and gives no token to ask for it,
   }
 })
 
-it('a list ends where the storage says so, with or without an empty token', async t => {
+it('a list ends at the last page, with or without an empty token', async t => {
   for (const end of ['', '<NextContinuationToken></NextContinuationToken>']) {
     const more = '<IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken>'
     const source = await aStorage(t, number => (number === 1 ? more : `<IsTruncated>false</IsTruncated>${end}`))
@@ -89,7 +89,7 @@ it('a list ends where the storage says so, with or without an empty token', asyn
   }
 })
 
-it('a list may have so many bytes, whether in objects or in pages that hold none', async t => {
+it('a list is bounded in bytes, in pages of objects and in empty pages', async t => {
   const folder = '<Contents><Key>folder/</Key></Contents>'
   for (const content of ['', folder.repeat(100)]) {
     const more = (number: number) =>
@@ -100,7 +100,7 @@ it('a list may have so many bytes, whether in objects or in pages that hold none
   }
 })
 
-it('an answer without an end is not read on, whether it is a list or says why an object is refused', async t => {
+it('an endless answer is cut off, whether it is a list or an error', async t => {
   let sent = 0
   const server = createServer((request, response) => {
     response.statusCode = request.url!.includes('list-type') ? 200 : 404

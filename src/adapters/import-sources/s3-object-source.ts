@@ -17,15 +17,15 @@ export interface S3Bucket {
   readonly isPathStyle: boolean
 }
 
-/** How much of an answer is read that is no object: a page of 1,000 keys of the longest kind has 7 MiB. */
+/** Bounds answers other than objects: a page of 1,000 keys of the longest kind has 7 MiB. */
 const answerBytesMax = 16 * 2 ** 20
-/** What a list may have in all, in bytes: a million objects with long keys. One without an end would fill the disk. */
+/** Bounds a list in bytes, at a million objects with long keys. An endless one would fill the disk. */
 const listBytesMax = 256 * 2 ** 20
 /** Beside its key: version and size. */
 const listedBytesMin = 100
 
 const port = 'object-source'
-/** The stage waits and tries again by itself, and says so. */
+/** The calling stage waits, retries and reports it. */
 const attemptsMax = 1
 
 export function s3ObjectSource(
@@ -56,7 +56,7 @@ export function s3ObjectSource(
         const page = await client.send(command, { abortSignal: signal }).catch(cause => {
           throw faultOf(cause, `the bucket ${bucket}`, signal)
         })
-        // Consoles make objects that stand for folders.
+        // Skip the objects that consoles create as folders.
         for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? []) {
           if (key === undefined) continue
           take(Buffer.byteLength(key))
@@ -78,7 +78,7 @@ export function s3ObjectSource(
   }
 }
 
-/** The client keeps an answer in memory, however long it is, unless it is that of an object. */
+/** The client buffers any answer but an object's in memory, however long it is. */
 function boundAnswers({ middlewareStack }: S3Client, bytesMax: number): void {
   middlewareStack.add(
     (next, { commandName }) =>
@@ -89,7 +89,7 @@ function boundAnswers({ middlewareStack }: S3Client, bytesMax: number): void {
           response.body = limitBody(response.body, bytesMax)
         return result
       },
-    // Before the client's own, which reads the answer.
+    // Before the client's own step, which reads the answer.
     { name: 'boundAnswers', step: 'deserialize', priority: 'low' },
   )
 }
@@ -102,7 +102,7 @@ function limitBody(body: Readable, bytesMax: number): Readable {
       done(bytesLeft < 0 ? new ObjectSourceRefusal(longAnswer(bytesMax)) : null, chunk)
     },
   })
-  // A failure of either end destroys the other, and is told by the reading of what is returned.
+  // A failure of either end destroys the other; reading the returned stream reports it.
   return pipeline(body, bound, () => {})
 }
 
@@ -121,7 +121,10 @@ function longList(bucket: string, prefix: string): string {
   )
 }
 
-/** What came would be taken for the whole bucket. Storage that knows only the first protocol of lists answers so. */
+/**
+ * The page would be mistaken for the whole bucket. Storage with only the first version of the list protocol answers
+ * like this.
+ */
 function missingToken(bucket: string): string {
   return (
     `The storage lists only a part of the bucket ${bucket}: it says that there is more, and gives no continuation token ` +
@@ -155,7 +158,7 @@ async function openObject(
   const answer = await client.send(command, { abortSignal: signal }).catch(cause => {
     throw faultOf(cause, what, signal)
   })
-  // Storage that does not know If-Match answers with what there is now.
+  // Storage without If-Match returns the current version.
   if (version !== null && answer.ETag !== undefined && answer.ETag !== version)
     throw new PortError(port, 'conflict', new Error(`${what} has changed`))
   const startsAt = answer.ContentRange === undefined ? 0 : from
@@ -178,7 +181,7 @@ async function* wholeBody(body: Readable, announced: number | null, what: string
 
 async function* noBytes(): AsyncIterable<Uint8Array> {}
 
-/** What the client of AWS threw, in the words of the port. */
+/** Translates an error of the AWS client into the port's errors. */
 function faultOf(cause: unknown, what: string, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   if (cause instanceof ObjectSourceRefusal) return cause

@@ -22,7 +22,7 @@ export interface PostgresCheck {
 }
 
 export interface PostgresProblem {
-  /** One line that names the place and says what is wrong. */
+  /** One line that names the place and the problem. */
   readonly message: string
   /** True when the server does not answer now: trying again may help. False: an operator has to change something. */
   readonly mayPass: boolean

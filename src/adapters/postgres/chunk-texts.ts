@@ -155,8 +155,8 @@ export const chunkTexts: ChunkTexts<string> = {
     AND g.version = v.stored_version`,
 
   /**
-   * project ids, keys, times. In the order of the ids, which is the same in every worker. Nothing but workers writes this
-   * table, so a commit never waits here for somebody who edits a flag.
+   * project ids, keys, times. In the order of the ids, which is the same in every worker. Only workers write this
+   * table, so a commit never waits here for an edit of a flag.
    */
   noteCalls: `
   INSERT INTO flag_last_call (flag_id, called_at)

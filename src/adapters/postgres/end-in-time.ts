@@ -9,7 +9,9 @@ const endMsMax = 1_000
 export interface TrackedSockets {
   /** The driver's option of that name: makes the socket for each connection of a pool or a client. */
   readonly stream: () => Socket
-  /** Waits for `end`, and cuts what is still open when it takes longer. @throws what `end` throws within the limit. */
+  /**
+   * Waits for `end`, and cuts connections that are still open at the limit. @throws what `end` throws within the limit.
+   */
   endInTime(end: () => Promise<void>): Promise<void>
 }
 

@@ -109,7 +109,7 @@ export async function writeImportChanges(
     listTexts.countStoredRows,
     changes.storedRows.map(({ importJobId, count }) => [importJobId, count]),
   )
-  // Locked, so that a job is closed only after what was processed for it is committed.
+  // Locked, so that a job is closed only after its processed events are committed.
   const jobs = changes.jobs.map(({ id, state, step }) => [id, state, step ?? ''] as const)
   expectCount((await inLists(session, listTexts.keepJobs, jobs)).rowCount, jobs.length)
   await inLists(
@@ -138,7 +138,7 @@ export async function writeImportChanges(
     listTexts.deleteUndoRecords,
     changes.doneUndoRecords.map(({ importJobId, kind, subject }) => [importJobId, kind, subject]),
   )
-  // Locked, so that a chunk that uses one of them meanwhile waits, and then finds what has become of it.
+  // Locked, so that a concurrent chunk that uses one of them waits and then sees its new state.
   for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
     expectCount((await session.query(keepPersonText, [projectId, uuid, loadedVersion])).rowCount ?? 0, 1)
   const { removedMappings, removedGroups } = changes
@@ -204,8 +204,8 @@ function undoRecordColumns({ importJobId, kind, subject, projectId, before, afte
 }
 
 /**
- * Keeps what the persons have that the changes merge away; to be called before they are. What a front assigns between
- * this and the merge moves to the survivor and stays there.
+ * Stores the assignments of the persons that the changes merge away; call it before the merge. Assignments that a front
+ * makes in between move to the survivor and stay there.
  */
 export async function keepAssignments(session: Session, { imports, deletedPersons }: ChunkChanges): Promise<void> {
   if (imports == null || imports.keepsAssignmentsFor === null || deletedPersons.length === 0) return

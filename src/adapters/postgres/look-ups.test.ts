@@ -36,7 +36,7 @@ describe('look-ups together', () => {
     assert.deepEqual(await Promise.all(found), ['A', null, 'A', 'C'])
   })
 
-  it('asks again in the next turn, so that what was committed in between is seen', async () => {
+  it('queries again in the next turn, and so sees commits in between', async () => {
     const { asked, find } = manualStore(2)
     const first = find('a')
     await nextTurn()
@@ -87,7 +87,7 @@ describe('look-ups together', () => {
     assert.equal(await found[1], 'B')
   })
 
-  it('fails everybody who waits when a statement fails, and asks again for who comes later', async () => {
+  it('fails all waiting look-ups when a statement fails, and queries again for later ones', async () => {
     const { asked, find } = manualStore(1)
     const first = find('a')
     await nextTurn()
@@ -101,7 +101,7 @@ describe('look-ups together', () => {
     assert.equal(await later, 'B')
   })
 
-  it('refuses what is too much to wait for', async () => {
+  it('refuses look-ups beyond the maximum that may wait', async () => {
     const { asked, find } = manualStore(1)
     const first = find('first')
     await nextTurn()
@@ -112,7 +112,7 @@ describe('look-ups together', () => {
     assert.ok(settled.every(({ status }) => status === 'rejected'))
   })
 
-  it('gives projects turns where more wait than one statement asks for', async () => {
+  it('lets projects take turns when more look-ups wait than fit one statement', async () => {
     const { asked, find } = manualStore(1)
     const first = find('first')
     await nextTurn()

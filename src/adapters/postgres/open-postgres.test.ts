@@ -18,13 +18,13 @@ function aPool(failing: readonly string[]) {
 const work = () => Promise.reject(new Error('the work failed'))
 
 describe('a transaction that fails', () => {
-  it('gives its session back when it could be rolled back', async () => {
+  it('returns its session if it could be rolled back', async () => {
     const { pool, released } = aPool([])
     await assert.rejects(inTransaction(pool, 'BEGIN', work), /the work failed/)
     assert.deepEqual(released, [false])
   })
 
-  it('closes its session when it could not, and tells why the work failed', async () => {
+  it('closes its session if it could not, and throws the error of the work', async () => {
     const { pool, released } = aPool(['ROLLBACK'])
     await assert.rejects(inTransaction(pool, 'BEGIN', work), /the work failed/)
     assert.deepEqual(released, [true])

@@ -9,7 +9,7 @@ import { listenForRevisions } from './revision-listener.ts'
 
 /**
  * The epoch names the server process and the table. Both stay the same unless the server restarts or the database or
- * the table is made anew, as after a restore from a backup or a switch to a standby.
+ * the table is recreated, as after a restore from a backup or a switch to a standby.
  */
 const findRevisionText = `
   SELECT value, concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), d.oid, pg_relation_filenode('revision'))

@@ -1,5 +1,5 @@
-// Writes the rows of experience continuity in PostgreSQL: one statement writes, a second reads what is stored,
-// including rows of other processes. Both run on the primary, since a replica may not have the row yet.
+// Writes the rows of experience continuity in PostgreSQL: one statement writes, a second reads the stored rows,
+// including those of other processes. Both run on the primary, since a replica may not have the row yet.
 
 import { storableText } from '#adapters/sql/tables/storable-text.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -13,7 +13,7 @@ export const hashKeySessionsMax = 4
 /** An evaluation waits no longer than this for a lock or the disk. */
 const defaultStatementMsMax = 250
 const connectMsMax = 1_000
-/** When the person is merged into another meanwhile, the second attempt finds the survivor by its ids. */
+/** If the person is merged into another at the same time, the second attempt finds the survivor by its ids. */
 const attemptsMax = 2
 
 /**

@@ -1,5 +1,5 @@
-// Listens for new revisions on its own connection, and reconnects by itself. A new connection asks at once for the
-// revision that was missed meanwhile; callers also poll it, for as long as nothing can be heard.
+// Listens for new revisions on its own connection, and reconnects by itself. A new connection queries the current
+// revision at once; callers also poll it while no notifications can arrive.
 
 import pg from 'pg'
 import { revisionChannel } from '#adapters/sql/migrations/migration.ts'

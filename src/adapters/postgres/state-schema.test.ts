@@ -6,7 +6,7 @@ const path = 'pennon, "$user", public'
 const state = ['chunk_outcome', 'log_position', 'personal_api_key', 'project', 'schema_version', 'person']
 
 describe('the schema of the state', () => {
-  it('is one of its own, beside whatever another application has in public', () => {
+  it('is a separate one, whatever another application has in public', () => {
     const others = { schema: 'public', tables: ['project', 'schema_version', 'users'] }
     const free = { schema: 'pennon', isMade: false, hasState: false }
     assert.deepEqual(judgeSchemas(path, 'public', [others]), free)
@@ -18,7 +18,7 @@ describe('the schema of the state', () => {
     assert.deepEqual(judgeSchemas(path, 'pennon', [{ schema: 'pennon', tables: state }, others]), used)
   })
 
-  it('is refused where another program has tables in it, and names some', () => {
+  it('is refused if another program has tables in it; the error names some', () => {
     const found = judgeSchemas('"shop"', 'shop', [{ schema: 'shop', tables: ['a', 'b', 'c', 'd', 'project'] }])
     assert.match(
       'refusal' in found ? found.refusal : '',
@@ -26,7 +26,7 @@ describe('the schema of the state', () => {
     )
   })
 
-  it('is refused where it would be empty although there is state in another one of the path', () => {
+  it('is refused if it would be empty although another schema of the path has state', () => {
     const other = { schema: 'public', tables: state }
     for (const found of [
       judgeSchemas(path, 'public', [other]),
@@ -38,7 +38,7 @@ describe('the schema of the state', () => {
       )
   })
 
-  it('is where the path of the URL leads, when that has one', () => {
+  it('is the one on the URL’s own path, if it has one', () => {
     const url = 'postgres://u:p@h/d?options=-c%20search_path%3Dmine'
     assert.equal(withStateSchema(url, null), url)
     assert.deepEqual(judgeSchemas('mine', null, []), { schema: 'mine', isMade: false, hasState: false })

@@ -1,4 +1,4 @@
-// Decides which schema of a database has our tables. A schema of our own keeps them apart from other applications.
+// Decides which schema of a database has our tables. A separate schema isolates them from other applications.
 
 /** The default name. */
 const ownSchema = 'pennon'

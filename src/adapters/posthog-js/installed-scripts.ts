@@ -1,6 +1,5 @@
-// The scripts of the installed `posthog-js` package. A file is in memory while somebody needs it, once for all of them;
-// only its packed form, which nearly every browser accepts, is kept, up to a bound. Adds the one file that the package
-// leaves out.
+// The scripts of the installed `posthog-js` package. A file is in memory once while any answer uses it; only its packed
+// form, which nearly every browser accepts, is cached, up to a bound. Adds the one file that the package leaves out.
 
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -59,7 +58,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
 /** Source maps are half of all bytes and only for a browser's developer tools: not worth keeping. */
 const noBudget = { bytes: 0 }
 
-/** Reads a file, unless its bytes are still in somebody's hands. */
+/** Reads a file, unless its bytes are still in use. */
 function sharedFile(path: string): () => Promise<Buffer> {
   let held: WeakRef<Buffer> | null = null
   let reading: Promise<Buffer> | null = null

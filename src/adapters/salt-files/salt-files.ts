@@ -1,5 +1,5 @@
-// The salts of an instance with its state in the data folder: a file for each day in a folder of their own. In the state
-// file they would get into backups, into copies of the state and into its write-ahead log, and stay there.
+// The salts of an instance with its state in the data folder: one file per day in a separate folder. In the state file
+// they would get into backups, copies of the state and its write-ahead log, and stay there.
 
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
@@ -60,7 +60,7 @@ async function makeFile(draft: string, path: string, content: Uint8Array): Promi
   }
 }
 
-/** Drafts that a killed process left go with their day: those of an open day may be about to get its name. */
+/** Drafts of killed processes are removed with their day: a draft of an open day may be about to be renamed. */
 async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<string[]> {
   const deleted: string[] = []
   const failures: unknown[] = []

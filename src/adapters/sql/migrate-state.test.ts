@@ -20,7 +20,7 @@ function tablesOf(database: Database.Database): string[] {
   return database.prepare<[], string>(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1`).pluck().all()
 }
 
-test('applies what is missing, and nothing when run again', async () => {
+test('applies missing migrations, and nothing when run again', async () => {
   const { database, db } = openMemory()
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 0, to: 1 })
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 1, to: 1 })
@@ -58,7 +58,7 @@ test('takes a migration back as a whole when one of its statements fails', async
   assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 0, to: 1 })
 })
 
-test('numbers its migrations without gaps after the unreleased ones, and says each one in the words of either engine', () => {
+test('numbers its migrations without gaps after the unreleased ones, and has each one for both engines', () => {
   for (const [index, migration] of migrations.entries()) {
     assert.equal(migration.version, index + 20)
     const postgres = migration.statements(postgresDialect).join('\n')

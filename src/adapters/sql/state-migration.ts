@@ -1,4 +1,4 @@
-// What a start tells the operator of a migration of the state.
+// The log lines of a start about a migration of the state.
 
 import type { Logger } from '#telemetry/log.ts'
 
@@ -7,7 +7,7 @@ export interface StateMigration {
   readonly from: number
   readonly to: number
   readonly durationMs: number
-  /** Name of the file beside the state that has it as it was before; null when there is none. */
+  /** Name of the copy of the state from before, next to the state; null without one. */
   readonly copy: string | null
 }
 

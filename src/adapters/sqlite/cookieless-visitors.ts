@@ -26,7 +26,7 @@ export interface VisitorReads {
   loadSessions(wanted: readonly VisitorSessionName[]): readonly VisitorSession[]
 }
 
-/** Every read is one transaction of its own. */
+/** Every read is a separate transaction. */
 export function prepareVisitorReads(database: SqliteDatabase): VisitorReads {
   const count = database.prepare<[number, string, number], number>(countIdentifiesText).pluck()
   const find = database.prepare<[number, string, string], IdentifyRow>(

@@ -28,7 +28,7 @@ function numberText(version: number): string {
   return String(version).padStart(4, '0')
 }
 
-/** A state as a version with so many migrations left it. */
+/** A state from a version with this many migrations. */
 async function stateOf(t: TestContext, count: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-test-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -62,7 +62,7 @@ function setMark(folder: string, value: number): void {
 }
 
 describe('a state whose schema changes', () => {
-  it('is copied first, as it was, readable by nobody else; the version of before runs on the copy', async t => {
+  it('is copied first, unchanged and readable only by its owner, and the former version runs on the copy', async t => {
     const folder = await stateOf(t, 2)
     setMark(folder, 71)
     const umask = process.umask(0o077)
@@ -80,17 +80,17 @@ describe('a state whose schema changes', () => {
     await applyTo(folder, 2)
   })
 
-  it('is copied again by each upgrade, and the copies of earlier ones go', async t => {
+  it('is copied by each upgrade, which removes earlier copies', async t => {
     const folder = await stateOf(t, 2)
     copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${numberText(oldest + 1)}`))
-    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}`)) // brought back by copying, and gone on with
+    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}`)) // restored by copying, then used
     setMark(folder, 72)
     await migrateSqlite(folder, known)
     assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
     assert.equal(markOf(join(folder, `state.db.before-${third}`)), 72)
   })
 
-  it('keeps the copy of before the first step when an upgrade is cut short between two', async t => {
+  it('keeps the copy from before the first step if an upgrade is interrupted between two steps', async t => {
     const folder = await stateOf(t, 2)
     setMark(folder, 73)
     copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}.upgrading`))
@@ -101,7 +101,7 @@ describe('a state whose schema changes', () => {
     assert.equal(markOf(join(folder, `state.db.before-${third}`)), 73)
   })
 
-  it('has a copy of its own in the next upgrade when one was cut short after its last step', async t => {
+  it('is copied again by the next upgrade if one was interrupted after its last step', async t => {
     const folder = await stateOf(t, 2)
     setMark(folder, 75)
     copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}.upgrading`))
@@ -117,7 +117,7 @@ describe('a state whose schema changes', () => {
     assert.equal(markOf(join(folder, fourth)), 76)
   })
 
-  it('rids the folder of the halves of copies that killed upgrades left', async t => {
+  it('has the partial copies of killed upgrades removed', async t => {
     const folder = await stateOf(t, 2)
     for (const suffix of ['', '-journal'])
       writeFileSync(join(folder, `state.db.before-${third}.upgrading.7.draft${suffix}`), 'half')
@@ -125,7 +125,7 @@ describe('a state whose schema changes', () => {
     assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
   })
 
-  it('is not copied when nothing changes, nor when there was none', async t => {
+  it('is not copied if nothing changes or no state existed', async t => {
     const folder = await stateOf(t, 0)
     await migrateSqlite(folder, known)
     await migrateSqlite(folder, known)

@@ -16,7 +16,7 @@ it('parses no row of a flag or cohort that the caller holds, however many there 
   const held = versionsOf(projects[0]!)
   assert.deepEqual([held.flags.length, held.cohorts.length], [40, 3])
 
-  // No row but those of what is written from here on can be read any more.
+  // From here on, only rows that are written later can be parsed.
   database.exec(`UPDATE feature_flag SET filters = '{'; UPDATE cohort SET filters = '{'`)
   await management.createFlag(aNewFlag({ key: 'new' }))
   assert.deepEqual(await loader.listChangedProjects(revision), [1])

@@ -6,7 +6,7 @@ import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { erase } from '#adapters/sql/persons/erase-persons.ts'
 import { kyselyOn } from './kysely-on-sqlite.ts'
 
-test('an erasure finds rows by keys alone, and leaves undo records of what is no person', async () => {
+test('an erasure finds rows only by keys, and keeps undo records of other subjects than persons', async () => {
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
   const db = kyselyOn(database, 'immediate')

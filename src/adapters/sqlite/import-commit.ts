@@ -90,7 +90,7 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
   }
 }
 
-/** Keeps what the persons have that the changes merge away; to be called before they are. */
+/** Stores the assignments of the persons that the changes merge away; call it before the merge. */
 export function prepareAssignmentKeeper(database: SqliteDatabase): (changes: ChunkChanges) => void {
   const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
   const listHashKeys = database.prepare<unknown[], [string, string]>(texts.listHashKeysText).raw()

@@ -7,7 +7,7 @@ import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { kyselyOn } from './kysely-on-sqlite.ts'
 
-test('what a job has kept is deleted in pieces, between which others write', async () => {
+test('a job’s records are deleted in pieces, between which others can write', async () => {
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
   const db = kyselyOn(database, 'immediate')
@@ -21,7 +21,7 @@ test('what a job has kept is deleted in pieces, between which others write', asy
       INSERT INTO import_generated (project_id, uuid, timestamp, import_job_id)
         SELECT 1, printf('%05d', n), 1, 2 FROM number`)
 
-  /** `delete` and `update` in the order in which they are run, while somebody else updates all the time. */
+  /** `delete` and `update` in the order in which they are run, while another writer updates all the time. */
   async function writesDuring(deleting: Promise<void>): Promise<string> {
     let isDone = false
     texts.length = 0

@@ -98,7 +98,7 @@ test('takes a thousand calls at once and refuses the next', async t => {
   assert.equal(lists.length, 1_000)
 })
 
-test('finishes what was asked before it closes, and refuses calls afterwards', async t => {
+test('finishes pending calls before it closes, and refuses later ones', async t => {
   const dataFolder = tempDir(t)
   const store = await openStateWriter({ dataFolder, logger: silentLogger() })
   await store.createProject(aNewProject())

@@ -1,12 +1,12 @@
 // Waits for the write lock of the state file without blocking the thread. SQLite's own wait blocks it: when another
 // connection of the same thread holds the lock, that connection cannot reach its commit, and both are stuck until the
-// wait is over.
+// wait ends.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { isBusy } from './open-sqlite.ts'
 
-/** The same pauses as in SQLite: most transactions are over within milliseconds. */
+/** The same pauses as in SQLite: most transactions end within milliseconds. */
 const pausesMs = [1, 2, 5, 10, 15, 20, 25] as const
 
 /**

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 
-/** The limit in force, which Node has raised as far as it may; null when there is none. */
+/** The limit in force, which Node has raised to the maximum; null when unlimited. */
 export function readOpenFilesMax(): number | null {
   return process.platform === 'linux' ? ofLimits(readFileSync('/proc/self/limits', 'utf8')) : ofReport()
 }

@@ -1,5 +1,5 @@
-// Reads how many bytes the system still holds for the peers of connections: what was written and not acknowledged.
-// Linux has a table of all connections for it; elsewhere nothing is known.
+// Reads how many bytes the system holds for connections: written, but not acknowledged by the peer. Only Linux has a
+// table of all connections.
 
 import { readFile, readlink } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -9,7 +9,7 @@ const rowsPerTurn = 500
 
 /**
  * @param files the numbers of the connections' open files.
- * @returns bytes by these numbers; connections of which nothing is known are left out.
+ * @returns bytes by these numbers, without unknown connections.
  */
 export async function readTcpQueues(files: ReadonlySet<number>): Promise<ReadonlyMap<number, number>> {
   const queues = new Map<number, number>()
@@ -56,5 +56,5 @@ function readColumns(table: string, from: number, end: number): [inode: string, 
 
 const space = 0x20
 
-/** A system without one of the protocols has no table of it; one that hides its tables is as if it had none. */
+/** A system without one of the protocols lacks its table; hidden tables count as missing. */
 const textOf = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')

@@ -9,7 +9,7 @@ import { isSurveyRunning } from '#core/surveys/survey-flags.ts'
 export interface SurveyTexts {
   /** JSON list of all surveys that are not archived, including drafts and ended ones, as PostHog answers them. */
   readonly all: string
-  /** JSON list of the surveys that may be shown now; null when there are none. */
+  /** JSON list of the surveys that may be shown now; null when it would be empty. */
   readonly running: string | null
 }
 

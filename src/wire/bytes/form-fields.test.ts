@@ -5,7 +5,7 @@ import { takesAtMost } from '../../../tests/support/cpu-time.ts'
 import { formField, isRepeatedField } from './form-fields.ts'
 
 describe('fields of a form', () => {
-  it('are found at the start and behind an ampersand, and decoded', () => {
+  it('are found at the start and after an ampersand, and decoded', () => {
     assert.equal(formField('data=a%2Bb+c&ip=1', 'data'), 'a+b c')
     assert.equal(formField('ip=1&data=%zz', 'data'), '%zz')
     assert.equal(formField('ip=1&data=a=b', 'data'), 'a=b')
@@ -13,7 +13,7 @@ describe('fields of a form', () => {
     assert.equal(formField('metadata=1&ip=data=', 'data'), null)
   })
 
-  it('are told apart from repeated ones', () => {
+  it('are distinguished from repeated ones', () => {
     assert.equal(isRepeatedField('data=1&data=2', 'data'), true)
     assert.equal(isRepeatedField('ip=1&data=1&data=2', 'data'), true)
     assert.equal(isRepeatedField('data=&ip=1', 'data'), false)

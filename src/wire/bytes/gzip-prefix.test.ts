@@ -17,7 +17,7 @@ describe('prependToGzip', () => {
     })
   }
 
-  it('does not copy what was packed before', () => {
+  it('does not copy the packed contents', () => {
     const unpacked = Buffer.from('x'.repeat(100))
     const packed = gzipSync(unpacked)
     const [, , rest] = prependToGzip(Buffer.from('y'), packed, unpacked)

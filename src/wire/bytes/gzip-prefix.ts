@@ -1,5 +1,5 @@
 // Prepends contents to a gzip file without packing the rest again: deflate is a sequence of blocks, so new blocks can
-// come before the old ones. Only the checksum and the length are made anew. Source: RFC 1952, RFC 1951.
+// come before the old ones. Only the checksum and the length are recomputed. Source: RFC 1952, RFC 1951.
 
 import assert from 'node:assert/strict'
 import { constants, crc32, deflateRawSync } from 'node:zlib'
@@ -10,7 +10,7 @@ const trailerBytes = 8
 /**
  * @param packed one gzip member without optional header fields, as node:zlib makes it.
  * @param unpacked the contents of `packed`.
- * @returns the pieces of a gzip file that holds `prefix` and then `unpacked`; most of them are views of `packed`.
+ * @returns the pieces of a gzip file of `prefix` followed by `unpacked`; most are views of `packed`.
  */
 export function prependToGzip(prefix: Buffer, packed: Buffer, unpacked: Buffer): readonly Buffer[] {
   assert.equal(packed[3], 0, 'a gzip header with optional fields')

@@ -46,11 +46,11 @@ const threadBytesMaxMin = 1024 * 1024
 /**
  * Gunzips. The output buffer gets the size that the trailer names (of the last member, modulo 2^32), so that it is
  * filled in one go; a wrong size only costs further buffers. For the event loop that size is enough for `too_large`,
- * also of bytes that are broken.
+ * even for corrupt bytes.
  */
 export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
   const claimed = bytes.length > gzipTrailerBytes ? bytes.readUInt32LE(bytes.length - gzipTrailerBytes) : 0
-  // What was inflated of a body before it is found too large lives until the next full garbage collection, and causes it.
+  // The output of a body that turns out too large would live until the next full garbage collection, and cause it.
   if (startsAsGzip(bytes) && claimed > outputBytesMax && outputBytesMax < threadBytesMaxMin)
     return { kind: 'too_large' }
   // One byte more than the output, because otherwise another round is needed to see the end.

@@ -1,6 +1,6 @@
 // Finds the byte offsets of the parts of a capture request in its JSON text, so that properties are stored as the
-// client wrote them, with number literals, key order and repeats, and no text is built anew. The text was parsed
-// before, so this only finds offsets and values that are nested too deeply.
+// client wrote them, with number literals, key order and repeats, and no text is rebuilt. The text was parsed before,
+// so this only finds offsets and values that are nested too deeply.
 
 import {
   backslash,
@@ -76,7 +76,7 @@ function fillSlices(json: Uint8Array, listKey: string | null, slices: ItemSlices
 }
 
 /**
- * The byte offsets of a member's value, of the last one if its key is repeated; [0, 0] when there is none.
+ * The byte offsets of a member's value, of the last one if its key is repeated; [0, 0] when absent.
  * @param objectStart the offset of the object's opening brace, in JSON text that is valid and not nested too deep.
  */
 export function memberSlice(json: Uint8Array, objectStart: number, key: string): readonly [start: number, end: number] {

@@ -1,6 +1,6 @@
 // The tokens of JSON text in UTF-8 (strings, numbers, words, and the blanks between them), as offsets into its bytes;
-// nothing is built from them. They are exactly those of `JSON.parse`, except that a lone surrogate's escape, which no
-// request may have, is not walkable.
+// nothing is built from them. They match `JSON.parse` exactly, except that a lone surrogate's escape, which no request
+// may have, is not walkable.
 //
 // Each function takes the offset where a token begins and returns the offset after it. None of them checks for the end
 // of the text: they stop at a byte that is not JSON, so such a byte has to follow the text (`endedText`). Checking at

@@ -29,7 +29,7 @@ export class KeyTable<Name extends string> {
   /**
    * @param start the opening quote of a key that is written without escapes.
    * @param end the offset after its closing quote.
-   * @returns the known key at that place; null when it is none of them.
+   * @returns the known key at that place; null for any other.
    */
   find(json: Uint8Array, start: number, end: number): Name | null {
     const length = end - start - 2

@@ -30,14 +30,14 @@ describe('decompressLz64', () => {
     const texts = ['x'.repeat(100_000), JSON.stringify(Array.from({ length: 3_000 }, (_, n) => ({ n, at: n * 7.5 })))]
     for (const text of texts) assert.equal(textOf(compressToBase64(text)), text)
   })
-  it('does without padding, and with the blanks that forms make of plus signs', () => {
+  it('accepts missing padding, and the blanks that forms turn plus signs into', () => {
     const texts = Array.from({ length: 100 }, (_, n) => `${n} signs up, ${n ** 5} € > ${n ** 7}?`)
     const compressed = texts.map(text => compressToBase64(text))
     assert.ok(compressed.some(base64 => base64.includes('+')) && compressed.some(base64 => base64.endsWith('=')))
     for (const [index, base64] of compressed.entries())
       assert.equal(textOf(base64.replaceAll('+', ' ').replaceAll('=', '')), texts[index])
   })
-  it('makes of any base64 text what lz-string makes of it, or nothing', () => {
+  it('returns the same as lz-string for any base64 text, or nothing', () => {
     const alphabet = fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
     fc.assert(
       fc.property(fc.string({ unit: alphabet, minLength: 1, maxLength: 60 }), base64 => {
@@ -47,12 +47,12 @@ describe('decompressLz64', () => {
       { numRuns: 1_000 },
     )
   })
-  it('calls a text broken that ends early or is no base64', () => {
+  it('reports a text that ends early or is not base64 as broken', () => {
     const base64 = compressToBase64('{"event":"e"}')
     for (const broken of ['', '====', base64.slice(0, 8), `${base64.slice(0, 4)}%${base64.slice(5)}`, '{"event":"e"}'])
       assert.deepEqual(decompressLz64(Buffer.from(broken), plenty), { kind: 'broken' }, broken)
   })
-  it('stops at the bound, without holding what a small input stands for', () => {
+  it('stops at the bound without expanding a small input in full', () => {
     const bomb = Buffer.from(lz64Bomb(50_000_000))
     assert.ok(bomb.length < 25_000)
     const before = process.memoryUsage().arrayBuffers

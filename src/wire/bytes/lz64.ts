@@ -124,7 +124,7 @@ class UnitWriter {
     return true
   }
 
-  /** Appends what was written at `from`; the last unit copied may be the first one appended. */
+  /** Appends a copy of the output at `from`; the last unit copied may be the first one appended. */
   copy(from: number, length: number): boolean {
     if (!this.#grow(length)) return false
     this.#units.copyWithin(this.length, from, from + length)

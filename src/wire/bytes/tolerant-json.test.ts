@@ -30,7 +30,7 @@ c', "b": [1, .5, 5., +7, -0x10, 1e3,], /* more */ 'c': {d: NaN, e: -Infinity, $f
     )
   })
 
-  it('refuses what is neither, however deep or long', () => {
+  it('refuses text that is neither, however deep or long', () => {
     const bad = [
       '',
       '{',

@@ -1,5 +1,5 @@
-// Finds what is wrong with an object that is neither an event nor an envelope. PostHog answers all such objects with
-// one text, that an event has no name, because its last shape requires nothing; `code` and `attr` name the real fault.
+// Finds the fault of an object that is neither an event nor an envelope. PostHog answers all such objects with one
+// text, that an event has no name, because its last shape requires nothing; `code` and `attr` name the real fault.
 // Source: docs/wire/ingestion.md 1.7, 2.1.
 
 import type { WireError } from '../wire-error.ts'

@@ -37,11 +37,11 @@ const base64 = (bytes: string | Uint8Array) => Buffer.from(bytes as string).toSt
 const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString()
 
 describe('readCaptureBody', () => {
-  it('takes JSON whatever it is called', () => {
+  it('accepts JSON under any content type', () => {
     for (const contentType of ['', 'text/plain', 'application/json; charset=utf-8'])
       assert.equal(read(json, { contentType }), json)
   })
-  it('wants a payload', () => assert.equal(read(''), 'request missing data payload'))
+  it('refuses an empty body', () => assert.equal(read(''), 'request missing data payload'))
   it('prefers the query parameter data, with blanks that were plus signs', () => {
     const data = base64(json)
     assert.ok(data.includes('+'))
@@ -74,7 +74,7 @@ describe('readCaptureBody', () => {
     assert.equal(read(form({ data: base64(json) }), { contentType: 'text/plain' }), json)
     assert.equal(read(form({ data: base64(json) }), { contentType: `${formType}; charset=UTF-8` }), json)
   })
-  it('refuses what calls itself a form and is none', () => {
+  it('refuses a body that is announced as a form but is not one', () => {
     const expected = 'failed to decode request: expected form data in POST request payload'
     assert.equal(read(json, { contentType: formType }), expected)
     assert.equal(
@@ -111,10 +111,10 @@ describe('readCaptureBody', () => {
       assert.equal(read('', { data: lz64, compression: 'lz64', legacyPath }), json)
     }
   })
-  it('believes magic bytes rather than an lz64 hint', () => {
+  it('trusts magic bytes over an lz64 hint', () => {
     assert.equal(read(gzipSync(json), { compression: 'lz64' }), json)
   })
-  it('refuses lz64 that is broken, and text that is no Unicode', () => {
+  it('refuses broken lz64, and text that is not valid Unicode', () => {
     const broken = 'failed to decode request: decompress_lz64: failed decompress to UTF16'
     for (const body of [json, compressToBase64(json).slice(0, -9), '===='])
       assert.equal(read(body, { compression: 'lz64' }), broken, body)
@@ -133,7 +133,7 @@ describe('readCaptureBody', () => {
   it('refuses bytes that are not UTF-8', () => {
     assert.equal(read(Buffer.from([0x7b, 0xff])), 'failed to decode request: invalid UTF8 in request payload')
   })
-  it('stops a bomb at the bound without holding what it unpacks to', () => {
+  it('stops a bomb at the bound without unpacking it in full', () => {
     const zeros = Buffer.alloc(64 * 1024 * 1024, 0x20)
     const bombs = {
       gzip: gzipSync(zeros),
@@ -147,7 +147,7 @@ describe('readCaptureBody', () => {
       assert.ok(process.memoryUsage().arrayBuffers - before < 8 * 1024 * 1024, contentEncoding)
     }
   })
-  it('bounds what comes out by what was sent, so that a bomb costs no more than as many bytes sent plain', () => {
+  it('bounds the output by the input, so that a bomb costs no more than the same bytes sent plain', () => {
     const MiB = 1024 * 1024
     const spaces = (bytes: number) => Buffer.alloc(bytes, 0x20)
     const threadMax = 100 * MiB
@@ -168,7 +168,7 @@ describe('readCaptureBody', () => {
     )
     assert.ok(read(real, { compression: 'lz64' }, threadMax).length > 2 * MiB)
   })
-  it('reads on when the trailer of the last member names less than there is', () => {
+  it('inflates everything when the trailer of the last member names too small a size', () => {
     const text = `"${'x'.repeat(200_000)}"`
     assert.equal(read(Buffer.concat([gzipSync(text), gzipSync(' ')])).length, text.length + 1)
   })

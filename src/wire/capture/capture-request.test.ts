@@ -16,7 +16,7 @@ function parse(value: unknown, over: Partial<CaptureContext> = {}, formToken: st
     structuredIdBytesMax,
     ...over,
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what is asked.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: tests for ASCII, control characters included.
   const ascii = /^[\x00-\x7f]*$/.test(text)
   return parseCaptureRequest({ text, bytes: Buffer.from(text), ascii, formToken }, context)
 }
@@ -43,18 +43,18 @@ describe('parseCaptureRequest, shapes', () => {
       assert.deepEqual([token, events.map(({ name }) => name), historicalMigration], ['k', ['e'], false])
     }
   })
-  it('takes a batch under the name data, unless the object is an event itself', () => {
+  it('accepts a batch under the name data, unless the object is an event itself', () => {
     assert.equal(requestOf({ api_key: 'k', data: [named, named] }).events.length, 2)
     assert.equal(requestOf({ ...named, api_key: 'k', data: [named, named] }).events.length, 1)
   })
-  it('says that a list is sent as batch, where it stands under events', () => {
+  it('explains that a list under events must be sent as batch', () => {
     const parsed = parse({ api_key: 'k', events: [named] })
     assert.ok(!parsed.ok)
     const { code, attr, hint } = parsed.error.error
     assert.deepEqual([code, attr], ['missing_event_name', 'event'])
     assert.match(hint!, /a list of events is in `batch`/)
   })
-  it('lets nameless events through on engage alone, as $identify', () => {
+  it('accepts events without a name only on engage, as $identify', () => {
     const profile = { $token: 'k', $distinct_id: 'u', $set: { plan: 'pro' } }
     assert.equal(codeOf(profile), 'missing_event_name')
     const [event] = requestOf(profile, { engage: true }).events
@@ -62,7 +62,7 @@ describe('parseCaptureRequest, shapes', () => {
     assert.equal(requestOf({ ...named, token: 'k' }, { engage: true }).events[0]!.name, 'e')
     assert.equal(codeOf([profile], { engage: true }), 'invalid_shape')
   })
-  it('takes the key of a batch from an item where libraries put it, and that of a list from anywhere', () => {
+  it('takes a batch’s key from an item’s api_key or properties, and a list’s key from any place', () => {
     for (const item of [
       { ...named, api_key: 'k' },
       { ...named, properties: { token: 'k' } },
@@ -71,7 +71,7 @@ describe('parseCaptureRequest, shapes', () => {
     for (const root of [{ data: [{ ...named, token: 'k' }] }, [{ ...named, token: 'k' }]])
       assert.equal(requestOf(root).token, 'k')
   })
-  it('tells a broken envelope from a nameless event', () => {
+  it('distinguishes a broken envelope from an event without a name', () => {
     const envelopes: [object, string][] = [
       [{ batch: [named] }, 'missing_api_key'],
       [{ token: 'k', batch: [{}] }, 'missing_event_name'],
@@ -83,7 +83,7 @@ describe('parseCaptureRequest, shapes', () => {
     ]
     for (const [envelope, code] of envelopes) assert.equal(codeOf(envelope), code, JSON.stringify(envelope))
   })
-  it('tells performance events from others before it asks for a key', () => {
+  it('separates performance events before it requires a key', () => {
     assert.equal(codeOf([{ event: '$performance_event' }]), 'no_event_left')
     const { items, events, sourceJson } = requestOf({
       token: 'k',
@@ -93,7 +93,7 @@ describe('parseCaptureRequest, shapes', () => {
     assert.equal(events.length, 1)
     assert.equal(sourceJson(1), '{"event":"e","distinct_id":"u","uuid":""}')
   })
-  it('hands on what has too many items, or is too long to be parsed', () => {
+  it('leaves requests with too many items or too long a text to a thread', () => {
     assert.equal(codeOf({ token: 'k', batch: [named, named] }, { itemCountMax: 1 }), 'too_much_work')
     assert.equal(codeOf('[0,0,0,0,0,0]', { parsedBytesMax: 12 }), 'too_much_work')
     assert.equal(codeOf({ token: 'k', batch: [] }, { parsedBytesMax: 12 }), 'empty_batch')
@@ -105,14 +105,14 @@ describe('parseCaptureRequest, shapes', () => {
 })
 
 describe('parseCaptureRequest, keys', () => {
-  it('takes the envelope before items, items before what stands outside', () => {
+  it('prefers the envelope’s key to an item’s, and an item’s to one outside the body', () => {
     assert.equal(requestOf({ api_key: 'k', batch: [{ ...named, token: 'other' }] }).token, 'k')
     assert.equal(requestOf({ batch: [{ ...named, api_key: 'own' }] }, { fallbackToken: 'out' }).token, 'own')
     assert.equal(requestOf({ ...named, properties: { token: 'inside' } }).token, 'inside')
     assert.equal(requestOf({ batch: [named] }, { fallbackToken: 'out' }).token, 'out')
     assert.equal(requestOf(named, { fallbackToken: 'out' }, 'form').token, 'form')
   })
-  it('wants one key for a list, wherever its events hold it', () => {
+  it('requires one key for a list, wherever its events have it', () => {
     assert.equal(requestOf([named, { ...named, properties: { token: 'k' } }, { ...named, $token: 'k' }]).token, 'k')
     assert.equal(
       codeOf([
@@ -123,7 +123,7 @@ describe('parseCaptureRequest, keys', () => {
     )
     assert.equal(codeOf([named]), 'missing_api_key')
   })
-  it('trims a key and names what is wrong with it', () => {
+  it('trims a key and names its fault', () => {
     assert.equal(requestOf({ ...named, token: ' k\n' }).token, 'k')
     const faults = {
       ' ': 'empty',
@@ -137,7 +137,7 @@ describe('parseCaptureRequest, keys', () => {
       assert.equal(parsed.ok || parsed.error.error.detail, `API key is not valid: ${fault}`)
     }
   })
-  it('says which key a refused request names', () => {
+  it('reports the key of a refused request', () => {
     for (const value of [
       { token: 'k', batch: [] },
       { ...named, api_key: 'k', uuid: 'x' },
@@ -151,7 +151,7 @@ describe('parseCaptureRequest, keys', () => {
 
 describe('parseCaptureRequest, fields', () => {
   const eventOf = (fields: object) => requestOf({ event: 'e', token: 'k', ...fields }).events[0]!
-  it('takes the distinct id from the top level, then from properties, and no empty one for none', () => {
+  it('takes the distinct id from the top level, then from properties, and keeps an empty one', () => {
     const properties = { distinct_id: 'inside' }
     assert.equal(eventOf({ distinct_id: 'top', properties }).distinctId, 'top')
     assert.equal(eventOf({ distinct_id: null, properties }).distinctId, 'inside')
@@ -171,7 +171,7 @@ describe('parseCaptureRequest, fields', () => {
       '12345678901234567891',
     )
   })
-  it('keeps numeric ids that no double holds apart', () => {
+  it('distinguishes numeric ids beyond the precision of doubles', () => {
     const read = (text: string) => requestOf(text).events[0]!.distinctId
     assert.equal(read('{"event":"e","token":"k","distinct_id":1e400}'), '1e400')
     assert.equal(read('{"event":"e","token":"k","distinct_id":-1E+401}'), '-1E+401')
@@ -181,7 +181,7 @@ describe('parseCaptureRequest, fields', () => {
       '1.5',
     )
   })
-  it('refuses lists and objects as ids that together are longer than anybody means', () => {
+  it('refuses lists and objects as ids that are too long in total', () => {
     const long = (count: number) => [...Array(count).keys()].map(index => 1e5 + index)
     const batch = (count: number) => [1, 2].map(() => ({ event: 'e', properties: { distinct_id: long(count) } }))
     assert.equal(requestOf({ token: 'k', batch: batch(4_000) }).events.length, 2)
@@ -194,13 +194,13 @@ describe('parseCaptureRequest, fields', () => {
     assert.equal(eventOf({ uuid: '', messageId: uuid }).uuid, uuid)
     assert.equal(eventOf({ uuid: null, messageId: 'msg-1' }).uuid, null)
   })
-  it('takes the empty list that PHP makes of an empty map for one, and no other list', () => {
+  it('accepts PHP’s empty list as an empty map, and no other list', () => {
     const [event] = requestOf({ ...named, token: 'k', properties: [], $set: [], $set_once: [] }).events
     assert.deepEqual([event!.propertiesJson, event!.setJson, event!.setOnceJson], ['{}', null, null])
     for (const field of ['properties', '$set', '$set_once'])
       assert.equal(codeOf({ ...named, token: 'k', [field]: [1] }), 'invalid_shape')
   })
-  it('keeps only what an event has: unknown fields go, an unset beside properties too', () => {
+  it('drops unknown fields, and an unset outside properties', () => {
     const event = eventOf({
       $unset: ['a'],
       type: 'capture',
@@ -239,7 +239,7 @@ describe('parseCaptureQuery', () => {
     })
     assert.equal(parseCaptureQuery(undefined).ok, true)
   })
-  it('takes 1 and true for a wish to hear of each item', () => {
+  it('reads verbose 1 and true as a request for verdicts', () => {
     for (const [verbose, expected] of [
       ['1', true],
       ['true', true],
@@ -252,7 +252,7 @@ describe('parseCaptureQuery', () => {
       assert.equal(query.ok && query.value.verbose, expected, verbose)
     }
   })
-  it('refuses what is no integer, the empty text included', () => {
+  it('refuses a beacon that is not an integer, empty text included', () => {
     for (const name of ['_', 'sent_at', 'beacon']) {
       for (const value of ['', '1.5', 'x', '0x1', ' 1', '2025-07-01T10:00:00Z']) {
         const query = parseCaptureQuery({ [name]: value })
@@ -266,7 +266,7 @@ describe('parseCaptureQuery', () => {
       assert.equal(query.ok && query.value.sentAtMs, null)
     }
   })
-  it('refuses what is no integer, and two send times', () => {
+  it('refuses a send time that is not an integer, and two send times', () => {
     for (const query of [
       { beacon: 'true' },
       { _: '1.5' },

@@ -44,7 +44,7 @@ function answerOf(table: OutcomeTable) {
 const resultsOf = ({ events }: { events: readonly Verdict[] }) => events.map(({ result, reason }) => reason ?? result)
 
 describe('verdicts', () => {
-  it('stand in the order of the request, whatever the order they were found in', () => {
+  it('are in the order of the request, whatever the order they were found in', () => {
     const fault = {
       kind: 'fault',
       reason: 'invalid_shape',
@@ -67,7 +67,7 @@ describe('verdicts', () => {
     assert.deepEqual(body.counts, { ok: 2, warning: 1, drop: 0, reject: 1 })
   })
 
-  it('leave room for what is not well, of which the first are written out when there is too much', () => {
+  it('omit accepted items before others, and list the first of the others if too many', () => {
     const items = many(3 * verdictCountMax, row => sent(row, row < 2 * verdictCountMax ? noId : {}))
     const { events, body } = answerOf(tableOf(items))
     assert.equal(events.length, verdictCountMax)
@@ -76,7 +76,7 @@ describe('verdicts', () => {
     assert.equal(body.not_itemised, 20_000)
   })
 
-  it('have a sentence for every reason, and keep a name short', () => {
+  it('have a message for every reason, and shorten names', () => {
     const table = tableOf(eventRefusals.map((_, row) => sent(row, { ...noId, name: 'x'.repeat(5_000) })))
     for (const [row, refusal] of eventRefusals.entries()) setCode(table, row, rejectCodes[refusal])
     for (const { reason, detail, event } of answerOf(table).events) {
@@ -85,13 +85,13 @@ describe('verdicts', () => {
     }
   })
 
-  it('have the status that the first refusal alone would have', () => {
+  it('have the status of the first refusal', () => {
     const large = sent(0, { propertiesJson: `{"a":"${'x'.repeat(1_000_000)}"}` })
     const { status, body } = answerOf(tableOf([large, sent(1, noId)]))
     assert.deepEqual([status, body.code, body.type], [413, 'payload_too_large', 'validation_error'])
   })
 
-  it('turn to drops where a quota left events out', () => {
+  it('become drops for events that a quota left out', () => {
     const items = () => tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3, noId)])
     const all = answerOf(leaveOut(items(), [0, 1, 2]))
     assert.deepEqual(all.body.counts, { ok: 0, warning: 0, drop: 3, reject: 1 })
@@ -102,12 +102,12 @@ describe('verdicts', () => {
     assert.match(one.events[1]!.detail!, /over its quota of exceptions/)
   })
 
-  it('tell two events of one uuid apart where a quota left one out', () => {
+  it('distinguish two events with one uuid when a quota left one out', () => {
     const table = tableOf([sent(7), sent(7)])
     assert.deepEqual(resultsOf(answerOf(leaveOut(table, [1]))), ['ok', 'events_over_quota'])
   })
 
-  it('are written out before what is well where a quota left events out, however many there are', () => {
+  it('list events that a quota left out before accepted ones, however many there are', () => {
     const late = leaveOut(
       tableOf(many(15_000, sent)),
       Array.from({ length: 3_000 }, (_, row) => 12_000 + row),
@@ -124,7 +124,7 @@ describe('verdicts', () => {
     assert.equal(all.body.not_itemised, 20_000)
   })
 
-  it('show a uuid that was made here of what is stored, and of nothing else', () => {
+  it('show generated uuids only for stored events', () => {
     const made = { uuid: null }
     const table = leaveOut(tableOf([sent(0, made), sent(1, { ...made, ...heatmap }), sent(2, made), sent(3)]), [2, 3])
     const [stored, ...others] = answerOf(table).events.map(({ uuid }) => uuid)
@@ -132,7 +132,7 @@ describe('verdicts', () => {
     assert.deepEqual(others, [null, null, uuidOf(3)])
   })
 
-  it('turn to warnings where persons were switched off, however many there are', () => {
+  it('become warnings if persons were switched off, however many there are', () => {
     const table = tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3)])
     setCode(table, 0, warningCodes.person_processing_disabled)
     const told = answerOf(table)
@@ -143,10 +143,10 @@ describe('verdicts', () => {
     for (let row = 29_000; row < 30_000; row++) setCode(late, row, warningCodes.person_processing_disabled)
     const { events, body } = answerOf(late)
     assert.deepEqual(body.counts, { ok: 29_000, warning: 1_000, drop: 0, reject: 0 })
-    assert.equal(events.filter(({ result }) => result === 'warning').length, 1_000, 'before what is well')
+    assert.equal(events.filter(({ result }) => result === 'warning').length, 1_000, 'before accepted ones')
   })
 
-  it('tell events apart where a quota left out some and persons were switched off for others', () => {
+  it('distinguish events that a quota left out from those without persons', () => {
     const table = leaveOut(tableOf([sent(0), sent(9), sent(2), sent(9)]), [0, 1])
     setCode(table, 3, warningCodes.person_processing_disabled)
     const told = answerOf(table)
@@ -157,7 +157,7 @@ describe('verdicts', () => {
     )
   })
 
-  it('are drops throughout where nothing is wanted', () => {
+  it('are all drops if nothing is stored', () => {
     const table = tableOf([sent(0, { uuid: null }), sent(1), sent(2, { ...noId, uuid: null })])
     setEveryCode(table, importOnlyCode)
     const { status, body, events } = answerOf(table)

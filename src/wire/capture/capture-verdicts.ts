@@ -1,5 +1,5 @@
 // The answer to a v0 capture request that asked for verdicts (`?verbose=1`): each item's result and its reason.
-// Source: ours, docs/wire/ingestion.md 1.9; the codes are those of docs/wire/errors.md.
+// Source: ours, docs/wire/ingestion.md 1.9; the codes are in docs/wire/errors.md.
 
 import { type EventRefusal, eventRefusals } from '#core/capture/normalize-event.ts'
 import {

@@ -53,9 +53,9 @@ export interface DecodeLimits {
 }
 
 /**
- * What the event loop does in 2 ms. Anybody can send requests just below these bounds on many connections, and all that
- * arrive in one turn of the loop are decoded in it. SDKs send up to 100 events at a time, of a kilobyte each. A text is
- * parsed only where it has no outline, whose properties are walked over. Source: ours.
+ * The work that the event loop does in 2 ms. Any client can send requests just below these bounds on many connections,
+ * and all that arrive in one turn of the loop are decoded in it. SDKs send up to 100 events at a time, of a kilobyte
+ * each. A text is parsed only where it has no outline, whose properties are walked over. Source: ours.
  */
 export const inlineLimits: DecodeLimits = {
   decodedBytesMax: 256 * 1024,
@@ -64,7 +64,7 @@ export const inlineLimits: DecodeLimits = {
   // Hardly any client sends an id that is a list or an object.
   structuredIdBytesMax: 8 * 1024,
 }
-/** Of events that are judged one by one the properties are parsed too. */
+/** The properties of events that are judged one by one are parsed, too. */
 const inlineItemisedLimits: DecodeLimits = { ...inlineLimits, decodedBytesMax: inlineLimits.parsedBytesMax }
 /** For a body that is not plain JSON, as sent. */
 const inlineCompressedBytesMax = 64 * 1024

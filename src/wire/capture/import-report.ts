@@ -13,7 +13,7 @@ export interface ImportReport {
   /** Accepted events that repeat an earlier one of the same request, or are stored already. */
   readonly duplicates: number
   readonly recent: number
-  /** Accepted events of no import, repeats once: those of a batch that is not marked as one. */
+  /** Accepted events, repeats once, of a batch that is not marked as an import; otherwise 0. */
   readonly charged: number
   /** A list of `FailedRecord`s as JSON: a body of 150 KB may have 50,000, and a thread may hand this over. */
   readonly failedJson: string
@@ -28,7 +28,10 @@ interface FailedRecord {
   readonly reason: string
 }
 
-/** Reads the report off the final table, which must still have all its records; what is stored is not known here. @param recentFromMs epoch ms. */
+/**
+ * Derives the report from the final table, which must still have all its records; stored events are not known here.
+ * @param recentFromMs epoch ms.
+ */
 export function* readImportReport(table: OutcomeTable, recentFromMs: number): Steps<ImportReport> {
   const records = new TableRecords(table)
   const failed: string[] = []

@@ -66,7 +66,7 @@ export function incomingEvent(
 /** Why a list or object as an id is not read: it is too long at all, or too long for here. */
 type UnreadId = 'distinct_id' | 'too_much_work'
 
-/** The distinct id as text; null when there is none. Source: docs/wire/ingestion.md 2.5. */
+/** The distinct id as text; null when absent. Source: docs/wire/ingestion.md 2.5. */
 export function distinctIdOf(
   item: Fields,
   payload: CapturePayload,

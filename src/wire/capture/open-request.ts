@@ -50,7 +50,7 @@ export interface ItemList {
   readonly listKey: ListKey | null
   /** The root is the only item. */
   readonly isSingle?: true
-  /** The envelope of a batch; null when there is none and tokens are in the items. */
+  /** The envelope of a batch; null without one, when tokens are in the items. */
   readonly envelope: Fields | null
 }
 
@@ -89,7 +89,7 @@ export function openRequest<List extends ItemList>(
   return ok({ list: list.value, outline, keyOutside, refuse })
 }
 
-/** What a request says about all its items, and the slices of their parts. Refuses a request for its key. */
+/** Reads what applies to all items of a request, and the slices of their parts. Refuses a request for its key. */
 export function openItems(
   payload: CapturePayload,
   context: CaptureContext,

@@ -143,13 +143,13 @@ const request = fc
   .map(([before, text, after]) => before + text + after)
 
 describe('outlineOf', () => {
-  it('holds of every request what JSON.parse gives, and the slices that a search finds', () => {
+  it('equals the result of JSON.parse and the slices of a search for every request', () => {
     fc.assert(
       fc.property(request, text => assert.ok(agrees(text), text)),
       { numRuns: runs(600, 3_000) },
     )
   })
-  it('never takes a text that JSON.parse refuses, nor reads a broken one as something else', t => {
+  it('never accepts a text that JSON.parse refuses, and never misreads a broken one', t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -180,7 +180,7 @@ describe('outlineOf', () => {
     }
     assert.ok(outlined > 1_000, `${outlined} of them are JSON`)
   })
-  it('tells where the members that say something of a visitor stand, as a search for them does', () => {
+  it('has the same places of visitor members as a search', () => {
     const others = objectText([...visitorNames, '$lib'], name => (name === '$distinct_id' ? scalar : anyValue))
     let told = 0
     fc.assert(
@@ -207,7 +207,7 @@ describe('outlineOf', () => {
       assert.ok(agrees(JSON.stringify({ api_key: 'k', batch, sent_at: '2026-11-01T00:00:00Z' })))
     }
   })
-  it('leaves to JSON.parse what is unusual', () => {
+  it('leaves unusual requests to JSON.parse', () => {
     const unusual = [
       '5',
       '{"event":["e"]}',
@@ -227,12 +227,12 @@ describe('outlineOf', () => {
     for (const text of unusual) assert.equal(outlineOfText(text), null, text)
     assert.equal(outlineOfText('[{},{},{}]', 2), null)
   })
-  it('gives up on a list that comes again, instead of making room for each', () => {
+  it('gives up on a repeated list instead of allocating space for each', () => {
     const text = `{"api_key":"k",${'"batch":[{}],'.repeat(20_000)}"batch":[]}`
     const outline = () => outlineOfText(text)
     assert.ok(takesAtMost(2, outline, () => JSON.parse(text)))
   })
-  it('leaves to it what is nested too deep, however deep that is', () => {
+  it('leaves values that are nested too deeply to JSON.parse, at any depth', () => {
     const nested = (depth: number) => `[{"properties":{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}}]`
     assert.ok(agrees(nested(nestingDepthMax)))
     for (const depth of [nestingDepthMax + 1, 1_000_000]) assert.equal(outlineOfText(nested(depth)), null)

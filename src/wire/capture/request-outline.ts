@@ -1,4 +1,4 @@
-// Reads a v0 capture request in one pass that builds only what is needed: its envelope, the fields of its items, and
+// Reads a v0 capture request in one pass that builds only the needed values: its envelope, the fields of its items, and
 // the few properties that matter to capture. All other properties are stored as slices of the text, so they are only
 // walked over and cost no objects. This takes half the time of `JSON.parse` and a search for the slices, and makes a
 // fifth less garbage (docs/decisions/0040-reading-a-batch.md).
@@ -76,7 +76,7 @@ const propertyKeys = new KeyTable<PropertyName | VisitorName>([...new Set([...pr
 const isRead: ReadonlySet<string> = new Set(propertyNames)
 const isOfVisitor: ReadonlySet<string> = new Set(visitorNames)
 
-/** Where the members that say something of a cookieless event's visitor stand in its properties, if its outline tells. */
+/** The places of a cookieless event's visitor members in its properties, if its outline has them. */
 export function visitorMembersOf(properties: object): readonly Member[] | undefined {
   return (properties as OutlinedProperties)[visitorMembers]
 }
@@ -107,7 +107,7 @@ function noFields(): OutlinedFields {
 
 const noProperties: OutlinedProperties = Object.freeze({})
 const noElements: readonly never[] = Object.freeze([])
-/** Most events are longer, so all have room from the start: growing step by step took 0.06 µs an event. */
+/** Most events are longer, so space for all is reserved at the start: growing step by step took 0.06 µs an event. */
 const usualItemBytesMin = 256
 
 /** @returns null for a request that `JSON.parse` has to read, or that has more than `itemCountMax` items. */
@@ -225,7 +225,7 @@ class OutlineReader {
       this.#found.push(name, valueStart, this.#at)
       return this.#at
     })
-    // Only of ASCII text the offsets are places in the text, too.
+    // Only in ASCII text are byte offsets also text offsets.
     if (properties.$cookieless_mode === true && this.#payload.ascii)
       properties[visitorMembers] = this.#membersWithin(start)
     return properties

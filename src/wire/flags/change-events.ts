@@ -15,8 +15,8 @@ const inactivityDelaySec = 120
 
 /**
  * Names a state of a project's definitions, the same on every front. It is not the revision itself, which counts the
- * writes of all projects: holders of a public key should learn only of their own project's. They cannot reverse the
- * hash, since they do not know the uuid.
+ * writes of all projects: holders of a public key should learn only about writes of their project. They cannot reverse
+ * the hash, since they do not know the uuid.
  */
 export function changeTag(projectUuid: string, revision: number): string {
   return createHash('sha256').update(`${projectUuid} ${revision}`).digest('base64url').slice(0, 22)

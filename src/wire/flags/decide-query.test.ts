@@ -24,7 +24,7 @@ describe('parseDecideQuery', () => {
     assert.equal(shapeOf('flags', { v: ['1.19.0', '2'] }), 'V2')
   })
 
-  it('picks those of /decide', () => {
+  it('picks the shape and the configuration of /decide', () => {
     assert.equal(shapeOf('decide', {}), 'D1 with config')
     assert.equal(shapeOf('decide', { v: '1' }), 'D1 with config')
     assert.equal(shapeOf('decide', { v: '1.8.2' }), 'D2 with config')
@@ -32,7 +32,7 @@ describe('parseDecideQuery', () => {
     assert.equal(shapeOf('decide', { v: '4' }), 'V2 with config')
   })
 
-  it('refuses only a send time that is no integer', () => {
+  it('refuses only a send time that is not an integer', () => {
     assert.equal(parseDecideQuery({ sent_at: 'soon' }, 'flags').ok, false)
     assert.equal(parseDecideQuery({ _: '1.5' }, 'flags').ok, false)
     assert.equal(parseDecideQuery({ _: '1752000000000', ip: '1', lib_version: 'x' }, 'flags').ok, true)

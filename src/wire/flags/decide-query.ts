@@ -20,7 +20,7 @@ export interface DecideQuery {
   /** Lower case; '' when absent. */
   readonly compression: string
   readonly surveyFlagsOnly: boolean
-  /** Stored properties of the person are not used; those of groups are. */
+  /** Ignores stored properties of the person, but not of groups. */
   readonly onlyUseOverridePersonProperties: boolean
   /** Each flag of V2 and V3 shows the result of its condition sets, and nothing is written. */
   readonly detailedAnalysis: boolean

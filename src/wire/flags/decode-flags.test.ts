@@ -37,7 +37,7 @@ function requestText(personProperties: string): string {
 const tooMuchWork = { ok: false, error: 'too_much_work' }
 
 describe('decoding on the event loop', () => {
-  it('leaves what is large as sent, or once decompressed, to a thread', () => {
+  it('leaves a body that is large as sent, or once decompressed, to a thread', () => {
     const text = requestText(`{"a":"${'x'.repeat(inlineFlagsBytesMax)}"}`)
     const lz64 = bodyOf(lzString.compressToBase64(text), { compression: 'lz64' })
     assert.deepEqual(decodeFlagsInline(bodyOf(text), context), tooMuchWork)
@@ -62,7 +62,7 @@ describe('many values', () => {
   const many = `[${'0,'.repeat(inlineFlagsValuesMax)}1.0]`
   const form = { contentType: 'application/x-www-form-urlencoded' }
 
-  it('are left to a thread however they are sent, and nothing of them is parsed before', t => {
+  it('are left to a thread in any encoding, and not parsed before', t => {
     const parses = t.mock.method(JSON, 'parse').mock
     const text = requestText(`{"a":${many}}`)
     const encoded = `data=${encodeURIComponent(Buffer.from(text).toString('base64'))}`
@@ -77,7 +77,7 @@ describe('many values', () => {
     }
   })
 
-  it('are not seen within texts, and fewer are decoded at once, number literals to keep among them', () => {
+  it('are not counted within texts; fewer values are decoded at once, even with number literals to keep', () => {
     const few = requestText(`{"a":[${'1.0,'.repeat(inlineFlagsValuesMax - 100)}1e5]}`)
     assert.ok(decodeFlagsInline(bodyOf(few), context).ok)
     assert.ok(decodeFlagsInline(bodyOf(requestText(`{"a":${JSON.stringify(many)}}`)), context).ok)

@@ -11,9 +11,9 @@ import { type DecideContext, parseDecideRequest } from './decide-request.ts'
 import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
 
 /**
- * How many bytes the event loop decodes itself, as sent and decompressed. Anybody can send bodies just below the bounds
- * on many connections, and all that arrive in one turn of the loop are decoded in it, so each may take 2 ms at most:
- * forms encoded twice and tolerant JSON take longest. Source: ours.
+ * How many bytes the event loop decodes itself, as sent and decompressed. Any client can send bodies just below the
+ * bounds on many connections, and all that arrive in one turn of the loop are decoded in it, so each may take 2 ms at
+ * most: forms encoded twice and tolerant JSON take longest. Source: ours.
  */
 export const inlineFlagsBytesMax = 64 * 1024
 /**

@@ -54,7 +54,7 @@ export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<v
 
 type DependencyRewrite = (id: number) => { readonly key: string | undefined; readonly chain: readonly string[] }
 
-/** How clients are told that a filter tests a flag. Dependencies also lead through cohorts. */
+/** Marks filters that test a flag, in the form for clients. Dependencies may also lead through cohorts. */
 function dependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): DependencyRewrite {
   const byId = new Map(flags.map(flag => [flag.id, flag]))
   const testedBy = new Map<number, readonly number[]>()

@@ -162,7 +162,7 @@ function percentDecoded(text: Buffer): Buffer {
   return decoded.subarray(0, length)
 }
 
-/** The byte that two hexadecimal digits stand for; -1 when they are none. */
+/** The byte of two hexadecimal digits; -1 for other characters. */
 function hexByte(text: Buffer, at: number): number {
   const high = hexDigit(text[at])
   const low = hexDigit(text[at + 1])
@@ -209,7 +209,7 @@ function decodeForm(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
       return err(decideErrors.unsupportedCompression)
   }
   const decoded = percentDecoded(body.bytes).toString('latin1')
-  // Take what is between the first and the second `=`: padding is lost here and restored below.
+  // Take the text between the first and the second `=`: padding is lost here and restored below.
   const data = decoded.startsWith('data=') ? decoded.split('=', 2)[1]! : decoded
   const bytes = decodeBareBase64(percentDecoded(Buffer.from(data, 'latin1')))
   return bytes === null ? err(decideErrors.invalidJsonStructure) : parseStrict(bytes.toString(), limits)

@@ -9,7 +9,7 @@ import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.t
 /** More flags than this are prepared in steps of this many, because making a text takes up to 10 µs. */
 export const flagsPerStep = 128
 
-/** What is kept of the outcomes of one flag, by their slots. */
+/** The cached texts of one flag's outcomes, by slot. */
 export type KeptTexts<T> = (T | undefined)[]
 
 /** A flag of a hundred rules may have its large default in the text of each of them. */

@@ -1,4 +1,4 @@
-// What every answer to a query says about the events that it was made of.
+// Whether the events behind an answer are complete; part of every answer to a query.
 
 import Type from 'typebox'
 

@@ -24,7 +24,7 @@ function shownFilter(filter: object): string {
 }
 
 describe('readFilters', () => {
-  it('takes a list for any of its values, or none with an operator that negates', () => {
+  it('reads a list as any of its values, or none with a negating operator', () => {
     const cases: [operator: string, value: JsonValue, expected: string][] = [
       ['exact', ['a', 'b'], 'exact ["a","b"]'],
       ['is_not', ['a', 'b'], 'is_not ["a","b"]'],
@@ -47,7 +47,7 @@ describe('readFilters', () => {
     assert.equal(shownFilter({ operator: 'regex', value: ['a', 'b'], negation: true }), '!((regex "a" | regex "b"))')
   })
 
-  it('counts the values of a list that become filters of their own', () => {
+  it('counts the values of a list that become separate filters', () => {
     const list = (count: number) =>
       read([{ key: 'a', operator: 'regex', value: Array.from({ length: count }, () => 'b') }])
     assert.equal(list(100).ok, true)
@@ -55,12 +55,12 @@ describe('readFilters', () => {
     assert.equal(refused.ok || refused.error.attr, 'query.properties.0')
   })
 
-  it('refuses an empty list, which PostHog takes for no filter and flags for a truth', () => {
+  it('refuses an empty list, which PostHog ignores and flags evaluate as true', () => {
     const refused = read([{ key: 'plan', value: [] }])
     assert.equal(refused.ok || refused.error.attr, 'query.properties.0.value')
   })
 
-  it('takes an empty group for no filter', () => {
+  it('reads an empty group as no filter', () => {
     for (const type of ['AND', 'OR']) {
       const condition = read({ type, values: [] })
       assert.ok(condition.ok)

@@ -1,4 +1,4 @@
-// Reads PostHog's property filters of a query: a list, all of which have to hold, or groups of AND and OR.
+// Reads PostHog's property filters of a query: a list combined with AND, or groups of AND and OR.
 
 import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
 import { operatorNames } from '#core/flags/match/match-property.ts'
@@ -15,14 +15,14 @@ import type { Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { Fields } from './fields.ts'
 
-/** The filters that a project has for leaving out its own people. @param stored its setting `test_account_filters`. */
+/** The project's filters for excluding its own staff. @param stored its setting `test_account_filters`. */
 export function readTestAccountFilters(stored: JsonValue): Result<Condition, WireError> {
   return Fields.read({ test_account_filters: stored }, 'project', fields =>
     readFilters(fields, 'test_account_filters', { count: 0 }),
   )
 }
 
-/** Counts what has been read, so that all filters of a query together have a bound. */
+/** Counts filters, so that all filters of a query together are bounded. */
 export interface ReadFilters {
   count: number
 }

@@ -1,5 +1,5 @@
-// Answers of the tools that agents call, as text: a table of rows, and lists of names and values. Names and values come
-// from whoever sends events, so what would look like another row or name is written as JSON.
+// Answers of the tools that agents call, as text: a table of rows, and lists of names and values. Any client chooses
+// names and values, so texts that would look like another row or name are written as JSON.
 // Source: PostHog's formats of `execute_sql` and `read_taxonomy`; the quoting is ours.
 
 import Type from 'typebox'
@@ -49,7 +49,7 @@ export class TableLines {
   }
 }
 
-/** A text as it is, unless it could be taken for something else. */
+/** The text itself, unless it is ambiguous. */
 function quoteText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   return text === nullMark || /^"|[|\u0000-\u001f\u007f\u2028\u2029]/.test(text) ? JSON.stringify(text) : text

@@ -21,7 +21,7 @@ const followed = [
   ...['kind', 'series', 'interval', 'dateRange', 'properties', 'filterTestAccounts', 'breakdownFilter'],
   ...['compareFilter', 'trendsFilter', 'samplingFactor'],
 ]
-/** How an answer is shown or kept, which is for the caller to do. */
+/** Display and caching options, which are left to the caller. */
 const ignored = ['version', 'tags', 'aggregation_group_type_index', 'modifiers', 'response', 'dataColorTheme']
 
 /** As older insights of PostHog have them, on the query itself. */

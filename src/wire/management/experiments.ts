@@ -162,7 +162,7 @@ export interface SaidOfFlag {
 
 /**
  * `feature_flag` wins over `parameters`.
- * @param stored the parameters that an experiment has: what is sent back as it was says nothing.
+ * @param stored the parameters that an experiment has: sending the stored value back has no effect.
  */
 export function decodeSaidOfFlag(body: UpdateExperimentJson, stored: JsonObject | null): SaidOfFlag {
   const sent = body as unknown as JsonObject

@@ -1,4 +1,4 @@
-// Ids for things that have none of their own, derived from their names: the same name has the same id in every process.
+// Ids for items without stored ids, derived from their names: the same name has the same id in every process.
 
 import { hash } from 'node:crypto'
 

@@ -1,5 +1,5 @@
 // `users/@me` and the organization, for PostHog's scripts: there are no user accounts, so the "user" is the personal
-// API key, with the ids of the author of what is written with it, and an instance is one organization.
+// API key, with the ids that its writes store as their author, and an instance is one organization.
 
 import Type, { type Static } from 'typebox'
 import { authorFields } from './author.ts'

@@ -93,7 +93,7 @@ function randomRequest(signal: OtlpSignal, seed: number): Request {
 }
 
 describe('the count of an OpenTelemetry request', () => {
-  it('is that of an independent encoder, in protobuf and in JSON', () => {
+  it('matches an independent encoder, in protobuf and in JSON', () => {
     let total = 0
     for (let seed = 1; seed <= 400; seed++) {
       const signal = (['logs', 'metrics', 'traces'] as const)[seed % 3]!
@@ -105,7 +105,7 @@ describe('the count of an OpenTelemetry request', () => {
     assert.ok(total > 300)
   })
 
-  it('never fails on random or cut bytes, and a cut message is none or has no more items', () => {
+  it('never throws on random or truncated bytes; a truncated message is refused or has no more items', () => {
     const random = randomFrom(7)
     for (let round = 0; round < 2_000; round++) {
       const bytes = Buffer.from(Array.from({ length: random(60) }, () => random(round % 2 === 0 ? 256 : 20)))
@@ -167,7 +167,7 @@ describe('the count of an OpenTelemetry request', () => {
     for (const bytes of malformed) assert.equal(countProtobuf(Buffer.from(bytes), 'logs'), null, String(bytes))
   })
 
-  it('refuses JSON that is none, of another shape, or too deep', () => {
+  it('refuses JSON that is invalid, has another shape or is nested too deeply', () => {
     const nested = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
     assert.equal(countJson(Buffer.from(nested(otlpDepthMax)), 'traces')?.count, 0)
     const refused = [

@@ -47,7 +47,7 @@ class JsonWalk {
     this.#json = json
   }
 
-  /** Returns the offset behind an object and the blanks that follow it. */
+  /** Returns the offset after an object and the following blanks. */
   request(start: number, fields: readonly OtlpField[]): number {
     const at = skipBlanks(this.#json, start)
     return skipBlanks(this.#json, this.#object(at, otlpDepthMax, fields))

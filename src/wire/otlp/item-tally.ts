@@ -1,4 +1,4 @@
-// What is found out about an OpenTelemetry request: how many items it has, and which service sent it.
+// Collects facts about an OpenTelemetry request: how many items it has, and which service sent it.
 
 import type { FieldRole } from './otlp-fields.ts'
 
@@ -10,10 +10,10 @@ export interface OtlpCount {
 }
 
 const serviceName = 'service.name'
-/** More of a name is never shown. */
+/** The longest part of a name that is shown. */
 const nameBytesMax = 1024
 
-/** Noted while a request is walked over; texts are decoded only when they are the service's name. */
+/** Filled while a request is walked over; only the text of the service's name is decoded. */
 export class ItemTally implements OtlpCount {
   count = 0
   service: string | null = null

@@ -1,5 +1,5 @@
-// The fields of OpenTelemetry's export requests that lead to what is counted and to the name of the service, with their
-// names in JSON and their numbers in protobuf. All other fields are skipped.
+// The fields of OpenTelemetry's export requests that lead to the counted items and to the name of the service, with
+// their names in JSON and their numbers in protobuf. All other fields are skipped.
 // Source: opentelemetry-proto, collector/{logs,metrics,trace}/v1.
 
 import type { OtlpSignal } from './otlp-paths.ts'
@@ -9,12 +9,12 @@ export interface OtlpField {
   /** Its key in JSON, in bytes. */
   readonly key: Uint8Array
   readonly isList: boolean
-  /** The known fields of the message, none for an item; `text` for a text, whose place is noted. */
+  /** The known fields of the message, none for an item; `text` for a text, whose place is recorded. */
   readonly inside: readonly OtlpField[] | 'text'
   readonly role: FieldRole
 }
 
-/** `item`: what is counted. `attribute`, `name`, `value`: an attribute of a resource, and its parts. */
+/** `item`: a counted item. `attribute`, `name`, `value`: an attribute of a resource, and its parts. */
 export type FieldRole = 'path' | 'item' | 'resource' | 'attribute' | 'name' | 'value'
 
 /** Whether a value of another type makes the request unreadable; nothing depends on the attributes of a resource. */

@@ -1,5 +1,5 @@
-// Turns the bytes of a recording request into the record that is kept. Pure, so that it can run on the event loop for
-// small bodies, and in a decode thread for bodies that would hold the loop.
+// Turns the bytes of a recording request into the stored record. Pure, so that it can run on the event loop for small
+// bodies, and in a decode thread for bodies that would hold the loop.
 
 import { prepareRecording, type ReceivedRecording, type RecordingRequest } from '#core/capture/prepare-recording.ts'
 import { toReadOnlyBody } from '#core/capture/reject-body.ts'

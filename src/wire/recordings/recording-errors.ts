@@ -1,4 +1,4 @@
-// Refusals of recordings, in addition to those of `capture-errors.ts`, with the texts of PostHog's capture.
+// Refusals of recordings, in addition to `capture-errors.ts`, with the texts of PostHog's capture.
 // Source: docs/wire/ingestion.md 1.7, 1.8.
 
 import { type RecordingRefusal, recordingBytesMax, refusedRecordingFields } from '#core/capture/prepare-recording.ts'

@@ -144,7 +144,7 @@ describe('a recording request', () => {
       assert.equal(refused([anElement(), anElement({ $snapshot_data })]), 'missing_snapshot_data')
   })
 
-  it('is refused as an event is, before its key belongs to anybody', () => {
+  it('is refused like an event before its key is looked up', () => {
     assert.equal(refused([]), 'request holds no event')
     assert.equal(
       refused({ api_key: 'phc_a', batch: [anElement()] }),

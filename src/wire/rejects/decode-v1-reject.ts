@@ -19,7 +19,7 @@ const itemPlace = 'batch.0.'
 
 /**
  * @param reject a request or an item; its body must not have been cut.
- * @param itemised whether items that are no events or lack a uuid of their own leave the others unaffected.
+ * @param itemised whether items that are no events or lack a uuid leave the others unaffected.
  */
 export function decodeV1Reject(
   { body, importJobId, receivedAtMs }: Pick<RejectedEvent, 'body' | 'importJobId' | 'receivedAtMs'>,

@@ -1,4 +1,4 @@
-// Events that fronts refused, by UTC day and reason; their warnings are stored together with those of processing.
+// Events that fronts refused, by UTC day and reason; their warnings are stored with the warnings of processing.
 
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { warningSamplesPerDay, withKind } from '#core/events/warning-types.ts'

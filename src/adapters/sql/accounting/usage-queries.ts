@@ -1,5 +1,5 @@
-// A project's usage per UTC day. Flag requests are added up. Event counts are set to those of the event store; the
-// first time that they are set for a day behind the freezing line is the last.
+// A project's usage per UTC day. Flag requests are added up. Event counts are copied from the event store; for a day
+// before the freezing line, the first copy is final.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { LiveUsage } from '#core/usage.ts'

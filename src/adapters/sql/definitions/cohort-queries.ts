@@ -1,5 +1,5 @@
 // Cohorts, and the references of flags and cohorts; `cohort-member-queries.ts` has the members. A delete is a change
-// like any other and `deleted: false` reverts it; the members stay meanwhile.
+// like any other and `deleted: false` reverts it; the members are kept.
 
 import { type Kysely, sql } from 'kysely'
 import { definedOf } from '#core/defined-of.ts'

@@ -1,4 +1,4 @@
-// What is kept beside flags, by their ids: experiments and early access features, and the last calls.
+// Data stored next to flags, by flag id: experiments and early access features, and the last calls.
 
 import type { Kysely } from 'kysely'
 import type { FlagStore } from '#ports/state/flag-store.ts'

@@ -19,7 +19,7 @@ const definitions = (cohorts: readonly (readonly [id: number, version: number])[
   cohorts: cohorts.map(([id, version]) => aCohort({ id, version })),
 })
 
-it('what is held and what was read make what reading everything gives', () => {
+it('held and changed definitions merge to the same result as reading everything', () => {
   const stored = fc.uniqueArray(fc.tuple(fc.nat(6), fc.nat(2)), { selector: ([id]) => id })
   const inOrder = stored.map(rows => rows.toSorted(([a], [b]) => a - b))
   fc.assert(
@@ -36,14 +36,14 @@ it('what is held and what was read make what reading everything gives', () => {
       >[0]
       const { projects } = withHeld(changes, () => held)
       assert.deepEqual(projects[0]!.cohorts, definitions(now).cohorts)
-      // Who holds nothing is given what was read.
+      // A caller that holds nothing gets everything that was read.
       assert.equal(withHeld(changes, () => null).projects[0], read)
     }),
     { numRuns: 100 },
   )
 })
 
-it('a write that was based on a value is refused where another one is stored', () => {
+it('a write based on a value is refused if another value is stored', () => {
   const rowOf = (value: object) => value
   for (const [stored, basedOn, expected] of [
     [{ a: 1 }, undefined, false],

@@ -11,7 +11,7 @@ type VersionedList = 'flags' | 'cohorts'
 /** The ids and versions of the definitions held of one project. */
 export type HeldVersions = { readonly [L in VersionedList]: readonly (readonly [id: number, version: number])[] }
 
-/** The definitions of a project, of which the caller holds some flags and cohorts. */
+/** The definitions of a project, without flags and cohorts that the caller holds. */
 export interface ReadProject {
   /** Has only those flags and cohorts that the caller does not hold in their present version, by ascending id. */
   readonly read: ProjectDefinitions

@@ -81,7 +81,7 @@ async function chosenSurveys(
   if (status === 'running' || status === 'complete')
     surveys = surveys.where('end_date', status === 'running' ? 'is' : 'is not', null)
   if (search === undefined || search === '') return surveys
-  // A description is in the JSON of the content, where its text is escaped; what is found there may be another field.
+  // A description is in the JSON of the content, where its text is escaped; a match may be in another field.
   const escaped = JSON.stringify(search).slice(1, -1)
   const candidates = surveys.where(
     sql<boolean>`(${containsText('name', search)} OR ${containsText('content', escaped)})`,

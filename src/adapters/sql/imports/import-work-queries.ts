@@ -1,5 +1,5 @@
-// What publishing and undoing an import job has left to do. What is done is deleted in the transaction that does it, so a
-// list is always what is left.
+// The remaining work of publishing and undoing an import job. Each item is deleted in the transaction that completes
+// it, so the lists hold only open work.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
@@ -301,7 +301,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
     },
 
     clearStaging: async importJobId => {
-      // A staging overlay may have very many rows, and whoever clears it calls again at once.
+      // A staging overlay may have very many rows, and its caller repeats the call at once.
       await nextTurn()
       return db.transaction().execute(async trx => {
         const stagingId = toStagingId(importJobId)
@@ -319,7 +319,10 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
   }
 }
 
-/** Deletes some of the rows whose column `of` has the value, which `column` tells apart. @returns whether there may be more. */
+/**
+ * Deletes some of the rows whose column `of` has the value; `column` identifies each row. @returns whether there may be
+ * more.
+ */
 async function clearSome(
   db: Kysely<StateSchema>,
   { table, column, of, value }: { table: string; column: string; of: string; value: number },
@@ -332,7 +335,8 @@ async function clearSome(
 }
 
 /**
- * Deletes the first rows of an owner, in the order of their key: whoever writes to the state waits for a statement to end.
+ * Deletes the first rows of an owner, in the order of their key: other writers to the state wait until a statement
+ * ends.
  * @returns whether there may be more.
  */
 async function clearFirst(
@@ -357,7 +361,9 @@ async function clearFirst(
   return last !== undefined
 }
 
-/** Of the project's own, since events of all projects are remembered. @returns where to go on; null at the end. */
+/**
+ * Only rows of the project, since the table has events of all projects. @returns where to continue; null at the end.
+ */
 async function forgetSome(
   db: Kysely<StateSchema>,
   { importJobId, projectId, after }: { importJobId: number; projectId: number; after: string },

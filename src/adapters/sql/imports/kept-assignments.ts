@@ -1,5 +1,5 @@
-// What an import job keeps of the flag assignments and static cohorts of the persons that it merges away, so that each
-// person gets its own back when the job is undone. Source: docs/wire/import.md §3.3.
+// Undo records of the flag assignments and static cohorts of persons that an import job merges away, so that undoing
+// the job restores them to each person. Source: docs/wire/import.md §3.3.
 
 import type { Assignments, UndoRecordOf } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'

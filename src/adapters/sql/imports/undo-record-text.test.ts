@@ -9,8 +9,8 @@ import { encodeUndoValue, parseUndoRecord } from './undo-record-text.ts'
 
 const row = { import_job_id: 7, kind: 'person', subject: 's', project_id: 1, before_image: 'null', after_image: 'null' }
 
-describe('what is kept of a subject', () => {
-  it('comes back from its text', () => {
+describe('the undo record of a subject', () => {
+  it('is restored from its text', () => {
     const mark: PropertyMark = {
       kind: 'import_set',
       timestampMs: 5,
@@ -37,13 +37,13 @@ describe('what is kept of a subject', () => {
       }
   })
 
-  it('is refused where its text is damaged', () => {
+  it('is refused if its text is damaged', () => {
     for (const text of ['', '{', '{"marks":"["}', '{"marks":"[[1]]"}'])
       assert.throws(() => parseUndoRecord({ ...row, before_image: text }), { code: 'corrupt' }, text)
   })
 })
 
-it('a merged person gives its flags and cohorts to the survivor, as far as nobody gave them before', () => {
+it('a merged person passes its flags and cohorts to the survivor, unless an earlier one did', () => {
   const has = new Map([
     ['survivor', { hashKeys: [['a', 's']] as const, cohortIds: [1] }],
     [

@@ -16,7 +16,7 @@ import { pageOfPersons } from './person-views.ts'
 const idsPerStatement = 500
 /** Bounds one page of persons, which a front evaluates in one go. A page of one person may exceed it. */
 const pageBytesMax = 256 * 1024
-/** Texts of so many persons are looked through in some milliseconds, in which nothing is written. */
+/** Searching the texts of this many persons takes a few milliseconds, during which nothing is written. */
 const personsPerLook = 2_000
 
 export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore {
@@ -88,7 +88,7 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
   }
 }
 
-/** A page of the persons for whom the filters hold. */
+/** A page of the persons that match the filters. */
 async function pageBehind(
   db: Kysely<StateSchema>,
   projectId: number,
@@ -108,12 +108,12 @@ async function pageBehind(
   return { results, hasMore: nextBehindId !== null, nextBehindId }
 }
 
-/** Whether each person's texts are read to find those for whom the filters hold. */
+/** Whether the filters require reading each person's texts. */
 function looksAtTexts({ distinctId, uuid, search = '', propertyParts = [] }: PersonFilters): boolean {
   return distinctId === undefined && uuid === undefined && (search !== '' || propertyParts.length > 0)
 }
 
-/** The last of the persons whose texts one statement looks through; null when it can look through all that are left. */
+/** The last person whose texts one statement searches; null when it can search all that are left. */
 async function endOfLook(db: Kysely<StateSchema>, projectId: number, behind: PersonsBehind): Promise<number | null> {
   const row = await fittingPersons(db, projectId, {}, behind)
     .orderBy('person.id', behind.direction)
@@ -249,7 +249,7 @@ async function personsById(trx: Kysely<StateSchema>, projectId: number, ids: rea
   return new Map(ids.filter(id => known.has(Number(id))).map(id => [id, Number(id)]))
 }
 
-/** The persons of a page with those of the cohorts that they are in. */
+/** The persons of a page, each with its cohorts among those given. */
 async function inCohorts(
   db: Kysely<StateSchema>,
   { results, hasMore }: PersonsPage,

@@ -1,4 +1,4 @@
-// The transaction that erases persons: what goes at once, and the record of what the worker has to remove.
+// The transaction that erases persons: it deletes rows of the state at once, and records what the worker must remove.
 
 import { sql, type Transaction } from 'kysely'
 import type { SubjectKind } from '#core/imports/import-changes.ts'
@@ -160,7 +160,10 @@ async function removePersons(
   await trx.insertInto('subject_change').values({ subjects: changed }).execute()
 }
 
-/** What undoing an import would go back to. By job, kind and subject: no other key finds undo records without reading all of them. */
+/**
+ * Deletes the values that undoing an import would restore. By job, kind and subject: no other key finds undo records
+ * without reading all of them.
+ */
 async function removeUndoRecords(
   trx: Transaction<StateSchema>,
   projectId: number,
@@ -189,7 +192,7 @@ async function removeUndoRecords(
   await remove(['mapping'], distinctIds)
 }
 
-/** What pending imports would make of the ids when they are published. */
+/** Deletes the staged rows that publishing pending imports would apply to the ids. */
 async function removeFromStaging(
   trx: Transaction<StateSchema>,
   projectId: number,
@@ -229,7 +232,7 @@ async function removeFromStaging(
     }
 }
 
-/** The persons that ids made, unless such a person is still there: then it has gone on without the id. */
+/** The uuids of persons that the ids created, except of persons that still exist without the id. */
 async function ownUuidsOf(
   trx: Transaction<StateSchema>,
   projectId: number,
@@ -250,7 +253,7 @@ async function ownUuidsOf(
   return own
 }
 
-/** Lists of values that fit a statement. */
+/** Splits values into lists that fit a statement. */
 export function* slices<T>(all: readonly T[]): Generator<T[]> {
   for (let from = 0; from < all.length; from += valuesPerStatement) yield all.slice(from, from + valuesPerStatement)
 }

@@ -1,4 +1,4 @@
-// Erasures of persons: what a request removes at once, and the record of what the worker has to remove.
+// Erasures of persons: the rows that a request deletes at once, and the record of what the worker must remove.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'

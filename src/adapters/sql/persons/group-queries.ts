@@ -44,7 +44,7 @@ const sizedKey = [
 ] as const
 
 export function groupQueries(db: Kysely<StateSchema>): GroupStore {
-  /** Those of the groups that fit into a page, in the order of `sizes`, which may have one more than `limit`. */
+  /** The groups that fit into a page, in the order of `sizes`, which may have one more than `limit`. */
   async function groupsOf(
     projectId: number,
     typeIndex: number,
@@ -78,7 +78,7 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
 
     startDeletingGroupType: (projectId, typeIndex) =>
       db.transaction().execute(async trx => {
-        // A write, so that it locks the row: a chunk that names the type meanwhile is seen, or sees the deletion.
+        // A write, so that it locks the row: a concurrent chunk that names the type is seen, or sees the deletion.
         const type = await trx
           .updateTable('group_type_mapping')
           .set({ removed: sql<number>`removed` })
@@ -96,8 +96,8 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
 
     deleteGroupsOfType: (projectId, typeIndex, countMax) =>
       db.transaction().execute(async trx => {
-        // A write, so that it locks the row to the end: another call may free the index meanwhile, and the type that
-        // takes it then is not being deleted.
+        // A write, so that it locks the row to the end: another call may free the index in between, and a type that
+        // then takes it is not being deleted.
         const { numUpdatedRows } = await trx
           .updateTable('group_type_mapping')
           .set({ removed: 1 })

@@ -6,14 +6,14 @@ import { containsText, mayHaveParts } from '../tables/like.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, pageOfPersons } from './person-views.ts'
 
-/** Persons behind one, in the order of their ids or against it. */
+/** Persons after a given one, by ascending or descending id. */
 export interface PersonsBehind {
   readonly direction: 'asc' | 'desc'
   /** Absent for the first page. */
   readonly id?: number | undefined
 }
 
-/** The ids of the persons for whom all given filters hold, in no order. */
+/** The ids of the persons that match all given filters, in no order. */
 export function fittingPersons(
   db: Kysely<StateSchema>,
   projectId: number,

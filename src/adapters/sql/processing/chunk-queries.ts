@@ -17,9 +17,9 @@ export interface ChunkTexts<Load> {
   readonly loadPersonTexts: Load
   /** The distinct ids of some persons, up to a number of rows. */
   readonly loadPersonMappings: Load
-  /** Those of the distinct ids that were used without a person. */
+  /** The distinct ids that were used without a person. */
   readonly loadPersonless: Load
-  /** Those of the distinct ids that were erased, with the terms of each erasure. */
+  /** The distinct ids that were erased, with the terms of each erasure. */
   readonly loadErasedIds: Load
   readonly loadImportJobs: Load
   readonly loadGenerated: Load

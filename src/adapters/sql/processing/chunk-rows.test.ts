@@ -24,7 +24,7 @@ const mapped = (id: number, distinctId: string, over: Partial<MappedPersonRow> =
 const withoutText = { properties: null, property_marks: null }
 
 describe('the budget for the texts of a load', () => {
-  it('is shared by the rows, each of which may have two texts', () => {
+  it('is divided among the rows, with two texts each', () => {
     for (const [bytesMax, taken, rowCount, share] of [
       [100, 0, 5, 10],
       [100, 0, 0, 50],
@@ -41,7 +41,7 @@ describe('the budget for the texts of a load', () => {
     }
   })
 
-  it('counts by project, and each other id of a person as so many bytes', () => {
+  it('counts per project, including a fixed number of bytes for each other id of a person', () => {
     const budget = new TextBudget(1_000)
     for (const [projectId, bytes] of [
       [1, 5],

@@ -40,7 +40,7 @@ export class TextBudget {
     this.#bytesOf.set(projectId, (this.#bytesOf.get(projectId) ?? 0) + bytes)
   }
 
-  /** Each of so many rows may have two texts of this length without exceeding the budget. */
+  /** The text length at which this many rows of two texts each fit the budget. */
   textBytesOfEach(rowCount: number): number {
     return Math.min(Math.floor(this.leftBytes / (2 * Math.max(rowCount, 1))), longestTextBytes)
   }

@@ -1,5 +1,5 @@
-// What the mirror of persons and groups in the event store is written from. Sizes are read before texts, so that
-// however large persons are, a page takes a bounded part of the worker's memory.
+// Reads persons and groups for their mirror in the event store. Sizes are read before texts, so that however large
+// persons are, a page takes a bounded part of the worker's memory.
 
 import { type Kysely, sql } from 'kysely'
 import {
@@ -151,7 +151,7 @@ function isGroupIn(keys: readonly MirroredGroupKey[]) {
   )})`
 }
 
-/** PostgreSQL takes a parameter of a list of values for text unless it is told. */
+/** Without a cast, PostgreSQL treats a parameter of a list of values as text. */
 function bigint(value: number) {
   return sql`CAST(${value} AS BIGINT)`
 }

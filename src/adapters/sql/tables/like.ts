@@ -12,7 +12,9 @@ export function containsText(column: string, text: string): RawBuilder<boolean> 
   return sql<boolean>`lower(${sql.ref(column)}) LIKE lower(${pattern}) ESCAPE '\\'`
 }
 
-/** Whether `column`, a JSON text, has one of the parts, or an escape behind which a part may be. Lets others through. */
+/**
+ * Whether `column`, a JSON text, contains one of the parts, or an escape that may hide one. May match other texts, too.
+ */
 export function mayHaveParts(column: string, alternatives: readonly TextParts[]): RawBuilder<boolean> {
   const patterns = alternatives.map(parts => `%${parts.map(literal).join('%')}%`)
   const found = patterns.map(pattern => sql`lower(${sql.ref(column)}) LIKE ${pattern} ESCAPE '\\'`)

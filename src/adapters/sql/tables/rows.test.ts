@@ -144,7 +144,7 @@ describe('a person and a group', () => {
       assert.throws(() => personOf({ ...person, property_marks }), { code: 'corrupt' }, property_marks)
   })
 
-  it('have types, of which one may be under way out', () => {
+  it('have types, one of which may be being deleted', () => {
     const type = { project_id: 9, group_type: 'team', group_type_index: 0 }
     assert.deepEqual(groupTypeOf({ ...type, removed: 0 }), { projectId: 9, name: 'team', index: 0 })
     assert.deepEqual(groupTypeOf({ ...type, removed: 1 }), {
@@ -164,7 +164,7 @@ describe('a project', () => {
     ...{ import_undos: 0, erasures: 0, client_settings: '{}', ingestion_settings: '{}' },
   }
 
-  it('has what later versions added as if nobody had set it', () => {
+  it('has the defaults of fields that later versions added', () => {
     const { quotas, ingestion, propertyMatchingVersion, anonymizeIps, geoipEnabled } = projectOf(row)
     assert.deepEqual([propertyMatchingVersion, anonymizeIps, geoipEnabled], [1, false, true])
     const [quota] = Object.keys(quotas) as [keyof typeof quotas]

@@ -175,7 +175,7 @@ export interface ImportJobTable {
   public_id: number | null
   stored_rows: number | null
   project_id: number
-  /** The UTC day whose imports without a job of their own this job collects. */
+  /** The UTC day whose imports without an explicit job this job collects. */
   implicit_day: string | null
   name: string
   source: string
@@ -276,7 +276,7 @@ export interface CohortTable {
   is_static: number
   filters: string
   deleted: number
-  /** Every write but that of the count raises it: a front reads a cohort again only when it holds another version. */
+  /** Every write except of the count raises it: a front reads a cohort again only when it holds another version. */
   version: number
   /** As of `counted_at`; null until the members are counted. */
   member_count: number | null

@@ -1,5 +1,5 @@
 // Makes text that both engines store alike: PostgreSQL has no NUL in text, and neither keeps half of a surrogate pair.
-// JSON text escapes both, so this concerns only texts with columns of their own.
+// JSON text escapes both, so this concerns only texts in separate columns.
 
 type Methods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
 
@@ -17,7 +17,7 @@ function storable(argument: unknown): unknown {
   return storableFields(argument)
 }
 
-/** The object itself, or a copy when one of its own texts cannot be stored. Nested values stay as they are. */
+/** The object itself, or a copy if one of its direct texts cannot be stored. Nested values stay as they are. */
 export function storableFields<T extends object>(fields: T): T {
   const replaced: Record<string, string> = {}
   for (const [key, value] of Object.entries(fields)) {

@@ -67,7 +67,7 @@ describe('a search for a text', () => {
       assert.equal(await found(text, column => containsText(column, search)), expected, `${search} in ${text}`)
   })
 
-  it('leaves out no JSON text whose property has the value', async () => {
+  it('matches every JSON text whose property has the value', async () => {
     const value = fc.oneof(
       fc.string({ maxLength: 4 }),
       fc.constantFrom('%', '_', '\\', "'", 'K', 'İ', 'true', '1.0', '\u0000', '🏴', 'é'),
@@ -95,8 +95,8 @@ describe('a search for a text', () => {
   })
 })
 
-describe('a text with a column of its own', () => {
-  it('has no NUL and no half of a pair', () => {
+describe('a text in a separate column', () => {
+  it('has no NUL and no lone surrogate', () => {
     for (const [text, expected] of [
       ['', ''],
       ['a🏴é', 'a🏴é'],
@@ -113,7 +113,7 @@ describe('a text with a column of its own', () => {
     const [list, nested, plain] = [['\0'], { inner: { text: '\0' } }, { text: 'a', number: 1 }]
     const args = await take('\0', { text: '\0', number: 1 }, list, nested, plain, null, undefined, 5)
     assert.deepEqual(args, ['\ufffd', { text: '\ufffd', number: 1 }, list, nested, plain, null, undefined, 5])
-    // What needs no change is not copied.
+    // Objects without changes are not copied.
     assert.equal(args[4], plain)
     assert.equal(storableFields(plain), plain)
   })

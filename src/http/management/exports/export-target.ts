@@ -93,7 +93,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     async breakOff(lastText) {
       // Nothing may follow the end of the file.
       if (!signal.aborted && !first.writableEnded) {
-        // Flush what was written before, or the client would get fewer rows than were read.
+        // Flush earlier writes, or the client would get fewer rows than were read.
         const isOut = new Promise<void>(resolve => {
           if (gzip === null) response.write(lastText ?? '', () => resolve())
           else {

@@ -1,4 +1,4 @@
-// The condition sets of an explanation: which filters were checked, what was hashed, and the result of each set.
+// The condition sets of an explanation: the checked filters, the hashed value and the result of each set.
 
 import {
   filtersInTestOrder,

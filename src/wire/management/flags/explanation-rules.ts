@@ -1,4 +1,4 @@
-// The rules of an explanation, in the form of condition sets: which predicates were asked, what was hashed, what came of it.
+// The rules of an explanation, in the form of condition sets: the checked predicates, the hashed value and the result.
 
 import type { ExperimentRule, PercentageRollout, Predicate } from '#core/flags/definitions/rules-document.ts'
 import type { CompiledRule, CompiledRules } from '#core/flags/evaluation/compile-rules.ts'

@@ -61,7 +61,7 @@ export function isFlagFile(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && ownValue(value, 'format') === format
 }
 
-/** @returns the file, or in a sentence what is wrong with it. A field that nobody reads is refused by its name. */
+/** @returns the file, or a message that says what is wrong with it. Unknown fields are refused by name. */
 export function decodeFlagFile(file: JsonObject): Result<FlagFile, string> {
   if (numberOf(file.format_version ?? null) !== formatVersion)
     return err(
@@ -89,7 +89,7 @@ export function decodeFlagFile(file: JsonObject): Result<FlagFile, string> {
   })
 }
 
-/** With what null means; what is left out stays so. */
+/** Replaces null by the default; omitted fields stay omitted. */
 function withDefaults<T extends JsonObject>(object: T): T {
   const entries = Object.entries(object).map(([name, value]) => [name, value ?? ownValue(defaults, name) ?? null])
   return Object.fromEntries(entries) as T

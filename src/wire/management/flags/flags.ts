@@ -49,7 +49,7 @@ export type FlagDefinitionJson = Static<typeof flagDefinitionSchema>
 
 const statusSchema = Type.Unsafe<FlagStatus>({ type: 'string', enum: [...flagStatuses] })
 
-/** A flag with what is known of its use. */
+/** A flag with its known use. */
 export const flagSchema = Type.Object({
   ...flagDefinitionSchema.properties,
   last_called_at: nullable(instantSchema),
@@ -114,7 +114,7 @@ export const updateFlagSchema = Type.Object({
 })
 export type UpdateFlagJson = Static<typeof updateFlagSchema>
 
-/** What is kept beside a flag. */
+/** Data stored next to a flag. */
 export interface FlagOwnersToShow {
   readonly experimentIds: readonly number[]
   readonly features: readonly EarlyAccessFeature[]

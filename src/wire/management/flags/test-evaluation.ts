@@ -50,7 +50,7 @@ type TestEvaluationJson = Omit<Static<typeof testEvaluationSchema>, 'person_prop
 type TestedConditionJson = Static<typeof testedConditionSchema>
 type TestedFilterJson = Static<typeof testedFilterSchema>
 
-/** @param personPropertiesJson what is stored about the person, or sent; passed on as it is. */
+/** @param personPropertiesJson the person's stored or sent properties; passed on unchanged. */
 export function encodeTestEvaluation(
   explanation: ExplanationJson,
   { distinctId, personPropertiesJson }: { readonly distinctId: string; readonly personPropertiesJson: string },
@@ -66,7 +66,7 @@ export function encodeTestEvaluation(
   return `${JSON.stringify(head).slice(0, -1)},"person_properties":${personPropertiesJson}}`
 }
 
-/** An inactive flag is off for everybody; any other that /flags leaves out has no value. */
+/** An inactive flag is off for all persons; any other flag that /flags omits has no value. */
 function resultOf({ left_out, value, failed, reason }: ExplanationJson) {
   if (left_out !== null) {
     const isOff = left_out === 'inactive'

@@ -49,10 +49,10 @@ describe('a table of persons', () => {
     ['several columns without a head, behind a separator', 'sep=;\na;b', /^Row 2 has 2 columns/],
     ['a quotation mark that stands alone', 'a\n"b', /^Row 2 is malformed/],
     ['text behind a closing quotation mark', 'a\n"b"c', /^Row 2 is malformed/],
-    ['a cell that goes on and on', `a\n"${'""x'.repeat(600_000)}`, /^Row 2 has a cell of more than/],
-    ['a plain cell that goes on and on', 'x'.repeat(20_000), /^Row 1 has a cell of more than/],
-    ['more columns than anybody has', ','.repeat(5_000), /^Row 1 has more than 1000 columns/],
-    ['more ids than come at once', 'a\n'.repeat(tableRowsMax + 1), /^Row 100001 exceeds the limit/],
+    ['an endless quoted cell', `a\n"${'""x'.repeat(600_000)}`, /^Row 2 has a cell of more than/],
+    ['an endless plain cell', 'x'.repeat(20_000), /^Row 1 has a cell of more than/],
+    ['too many columns', ','.repeat(5_000), /^Row 1 has more than 1000 columns/],
+    ['too many ids', 'a\n'.repeat(tableRowsMax + 1), /^Row 100001 exceeds the limit/],
   ]
   for (const [what, text, message] of refused)
     it(`is refused with ${what}`, () => assert.match(problemOf(text), message))
@@ -61,7 +61,7 @@ describe('a table of persons', () => {
     ['many cells', Array.from({ length: 2_000 }, (_, index) => `id ${index},"x,${index}"`)],
     ['long cells', Array.from({ length: 200 }, (_, index) => `id ${index},"${'""'.repeat(4_000)}"`)],
   ] as const)
-    it(`comes out the same when it is read in steps, which ${what} take`, () => {
+    it(`has the same result when read in steps, which ${what} take`, () => {
       const text = `distinct_id,name\n${rows.join('\n')}`
       const table = new MemberTable(text)
       let steps = 1

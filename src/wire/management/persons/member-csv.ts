@@ -9,13 +9,13 @@ export const tableRowsMax = 100_000
 /** Longer than any id that a person can have. */
 const cellCharsMax = 10_000
 const columnsMax = 1_000
-/** How much is read between two looks at the time. */
+/** How much is read between two checks of the time. */
 const perLook = { cells: 256, chars: 128 * 1024 }
 
 /**
- * The kinds of ids by head, those before others that say more exactly who is meant: a `uuid` beside them may be that of
- * an event. Heads are in lower case, without blanks, dots, hyphens and underscores: `Person .id` is one of PostHog's.
- * `uuid` is the head in our own export of persons.
+ * The kinds of ids by head, the most specific first: a `uuid` next to them may be an event's uuid. Heads are in lower
+ * case, without blanks, dots, hyphens and underscores: `Person .id` is one of PostHog's. `uuid` is the head in our own
+ * export of persons.
  */
 const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
   ['personid', 'person'],
@@ -26,15 +26,15 @@ const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
 const headNames = [...kindOfHead.keys()]
 /** Spreadsheets of some countries write semicolons. */
 const separators = [',', ';', '\t', '|']
-/** Excel says in a first line what is between the cells. */
+/** Excel names the separator in a first line. */
 const separatorLine = /^sep=([,;\t|])(?:\r\n|\r|\n|$)/i
 const separatorLineCharsMax = 10
 
 /**
  * Reads RFC 4180, with or without a head. A column whose head is `person_id`, `distinct_id` or `uuid` (in any spelling)
- * holds the ids. All columns are separated by what a first line such as `sep=;` says, or else by what separates them in
- * the head. A single column without such a head holds ids from its first row on; any other head is then reported as an
- * id without a person. Empty rows are skipped.
+ * holds the ids. The separator is named by a first line such as `sep=;`, or else taken from the head. A single column
+ * without such a head holds ids from its first row on; any other head is then reported as an id without a person. Empty
+ * rows are skipped.
  */
 export class MemberTable {
   readonly #text: string

@@ -50,7 +50,7 @@ export function encodePerson(person: PersonToEncode): string {
   return `${JSON.stringify(personHead(person)).slice(0, -1)},"properties":${person.propertiesJson}}`
 }
 
-/** What is shown of a person beside the properties. */
+/** The members of a shown person besides the properties. */
 export function personHead(person: PersonToEncode): Omit<PersonJson, 'properties'> {
   const distinctIds = knownFirst(person.distinctIds.map(({ distinctId }) => distinctId))
   const versions = person.distinctIds.map(({ distinctId, version }) => [distinctId, version] as const)
