@@ -19,7 +19,7 @@ import { BodyBudget } from './bodies/request-bodies.ts'
 import { answerStalledRequest, answerUnreadableRequest, noteAnswered, noteUnread } from './bodies/unread-requests.ts'
 import { hideUnreadableContentType, showContentType } from './bodies/unreadable-content-type.ts'
 import type { Connections } from './connections.ts'
-import { corsMethods, corsOfUnknown, headersForPage, isOfPage } from './shared/cors.ts'
+import { corsMethods, corsOfUnknown, headersForPage, isFromPage } from './shared/cors.ts'
 import {
   answersHead,
   findKnownPath,
@@ -131,7 +131,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     letGoOfBody(request, reply)
     const known = findKnownPath(knownPaths, request)
     if (known === undefined) {
-      if (isOfPage(corsOfUnknown, request)) allowOrigin(request, reply, corsOfUnknown)
+      if (isFromPage(corsOfUnknown, request)) allowOrigin(request, reply, corsOfUnknown)
       return sendError(reply, nothingHere)
     }
     refuseMethod(known, request, reply)
@@ -155,7 +155,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       onRequest: beforeBody(route, cors, bodyBudget),
       handler: (request, reply) => {
         showContentType(request)
-        if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
+        if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
         // Fastify does not read the body of a GET.
         const readsNow = route.method === 'GET' && hasBody(request)
         const work = readsNow ? readThenHandle(route, guarded, request, reply) : handle(route, guarded, request, reply)
@@ -252,7 +252,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         letGoOfBody(request, reply)
         if (request.method !== 'OPTIONS' || cors === null)
           return refuseMethod(known, request, reply) as unknown as undefined
-        if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
+        if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
         if (echoes !== undefined) echo(echoes, request, reply)
         return reply.code(200).send()
       },
@@ -265,7 +265,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 
   function refuseMethod({ group, echoes, methods }: KnownPath, request: FastifyRequest, reply: FastifyReply): void {
     const cors = corsMethods[group]
-    if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
+    if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
     if (echoes !== undefined) echo(echoes, request, reply)
     reply.header('allow', [...methods].join(', '))
     sendError(reply, methodNotAllowed(request.method, [...methods]))
@@ -284,7 +284,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       logger.error({ err: error, requestId, method, path: route?.path }, 'request failed')
     }
     const cors = route === undefined ? null : corsMethods[route.group]
-    if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
+    if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
     const retryAfter = answer.status >= 500 ? route?.retryAfterSeconds : undefined
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
     sendErrorOf(route, request, reply, answer)
@@ -334,7 +334,7 @@ function beforeBody(route: Route, cors: string | null, bodyBudget: BodyBudget): 
     noteUnread(route, cors, request)
     if (echoes !== undefined) echo(echoes, request, reply)
     if (judge !== undefined) {
-      if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
+      if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
       if (!judge(request, reply)) return bodyBudget.drain(request.raw, reply.raw)
     }
     hideUnreadableContentType(request, reply, done)

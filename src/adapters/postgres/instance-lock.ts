@@ -180,7 +180,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
       if (isReleased) return
       const reason =
         other === null
-          ? await whatStandsAgainst(client)
+          ? await findObjection(client)
           : `is in use by another instance${other}, which took over while this instance had lost its session`
       if (isReleased) return
       if (reason === null) {
@@ -198,7 +198,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
   }
 
   /** @throws when the database cannot be judged: one that is still being restored may hold nothing yet. */
-  async function whatStandsAgainst(session: pg.Client | undefined): Promise<string | null> {
+  async function findObjection(session: pg.Client | undefined): Promise<string | null> {
     if (judge === undefined || session === undefined) return null
     try {
       type Row = { log_id: string; stream: string | null; offset: number | null }

@@ -48,8 +48,8 @@ export function listenForRevisions(options: {
     const connecting = new pg.Client({ ...settings, stream: sockets.stream, query_timeout: connectMsMax })
     client = connecting
     connecting.on('notification', ({ payload }) => onRevision(Number(payload)))
-    connecting.on('error', cause => comeBack(connecting, cause))
-    connecting.on('end', () => comeBack(connecting, new Error('the server ended the connection')))
+    connecting.on('error', cause => reconnect(connecting, cause))
+    connecting.on('end', () => reconnect(connecting, new Error('the server ended the connection')))
     try {
       await connecting.connect()
       await connecting.query(`LISTEN ${revisionChannel}`)
@@ -59,12 +59,12 @@ export function listenForRevisions(options: {
       failures = 0
       onRevision(rows[0]!.value)
     } catch (cause) {
-      comeBack(connecting, cause)
+      reconnect(connecting, cause)
     }
   }
 
   /** Acts once per connection, whichever event or error reports its end. */
-  function comeBack(lost: pg.Client, cause: unknown): void {
+  function reconnect(lost: pg.Client, cause: unknown): void {
     if (client !== lost || isClosed) return
     client = undefined
     void endQuietly(lost)

@@ -40,7 +40,7 @@ export class DamageError extends Error {
 }
 
 /** The error for a newest segment that ends before the offset in the mark of its stream. */
-export function lacksItsEnd(endOffset: number, markedOffset: number): DamageError {
+export function missingEndError(endOffset: number, markedOffset: number): DamageError {
   return new DamageError(`it ends at offset ${endOffset}, but the stream had reached ${markedOffset}`)
 }
 

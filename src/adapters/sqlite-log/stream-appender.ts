@@ -11,8 +11,8 @@ import {
   frameBytesMax,
   frameRecordsMax,
   isDamage,
-  lacksItsEnd,
   listSegments,
+  missingEndError,
   removeAbandonedDrafts,
   type SegmentName,
 } from './segment-file.ts'
@@ -148,7 +148,7 @@ export class StreamAppender {
         } else if (state.endOffset < this.#markedOffset && !segment.isEmpty(state)) {
           // SQLite stops at the first bad checksum of the side file, and its next write would overwrite the pages after
           // it.
-          throw lacksItsEnd(state.endOffset, this.#markedOffset)
+          throw missingEndError(state.endOffset, this.#markedOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)
           // Records before the state's position were processed, so only later ones are lost with the file.

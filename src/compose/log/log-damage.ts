@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { LogIdentityError, readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { openReadable, readError } from '#adapters/sqlite-log/readable-segment.ts'
-import { lacksItsEnd, listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
+import { listSegments, missingEndError, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
 import { readStreamMark } from '#adapters/sqlite-log/stream-mark.ts'
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -50,7 +50,7 @@ function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[
     const opened = openReadable(segment, 'look')
     try {
       const endOffset = opened.endOffset()
-      if (endOffset < markedOffset) throw lacksItsEnd(endOffset, markedOffset)
+      if (endOffset < markedOffset) throw missingEndError(endOffset, markedOffset)
     } finally {
       opened.close()
     }

@@ -96,7 +96,7 @@ async function readSome({ client }: Asked, bytes: number): Promise<void> {
 }
 
 /** Starts reading first: a client that reads nothing does not see that its connection has ended. */
-async function endedOf(asked: readonly Asked[]): Promise<boolean[]> {
+async function listEnded(asked: readonly Asked[]): Promise<boolean[]> {
   for (const { client } of asked) client.resume()
   await eventually(() => asked.every(({ client }) => client.destroyed || client.bytesRead > answer.length))
   return asked.map(({ isEnded }) => isEnded())
@@ -137,7 +137,7 @@ describe('the budget for answers', () => {
     assert.deepEqual(ended, ['no_room'])
     crowd.push(await ask('crowd'))
     assert.deepEqual(ended, ['no_room', 'no_room'])
-    const all = await endedOf([other, ...crowd])
+    const all = await listEnded([other, ...crowd])
     assert.equal(all[0], false)
     assert.equal(all.filter(isEnded => isEnded).length, 2)
   })
@@ -150,7 +150,7 @@ describe('the budget for answers', () => {
     await ticks(readerLimits.youngTicks)
     const next = await ask('crowd')
     assert.deepEqual(ended, ['no_room'])
-    assert.deepEqual(await endedOf([reading, standing, next]), [false, true, false])
+    assert.deepEqual(await listEnded([reading, standing, next]), [false, true, false])
   })
 
   it('when full, delays requests to a later turn of the event loop and keeps their order', async t => {

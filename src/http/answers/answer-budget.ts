@@ -183,7 +183,7 @@ export class AnswerBudget {
       sender.readers.push(reader)
     }
     if (!this.#isOverfull) return
-    for (const { readers } of senders.values()) readers.sort(slowestLast)
+    for (const { readers } of senders.values()) readers.sort(compareBySpeed)
     while (this.#heldBytes - this.#endedBytes > this.#bytesMax * readerLimits.shareLeft) {
       let fullest = { heldBytes: 0, readers: [] as Reader[] }
       for (const sender of senders.values()) if (sender.heldBytes > fullest.heldBytes) fullest = sender
@@ -242,7 +242,7 @@ export class AnswerBudget {
       if (reader.isEnded || socket.destroyed || stillTicks === 0) continue
       reader.unacknowledgedBytes = unacknowledged.get(file) ?? null
       if (unacknowledgedBytes === undefined) continue
-      if (reader.unacknowledgedBytes !== unacknowledgedBytes) takeForMoving(reader)
+      if (reader.unacknowledgedBytes !== unacknowledgedBytes) resetStall(reader)
       else if (stillTicks >= readerLimits.stalledTicks && this.#readers.has(answer)) this.#end(reader, 'stalled')
     }
   }
@@ -258,10 +258,10 @@ function countTick(reader: Reader): void {
   if (waits && took === 0) {
     reader.stillTicks++
     if (reader.stillTicks % readerLimits.examinedTicks === 0) reader.isDue = true
-  } else takeForMoving(reader)
+  } else resetStall(reader)
 }
 
-function takeForMoving(reader: Reader): void {
+function resetStall(reader: Reader): void {
   reader.stillTicks = 0
   reader.isDue = false
   reader.unacknowledgedBytes = undefined
@@ -271,7 +271,7 @@ function takeForMoving(reader: Reader): void {
  * Orders by the time a reader needs for the bytes it holds; of readers that take nothing, the one that holds most is
  * last.
  */
-function slowestLast(a: Reader, b: Reader): number {
+function compareBySpeed(a: Reader, b: Reader): number {
   return shareTaken(b) - shareTaken(a) || a.heldBytes - b.heldBytes
 }
 

@@ -235,19 +235,19 @@ describe('the budget for bodies', () => {
   it('reserves a part for small bodies that arrive in one piece, so that slow senders cannot fill it', async () => {
     const attack: Socket[] = []
     for (let held = 0; held + limits.smallBytesMax - 1 <= limits.partsBytesMax; held += limits.smallBytesMax - 1) {
-      attack.push(partOf('/wait', limits.smallBytesMax, limits.smallBytesMax - 1))
+      attack.push(sendPart('/wait', limits.smallBytesMax, limits.smallBytesMax - 1))
       await heldIs(held + limits.smallBytesMax - 1)
     }
-    const late = partOf('/wait', limits.smallBytesMax, limits.smallBytesMax - 1)
-    assert.match(await answerOf(late), /^HTTP\/1\.1 503 /)
+    const late = sendPart('/wait', limits.smallBytesMax, limits.smallBytesMax - 1)
+    assert.match(await readAnswer(late), /^HTTP\/1\.1 503 /)
     assert.equal((await send('/at-once', bytes(limits.smallBytesMax))).status, 200)
     for (const client of [...attack, late]) client.destroy()
     await heldIs(0)
   })
 
   it('when full, ends stalled bodies for others but none that arrives steadily', async () => {
-    const still = [1, 2].map(() => partOf('/own-words', 190 * KiB, 130 * KiB))
-    const steady = partOf('/wait', 16 * KiB, 4 * KiB)
+    const still = [1, 2].map(() => sendPart('/own-words', 190 * KiB, 130 * KiB))
+    const steady = sendPart('/wait', 16 * KiB, 4 * KiB)
     await eventually(() => budget.arrivedBytes === 264 * KiB)
     assert.equal((await send('/at-once', bytes(100 * KiB))).status, 503, 'no body has yet been measured as slow')
     for (let round = 1; round <= 5; round++) {
@@ -255,7 +255,7 @@ describe('the budget for bodies', () => {
       await eventually(() => budget.arrivedBytes === (264 + 2 * round) * KiB)
       tick()
     }
-    const firstAnswer = Promise.race(still.map(answerOf))
+    const firstAnswer = Promise.race(still.map(readAnswer))
     assert.equal((await send('/at-once', bytes(100 * KiB))).status, 200)
     assert.match(await firstAnswer, /^HTTP\/1\.1 503 [\s\S]*own_code/)
     assert.equal(budget.readingCount, 2, 'no more are ended than are needed')
@@ -269,15 +269,15 @@ describe('the budget for bodies', () => {
   })
 
   it('ends a body below the minimum rate, and its connection', async () => {
-    const still = partOf('/wait', 100 * KiB, 1)
-    const silent = partOf('/wait', 100, 0)
-    const slow = partOf('/wait', 100 * KiB, 1)
+    const still = sendPart('/wait', 100 * KiB, 1)
+    const silent = sendPart('/wait', 100, 0)
+    const slow = sendPart('/wait', 100 * KiB, 1)
     await eventually(() => budget.readingCount === 3)
     for (let count = 1; count < paceLimits.windowTicks; count++) tick()
     slow.write(bytes(paceLimits.windowBytesMin))
     await eventually(() => budget.arrivedBytes === 2 + paceLimits.windowBytesMin)
     assert.deepEqual(ended, [])
-    const answers = Promise.all([answerOf(still), answerOf(silent)])
+    const answers = Promise.all([readAnswer(still), readAnswer(silent)])
     tick()
     for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 408 [\s\S]*connection: close/i)
     assert.deepEqual(ended.splice(0), ['stalled', 'stalled'])
@@ -301,7 +301,7 @@ describe('the budget for bodies', () => {
 })
 
 /** Sends only a part of a request. */
-function partOf(path: string, announced: number, sent: number): Socket {
+function sendPart(path: string, announced: number, sent: number): Socket {
   const client = connect(Number(new URL(url).port), '127.0.0.1')
   client.on('error', () => undefined)
   client.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${announced}\r\n\r\n`)
@@ -310,7 +310,7 @@ function partOf(path: string, announced: number, sent: number): Socket {
 }
 
 /** Resolves to the first data that a client receives. */
-async function answerOf(client: Socket): Promise<string> {
+async function readAnswer(client: Socket): Promise<string> {
   const [text] = await once(client, 'data')
   return String(text)
 }

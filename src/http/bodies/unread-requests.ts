@@ -5,7 +5,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
-import { headersForPage, isOfPage } from '../shared/cors.ts'
+import { headersForPage, isFromPage } from '../shared/cors.ts'
 import type { Route } from '../shared/route.ts'
 import { isDraining } from './drained-bodies.ts'
 
@@ -39,7 +39,7 @@ interface NotedSocket extends Socket {
 
 /** @param cors methods that pages may use on the route; null for none. */
 export function noteUnread(route: OwnAnswers, cors: string | null, { raw }: FastifyRequest): void {
-  if (route.stalled === undefined && !isOfPage(cors, raw)) return
+  if (route.stalled === undefined && !isFromPage(cors, raw)) return
   const socket: NotedSocket = raw.socket
   socket[unreadRequest] = { route, cors, request: raw }
 }
@@ -82,7 +82,7 @@ export function answerUnreadableRequest(error: Error & { code?: string }, socket
 function ownHeaders({ route, cors, request }: UnreadRequest): Record<string, string> {
   const { headers } = request
   const own: Record<string, string> = { Date: new Date().toUTCString() }
-  if (isOfPage(cors, request)) Object.assign(own, headersForPage(request, cors))
+  if (isFromPage(cors, request)) Object.assign(own, headersForPage(request, cors))
   for (const name of route.echoes ?? []) if (headers[name] !== undefined) own[name] = String(headers[name])
   if (route.retryAfterSeconds !== undefined) own['Retry-After'] = String(route.retryAfterSeconds)
   return own

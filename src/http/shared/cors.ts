@@ -31,7 +31,10 @@ interface Asking {
 }
 
 /** Whether the answer needs CORS headers: the request has an origin, and the group is open to pages. */
-export function isOfPage(cors: string | null, { headers }: { readonly headers: IncomingHttpHeaders }): cors is string {
+export function isFromPage(
+  cors: string | null,
+  { headers }: { readonly headers: IncomingHttpHeaders },
+): cors is string {
   return cors !== null && headers.origin !== undefined
 }
 

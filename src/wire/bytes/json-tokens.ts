@@ -47,13 +47,13 @@ function behindBlanks(json: Uint8Array, start: number): number {
 
 /** @param start the opening quote. */
 export function skipString(json: Uint8Array, start: number): number {
-  let at = behindPlain(json, start + 1)
-  while (json[at] === backslash) at = behindPlain(json, skipEscape(json, at))
+  let at = skipPlain(json, start + 1)
+  while (json[at] === backslash) at = skipPlain(json, skipEscape(json, at))
   return json[at] === quote ? at + 1 : notWalkable()
 }
 
 /** The offset after the characters of a string that need no decoding. */
-export function behindPlain(json: Uint8Array, start: number): number {
+export function skipPlain(json: Uint8Array, start: number): number {
   let at = start
   while (isPlain[json[at]!] === 1) at++
   return at

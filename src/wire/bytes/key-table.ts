@@ -1,7 +1,7 @@
 // Finds a key of JSON text among a few known ones without making a string of it: length and second byte are enough to
 // exclude nearly all other keys. Many keys begin with `$`.
 
-import { backslash, behindPlain, hexUnit, lowerU, notWalkable, quote, skipString } from './json-tokens.ts'
+import { backslash, hexUnit, lowerU, notWalkable, quote, skipPlain, skipString } from './json-tokens.ts'
 
 /** A key in ASCII; no other key of the table has the same length and second byte. */
 interface KnownKey<Name extends string> {
@@ -48,7 +48,7 @@ export class KeyTable<Name extends string> {
  * @param start the opening quote.
  */
 export function skipKey(json: Uint8Array, start: number): number {
-  let at = behindPlain(json, start + 1)
+  let at = skipPlain(json, start + 1)
   if (json[at] === quote) return at + 1
   const end = skipString(json, start)
   for (; at < end; at++)

@@ -11,7 +11,6 @@ import { visitorNames } from '#core/capture/cookieless-event.ts'
 import type { Member } from '#core/json-text.ts'
 import { type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import {
-  behindPlain,
   closeBracket,
   endedText,
   lowerT,
@@ -21,6 +20,7 @@ import {
   openBracket,
   quote,
   skipBlanks,
+  skipPlain,
 } from '../bytes/json-tokens.ts'
 import { nestingDepthMax, nextElement, skipValue, walkObject } from '../bytes/json-walk.ts'
 import { KeyTable } from '../bytes/key-table.ts'
@@ -257,7 +257,7 @@ class OutlineReader {
     const first = json[start]
     if (first === openBrace || first === openBracket) notWalkable()
     if (first === quote) {
-      const plainEnd = behindPlain(json, start + 1)
+      const plainEnd = skipPlain(json, start + 1)
       if (json[plainEnd] === quote) {
         this.#at = plainEnd + 1
         return this.#text(start + 1, plainEnd)

@@ -3,7 +3,6 @@
 
 import {
   backslash,
-  behindPlain,
   closeBrace,
   closeBracket,
   endedText,
@@ -16,6 +15,7 @@ import {
   openBracket,
   quote,
   skipBlanks,
+  skipPlain,
 } from '../bytes/json-tokens.ts'
 import { firstMember, nextElement, nextMember, skipColon, skipValue } from '../bytes/json-walk.ts'
 import { ItemTally, type OtlpCount } from './item-tally.ts'
@@ -128,8 +128,8 @@ class JsonWalk {
 
   #string(start: number): number {
     const json = this.#json
-    let at = behindPlain(json, start + 1)
-    while (json[at] === backslash) at = behindPlain(json, this.#escape(at))
+    let at = skipPlain(json, start + 1)
+    while (json[at] === backslash) at = skipPlain(json, this.#escape(at))
     return json[at] === quote ? at + 1 : notWalkable()
   }
 

@@ -13,15 +13,15 @@ import { type Filter, filterOf, tieBreak } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
 import { eventsWithPersons } from '../queries/persons-of-today.ts'
 import { readDayInKeyOrder } from './day-in-key-order.ts'
-import { bytesOfEvent, endOfPage, exportedColumns, exportedOf, isMore } from './export-pages.ts'
+import { bytesOfEvent, endOfPage, exportedColumns, exportedOf, hasRowsLeft } from './export-pages.ts'
 import type { Ask, ExportAsk } from './export-queries.ts'
 import {
   type Bucket,
   bucketWidthMs,
+  cutSlices,
+  cutWindows,
   type ExportWindow,
   type SliceLimits,
-  slicesOf,
-  windowsOf,
 } from './export-slices.ts'
 import { holdRows } from './held-rows.ts'
 import { type KeyRange, keyRanges, rangeCondition } from './key-ranges.ts'
@@ -67,7 +67,7 @@ export async function openEventExport(
     filter.params.from_day = keyDay
   }
   const days = await daysOf(once, filter, query.descending)
-  const windows = windowsOf(days, limits, keyDay)
+  const windows = cutWindows(days, limits, keyDay)
   const base = place?.base ?? (place === null ? (after ?? null) : null)
   const inKeyOrder = (day: string) => {
     const above = day === keyDay ? { event: place!.event, distinctId: place!.distinctId, uuid: after!.uuid } : null
@@ -169,7 +169,7 @@ class WindowReader {
         fromMs: fromMs + bucket * width,
         toMs: Math.min(toMs, fromMs + (bucket + 1) * width),
       }))
-    const slices = slicesOf(inOrder, this.#span, descending, this.#limits)
+    const slices = cutSlices(inOrder, this.#span, descending, this.#limits)
     const { sliceRowsMax, sliceBytesMax, sliceCountMax } = this.#limits
     // A slice whose events have one time is read in as many pages.
     const countPages = ({ rowCount, bytes }: Bucket) =>
@@ -255,7 +255,7 @@ class WindowReader {
       const rows = Math.max(1, Math.floor(this.#limits.sliceRowsMax / rangeCount))
       const bytes = Math.floor(this.#limits.sliceBytesMax / rangeCount)
       const sql = {
-        place: `toUnixTimestamp64Milli(timestamp), toString(uuid), toString(tie), ${isMore}`,
+        place: `toUnixTimestamp64Milli(timestamp), toString(uuid), toString(tie), ${hasRowsLeft}`,
         columns: `timestamp, uuid, ${tieBreak} AS tie`,
         order: `timestamp ${order}, uuid ${order}, tie ${order}`,
         conditions,

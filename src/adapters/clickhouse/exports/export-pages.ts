@@ -18,7 +18,7 @@ export function exportedOf(json: unknown): ExportedEvent {
 }
 
 /** SQL: whether rows are left after a place. */
-export const isMore = 'number < row_count OR row_count = {rows:UInt32}'
+export const hasRowsLeft = 'number < row_count OR row_count = {rows:UInt32}'
 
 /**
  * The last place of a page of `rows` and `bytes`, which are among the params; none without rows. Copies count as well. A

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { bucketWidthMs, slicesOf, windowsOf } from './export-slices.ts'
+import { bucketWidthMs, cutSlices, cutWindows } from './export-slices.ts'
 import { keyRanges, rangeCondition, wholeRange } from './key-ranges.ts'
 import { comparePlaces } from './place-order.ts'
 
@@ -76,7 +76,7 @@ describe('the windows of an export', () => {
       ],
     ]
     for (const [days, expected, busy] of cases) {
-      const windows = windowsOf(days, limits, busy)
+      const windows = cutWindows(days, limits, busy)
       assert.deepEqual(
         windows.map(({ days, rowCount, isBusy }) => [days.join(' '), rowCount, isBusy]),
         expected,
@@ -109,7 +109,7 @@ describe('the slices of a window', () => {
           return { fromMs, toMs: at, rowCount, bytes }
         })
         const buckets = descending ? ascending.toReversed() : ascending
-        const slices = slicesOf(buckets, span, descending, limits)
+        const slices = cutSlices(buckets, span, descending, limits)
         const inTime = descending ? slices.toReversed() : slices
         assert.equal(slices.length === 0, buckets.length === 0)
         for (const [index, slice] of inTime.entries()) {

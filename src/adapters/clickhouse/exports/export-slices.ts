@@ -32,7 +32,7 @@ export interface SliceLimits {
  * @param days in the order of the export.
  * @param busyDay a day that counts as busy, however few rows it has: one that was begun in the order of its key.
  */
-export function windowsOf(
+export function cutWindows(
   days: Iterable<readonly [day: string, rowCount: number]>,
   { windowRowsMin, dayRowsMax }: Pick<SliceLimits, 'windowRowsMin' | 'dayRowsMax'>,
   busyDay: string | null = null,
@@ -71,7 +71,7 @@ export function bucketWidthMs(spanMs: number, rowCount: number, { sliceRowsMax }
  * @param buckets those with rows, ascending or descending.
  * @param span epoch ms; its end is exclusive.
  */
-export function slicesOf(
+export function cutSlices(
   buckets: readonly Bucket[],
   span: { readonly fromMs: number; readonly toMs: number },
   descending: boolean,

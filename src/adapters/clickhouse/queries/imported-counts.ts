@@ -6,7 +6,7 @@ import type { ImportedCountsQuery } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 
 // The project excludes most of the partition that the rows of implicit jobs share; other jobs have separate partitions.
-export const ofJob = `PREWHERE import_partition IN (1, {job:UInt32})
+export const jobCondition = `PREWHERE import_partition IN (1, {job:UInt32})
   AND project_id = {project:UInt32} AND import_job_id = {job:UInt32}`
 
 export interface JobParams extends Record<string, number> {
@@ -32,7 +32,7 @@ interface Piece {
 
 export async function countRows(ask: AskPiece, job: JobParams, rowsMax = pieceRowsMax): Promise<ImportedRowCounts> {
   const idBuckets = Array<number>(idBucketCount).fill(0)
-  for await (const piece of piecesOf(ask, job, null, rowsMax))
+  for await (const piece of listPieces(ask, job, null, rowsMax))
     for (const [bucket, rows] of await ask((client, signal) => bucketsIn(client, job, piece, signal)))
       idBuckets[bucket]! += Number(rows)
   return { rows: idBuckets.reduce((sum, rows) => sum + rows, 0), idBuckets }
@@ -47,7 +47,7 @@ export async function listCounts(
   const job = { project: projectId, job: importJobId }
   const counts: ImportedCount[] = []
   let ofDay: readonly ImportedCount[] = []
-  for await (const piece of piecesOf(ask, job, after, rowsMax)) {
+  for await (const piece of listPieces(ask, job, after, rowsMax)) {
     const found = await ask((client, signal) => countsIn(client, job, piece, { after, limit }, signal))
     // Each part gives its first ones, so the first ones of all are among them.
     ofDay = piece.part === 0 ? found : firstOf([...ofDay, ...found], limit)
@@ -58,7 +58,7 @@ export async function listCounts(
   return counts.slice(0, limit)
 }
 
-async function* piecesOf(
+async function* listPieces(
   ask: AskPiece,
   job: JobParams,
   after: ImportedCountsQuery['after'],
@@ -72,7 +72,7 @@ async function* piecesOf(
     for (const [day, count] of days) {
       const rows = Number(count)
       if (open !== null && open.rows + rows > rowsMax) {
-        yield* partsOf(open, rowsMax)
+        yield* divideIntoParts(open, rowsMax)
         open = null
       }
       open = open === null ? { from: day, to: day, rows } : { from: open.from, to: day, rows: open.rows + rows }
@@ -80,10 +80,13 @@ async function* piecesOf(
     last = days.at(-1)?.[0] ?? last
     isMore = days.length === daysMax
   }
-  if (open !== null) yield* partsOf(open, rowsMax)
+  if (open !== null) yield* divideIntoParts(open, rowsMax)
 }
 
-function* partsOf({ from, to, rows }: { from: string; to: string; rows: number }, rowsMax: number): Generator<Piece> {
+function* divideIntoParts(
+  { from, to, rows }: { from: string; to: string; rows: number },
+  rowsMax: number,
+): Generator<Piece> {
   const parts = Math.ceil(rows / rowsMax)
   for (let part = 0; part < parts; part++) yield { from, to, part, parts }
 }
@@ -156,7 +159,9 @@ function distinctRows({ parts }: Piece, where = ''): string {
 
 /** While a job is published, some of its rows are in one table and some in the other, or in both. */
 function unionOf(select: string, where: string): string {
-  return ['events_pending', 'events'].map(table => `${select} FROM ${table} ${ofJob} ${where}`).join(' UNION ALL ')
+  return ['events_pending', 'events']
+    .map(table => `${select} FROM ${table} ${jobCondition} ${where}`)
+    .join(' UNION ALL ')
 }
 
 /** The first ones of one day, in the order of the bytes of their names, which the engine gives them in. */

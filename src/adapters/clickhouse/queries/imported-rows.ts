@@ -14,7 +14,7 @@ import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-li
 import { timeParam } from '../parameters/time-param.ts'
 import { countStored } from './count-stored.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
-import { countRows, type JobParams, listCounts, ofJob } from './imported-counts.ts'
+import { countRows, type JobParams, jobCondition, listCounts } from './imported-counts.ts'
 import { importedGroupKeys, importedKeys, keyOfFirst, unsetEntries } from './imported-keys.ts'
 
 /**
@@ -98,7 +98,7 @@ function charsOfGroup({ typeName, key }: Pick<OtherGroupUse, 'typeName' | 'key'>
 /** FINAL reads in the order of the key, so that it needs little memory for any number of rows. */
 async function countPending(client: ClickHouseClient, query_params: JobParams, signal: AbortSignal): Promise<number> {
   const result = await client.query({
-    query: `SELECT count() FROM events_pending FINAL ${ofJob}`,
+    query: `SELECT count() FROM events_pending FINAL ${jobCondition}`,
     ...{ query_params, format: 'JSONCompactEachRow', abort_signal: signal },
   })
   const [row] = await result.json<[number | string]>()
@@ -117,7 +117,7 @@ async function findRows(
     const result = await client.query({
       query: `SELECT ${viewColumns} FROM (
           SELECT ${storedColumns}, person_id AS person FROM ${table} FINAL
-          ${ofJob} AND uuid IN {uuids:Array(UUID)})`,
+          ${jobCondition} AND uuid IN {uuids:Array(UUID)})`,
       query_params: { ...jobParams, uuids: [...uuids] },
       use_multipart_params: true,
       format: 'JSONCompactEachRow',

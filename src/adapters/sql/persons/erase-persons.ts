@@ -55,7 +55,7 @@ export async function erase(
       .execute()
   if (!terms.keepsPerson) await removePersons(trx, projectId, persons, distinctIds)
   if (!terms.keepsPerson && terms.deletesEvents) await removeFromStaging(trx, projectId, distinctIds)
-  const ownUuids = terms.keepsPerson ? new Map() : await ownUuidsOf(trx, projectId, distinctIds)
+  const ownUuids = terms.keepsPerson ? new Map() : await findOwnUuids(trx, projectId, distinctIds)
   for (const some of slices(distinctIds))
     await trx
       .insertInto('erased_distinct_id')
@@ -233,7 +233,7 @@ async function removeFromStaging(
 }
 
 /** The uuids of persons that the ids created, except of persons that still exist without the id. */
-async function ownUuidsOf(
+async function findOwnUuids(
   trx: Transaction<StateSchema>,
   projectId: number,
   distinctIds: readonly string[],

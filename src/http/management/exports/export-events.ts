@@ -11,7 +11,7 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { eventFilters, readEventFilters } from '../kit/event-filters.ts'
 import { pinnedBounds, type TimeBounds } from '../kit/instants.ts'
 import { answerExport, type ExportDeps, exportParams } from './answer-export.ts'
-import { encoderOf } from './encoder-of.ts'
+import { createExportEncoder } from './create-export-encoder.ts'
 import { encodeExportCursor, exportCursorParam } from './export-cursor.ts'
 
 export type ExportEventsDeps = EndpointDeps & ExportDeps & { readonly events: EventExports; readonly clock: Clock }
@@ -42,7 +42,7 @@ export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
         return answerExport<EventRow>(deps, call, {
           headers: boundHeaders(read.value.bounds),
           ...{ name: 'events', scope, limit: query.limit, format: query.format },
-          encoder: encoderOf(query.format, eventColumns, deps.openParquetFile),
+          encoder: createExportEncoder(query.format, eventColumns, deps.openParquetFile),
           cursorOf: ({ cursor }) => cursor,
           open: async () => {
             const { batches, eventCountMax } = await deps.events.openEventExport(filters, signal)

@@ -16,7 +16,7 @@ import { type PersonConditionDeps, readPersonCondition } from '../kit/person-con
 import { noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
 import { wholeNumberParam } from '../kit/query-params.ts'
 import { answerExport, type ExportDeps, exportParams } from './answer-export.ts'
-import { encoderOf } from './encoder-of.ts'
+import { createExportEncoder } from './create-export-encoder.ts'
 
 export type ExportPersonsDeps = EndpointDeps &
   ExportDeps &
@@ -60,7 +60,7 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
       }
       return answerExport<PersonRow>(deps, call, {
         ...{ name: 'persons', scope, limit: query.limit, format: query.format },
-        encoder: encoderOf(query.format, personColumns, deps.openParquetFile),
+        encoder: createExportEncoder(query.format, personColumns, deps.openParquetFile),
         cursorOf: personCursor,
         open: async () => ({
           batches: rowsOf(exportPersons(deps.management, persons, signal)),

@@ -54,7 +54,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
   const first: ServerResponse | Gzip = gzip ?? response
 
   /** Waits for an event that shows that the reader has taken more. */
-  async function readerTook(stream: EventEmitter, event: 'drain' | 'end' | 'finish'): Promise<void> {
+  async function waitForReader(stream: EventEmitter, event: 'drain' | 'end' | 'finish'): Promise<void> {
     const late = AbortSignal.timeout(options.stuckMs ?? stuckMs)
     const endWait = place.waitForReader()
     try {
@@ -75,7 +75,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
       // Send the bytes even if the place was lost: the cursor of the closing error already counts these rows.
       const canWriteMore = gzip === null ? send(bytes) : gzip.write(bytes)
       place.signal.throwIfAborted()
-      if (!canWriteMore) await readerTook(first, 'drain')
+      if (!canWriteMore) await waitForReader(first, 'drain')
     },
     flush() {
       gzip?.flush(constants.Z_SYNC_FLUSH)
@@ -83,12 +83,12 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     async end(trailers) {
       if (gzip !== null) {
         gzip.end()
-        await readerTook(gzip, 'end')
+        await waitForReader(gzip, 'end')
       }
       const sums = { 'content-digest': `sha-256=:${digest.digest('base64')}:` }
       if (hasTrailers) response.addTrailers({ ...sums, ...trailers })
       response.end()
-      await readerTook(response, 'finish')
+      await waitForReader(response, 'finish')
     },
     async breakOff(lastText) {
       // Nothing may follow the end of the file.

@@ -14,7 +14,7 @@ const countsPerPageMax = 10_000
 const pageBytesMax = 1024 * 1024
 
 /** @returns the counts after the cursor, and the cursor of the next page; null on the last page. */
-export async function pageOfCounts(
+export async function findCountsPage(
   events: Pick<ImportedRows, 'listImportedCounts'>,
   { job, cursor }: { readonly job: DescribedImportJob; readonly cursor: DayAndEvent | null },
   signal: AbortSignal,

@@ -53,7 +53,7 @@ import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectR
 import { answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
 import { addressWith } from '../kit/page.ts'
 import { pageParams, requiredParam, textParam } from '../kit/query-params.ts'
-import { countsCursorParam, pageOfCounts } from './import-counts.ts'
+import { countsCursorParam, findCountsPage } from './import-counts.ts'
 
 type ImportJobsDeps = EndpointDeps &
   ManageJobsDeps &
@@ -110,7 +110,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       success: { status: 201, schema: importJobSchema },
       handle: async ({ project, caller, body }) => {
         const { source, name = source, plan = {} } = body
-        const tooLong = whichIsTooLong({ plan })
+        const tooLong = findTooLongField({ plan })
         if (tooLong !== null) return tooLong
         if ((body.replay_side_effects ?? []).length > 0) return refusal(noDestinations)
         const secondsMax = project.ingestion.dropEventsOlderThanSeconds ?? 0
@@ -120,7 +120,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
           createdBy: caller.label,
           createdAtMs: clock.nowMs(),
         })
-        if (!created.ok) return refusal(tooManyOf(created.error))
+        if (!created.ok) return refusal(tooManyJobsError(created.error))
         return answer(201, encodeImportJob(created.value, true))
       },
     }),
@@ -147,7 +147,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       body: updateImportJobSchema,
       success: { status: 200, schema: importJobSchema },
       handle: async ({ project, params, body }) => {
-        const tooLong = whichIsTooLong(body)
+        const tooLong = findTooLongField(body)
         return tooLong ?? answerJob(await updateJob(deps, project.id, idOf(params), body))
       },
     }),
@@ -186,7 +186,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         }
         return answerFromEventStore(async () => {
           const rows = await events.countImportedRows(project.id, job.id, signal)
-          const { counts, cursor } = await pageOfCounts(events, { job, cursor: null }, signal)
+          const { counts, cursor } = await findCountsPage(events, { job, cursor: null }, signal)
           const next = cursor === null ? null : addressWith(request, { cursor }).replace(/\/report\/?\?/, '/counts/?')
           return answer(200, encodeImportReport(job, rows, { counts, next }, notes, shown))
         })
@@ -205,7 +205,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         const job = await jobOf(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         return answerFromEventStore(async () => {
-          const { counts, cursor } = await pageOfCounts(events, { job, cursor: query.cursor ?? null }, signal)
+          const { counts, cursor } = await findCountsPage(events, { job, cursor: query.cursor ?? null }, signal)
           return answer(200, { next: cursor === null ? null : addressWith(request, { cursor }), results: counts })
         })
       },
@@ -292,7 +292,7 @@ function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
 }
 
 /** Limits that clear by waiting or by ending a job are a `conflict`; one that hardly clears has a separate code. */
-function tooManyOf(which: TooManyJobs): WireError {
+function tooManyJobsError(which: TooManyJobs): WireError {
   return wireError(409, which === 'too_many_kept' ? 'too_many_import_jobs' : 'conflict', tooManyJobs[which])
 }
 
@@ -307,7 +307,7 @@ function dropsOldEvents(seconds: number) {
   )
 }
 
-function whichIsTooLong(body: { readonly plan?: JsonObject; readonly progress?: JsonObject }): Answer | null {
+function findTooLongField(body: { readonly plan?: JsonObject; readonly progress?: JsonObject }): Answer | null {
   for (const key of ['plan', 'progress'] as const)
     if (body[key] !== undefined && Buffer.byteLength(JSON.stringify(body[key])) > importJobTextBytesMax)
       return refusal(invalidInput(key, `At most ${importJobTextBytesMax} bytes of JSON.`))

@@ -5,7 +5,7 @@ import type { ExportColumn, ExportEncoder, ExportFormat } from '#wire/exports/ex
 import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
 import { parquetEncoder } from './parquet-encoder.ts'
 
-export function encoderOf<Row>(
+export function createExportEncoder<Row>(
   format: ExportFormat,
   columns: readonly ExportColumn<Row>[],
   openParquetFile: OpenParquetFile,
