@@ -112,7 +112,7 @@ describe('readDateRange', () => {
     assert.equal(rangeOf({ to: '9999-01-01' }), '2026-04-23T22:00:00.000Z 2300-01-01T00:00:00.000Z')
   })
 
-  it('compares days of whole weeks until now with those of whole weeks before', () => {
+  it('compares days of whole weeks until now with the same days of earlier weeks', () => {
     const weeks = (written: Partial<WrittenDateRange>, interval: BucketInterval = 'day') =>
       weeksCompared({ ...noDates, ...written }, interval)
     for (const from of [null, '-7d', '7d', '-7dStart']) assert.equal(weeks({ from }), 1, String(from))

@@ -12,7 +12,7 @@ const split = (...counts: [persons: number, expectedShare: number | null][]) =>
   testShares(counts.map(([persons, expectedShare]) => ({ persons, expectedShare })))
 
 describe('expectedVariants', () => {
-  it('are those of the flag, with their shares of the whole', () => {
+  it('lists the variants of the flag with their shares', () => {
     assert.deepEqual(expectedVariants(variants(30, 70)), [
       { variant: 'v0', expectedShare: 0.3 },
       { variant: 'v1', expectedShare: 0.7 },
@@ -21,7 +21,7 @@ describe('expectedVariants', () => {
     assert.deepEqual(shares(variants(100, 0)), [1, 0])
   })
 
-  it('have no expected share where the definition does not define one', () => {
+  it('expects no share where the definition sets none', () => {
     const boolean = [
       { variant: 'true', expectedShare: null },
       { variant: 'false', expectedShare: null },
@@ -42,14 +42,14 @@ describe('expectedVariants of rules', () => {
   })
   const ofRules = (...rules: object[]) => expectedVariants({ version: 2, rules } as never)
 
-  it('are those of the experiment, by their weights', () => {
+  it('lists the variants of the experiment with their weights', () => {
     assert.deepEqual(ofRules({ rule_type: 'targeted_release', value: true }, rule(30, 70)), [
       { variant: 'v0', expectedShare: 0.3 },
       { variant: 'v1', expectedShare: 0.7 },
     ])
   })
 
-  it('have no shares where there are several experiments, and are true and false where there is none', () => {
+  it('expects no shares with several experiments, and lists true and false without an experiment', () => {
     const keys = ['v0', 'v1', 'v2'].map(variant => ({ variant, expectedShare: null }))
     assert.deepEqual(ofRules(rule(30, 70), rule(20, 40, 40)), keys)
     const boolean = ['true', 'false'].map(variant => ({ variant, expectedShare: null }))

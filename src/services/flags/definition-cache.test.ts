@@ -128,7 +128,7 @@ describe('the definition cache', () => {
     assert.equal(cache.findByToken('phc_back'), 45)
   })
 
-  it('tells the store which definitions it serves, and omits those of another epoch', async t => {
+  it('reports to the store the definitions it serves, and none from another epoch', async t => {
     let current = { revision: 1, epoch: 'before' }
     const requests: (readonly [number, ProjectDefinitions | null])[] = []
     const store: DefinitionStore = {
@@ -159,7 +159,7 @@ describe('the definition cache', () => {
     )
   })
 
-  it('serves what another process wrote in another epoch, without a write of its own', async t => {
+  it('serves what another process wrote in another epoch, without writing itself', async t => {
     const store = movableStore({ revision: 50, epoch: 'before' }, [definitionsOf(1, 'phc_a', 50)])
     const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
     t.after(() => cache.close())

@@ -104,7 +104,7 @@ describe('a visitor without cookies', () => {
     assert.deepEqual(await idsOf({ shown: { userAgent: 'x'.repeat(1_001) } }), idsFor(hashOf({ userAgent })))
   })
 
-  it('belongs to the day of its own zone, else of the project, else of UTC', async () => {
+  it('belongs to the day in the visitor’s zone, else in the project’s, else in UTC', async () => {
     const tomorrow = idsFor(hashOf({}, { day: '2026-01-16' }))
     assert.deepEqual(await idsOf({ timezone: 'Pacific/Auckland' }), tomorrow)
     assert.deepEqual(await idsOf({ projectZone: 'Pacific/Auckland' }), tomorrow)

@@ -8,7 +8,7 @@ import { createMemoryEventLog } from '../../../tests/support/memory/memory-event
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 
 describe('the live view', () => {
-  it('shows what is accepted from now on, only of its project, once and in order', async () => {
+  it('shows events accepted from now on, only of its project, once and in order', async () => {
     const { watch, accept, time } = aView()
     await accept(someEvents(3))
     const [mine, other] = [await watch(), await watch({ projectId: 2 })]

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createSecretDigests, hashSecret } from './secret-digests.ts'
 
 describe('digests of secrets', () => {
-  it('are those of the secrets, kept or not, and never those of others', () => {
+  it('match the SHA-256 of the secret, kept or not, and never another secret’s', () => {
     const digests = createSecretDigests(100)
     const secrets = Array.from({ length: 1_000 }, (_, index) => `phx_${index}${'x'.repeat(index % 7)}`)
     for (const secret of secrets) {

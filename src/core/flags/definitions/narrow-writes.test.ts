@@ -27,7 +27,7 @@ function outcome(write: NarrowWrite, flag: { active?: boolean; archived?: boolea
 }
 
 describe('a switch', () => {
-  it('changes what is not in that state yet, and nothing otherwise', () => {
+  it('changes a flag that is not in that state yet, and nothing otherwise', () => {
     const on = { active: true, archived: false }
     const off = { active: false, archived: false }
     const filed = { active: false, archived: true }

@@ -210,7 +210,7 @@ describe('recompiling a project', () => {
     assertSame(second, compileProject(definitionsOf(world)))
   })
 
-  it('does not accumulate what is no longer read', () => {
+  it('does not accumulate unused keys and tests', () => {
     const world = emptyWorld()
     let project = compileProject(definitionsOf(world))
     for (let n = 0; n < 1_000; n++) {
