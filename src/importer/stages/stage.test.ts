@@ -309,7 +309,7 @@ describe('staging', () => {
     t.after(() => staged.close())
     await assert.rejects(outcomesOf(staged), /has changed since it was staged/)
     rmSync(job.folder.file(parts[0]!.object))
-    await assert.rejects(outcomesOf(staged), /is gone\. Put it back/)
+    await assert.rejects(outcomesOf(staged), /is missing\. Restore it/)
   })
 })
 
