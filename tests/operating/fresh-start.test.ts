@@ -55,7 +55,7 @@ for (const when of ['before it serves', 'while its children start'])
     const dataFolder = join(tempDir(t), 'data')
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'serve'], {
       env: { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: dataFolder },
-      detached: true, // a process group of its own, as that of a terminal
+      detached: true, // a separate process group, like that of a terminal
     })
     const kill = (signal: NodeJS.Signals) => process.kill(-child.pid!, signal)
     t.after(() => child.exitCode ?? kill('SIGKILL'))

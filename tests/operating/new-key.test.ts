@@ -50,7 +50,7 @@ describe('pennon new-key', () => {
     assert.equal(await again.stop(), 0)
   })
 
-  it('new-key creates no instance where there is none', async t => {
+  it('new-key refuses a folder without an instance', async t => {
     const folder = tempDir(t)
     await assertRefused(join(folder, 'none'), /no state in the data folder .*none\b/)
     writeFileSync(join(folder, 'state.db'), '')

@@ -17,7 +17,7 @@ function configOf(language: string): string {
   return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(page)![1]!
 }
 
-/** Replaces texts, each of which must occur. */
+/** Replaces texts, and fails if one is missing. */
 function replaceAllOf(text: string, replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((done, [from, to]) => {
     assert.ok(done.includes(from), `${from} is not in the configuration`)
