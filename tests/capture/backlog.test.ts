@@ -1,4 +1,4 @@
-// How much a project may have waiting for the worker, in live events and in imports. Checks answers and appended
+// Limits on a project’s records that wait for the worker, of live events and of imports. Checks answers and appended
 // records.
 
 import assert from 'node:assert/strict'

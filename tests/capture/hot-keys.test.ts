@@ -1,4 +1,4 @@
-// A distinct id that sends too many events, over the real endpoints: what the log gets, and what the answers report.
+// A distinct id that sends too many events, over the real endpoints: the records in the log, and the answers.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'

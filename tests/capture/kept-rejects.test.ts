@@ -1,4 +1,4 @@
-// What the reject store gets of refused requests: the event at fault, its distinct id and lane, and how many events are
+// The data of rejected requests in the reject store: the event at fault, its distinct id and lane, and how many events are
 // counted as rejected.
 
 import assert from 'node:assert/strict'

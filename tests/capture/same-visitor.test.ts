@@ -1,5 +1,5 @@
-// Flags and events of a visitor without cookies meet under one id, though a page tells of itself by headers in the one and
-// by properties in the other. Source: docs/wire/ingestion.md 13; docs/wire/evaluation.md 1.7.
+// Flags and events of a cookieless visitor get the same id, although a page describes itself by headers in flag requests
+// and by properties in events. Source: docs/wire/ingestion.md 13; docs/wire/evaluation.md 1.7.
 
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'

@@ -1,4 +1,4 @@
-// The placeholder `<label:x>`: any text, the same wherever the label is the same, another where it is another.
+// The placeholder `<label:x>`: any text; equal labels represent equal texts, different labels different ones.
 
 /** The texts that labels of one vector represent so far, by name. */
 type Texts = Map<string, string>

@@ -1,4 +1,4 @@
-// What a form makes of each vector of a file: a case that can be run and returns how the service differs.
+// The result of a form for each vector of a file: a case to run, which returns the differences of the service.
 
 import type { Instances } from './instance.ts'
 

@@ -1,5 +1,5 @@
-// Makes vectors with wrong expectations from right ones. A reader of vectors has to fail each of them, or its successes
-// prove nothing.
+// Derives vectors with wrong expectations from correct ones. A reader of vectors must fail each of them, or its
+// successes prove nothing.
 
 import { CannotRun, isObject } from './compare.ts'
 

@@ -1,4 +1,4 @@
-// Evaluations for visitors without cookies, over a real server. Source: docs/wire/evaluation.md 1.7; docs/wire/ofrep.md 2, 4.
+// Evaluations for cookieless visitors, over a real server. Source: docs/wire/evaluation.md 1.7; docs/wire/ofrep.md 2, 4.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
-// What SDKs with local evaluation get. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
+// Definitions for SDKs with local evaluation. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
 
 const paths = [
   '/flags/definitions',

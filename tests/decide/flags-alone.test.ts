@@ -1,4 +1,4 @@
-// Flags of a process that has definitions and asks another one for everything else: no state, no log and no event store.
+// Flags served by a process that has only definitions, and forwards everything else: no state, log or event store.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'

@@ -1,4 +1,4 @@
-// How much a client with one project's public key can make wait, and what that does to log-ins of another project. No
+// The load that a client with one project's public key can cause, and its effect on log-ins of another project. No
 // real time is involved: the store answers, and time passes, only when the test says so.
 
 import assert from 'node:assert/strict'

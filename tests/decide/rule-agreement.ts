@@ -1,4 +1,4 @@
-// What must come of a flag of version 2, and the places that have to say so: evaluations, explanations, probes.
+// The expected outcome of a flag of version 2, in all places that show it: evaluations, explanations, probes.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'

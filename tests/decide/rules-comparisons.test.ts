@@ -1,4 +1,4 @@
-// What the predicates of a flag of version 2 make of a person's properties, operator by operator, also turned round, in
+// How the predicates of a flag of version 2 evaluate a person's properties, operator by operator, also negated, in
 // other time zones and while stored properties cannot be read. Source: docs/wire/evaluation.md 5.9, 11.2, 11.3, 11.5.
 
 import { describe, it, type TestContext } from 'node:test'
@@ -106,12 +106,12 @@ const ofDates: readonly Comparison[] = [
 
 const texts = (...rules: JsonObject[]) => rulesDocument('string', 'default', rules)
 
-/** Each comparison as it is, and turned round. */
+/** Each comparison, plain and negated. */
 function compared(t: TestContext, comparisons: readonly Comparison[], world: Partial<World> = {}): Promise<void> {
   const situations = comparisons.flatMap(([key, operator, value, holds]) =>
     [false, true].map((negation): Situation => {
       const predicate = { ...personPredicate(key, 'exact', value, negation), operator }
-      const sentence = `${key} ${operator} ${JSON.stringify(value).slice(0, 40)}${negation ? ', turned round' : ''}`
+      const sentence = `${key} ${operator} ${JSON.stringify(value).slice(0, 40)}${negation ? ', negated' : ''}`
       return [sentence, texts(release('in', predicate)), holds === negation ? noRule('default') : gives('in')]
     }),
   )
@@ -135,7 +135,7 @@ const failures: readonly Situation[] = [
   ...[false, true].flatMap((negation): Situation[] => {
     const document = (key: string, operator: string) =>
       texts(release('a', broken(key, operator, negation)), release('b'))
-    const turned = negation ? ', turned round' : ''
+    const turned = negation ? ', negated' : ''
     return [
       [`[ matches no value${turned}`, document('plan', 'regex'), noPattern],
       [`nor does it fail to match${turned}`, document('plan', 'not_regex'), noPattern],

@@ -1,6 +1,6 @@
 // The situations of the contract that PostHog publishes for flag documents of version 2, with documents and persons of
-// our own: a sentence, a document, and what must come of it. Where a hash decides, the test finds by a SHA-1 of its own
-// who is where. Source: docs/wire/evaluation.md 11.2–11.5.
+// our own: a sentence, a document, and the expected outcome. Where a hash decides, the test finds suitable ids by its
+// separate SHA-1. Source: docs/wire/evaluation.md 11.2–11.5.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

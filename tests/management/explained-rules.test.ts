@@ -1,4 +1,4 @@
-// Flags of version 2 where people ask about them: explanations, test evaluations, reach. Source: docs/operating/explain.md.
+// Flags of version 2 in the answers about flags: explanations, test evaluations, reach. Source: docs/operating/explain.md.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'

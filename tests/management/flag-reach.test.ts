@@ -1,4 +1,5 @@
-// Who is affected: counts by the evaluator of requests, of a condition and of a draft of a flag compared with the served one.
+// Counts of affected persons, by the evaluator that answers requests: of a condition, and of a draft of a flag compared
+// with the served one.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'

@@ -1,5 +1,5 @@
-// Flags with documents of version 2, over HTTP: what is stored of what was written, what is refused, and what all that
-// changes flags makes of them.
+// Flags with documents of version 2, over HTTP: the stored form of a written document, rejected writes, and every other
+// action that changes flags.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'

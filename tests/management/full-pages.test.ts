@@ -1,5 +1,6 @@
-// A page has as many rows as its limit while there are more: whoever steps through a list by `offset` takes a shorter
-// one for the last. What cannot be is refused, with the remedy. Where `next` is the only way on, a page ends early.
+// A page has as many rows as its limit while there are more: a client that pages by `offset` takes a shorter
+// page for the last. A page that is impossible is rejected, with the remedy. Where only `next` continues, pages may end
+// early.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,5 +1,5 @@
-// What a list is narrowed by: PostHog's filters are followed, and a parameter that is not followed is refused. A filter
-// that is not read answers more than was asked for.
+// Filters of lists: PostHog's filters are supported, and an unsupported parameter is rejected, since a list that ignores
+// a filter returns more than was requested.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'

@@ -1,4 +1,4 @@
-// Persons filtered by what flags could ask of them: the list of PostHog with `properties`, `email` and `cohort`.
+// Persons filtered by the conditions that flags can have: PostHog’s list with `properties`, `email` and `cohort`.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'

@@ -1,4 +1,4 @@
-// What PostHog's tools ask about persons: the values of a property, and the cohorts of a person.
+// The requests of PostHog's tools about persons: the values of a property, and the cohorts of a person.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-// `test_evaluation`: what a flag is for one person, in the shape of PostHog's tools.
+// `test_evaluation`: the value of a flag for one person, in the format of PostHog's tools.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'

@@ -1,5 +1,5 @@
-// The contract of what the state knows of cookieless visitors: written with a chunk or not at all, found by name and by the
-// place in the log, forgotten by day.
+// The contract of the stored data of cookieless visitors: written with a chunk or not at all, found by name and by
+// position in the log, deleted by day.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

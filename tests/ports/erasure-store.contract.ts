@@ -1,4 +1,4 @@
-// What every adapter of the state promises of erased persons (`ports/state/erasure-store.ts`).
+// The contract of every adapter of the state for erased persons (`ports/state/erasure-store.ts`).
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'

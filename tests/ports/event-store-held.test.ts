@@ -1,4 +1,4 @@
-// What a worker learns about the store that it used before: the embedded engine, or a server given by a URL.
+// How a worker recognizes the store that it used before: the embedded engine, or a server given by a URL.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-// Which queries of the event store take turns by project: on a server that answers when the test lets it.
+// Queues of event store queries that alternate between projects, on a server that answers when the test allows it.
 
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'

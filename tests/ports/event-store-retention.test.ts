@@ -1,4 +1,4 @@
-// How long the event store keeps what expires, on a real engine: a changed term reaches tables that are there already.
+// Retention terms of the event store, on a real engine: a changed term is applied to existing tables.
 
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'

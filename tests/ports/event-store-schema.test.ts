@@ -1,4 +1,4 @@
-// How the tables of the event store come about and change, on a real engine.
+// Creation and migration of the event store’s tables, on a real engine.
 
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'

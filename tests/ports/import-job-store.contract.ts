@@ -1,4 +1,4 @@
-// The contract of what the state keeps of import jobs: how much of it is read at once, and how much of it there can be.
+// The contract of import jobs in the state: how much is read at once, and how many jobs there can be.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

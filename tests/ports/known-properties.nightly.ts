@@ -1,5 +1,5 @@
-// What is known of persons is added to pending rows by mutations of the engine: in pieces, past crashes between any two
-// steps, beside a worker that has lost the job, and not more than a row may get.
+// Known properties of persons are added to pending rows by mutations of the engine: in pieces, despite crashes between
+// any two steps, concurrently with a worker that has lost the job, and within the size limit of a row.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,5 +1,5 @@
-// What the tools of `posthog-cli api` are asked, and what of their answers is looked at: `posthog-cli.nightly.ts` takes these steps
-// in their order, on a fresh instance.
+// Calls of the tools of `posthog-cli api`, and the parts of their answers to check: `posthog-cli.nightly.ts` runs these
+// steps in order, on a fresh instance.
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of a hundred shapes
 export type Json = any

@@ -1,5 +1,5 @@
-// PostHog's newest tools for agents, those of `posthog-cli api`, against a running instance: which of them work here, what
-// they answer, and that all others are refused. The package's own install step downloads a program, which is not needed:
+// PostHog's newest tools for agents, `posthog-cli api`, against a running instance: which of them work here, their
+// answers, and that all others are refused. The package's own install step downloads a program, which is not needed:
 // the tools are one file that Node runs.
 
 import assert from 'node:assert/strict'

@@ -1,5 +1,5 @@
-// What the newest posthog-node does when it is refused, and where it sends requests that belong elsewhere: nothing is
-// lost or duplicated. Source: docs/wire/clients.md 8.1, 13 rows 14 and 18.
+// How the newest posthog-node reacts to rejections, and where it sends requests with a separate path: nothing is lost
+// or duplicated. Source: docs/wire/clients.md 8.1, 13 rows 14 and 18.
 
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'

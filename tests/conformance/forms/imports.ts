@@ -1,5 +1,5 @@
-// The vectors of the historical import: a record of another product → the events that are sent for it. Each is run by a
-// process of its own of `pennon import convert`, since each begins with an empty ledger.
+// The vectors of the historical import: a record of another product → the events that are sent for it. Each runs in a
+// separate process of `pennon import convert`, since each begins with an empty ledger.
 
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
