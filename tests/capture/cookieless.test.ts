@@ -398,7 +398,7 @@ describe('a reject with cookieless events', () => {
     }
   })
 
-  it('is stored without the address where it does not name a mode itself', async t => {
+  it('is stored without the address, even when the bad item itself is not cookieless', async t => {
     const v0 = (batch: readonly unknown[]) => JSON.stringify({ api_key: testToken, batch })
     const v1Visit = v1Event(2, { timestamp: now, options: { cookieless_mode: true } })
     for (const [path, headers, body] of [

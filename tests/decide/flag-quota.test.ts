@@ -47,7 +47,7 @@ function projectWith(featureFlagRequests: number | null): Project {
 }
 
 describe('a quota of flag requests', () => {
-  it('is used up after its number of requests, and a quota of 0 or none is never used up', async t => {
+  it('is used up after its number of requests, at once when it is 0, and never when it is missing', async t => {
     const { front } = await openUsage(t, '2026-03-10T00:00:00Z')
     const counter = front()
     counter.follow(projectWith(3))

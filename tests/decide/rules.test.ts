@@ -106,7 +106,7 @@ describe('the rules of a flag', () => {
     }
   })
 
-  it('treat invalid dates, versions and absent properties as no match, before negation', () => {
+  it('treat invalid or absent dates and versions as no match, which negation turns into a match', () => {
     const document = (operator: string, value: string, negation: boolean) =>
       rulesDocument('boolean', null, [release(true, personPredicate('x', operator, value, negation))])
     for (const [operator, value] of [

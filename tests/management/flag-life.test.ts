@@ -199,7 +199,7 @@ describe('an archived flag', () => {
     assert.deepEqual(await copy('beta'), [[false, true, 'ACTIVE']])
   })
 
-  it('prevents its experiment from starting, and is unarchived when its own survey starts', async t => {
+  it('prevents its experiment from starting, and is unarchived when the survey that owns it starts', async t => {
     const { api, change } = await start(t)
     const experiment = { name: 'Test', feature_flag_key: 'button' }
     const made = (await api.call('POST', '/api/projects/1/experiments/', { body: experiment })).body

@@ -60,7 +60,7 @@ describe('projects', () => {
     assert.deepEqual([body.quotas.events, body.quotas.llm_events, body.quotas.exceptions], [0, 7, null])
   })
 
-  it('get the default cookieless mode when new, and can set or clear it', async t => {
+  it('have cookieless mode 1 when new, and again when the mode is set to null', async t => {
     const api = await startManagement(t)
     const mode = async (patch?: object) =>
       (
