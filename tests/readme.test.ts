@@ -36,7 +36,7 @@ function program(page: string, language: string): string {
   return code.replace('http://127.0.0.1:8000', pennon.url).replace('phc_…', testProjectKey)
 }
 
-it('the README leads to every guide, and the README and the guides have no code that no test runs', () => {
+it('the README links every guide, and tests run all code of the README and the guides', () => {
   assert.deepEqual(guides.toSorted(), globSync('docs/guides/!(README).md').sort())
   // The programs are run below; `tests/sdk/*.ci.ts` run those for Python and for pages.
   const programs = ['README.md js', 'README.md python', 'README.md html', 'docs/guides/sdks.md javascript']
@@ -52,7 +52,7 @@ it('the README leads to every guide, and the README and the guides have no code 
     }
 })
 
-it('the README and the guides have lines that fit a screen, but for rows of tables', () => {
+it('lines of the README and the guides fit a screen, except table rows', () => {
   for (const [page, text] of textOf)
     assert.deepEqual(
       text.split('\n').filter(line => line.length > 120 && !line.startsWith('|')),
@@ -110,7 +110,7 @@ it('the commands of the README and the guides work as printed, in order', async 
   const erasedPath = '/api/projects/@current/persons/$GRACE/?delete_events=true'
   assert.equal(outputs.get(erasedPath), '202\n')
   const erasures = outputOf('/api/projects/@current/persons/deletion_status/').results as { erasure: object }[]
-  assert.equal(erasures.length, 1, 'nobody has the ids of the second request any more')
+  assert.equal(erasures.length, 1, 'no person has the ids of the second request any more')
   const { results: events } = await pennon.api<{ results: { event: string; historical_migration: boolean }[] }>(
     'GET',
     '/api/projects/@current/events/?distinct_id=ada',

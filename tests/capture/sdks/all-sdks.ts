@@ -1,5 +1,5 @@
 // One capture request per SDK and range of versions, as they send it: path, query, content type, encoding and shape of
-// the body. Source: docs/wire/clients.md 3, row by row; docs/wire/ingestion.md 1–3 for what is stored.
+// the body. Source: docs/wire/clients.md 3, row by row; docs/wire/ingestion.md 1–3 for the stored events.
 
 import { browserSdks, liteSdks } from './browser-sdks.ts'
 import { gzippingSdks, mobileSdks } from './device-sdks.ts'

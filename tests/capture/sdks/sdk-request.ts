@@ -1,4 +1,4 @@
-// The type of an SDK's capture request and of what is stored of it, and the times that all of them share. `all-sdks.ts`
+// The type of an SDK's capture request and its stored events, and the times that all of them share. `all-sdks.ts`
 // collects the requests.
 
 import { gzipSync } from 'node:zlib'
