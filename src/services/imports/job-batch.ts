@@ -5,7 +5,7 @@ import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
-import type { PublishedBatch } from '#core/processing/imports/publish-staging.ts'
+import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import type { Clock } from '#ports/clock.ts'
 import { type EventWriter, noEventRows } from '#ports/events/event-writer.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
@@ -194,17 +194,17 @@ function notePublished(published: Map<string, PersonIdOverride>, overrides: read
 
 /** The input that all batches of a job share. */
 export function createJobBatch(
-  job: ImportJob,
+  job: Pick<ImportJob, 'id' | 'projectId' | 'options'>,
   { clock }: Pick<ImportWorkDeps, 'clock'>,
   loaded: LoadedChunk,
   published: readonly PersonIdOverride[],
-) {
+): JobBatch {
   return {
     importJobId: job.id,
     projectId: job.projectId,
     options: job.options,
     loaded,
-    published: published,
+    publishedOverrides: published,
     nowMs: clock.nowMs(),
   }
 }
