@@ -246,7 +246,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
       ),
       [[0, 0, 7]],
     )
-    assert.match(await refusal('SELECT * FROM zeros(2)'), /^400 invalid_input query.query: zeros\(…\) cannot be used/)
+    assert.match(await refusal('SELECT * FROM zeros(2)'), /^400 invalid_input query.query: zeros\(…\) is not allowed: /)
   })
 
   it('reports what is wrong with a query, and where, without revealing the tables beneath the views', async t => {
@@ -274,7 +274,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.match(said[2]!, /invalid_query query.query: Syntax error: failed at position \d+ .*line 2/)
     assert.match(said[3]!, /uniqIff.*line 1, col 8/)
     assert.match(said[5]!, /nowhere/)
-    assert.match(said[6]!, /no value for \{x\}.*line 1, col 8/)
+    assert.match(said[6]!, /Missing value for \{x\}.*line 1, col 8/)
     assert.match(said[10]!, /invalid query.query/)
     assert.match(await refusal("SELECT throwIf(1, 'PENNON: own')"), /^400 invalid_query query.query: PENNON: own/)
     const asInHogQL: [sql: string, expected: string][] = [
@@ -319,7 +319,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
       'WITH 1 AS FORMAT SELECT',
       'WITH FORMAT AS (SELECT 1) SELECT * FROM',
     ])
-      assert.match(await refusal(sql), /^400 invalid_query query.query: The query is not complete/, sql)
+      assert.match(await refusal(sql), /^400 invalid_query query.query: The query is incomplete/, sql)
     assert.match(await refusal('SELECT FORMAT'), /Unknown expression identifier `FORMAT`/)
     assert.deepEqual(await results('SELECT 1 AS FORMAT, FORMAT'), [[1, 1]])
   })

@@ -66,7 +66,7 @@ describe('optional packages', () => {
     const tree = treeWithout(t, ['chdb', '@chdb'])
     assert.match(
       await refusedStart(join(folder, 'other'), {}, { tree, arguments: ['backup', '--verify', file] }),
-      /^pennon: The embedded event store is not installed \(package_missing: chdb\), and the events of a backup .*: run `npm/,
+      /^pennon: The embedded event store is not installed \(package_missing: chdb\), which is needed to count the events of a backup: run `npm/,
     )
     assert.deepEqual(readdirSync(folder).toSorted(), ['backup.tar', 'data'])
   })
@@ -89,7 +89,7 @@ describe('optional packages', () => {
     assert.equal(status, 1)
     assert.match(
       stdout,
-      /^FAIL +event store +The embedded event store is installed and cannot be loaded \(.*libchdb\.so.*\)\n +→ .*CLICKHOUSE_URL/m,
+      /^FAIL +event store +The embedded event store is installed but cannot be loaded \(.*libchdb\.so.*\)\n +→ .*CLICKHOUSE_URL/m,
     )
   })
 

@@ -36,7 +36,7 @@ describe('data of a version before the first migration', () => {
     const before = filesOf(folder)
     const line = await refusedStart(folder)
     assert.match(line, expected)
-    assert.match(line, /Export .* start this one with an empty PENNON_DATA.* \(docs\/operating\/upgrades\.md\)\.$/m)
+    assert.match(line, /Export .* start this version with an empty PENNON_DATA.* \(docs\/operating\/upgrades\.md\)\.$/m)
     assert.deepEqual(filesOf(folder), before)
   })
 
