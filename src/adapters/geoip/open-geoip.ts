@@ -11,7 +11,7 @@ import { cityLocation } from './city-location.ts'
 import { FilePages } from './file-pages.ts'
 import { MmdbFile } from './mmdb-file.ts'
 import { publicAddress } from './public-address.ts'
-import { cacheAnswers } from './remembered.ts'
+import { cacheAnswers } from './answer-cache.ts'
 
 /** Per file. Twice as much saves an eighth of a look-up. Source: docs/decisions/0013-geoip-read-in-pages.md. */
 const heldBytesMax = 2 ** 20

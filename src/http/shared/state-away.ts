@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { createLogLimiter } from '#telemetry/occasionally.ts'
+import { createLogLimiter } from '#telemetry/log-limiter.ts'
 
 /** Records a request that failed for this reason. */
 export type NoteStateAway = (error: PortError, request: Pick<FastifyRequest, 'id' | 'routeOptions'>) => void

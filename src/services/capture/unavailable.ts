@@ -4,7 +4,7 @@
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { createLogLimiter } from '#telemetry/occasionally.ts'
+import { createLogLimiter } from '#telemetry/log-limiter.ts'
 
 export interface Unavailable {
   readonly kind: 'unavailable'

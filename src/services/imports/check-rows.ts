@@ -6,7 +6,7 @@ import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
 import { PortError } from '#ports/port-error.ts'
 import { commitChanges, type ImportWorkDeps } from './job-batch.ts'
-import { isQueryFailure } from './look-up.ts'
+import { isQueryFailure } from './find-in-halves.ts'
 
 export const fewerRows = 'rows_fewer_than_stored'
 export const uncountedRows = 'rows_not_counted'

@@ -19,7 +19,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 import type { UnderWay } from '../shared/under-way.ts'
-import { isQueryFailure } from './look-up.ts'
+import { isQueryFailure } from './find-in-halves.ts'
 
 export interface ImportWorkDeps {
   readonly state: ChunkStore

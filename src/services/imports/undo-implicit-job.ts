@@ -10,7 +10,7 @@ import {
 } from '#core/processing/imports/undo-implicit-job.ts'
 import { groupSubject } from '#core/processing/imports/undo-records.ts'
 import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
-import { findInHalves } from './look-up.ts'
+import { findInHalves } from './find-in-halves.ts'
 import { findEventsOfImplicitJob, findGroupEventInputs, listPublishedJobs, noEvents } from './undo-questions.ts'
 
 const batchSize = 250

@@ -18,7 +18,7 @@ import {
 } from '#core/processing/imports/undo-publish.ts'
 import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
 import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
-import { findInHalves, isQueryFailure } from './look-up.ts'
+import { findInHalves, isQueryFailure } from './find-in-halves.ts'
 import {
   findEventInputs,
   findGroupEventInputs,

@@ -15,7 +15,7 @@ import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
 import { undoRecordWithout } from '#core/processing/imports/undo-implicit-job.ts'
 import { dayMs } from '#core/time.ts'
 import { createJobBatch, type ImportWorkDeps } from './job-batch.ts'
-import { findInHalves } from './look-up.ts'
+import { findInHalves } from './find-in-halves.ts'
 
 export type UndoRecordNamed<Kind extends SubjectKind> = Extract<UndoRecord, { readonly kind: Kind }>
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { createLogLimiter } from './occasionally.ts'
+import { createLogLimiter } from './log-limiter.ts'
 
 it('a line is written at most once a minute, with the number of events since the last one', () => {
   let nowMs = 0

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cacheAnswers } from './remembered.ts'
+import { cacheAnswers } from './answer-cache.ts'
 
 describe('remembered', () => {
   it('calls the function once per text, even if the answer is null or undefined', () => {
