@@ -3,7 +3,7 @@
 import '../bin/preload.js'
 import { flushCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
-import { addAddressOptions } from './commands/client/instance-address.ts'
+import { addAddressOptions, collectOption } from './commands/client/instance-address.ts'
 import { addEventsCommand } from './commands/events/events-command.ts'
 import { addFlagsCommand } from './commands/flags/flags-command.ts'
 import { addImportCommand } from './commands/import/import-command.ts'
@@ -181,10 +181,6 @@ function leadToHelp(command: Command, name: string): void {
   // Wrong usage exits with 2, as refusals of the commands do: repeating it is pointless.
   command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   for (const each of command.commands) leadToHelp(each, `${name} ${each.name()}`)
-}
-
-function collectOption(value: string, before: readonly string[] = []): string[] {
-  return [...before, value]
 }
 
 leadToHelp(program, 'pennon')

@@ -7,11 +7,11 @@ import { err, ok, type Result } from '#core/result.ts'
 import { packageFolder } from '#distribution.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { Logger } from '#telemetry/log.ts'
+import { cacheAnswers } from './answer-cache.ts'
 import { cityLocation } from './city-location.ts'
 import { FilePages } from './file-pages.ts'
 import { MmdbFile } from './mmdb-file.ts'
 import { publicAddress } from './public-address.ts'
-import { cacheAnswers } from './answer-cache.ts'
 
 /** Per file. Twice as much saves an eighth of a look-up. Source: docs/decisions/0013-geoip-read-in-pages.md. */
 const heldBytesMax = 2 ** 20

@@ -16,6 +16,11 @@ export function addAddressOptions(command: Command): Command {
     .option('--project <id>', 'project id', '@current')
 }
 
+/** Collects the values of an option that may be repeated, for `Command.option`. */
+export function collectOption(value: string, before: readonly string[] = []): string[] {
+  return [...before, value]
+}
+
 /**
  * @param given the value of `--host`: an address such as `https://pennon.example`, or, as its name suggests, a host with or
  *   without a port: `pennon.example`, `127.0.0.1:8000`.

@@ -1,7 +1,7 @@
 // Options and help of `pennon events`. The code of a command is loaded only when it is called.
 
 import { type Command, Option } from 'commander'
-import { addAddressOptions } from '../client/instance-address.ts'
+import { addAddressOptions, collectOption } from '../client/instance-address.ts'
 import type { CountOptions } from './count-events.ts'
 import type { ExportOptions } from './export-events.ts'
 
@@ -77,8 +77,4 @@ exports cannot be resumed, since a Parquet file is unreadable without its end.
     .action(async (file: string, options: ExportOptions) =>
       (await import('./export-events.ts')).exportEvents(file, options),
     )
-}
-
-function collectOption(value: string, before: readonly string[] = []): string[] {
-  return [...before, value]
 }

@@ -1,7 +1,7 @@
 // Options and help of `pennon flags`. The code of a command is loaded only when it is called.
 
 import { type Command, Option } from 'commander'
-import { addAddressOptions } from '../client/instance-address.ts'
+import { addAddressOptions, collectOption } from '../client/instance-address.ts'
 import type { ClientOptions } from '../client/run-client.ts'
 import type { ChangeOptions } from './confirm-change.ts'
 import type { CreateOptions } from './create-flag.ts'
@@ -225,8 +225,4 @@ function addConfirmationOption(command: Command): Command {
 
 function addClientOptions(command: Command): Command {
   return addAddressOptions(command).option('--json', "print the private API's response as JSON")
-}
-
-function collectOption(value: string, before: readonly string[] = []): string[] {
-  return [...before, value]
 }

@@ -14,8 +14,8 @@ import {
 import { adminBodyLimits, BodyBudget, bodyLimits, type EndedBody } from '#http/bodies/request-bodies.ts'
 import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { Metrics } from '#telemetry/metrics.ts'
 import { createLogLimiter } from '#telemetry/log-limiter.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
 import { clientAddress, networkOf } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 

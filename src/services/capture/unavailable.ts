@@ -3,8 +3,8 @@
 
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { Metrics } from '#telemetry/metrics.ts'
 import { createLogLimiter } from '#telemetry/log-limiter.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
 
 export interface Unavailable {
   readonly kind: 'unavailable'

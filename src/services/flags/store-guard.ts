@@ -8,8 +8,8 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { Metrics } from '#telemetry/metrics.ts'
 import { createLogLimiter } from '#telemetry/log-limiter.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
 
 export type Loaded<T> = Result<T, UnknownReason>
 

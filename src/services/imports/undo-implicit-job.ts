@@ -9,8 +9,8 @@ import {
   undoImplicitJobOfPersons,
 } from '#core/processing/imports/undo-implicit-job.ts'
 import { groupSubject } from '#core/processing/imports/undo-records.ts'
-import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findInHalves } from './find-in-halves.ts'
+import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findEventsOfImplicitJob, findGroupEventInputs, listPublishedJobs, noEvents } from './undo-questions.ts'
 
 const batchSize = 250

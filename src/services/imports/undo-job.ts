@@ -17,8 +17,8 @@ import {
   undoPersons,
 } from '#core/processing/imports/undo-publish.ts'
 import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
-import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findInHalves, isQueryFailure } from './find-in-halves.ts'
+import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import {
   findEventInputs,
   findGroupEventInputs,

@@ -14,8 +14,8 @@ import type { LaterWriter } from '#core/processing/imports/shadowed.ts'
 import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
 import { undoRecordWithout } from '#core/processing/imports/undo-implicit-job.ts'
 import { dayMs } from '#core/time.ts'
-import { createJobBatch, type ImportWorkDeps } from './job-batch.ts'
 import { findInHalves } from './find-in-halves.ts'
+import { createJobBatch, type ImportWorkDeps } from './job-batch.ts'
 
 export type UndoRecordNamed<Kind extends SubjectKind> = Extract<UndoRecord, { readonly kind: Kind }>
 
