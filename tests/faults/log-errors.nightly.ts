@@ -25,7 +25,7 @@ test('failing syncs are reported in readiness and once a minute in the log, and 
   const lines = pennon
     .output()
     .split('\n')
-    .filter(line => /a commit failed|cannot be accepted/.test(line))
+    .filter(line => /a commit failed|cannot accept/.test(line))
   assert.ok(lines.length >= 1 && lines.length <= 4, `${lines.length} lines of 21 refused requests`)
 
   await endOf(tracer)

@@ -35,7 +35,7 @@ describe('the time of Mixpanel profiles', () => {
         ['$set', '2024-05-01', '2024-05-01'],
       ],
     )
-    assert.doesNotMatch((await commands.call('run')).stderr, /Staging anew/)
+    assert.doesNotMatch((await commands.call('run')).stderr, /Staging again/)
   })
 
   it('profiles follow the last event when a time zone is given later, unless --profile-timestamp is set', async t => {

@@ -165,7 +165,7 @@ describe('pennon events', () => {
     const { exitCode, stderr } = await ended
     goOn()
     assert.equal(exitCode, 130, stderr)
-    assert.match(stderr, /stopped\. [\d,]+ rows are in .* Go on with: pennon events export .* --resume\n$/)
+    assert.match(stderr, /stopped\. [\d,]+ rows are in .* Continue with: pennon events export .* --resume\n$/)
     const resumed = await runCommand(settings, 'events', 'export', target, '--resume', '--host', api.url)
     assert.equal(resumed.exitCode, 0, resumed.stderr)
     const uuids = readFileSync(target, 'utf8')
@@ -190,7 +190,7 @@ describe('pennon events', () => {
     })
     const [exitCode] = await once(child, 'close')
     assert.equal(exitCode, 1, stderr)
-    assert.match(stderr, /The disk with .* is full.* rows are in .*\.part\. Go on with: .* --resume\n$/s)
+    assert.match(stderr, /The disk of .* is full.* rows are in .*\.part\. Continue with: .* --resume\n$/s)
     const resumed = await runCommand(settings, 'events', 'export', target, '--resume', '--host', api.url)
     assert.equal(resumed.exitCode, 0, resumed.stderr)
     assert.equal(readFileSync(target, 'utf8').trimEnd().split('\n').length, eventCount)

@@ -30,7 +30,7 @@ test('events that an older copy of the database lacks are processed again, with 
 
   await copy.comeBack()
   await eventually(async () => (await storedCount()) === 15, { what: 'the gap' })
-  assert.match(pennon.output(), /"before":15,"offset":5.*processing goes on from there/)
+  assert.match(pennon.output(), /"before":15,"offset":5.*the position in the state changed/)
   await writing(() => pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'second', filters: everyone }))
   const answer = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'nobody' })
   const { featureFlags } = (await answer.json()) as { featureFlags: Record<string, boolean> }

@@ -79,7 +79,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
 
     assert.match(
       await refusedStart(right, { DATABASE_URL: url }),
-      new RegExp(`another state: .* follows the one in .*${next}`),
+      new RegExp(`another state: .* follows the log in .*${next}`),
     )
   })
 

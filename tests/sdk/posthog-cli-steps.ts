@@ -280,8 +280,8 @@ export const dataSteps: readonly Step[] = [
 export const dataRefusals: readonly Refusal[] = [
   ['execute-sql', { query: 'SELECT properties.price FROM events' }, /JSONExtractString\(properties, 'price'\)/],
   ['execute-sql', { query: 'SELECT 1', connectionId: 'x' }, /connectionId/],
-  ['read-data-schema', { query: { kind: 'event_properties', event_name: 'order place' } }, /no event of this name/],
-  ['read-data-schema', { query: { kind: 'action_properties', action_id: 1 } }, /no actions/],
+  ['read-data-schema', { query: { kind: 'event_properties', event_name: 'order place' } }, /no event with this name/],
+  ['read-data-schema', { query: { kind: 'action_properties', action_id: 1 } }, /Actions are not supported/],
   ['read-data-schema', { query: { kind: 'entity_properties', entity: 'session' } }, /no sessions table/],
   ['query-trends', { series, trendsFilter: { display: 'BoldNumber' } }, /display/],
   ['query-funnel', { series: [series[0], series[0]] }, /query\.kind/],
