@@ -19,24 +19,25 @@ export interface JsonChange {
  */
 export function diffJson(before: JsonValue, after: JsonValue): JsonChange[] {
   const changes: JsonChange[] = []
-  collect('', before, after, changes)
+  collectChanges('', before, after, changes)
   return changes
 }
 
-function collect(path: string, before: JsonValue, after: JsonValue, changes: JsonChange[]): void {
+function collectChanges(path: string, before: JsonValue, after: JsonValue, changes: JsonChange[]): void {
   if (Array.isArray(before) && Array.isArray(after)) {
     for (let index = 0; index < Math.max(before.length, after.length); index++) {
-      compare(joinPath(path, String(index)), before[index], after[index], changes)
+      collectMemberChanges(joinPath(path, String(index)), before[index], after[index], changes)
     }
   } else if (isJsonObject(before) && isJsonObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)])
-    for (const key of keys) compare(joinPath(path, key), ownValue(before, key), ownValue(after, key), changes)
+    for (const key of keys)
+      collectMemberChanges(joinPath(path, key), ownValue(before, key), ownValue(after, key), changes)
   } else if (compactJson(before) !== compactJson(after)) {
     changes.push({ path, action: 'changed', before, after })
   }
 }
 
-function compare(
+function collectMemberChanges(
   path: string,
   before: JsonValue | undefined,
   after: JsonValue | undefined,
@@ -44,7 +45,7 @@ function compare(
 ): void {
   if (before === undefined && after !== undefined) changes.push({ path, action: 'created', before: null, after })
   else if (before !== undefined && after === undefined) changes.push({ path, action: 'deleted', before, after: null })
-  else if (before !== undefined && after !== undefined) collect(path, before, after, changes)
+  else if (before !== undefined && after !== undefined) collectChanges(path, before, after, changes)
 }
 
 function joinPath(path: string, key: string): string {

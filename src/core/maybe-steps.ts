@@ -10,7 +10,7 @@ export function isSteps<T>(value: MaybeSteps<T>): value is Steps<T> {
 }
 
 /** Takes all steps at once, for callers that may block. */
-export function atOnce<T>(value: MaybeSteps<T>): T {
+export function runAllSteps<T>(value: MaybeSteps<T>): T {
   if (!isSteps(value)) return value
   for (;;) {
     const step = value.next()

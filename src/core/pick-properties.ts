@@ -11,7 +11,7 @@ const literalCharsMax = 64 * 1024
 const wholeCharsMax = 32 * 1024
 
 /** Returns all properties of a short text, but only the wanted ones of a long text. @throws SyntaxError */
-export function wantedProperties(text: string, wanted: () => ReadonlySet<string>): PropertyBag {
+export function parseWantedProperties(text: string, wanted: () => ReadonlySet<string>): PropertyBag {
   if (text.length > wholeCharsMax) return pickProperties(text, wanted())
   const value = text === '{}' ? {} : parseJson(text)
   if (!isJsonObject(value)) throw new SyntaxError('stored properties are not an object')
@@ -32,7 +32,7 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
     expectChar(text, keyEnd, colon)
     const valueEnd = endOfValue(text, keyEnd + 1)
     const key = keyAt(text, at + 1, keyEnd)
-    if (names.has(key)) setOwn(picked, key, read(text.slice(keyEnd + 1, valueEnd)))
+    if (names.has(key)) setOwn(picked, key, parseValueText(text.slice(keyEnd + 1, valueEnd)))
     at = valueEnd
     if (text.charCodeAt(at) !== comma && (text.charCodeAt(at) !== closeBrace || at !== text.length - 1))
       throw new SyntaxError(`unexpected character in stored properties at ${at}`)
@@ -40,7 +40,7 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
   return picked
 }
 
-function read(text: string): JsonValue {
+function parseValueText(text: string): JsonValue {
   return text.length > literalCharsMax ? (parsePlainJson(text) as JsonValue) : parseJson(text)
 }
 

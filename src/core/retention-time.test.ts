@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { hasBegun, isTrusted, lookAtClock, standingMs, type TrustedTime } from './retention-time.ts'
+import { isTrusted, standingMs, type TrustedTime, updateTrustedTime, wasEverTrusted } from './retention-time.ts'
 import { dayMs } from './time.ts'
 
 const hourMs = 3_600_000
@@ -11,7 +11,7 @@ const trusted: TrustedTime = { atMs: startMs, aheadMs: 0, stoodMs: 0 }
 function looksEachHour(from: TrustedTime, nowMs: number, hours: number): TrustedTime[] {
   let last = from
   return Array.from({ length: hours }, (_, hour) => {
-    last = lookAtClock(last, nowMs + hour * hourMs, hour === 0 ? 0 : hourMs)
+    last = updateTrustedTime(last, nowMs + hour * hourMs, hour === 0 ? 0 : hourMs)
     return last
   })
 }
@@ -19,7 +19,7 @@ function looksEachHour(from: TrustedTime, nowMs: number, hours: number): Trusted
 describe('the retention time', () => {
   it('follows a running clock, also across a restart', () => {
     assert.equal(looksEachHour(trusted, startMs, 48).at(-1)!.atMs, startMs + 47 * hourMs)
-    assert.deepEqual(lookAtClock(trusted, startMs + 600_000, 0), { ...trusted, atMs: startMs + 600_000 })
+    assert.deepEqual(updateTrustedTime(trusted, startMs + 600_000, 0), { ...trusted, atMs: startMs + 600_000 })
   })
 
   for (const [what, jumpMs] of [
@@ -39,7 +39,10 @@ describe('the retention time', () => {
 
   it('ignores a clock that was ahead for less than a day, and follows at once one that comes back', () => {
     const ahead = looksEachHour(trusted, startMs + 31 * dayMs, 24).at(-1)!
-    assert.deepEqual(lookAtClock(ahead, startMs + 24 * hourMs, hourMs), { ...trusted, atMs: startMs + 24 * hourMs })
+    assert.deepEqual(updateTrustedTime(ahead, startMs + 24 * hourMs, hourMs), {
+      ...trusted,
+      atMs: startMs + 24 * hourMs,
+    })
   })
 
   it('is never later than what the clock showed a day of running before, however often it jumps', () => {
@@ -59,7 +62,7 @@ describe('the retention time', () => {
   })
 
   it('has not begun before the clock was first observed for a day', () => {
-    const looks = looksEachHour(lookAtClock(null, startMs, 0), startMs, 25)
+    const looks = looksEachHour(updateTrustedTime(null, startMs, 0), startMs, 25)
     assert.ok(looks.slice(0, -1).every(({ atMs }) => atMs < dayMs))
     assert.equal(looks.at(-1)!.atMs, startMs + dayMs)
   })
@@ -73,7 +76,7 @@ describe('the retention time', () => {
     ],
   ] as const)
     it(`is less than a week late on a machine that is on for eight hours a day, ${what}`, () => {
-      let last = first ?? lookAtClock(null, startMs, 0)
+      let last = first ?? updateTrustedTime(null, startMs, 0)
       for (let day = 0; day < 60; day++) {
         last = looksEachHour(last, startMs + day * dayMs, 9).at(-1)!
         if (day >= 3) assert.ok(startMs + day * dayMs - last.atMs < 7 * dayMs, `day ${day}`)
@@ -81,9 +84,9 @@ describe('the retention time', () => {
     })
 
   it('begins again when the clock goes back before it was trusted', () => {
-    const early = looksEachHour(lookAtClock(null, startMs + 31 * dayMs, 0), startMs + 31 * dayMs, 24).at(-1)!
+    const early = looksEachHour(updateTrustedTime(null, startMs + 31 * dayMs, 0), startMs + 31 * dayMs, 24).at(-1)!
     const looks = looksEachHour(early, startMs, 25)
-    assert.ok(!looks.slice(0, -1).some(hasBegun))
+    assert.ok(!looks.slice(0, -1).some(wasEverTrusted))
     assert.ok(looks.at(-1)!.atMs === startMs + dayMs)
   })
 })

@@ -32,7 +32,7 @@ const begunMs = 365 * dayMs
  * @param last null before the first look.
  * @param elapsedMs since the last look, by a clock that cannot be set; 0 when another process made that look.
  */
-export function lookAtClock(last: TrustedTime | null, nowMs: number, elapsedMs: number): TrustedTime {
+export function updateTrustedTime(last: TrustedTime | null, nowMs: number, elapsedMs: number): TrustedTime {
   const atMs = (last?.atMs ?? 0) + elapsedMs
   const aheadMs = nowMs - atMs
   if (Math.abs(aheadMs) <= trustedMsMax) return trustClock(nowMs)
@@ -43,7 +43,7 @@ export function lookAtClock(last: TrustedTime | null, nowMs: number, elapsedMs: 
   const stoodMs = last.stoodMs + elapsedMs
   if (stoodMs < standingMs) return { atMs, aheadMs: last.aheadMs, stoodMs }
   // What the clock gained during that time has not been observed for a day yet.
-  return lookAtClock({ atMs: atMs + last.aheadMs, aheadMs: 0, stoodMs: 0 }, nowMs, 0)
+  return updateTrustedTime({ atMs: atMs + last.aheadMs, aheadMs: 0, stoodMs: 0 }, nowMs, 0)
 }
 
 function trustClock(nowMs: number): TrustedTime {
@@ -55,6 +55,6 @@ export function isTrusted({ aheadMs }: TrustedTime): boolean {
 }
 
 /** Whether the wall clock was ever trusted. */
-export function hasBegun({ atMs }: TrustedTime): boolean {
+export function wasEverTrusted({ atMs }: TrustedTime): boolean {
   return atMs >= begunMs
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { type JsonObject, parseJson, textOf } from '#core/json.ts'
-import { atOnce } from '#core/maybe-steps.ts'
+import { runAllSteps } from '#core/maybe-steps.ts'
 import { ok } from '#core/result.ts'
 import { parseDecideQuery } from '#wire/flags/decide-query.ts'
 import { parseDecideRequest } from '#wire/flags/decide-request.ts'
@@ -153,8 +153,8 @@ function answers(vector: CoreVector): Answers {
   const evaluation = evaluateFlags(project, request.value.selection, subject)
   const options = { endpoint: 'flags', withConfig: false, requestId: '-', evaluatedAtMs: 0 } as const
   return {
-    details: JSON.parse(atOnce(encodeEvaluation(evaluation, { ...options, shape: 'V2' }))),
-    values: JSON.parse(atOnce(encodeEvaluation(evaluation, { ...options, shape: 'V1' }))),
+    details: JSON.parse(runAllSteps(encodeEvaluation(evaluation, { ...options, shape: 'V2' }))),
+    values: JSON.parse(runAllSteps(encodeEvaluation(evaluation, { ...options, shape: 'V1' }))),
   }
 }
 

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DayRange, isIn } from '#core/cookieless/visitor-day.ts'
+import { type DayRange, isDayInRange } from '#core/cookieless/visitor-day.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 
@@ -66,7 +66,7 @@ async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<string
   const failures: unknown[] = []
   for (const name of await namesIn(folder)) {
     const day = saltName.exec(name)?.[1]
-    if (day === undefined || isIn(kept, day)) continue
+    if (day === undefined || isDayInRange(kept, day)) continue
     await remove(folder, name, day).catch(cause => failures.push(cause))
     if (name === day) deleted.push(day)
   }

@@ -3,7 +3,7 @@
 
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
-import { hasBegun, isTrusted, standingMs, type TrustedTime } from '#core/retention-time.ts'
+import { isTrusted, standingMs, type TrustedTime, wasEverTrusted } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { type Finding, goodFinding, warningFinding } from './finding.ts'
@@ -24,7 +24,7 @@ export async function checkTrustedTime(config: Config): Promise<readonly Finding
 export function findingOf(time: TrustedTime | null): Finding {
   const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
   const confirmed = `by running for a day (so far ${ranHours} of ${standingMs / 3_600_000} h)`
-  if (time === null || !hasBegun(time))
+  if (time === null || !wasEverTrusted(time))
     return goodFinding(
       what,
       `nothing is deleted by age yet: deletion starts once a worker has confirmed the clock ${confirmed}`,

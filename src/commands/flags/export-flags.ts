@@ -12,7 +12,7 @@ import {
   type FileCohort,
   type FileFlag,
   type FlagFile,
-  isThere,
+  isNotDeleted,
   namedReferences,
 } from '#wire/management/flags/flag-file.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
@@ -48,14 +48,14 @@ export async function listDefinitions(api: PrivateApi): Promise<ApiLists> {
 export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedLists {
   const naming = createNaming(lists)
   const isKept = (flag: JsonObject) =>
-    isThere(flag) && flag.has_encrypted_payloads !== true && !isSurveyFlagKey(String(flag.key))
+    isNotDeleted(flag) && flag.has_encrypted_payloads !== true && !isSurveyFlagKey(String(flag.key))
   const kept = new Map(lists.flags.filter(isKept).map(flag => [String(flag.key), flag]))
   const unknown = keys.find(key => !kept.has(key))
   if (unknown !== undefined)
     throw new ClientError(`There is no flag ${unknown} to export. ${suggestFlag(unknown, [...kept.keys()])}`)
   const cohorts = new Map<string, FileCohort>()
   const twice = new Set<string>()
-  for (const cohort of lists.cohorts.filter(isThere).map(naming.cohort)) {
+  for (const cohort of lists.cohorts.filter(isNotDeleted).map(naming.cohort)) {
     if (cohorts.has(cohort.name)) twice.add(cohort.name)
     cohorts.set(cohort.name, cohort)
   }
@@ -93,8 +93,8 @@ export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedL
 function notesOf({ flags }: ApiLists, file: FlagFile, isWhole: boolean): string[] {
   const inFile = new Set(file.flags.map(({ key }) => key))
   const keysOf = (is: (flag: JsonObject) => boolean) => flags.filter(is).map(({ key }) => String(key))
-  const encrypted = isWhole ? keysOf(flag => isThere(flag) && flag.has_encrypted_payloads === true) : []
-  const surveys = isWhole ? keysOf(flag => isThere(flag) && isSurveyFlagKey(String(flag.key))) : []
+  const encrypted = isWhole ? keysOf(flag => isNotDeleted(flag) && flag.has_encrypted_payloads === true) : []
+  const surveys = isWhole ? keysOf(flag => isNotDeleted(flag) && isSurveyFlagKey(String(flag.key))) : []
   const inFileWith = (is: (flag: JsonObject) => boolean) => keysOf(flag => inFile.has(String(flag.key)) && is(flag))
   const hasAny = (field: string) => (flag: JsonObject) => Array.isArray(flag[field]) && flag[field].length > 0
   const hasExperiment = (flag: JsonObject) =>

@@ -18,7 +18,7 @@ import {
   type FileCohort,
   type FileFlag,
   type FlagFile,
-  isThere,
+  isNotDeleted,
   namedReferences,
 } from '#wire/management/flags/flag-file.ts'
 import { createFlagSchema, decodeFlag, type UpdateFlagJson, updateFlagSchema } from '#wire/management/flags/flags.ts'
@@ -47,9 +47,9 @@ export interface ImportPlan {
 
 export async function planImport(file: FlagFile, existing: ApiLists): Promise<ImportPlan> {
   const naming = createNaming(existing)
-  const flagsThere = new Map(existing.flags.filter(isThere).map(flag => [String(flag.key), flag]))
+  const flagsThere = new Map(existing.flags.filter(isNotDeleted).map(flag => [String(flag.key), flag]))
   const cohortsThere = new Map<string, JsonObject[]>()
-  for (const cohort of existing.cohorts.filter(isThere)) {
+  for (const cohort of existing.cohorts.filter(isNotDeleted)) {
     const name = String(cohort.name)
     cohortsThere.set(name, [...(cohortsThere.get(name) ?? []), cohort])
   }
@@ -117,7 +117,7 @@ export class ReferenceIds {
   readonly #ids = new Map<string, number>()
 
   constructor({ flags, groupTypes }: ApiLists, cohorts: ReadonlyMap<string, readonly JsonObject[]>) {
-    for (const { key, id } of flags.filter(isThere)) this.note('flag', String(key), id)
+    for (const { key, id } of flags.filter(isNotDeleted)) this.note('flag', String(key), id)
     for (const [name, [cohort]] of cohorts) this.note('cohort', name, cohort!.id)
     for (const type of groupTypes) this.note('group_type', String(type.group_type), type.group_type_index)
   }

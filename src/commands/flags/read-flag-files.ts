@@ -9,7 +9,7 @@ import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
 import { repeatedKey } from '#core/json-text.ts'
-import { decodeFlagFile, type FileFlag, isFlagFile, isThere } from '#wire/management/flags/flag-file.ts'
+import { decodeFlagFile, type FileFlag, isFlagFile, isNotDeleted } from '#wire/management/flags/flag-file.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type NamedLists, nameLists } from './export-flags.ts'
 
@@ -46,7 +46,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
       rowsOf(path, readJson(path), 'group types', ['group_type', 'group_type_index']),
     ),
   })
-  const deletedCount = flags.filter(flag => !isThere(flag)).length
+  const deletedCount = flags.filter(flag => !isNotDeleted(flag)).length
   return {
     file,
     notes: [

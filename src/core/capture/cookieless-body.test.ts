@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { withoutVisitors } from './cookieless-body.ts'
+import { stripVisitorsFromBody } from './cookieless-body.ts'
 
 const telling = { $ip: '1.1.1.1', $raw_user_agent: 'A', $initial_raw_user_agent: 'A', $cookieless_extra: 'x' }
 const properties = { n: 1, $cookieless_mode: true, ...telling, $set: { ...telling, plan: 'pro' }, $set_once: telling }
@@ -36,7 +36,7 @@ describe('a body without its visitors', () => {
         { ...stripped, properties: { ...stripped.properties, $cookieless_mode: 'yes' } },
       ],
     ])
-      assert.deepEqual(JSON.parse(withoutVisitors(JSON.stringify(sent))!), expected)
+      assert.deepEqual(JSON.parse(stripVisitorsFromBody(JSON.stringify(sent))!), expected)
   })
 
   it('has nothing that identifies visitors even where no events are read, and however the keys are spelt', () => {
@@ -50,15 +50,18 @@ describe('a body without its visitors', () => {
       { ...item, ...telling },
     ]) {
       const text = JSON.stringify(sent)
-      assert.doesNotMatch(withoutVisitors(text)!, /1\.1\.1\.1|"A"/, text)
+      assert.doesNotMatch(stripVisitorsFromBody(text)!, /1\.1\.1\.1|"A"/, text)
       const escaped = text.replaceAll('$cookieless_mode', '$cookieless\\u005Fmode').replaceAll('$ip', '\\u0024ip')
-      assert.doesNotMatch(withoutVisitors(escaped)!, /1\.1\.1\.1|"A"/, escaped)
+      assert.doesNotMatch(stripVisitorsFromBody(escaped)!, /1\.1\.1\.1|"A"/, escaped)
     }
   })
 
   it('keeps the number literals of the other events', () => {
     const text = '[{"properties":{"$cookieless_mode":true,"$ip":"1"}},{"a":1.0,"b":12345678901234567890}]'
-    assert.equal(withoutVisitors(text), '[{"properties":{"$cookieless_mode":true}},{"a":1.0,"b":12345678901234567890}]')
+    assert.equal(
+      stripVisitorsFromBody(text),
+      '[{"properties":{"$cookieless_mode":true}},{"a":1.0,"b":12345678901234567890}]',
+    )
   })
 
   it('is null when there is nothing to remove', () => {
@@ -70,19 +73,19 @@ describe('a body without its visitors', () => {
       '"cookieless_mode"',
       '{"options":{"cookieless_mode":null}}',
     ])
-      assert.equal(withoutVisitors(text), null, text)
+      assert.equal(stripVisitorsFromBody(text), null, text)
   })
 
   it('is empty when it names the mode and cannot be read', () => {
-    assert.equal(withoutVisitors('{"$cookieless_mode":true,"$ip":"1.1.1.1"'), '')
+    assert.equal(stripVisitorsFromBody('{"$cookieless_mode":true,"$ip":"1.1.1.1"'), '')
   })
 
   it('is empty when it names the mode and is too long to be read in time', () => {
     const long = (mode: string) =>
       JSON.stringify({ event: 'e', properties: { $ip: '1.1.1.1', [mode]: true, x: filler } })
     const filler = 'x'.repeat(300_000)
-    assert.equal(withoutVisitors(long('$cookieless_mode')), '')
-    assert.equal(withoutVisitors(long('$cookieless_mode').replace('_mode', '\\u005fmode')), '')
-    assert.equal(withoutVisitors(long('$other')), null)
+    assert.equal(stripVisitorsFromBody(long('$cookieless_mode')), '')
+    assert.equal(stripVisitorsFromBody(long('$cookieless_mode').replace('_mode', '\\u005fmode')), '')
+    assert.equal(stripVisitorsFromBody(long('$other')), null)
   })
 })

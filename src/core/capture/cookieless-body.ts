@@ -17,10 +17,10 @@ const textCharsMax = 256 * 1024
 
 /** Whether a text may name the mode. It is only searched, however long it is. */
 export function mayHaveVisitors(text: string): boolean {
-  return isModeNamed(text) || escapedName.test(text)
+  return namesCookielessMode(text) || escapedName.test(text)
 }
 
-function isModeNamed(text: string): boolean {
+function namesCookielessMode(text: string): boolean {
   return text.includes('cookieless_mode')
 }
 
@@ -28,8 +28,8 @@ function isModeNamed(text: string): boolean {
  * @param text what was sent, whole.
  * @returns null when there is nothing to remove; '' when it names the mode and is not JSON, or is too long to be read.
  */
-export function withoutVisitors(text: string): string | null {
-  const isNamed = isModeNamed(text)
+export function stripVisitorsFromBody(text: string): string | null {
+  const isNamed = namesCookielessMode(text)
   if (!isNamed && !escapedName.test(text)) return null
   if (text.length > textCharsMax) return ''
   let body: JsonValue
@@ -70,15 +70,15 @@ function isSet(fields: JsonValue | undefined, name: string): boolean {
 
 function stripEvent(item: JsonObject): JsonObject {
   return mapMembers(stripIdentifying(item) as JsonObject, (value, name) => {
-    if (isMap(name)) return stripIdentifying(value)
+    if (isPersonMapName(name)) return stripIdentifying(value)
     if (name !== 'properties' || !isJsonObject(value)) return value
     return mapMembers(stripIdentifying(value) as JsonObject, (inner, key) =>
-      isMap(key) ? stripIdentifying(inner) : inner,
+      isPersonMapName(key) ? stripIdentifying(inner) : inner,
     )
   })
 }
 
-function isMap(name: string): boolean {
+function isPersonMapName(name: string): boolean {
   return name === '$set' || name === '$set_once'
 }
 

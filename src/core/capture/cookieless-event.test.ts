@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findModeDrop, readVisitor, stripMap } from './cookieless-event.ts'
+import { findModeDrop, readVisitor, stripIdentifyingMembers } from './cookieless-event.ts'
 
 describe('what an event says about its visitor', () => {
   it('is read from the text properties, however they are written; of a repeated name, the last one counts', () => {
@@ -42,7 +42,7 @@ describe('what an event says about its visitor', () => {
         '"$set":"none","big":12345678901234567890}',
     )
     assert.equal(strippedJson, '{"a":1.0,"$set":{ "n":1e2},"$set_once":{},"$set":"none","big":12345678901234567890}')
-    assert.equal(stripMap('{"a":1.0 }'), undefined)
+    assert.equal(stripIdentifyingMembers('{"a":1.0 }'), undefined)
   })
 })
 

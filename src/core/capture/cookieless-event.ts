@@ -104,7 +104,7 @@ export function readVisitor(
         return null
       case '$set':
       case '$set_once':
-        return stripMap(propertiesJson.slice(valueStart, end))
+        return stripIdentifyingMembers(propertiesJson.slice(valueStart, end))
       default:
         return null
     }
@@ -113,7 +113,7 @@ export function readVisitor(
 }
 
 /** The text of an object without what identifies the visitor; undefined when it contains nothing of the kind. */
-export function stripMap(text: string): string | undefined {
+export function stripIdentifyingMembers(text: string): string | undefined {
   if (text.charCodeAt(0) !== openBrace) return undefined
   const members = membersNamed(text, identifying)
   return members.length === 0 ? undefined : editedMembers(text, members, () => null)
@@ -134,8 +134,8 @@ export function withoutVisitor(
     ...event,
     ip: '',
     propertiesJson: strippedJson,
-    setJson: setJson === null ? null : (stripMap(setJson) ?? setJson),
-    setOnceJson: setOnceJson === null ? null : (stripMap(setOnceJson) ?? setOnceJson),
+    setJson: setJson === null ? null : (stripIdentifyingMembers(setJson) ?? setJson),
+    setOnceJson: setOnceJson === null ? null : (stripIdentifyingMembers(setOnceJson) ?? setOnceJson),
   }
   return { event: stripped, visitor: facts }
 }

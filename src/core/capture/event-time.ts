@@ -33,7 +33,7 @@ const yearZeroMs = Date.parse('0000-01-01T00:00:00Z')
  * Source: docs/wire/service.md §2.3 and §4.4; docs/wire/ingestion.md 3; docs/wire/import.md §3.6; vectors.
  */
 export function eventTime(input: EventTimeInput): Result<number, 'timestamp_invalid'> {
-  const written = input.timestamp === null ? null : readableTime(input.timestamp)
+  const written = input.timestamp === null ? null : parseStorableTime(input.timestamp)
   if (input.historicalMigration) {
     if (input.timestamp === null) return ok(input.receivedAtMs)
     return written === null ? err('timestamp_invalid') : ok(limitFuture(written, input.receivedAtMs))
@@ -42,7 +42,7 @@ export function eventTime(input: EventTimeInput): Result<number, 'timestamp_inva
   let timeMs = receivedAtMs
   if (written !== null) timeMs = sentAtMs === null || input.ignoreSentAt ? written : written - (sentAtMs - receivedAtMs)
   if (offsetMs !== null) timeMs = receivedAtMs - offsetMs
-  return ok(storableTime(timeMs, receivedAtMs))
+  return ok(boundToStorableTime(timeMs, receivedAtMs))
 }
 
 /**
@@ -52,7 +52,7 @@ export function eventTime(input: EventTimeInput): Result<number, 'timestamp_inva
 export function isTimeUnreadable(input: EventTimeInput): boolean {
   const { timestamp, historicalMigration, offsetMs, sentAtMs, receivedAtMs } = input
   if (timestamp === null || historicalMigration || offsetMs !== null) return false
-  const written = readableTime(timestamp)
+  const written = parseStorableTime(timestamp)
   if (written === null) return true
   return sentAtMs !== null && !input.ignoreSentAt && written - (sentAtMs - receivedAtMs) < storableFromMs
 }
@@ -81,11 +81,11 @@ export function strictEventTime(input: StrictEventTimeInput): Result<number, 'ti
   if (written === null || written < storableFromMs || (isAsWritten && written >= storableBeforeMs))
     return err('timestamp_invalid')
   if (isAsWritten) return ok(historicalMigration ? limitFuture(written, receivedAtMs) : written)
-  return ok(storableTime(written - (sentAtMs - receivedAtMs), receivedAtMs))
+  return ok(boundToStorableTime(written - (sentAtMs - receivedAtMs), receivedAtMs))
 }
 
 /** Bounds a corrected time: neither far ahead of the server's clock nor before what can be stored. */
-function storableTime(timeMs: number, receivedAtMs: number): number {
+function boundToStorableTime(timeMs: number, receivedAtMs: number): number {
   if (timeMs < yearZeroMs) return 0
   return timeMs < storableFromMs ? receivedAtMs : limitFuture(timeMs, receivedAtMs)
 }
@@ -95,7 +95,7 @@ function limitFuture(timeMs: number, receivedAtMs: number): number {
 }
 
 /** Null for text that is not a time, and for an instant that cannot be stored. Source: ours. */
-function readableTime(text: string): number | null {
+function parseStorableTime(text: string): number | null {
   const timeMs = parseTimestampText(text)
   return timeMs !== null && timeMs >= storableFromMs && timeMs < storableBeforeMs ? timeMs : null
 }

@@ -41,7 +41,7 @@ export class HotKeys {
     this.#now = Math.max(this.#now, Math.floor(nowMs / 1000))
     const key = `${projectId}:${distinctId}`
     const window = this.#windows.get(key) ?? this.#open(key)
-    advance(window, this.#now)
+    advanceWindow(window, this.#now)
     window.counts[this.#now % windowSeconds]! += 1
     window.total += 1
     return window.total > this.#eventsPerMinute
@@ -61,7 +61,7 @@ export class HotKeys {
     let quietest: [key: string, window: Window] | null = null
     for (let probes = 0; probes < probeCount && this.#windows.size > 0; probes++) {
       const oldest: [string, Window] = this.#windows.entries().next().value!
-      advance(oldest[1], this.#now)
+      advanceWindow(oldest[1], this.#now)
       this.#windows.delete(oldest[0])
       if (quietest === null || oldest[1].total < quietest[1].total) {
         if (quietest !== null) this.#windows.set(...quietest)
@@ -72,7 +72,7 @@ export class HotKeys {
 }
 
 /** Forgets the seconds that are more than a minute ago. */
-function advance(window: Window, now: number): void {
+function advanceWindow(window: Window, now: number): void {
   const { counts } = window
   const passed = Math.min(now - window.second, windowSeconds)
   for (let step = 1; step <= passed; step++) {

@@ -111,7 +111,7 @@ export interface IncomingV1Event {
 }
 
 /** The fields by which a refusal identifies an item. */
-export function readItem({ uuid, name, distinctId }: ReadableItem): RefusedItem {
+export function toRefusedItem({ uuid, name, distinctId }: ReadableItem): RefusedItem {
   return { uuid: uuid ?? '', name, distinctId: distinctId ?? '' }
 }
 

@@ -78,7 +78,7 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
   if (!fitsTheLog(item, ownLane)) return err(ownLane === 'ai' ? 'ai_event_too_large' : 'event_too_large')
   const rerouted = ownLane === 'main' && isOldEnough(timestampMs, context)
   const historicalMigration = context.historicalMigration || rerouted
-  const name = storedName(item.name, historicalMigration)
+  const name = toStoredName(item.name, historicalMigration)
   const distinctId = cutToCodePoints(sentId, capturedDistinctIdLengthMax)
   const timeUnreadable = timestampMs === receivedAtMs && isTimeUnreadable(timeInput)
   return ok({
@@ -156,7 +156,7 @@ export function laneOf(name: string, historicalMigration: boolean): Lane {
  * The name to store, cut to 200 code points. `$group_identify` and `$groupidentify` are the same event; an import
  * stores the SDKs' name. Source: docs/wire/import.md 3.7.
  */
-export function storedName(name: string, historicalMigration: boolean): string {
+export function toStoredName(name: string, historicalMigration: boolean): string {
   if (historicalMigration && name === '$group_identify') return '$groupidentify'
   return cutToCodePoints(name, nameLengthMax)
 }

@@ -5,7 +5,7 @@
 import type { ClientSdk } from '../events/captured-event.ts'
 import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
 import { capturedDistinctIdBytesMax } from '../events/distinct-id.ts'
-import { withAdded } from '../events/properties-draft.ts'
+import { appendMembers } from '../events/properties-draft.ts'
 import { isRawNumber, type JsonObject, type JsonValue, numberOf } from '../json.ts'
 import { withoutMembers } from '../json-text.ts'
 import { err, ok, type Result } from '../result.ts'
@@ -17,7 +17,7 @@ import {
   isOldEnough,
   laneOf,
   type RequestContext,
-  storedName,
+  toStoredName,
 } from './normalize-event.ts'
 
 export interface V1EventContext extends RequestContext {
@@ -56,11 +56,11 @@ const nameBytesMax = 200
  */
 export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext): Result<CapturedEvent, V1Drop> {
   const { name, distinctId, propertiesJson } = item
-  if (name === '$performance_event') return drop('dropped_performance_event', 'event')
-  if (name === '') return drop('missing_event_name', 'event')
-  if (isLongerThan(name, nameBytesMax)) return drop('event_name_too_long', 'event')
-  if (distinctId === '') return drop('missing_distinct_id', 'distinct_id')
-  if (isLongerThan(distinctId, capturedDistinctIdBytesMax)) return drop('distinct_id_too_large', 'distinct_id')
+  if (name === '$performance_event') return toDropResult('dropped_performance_event', 'event')
+  if (name === '') return toDropResult('missing_event_name', 'event')
+  if (isLongerThan(name, nameBytesMax)) return toDropResult('event_name_too_long', 'event')
+  if (distinctId === '') return toDropResult('missing_distinct_id', 'distinct_id')
+  if (isLongerThan(distinctId, capturedDistinctIdBytesMax)) return toDropResult('distinct_id_too_large', 'distinct_id')
   // The time needs the options, so they are read first, but faults are still reported in the order of `v1DropReasons`.
   const options = readOptions(item.options)
   const { receivedAtMs, sentAtMs } = context
@@ -73,15 +73,15 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
     receivedAtMs,
     historicalMigration: context.historicalMigration,
   })
-  if (!time.ok) return drop('invalid_event_timestamp', 'timestamp')
-  if (propertiesJson === null) return drop('malformed_event_properties', 'properties')
-  if (!options.ok) return drop('invalid_options', options.error)
+  if (!time.ok) return toDropResult('invalid_event_timestamp', 'timestamp')
+  if (propertiesJson === null) return toDropResult('malformed_event_properties', 'properties')
+  if (!options.ok) return toDropResult('invalid_options', options.error)
   const ownLane = laneOf(name, context.historicalMigration)
-  if (context.aiOnly && ownLane !== 'ai') return drop('misrouted_event', 'event')
-  const completeJson = withInjections(propertiesJson, item, options.value, context.sdk)
+  if (context.aiOnly && ownLane !== 'ai') return toDropResult('misrouted_event', 'event')
+  const completeJson = spliceV1Fields(propertiesJson, item, options.value, context.sdk)
   const bytesMax = ownLane === 'ai' ? aiEventBytesMax : eventBytesMax
   if (isLongerThan(completeJson, bytesMax))
-    return drop(ownLane === 'ai' ? 'ai_event_too_big' : 'event_too_big', 'properties')
+    return toDropResult(ownLane === 'ai' ? 'ai_event_too_big' : 'event_too_big', 'properties')
   const isRerouted = ownLane === 'main' && isOldEnough(time.value, context)
   const historicalMigration = context.historicalMigration || isRerouted
   return ok({
@@ -99,7 +99,7 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
     // Times of an import are taken as written, so its send time has no effect.
     sentAtMs: context.historicalMigration ? null : sentAtMs,
     uuid: item.uuid,
-    name: storedName(name, historicalMigration),
+    name: toStoredName(name, historicalMigration),
     distinctId: distinctId.includes('\0') ? distinctId.replaceAll('\0', '\ufffd') : distinctId,
     ip: context.ip,
     visitor: null,
@@ -109,7 +109,7 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
   })
 }
 
-function drop(reason: V1DropReason, field: string): Result<never, V1Drop> {
+function toDropResult(reason: V1DropReason, field: string): Result<never, V1Drop> {
   return err({ reason, field })
 }
 
@@ -164,10 +164,10 @@ function readOptions(sent: unknown): Result<V1Options, string> {
   if (sent === null) return noOptions
   if (typeof sent !== 'object' || Array.isArray(sent)) return err('options')
   const options = sent as { readonly [key: string]: unknown }
-  const cookielessMode = flagOf(options.cookieless_mode)
-  const disableSkewCorrection = flagOf(options.disable_skew_correction)
-  const processPersonProfile = flagOf(options.process_person_profile)
-  const productTourId = tourIdOf(options.product_tour_id)
+  const cookielessMode = readBooleanOption(options.cookieless_mode)
+  const disableSkewCorrection = readBooleanOption(options.disable_skew_correction)
+  const processPersonProfile = readBooleanOption(options.process_person_profile)
+  const productTourId = readTourId(options.product_tour_id)
   if (cookielessMode === undefined) return err('options.cookieless_mode')
   if (disableSkewCorrection === undefined) return err('options.disable_skew_correction')
   if (processPersonProfile === undefined) return err('options.process_person_profile')
@@ -182,7 +182,7 @@ export function isCookielessV1({ options, properties }: IncomingV1Event): boolea
 }
 
 /** Reads a flag; null when it was not sent, undefined when it cannot be read. */
-function flagOf(value: unknown): boolean | null | undefined {
+function readBooleanOption(value: unknown): boolean | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value === 'boolean') return value
   if (typeof value !== 'string') {
@@ -195,7 +195,7 @@ function flagOf(value: unknown): boolean | null | undefined {
 }
 
 /** Takes a string, or an integer by its literal: rounding it to a double would name another tour. */
-function tourIdOf(value: unknown): string | null | undefined {
+function readTourId(value: unknown): string | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return value
   const literal = isRawNumber(value) ? value.rawJSON : Number.isSafeInteger(value) ? String(value) : ''
@@ -206,7 +206,7 @@ function tourIdOf(value: unknown): string | null | undefined {
  * The client's properties plus the fields that v1 sends beside them, which win over properties of the same name.
  * Source: docs/wire/ingestion.md 4.1.
  */
-function withInjections(text: string, item: IncomingV1Event, options: V1Options, sdk: ClientSdk | null): string {
+function spliceV1Fields(text: string, item: IncomingV1Event, options: V1Options, sdk: ClientSdk | null): string {
   const injected: JsonObject = {}
   if (item.sessionId !== null) injected.$session_id = item.sessionId
   if (item.windowId !== null) injected.$window_id = item.windowId
@@ -219,7 +219,7 @@ function withInjections(text: string, item: IncomingV1Event, options: V1Options,
     injected.$lib_version = sdk.version
   }
   const repeated = Object.keys(injected).filter(key => Object.hasOwn(item.properties, key))
-  return withAdded(repeated.length === 0 ? text : withoutMembers(text, new Set(repeated)), injected)
+  return appendMembers(repeated.length === 0 ? text : withoutMembers(text, new Set(repeated)), injected)
 }
 
 /** Whether a text has more than `bytesMax` bytes in UTF-8; only long texts are measured. */

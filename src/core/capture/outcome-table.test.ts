@@ -4,17 +4,17 @@ import { decoded, outcomesOf } from '../../../tests/support/incoming-requests.ts
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { type CapturedEvent, lanes } from '../events/captured-event.ts'
 import { settledVisitor } from '../log/record-codec.ts'
-import { atOnce } from '../maybe-steps.ts'
+import { runAllSteps } from '../maybe-steps.ts'
 import type { VisitorFacts } from './cookieless-event.ts'
 import {
   compact,
   EventRewriter,
+  findLeftOutReason,
+  hasGeneratedUuidAt,
   hasVisitorAt,
   isKeptAt,
-  isUuidMadeAt,
   keepRejects,
   laneAt,
-  leftOutReason,
   type OutcomeTable,
   resourceAt,
   setCode,
@@ -61,7 +61,7 @@ describe('a row', () => {
           [
             laneAt(table, 0),
             resourceAt(table, 0),
-            isUuidMadeAt(table, 0) && hasVisitorAt(table, 0),
+            hasGeneratedUuidAt(table, 0) && hasVisitorAt(table, 0),
             outcomesOf(table)[0]!.split(':')[0],
           ],
           [lane, 'llm_events', true, outcomes[code]!.result],
@@ -91,7 +91,7 @@ describe('removing records that are not stored from the runs', () => {
     )
     const table = tableOf(events)
     for (const row of [0, 3, 5]) setCode(table, row, importOnlyCode)
-    atOnce(compact(table))
+    runAllSteps(compact(table))
     const records = new TableRecords(table)
     assert.equal(records.at(4).uuid, events[4]!.uuid, 'rows point to their moved records')
     assert.equal(records.at(6).uuid, events[6]!.uuid)
@@ -106,10 +106,10 @@ describe('removing records that are not stored from the runs', () => {
   it('keeps the runs themselves when all records stay, and none when no record stays', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     const bytes = table.live!.bytes
-    atOnce(compact(table))
+    runAllSteps(compact(table))
     assert.equal(table.live!.bytes, bytes)
     setEveryCode(table, unknownKeyCode)
-    atOnce(compact(table))
+    runAllSteps(compact(table))
     assert.equal(table.live, null)
     assert.equal(table.rejects!.recordCount, 1, 'rejects are not affected')
   })
@@ -118,7 +118,7 @@ describe('removing records that are not stored from the runs', () => {
     const long = aCapturedEvent(2, { propertiesJson: `{"x":"${'y'.repeat(400_000)}"}` })
     const table = tableOf([aCapturedEvent(1), long])
     setCode(table, 0, importOnlyCode)
-    atOnce(compact(table))
+    runAllSteps(compact(table))
     const { bytes } = table.live!
     assert.equal(bytes.byteLength, bytes.buffer.byteLength)
     assert.deepEqual(eventsOf(table), [long])
@@ -148,16 +148,16 @@ describe('removing records that are not stored from the runs', () => {
 describe('the reason why nothing of a request was stored', () => {
   it('comes from its first event that a quota or import-only left out, and is null if any is stored', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
-    assert.equal(leftOutReason(table), null)
+    assert.equal(findLeftOutReason(table), null)
     setCode(table, 0, overQuotaCode('exceptions'))
-    assert.equal(leftOutReason(table), null, 'the other event is stored')
+    assert.equal(findLeftOutReason(table), null, 'the other event is stored')
     setCode(table, 1, overQuotaCode('events'))
-    assert.equal(leftOutReason(table), 'exceptions_over_quota')
+    assert.equal(findLeftOutReason(table), 'exceptions_over_quota')
     setEveryCode(table, importOnlyCode)
-    assert.equal(leftOutReason(table), 'non_historical_import_drop')
+    assert.equal(findLeftOutReason(table), 'non_historical_import_drop')
     setEveryCode(table, unknownKeyCode)
-    assert.equal(leftOutReason(table), null)
-    assert.equal(leftOutReason(tableOf([], 2)), null, 'rejects have another reason')
+    assert.equal(findLeftOutReason(table), null)
+    assert.equal(findLeftOutReason(tableOf([], 2)), null, 'rejects have another reason')
   })
 })
 

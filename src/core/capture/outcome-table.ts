@@ -57,7 +57,7 @@ export function rowCountOf({ cells }: OutcomeTable): number {
 }
 
 export function codeAt(table: OutcomeTable, row: number): number {
-  return read(table, row, column.code)
+  return readColumn(table, row, column.code)
 }
 
 export function outcomeAt(table: OutcomeTable, row: number): Outcome {
@@ -66,7 +66,7 @@ export function outcomeAt(table: OutcomeTable, row: number): Outcome {
 
 /** Changes an item's outcome. With an outcome that is not stored, its record is not appended to the log. */
 export function setCode(table: OutcomeTable, row: number, code: number): void {
-  write(table, row, column.code, code)
+  writeColumn(table, row, column.code, code)
 }
 
 export function setEveryCode(table: OutcomeTable, code: number): void {
@@ -79,34 +79,34 @@ export function laneAt(table: OutcomeTable, row: number): Lane {
 
 /** The index of its lane in `lanes`. */
 export function laneIndexAt(table: OutcomeTable, row: number): number {
-  return read(table, row, column.lane)
+  return readColumn(table, row, column.lane)
 }
 
 export function setLane(table: OutcomeTable, row: number, lane: Lane): void {
-  write(table, row, column.lane, lanes.indexOf(lane))
+  writeColumn(table, row, column.lane, lanes.indexOf(lane))
 }
 
 /** The quota that a row is subject to; null for an import and for a bad item that does not refuse its request. */
 export function resourceAt(table: OutcomeTable, row: number): EventResource | null {
-  return eventResources[read(table, row, column.resource) - 1] ?? null
+  return eventResources[readColumn(table, row, column.resource) - 1] ?? null
 }
 
 export function isNamelessAt(table: OutcomeTable, row: number): boolean {
-  return read(table, row, column.isNameless) === 1
+  return readColumn(table, row, column.isNameless) === 1
 }
 
-export function isUuidMadeAt(table: OutcomeTable, row: number): boolean {
-  return read(table, row, column.isUuidMade) === 1
+export function hasGeneratedUuidAt(table: OutcomeTable, row: number): boolean {
+  return readColumn(table, row, column.isUuidMade) === 1
 }
 
 /** Whether it is an event of cookieless mode that will be hashed. */
 export function hasVisitorAt(table: OutcomeTable, row: number): boolean {
-  return read(table, row, column.hasVisitor) === 1
+  return readColumn(table, row, column.hasVisitor) === 1
 }
 
 /** Whether a bad item is kept by itself instead of refusing its request. */
 export function isRejectAt(table: OutcomeTable, row: number): boolean {
-  return outcomeAt(table, row).result === 'reject' && read(table, row, column.refusesRequest) === 0
+  return outcomeAt(table, row).result === 'reject' && readColumn(table, row, column.refusesRequest) === 0
 }
 
 /**
@@ -143,7 +143,7 @@ export interface RequestRefusal {
 /** The first bad item that refuses the whole request, or null. */
 export function requestRefusal(table: OutcomeTable): RequestRefusal | null {
   for (let row = 0; row < rowCountOf(table); row++) {
-    if (read(table, row, column.refusesRequest) === 0) continue
+    if (readColumn(table, row, column.refusesRequest) === 0) continue
     const { result, reason } = outcomeAt(table, row)
     if (result !== 'reject') continue
     const { field, uuid, name, distinctId } = new TableRecords(table).at(row)
@@ -156,7 +156,7 @@ export function requestRefusal(table: OutcomeTable): RequestRefusal | null {
  * Why none of a request's valid events is stored: the reason of the first event that a quota or import-only left out.
  * Null when some item is stored or none was left out.
  */
-export function leftOutReason(table: OutcomeTable): string | null {
+export function findLeftOutReason(table: OutcomeTable): string | null {
   let first: string | null = null
   for (let row = 0; row < rowCountOf(table); row++) {
     const { isStored, reason } = outcomeAt(table, row)
@@ -182,7 +182,7 @@ export class TableWriter {
     const encoder = this.#encoderOf(trafficOf(lane))
     // No quota applies to imports. Source: docs/wire/ingestion.md 5.
     const resource = event.historicalMigration ? null : resourceOf(event.name, event.propertiesJson)
-    const flags = (isUuidMade ? bitOf(column.isUuidMade) : 0) | (visitor === null ? 0 : bitOf(column.hasVisitor))
+    const flags = (isUuidMade ? toBit(column.isUuidMade) : 0) | (visitor === null ? 0 : toBit(column.hasVisitor))
     if (visitor !== null) this.#addVisitor(visitor)
     this.#addRow(row, encoder, code, lane, resource, flags)
     encoder.addEvent(event, settled)
@@ -195,9 +195,9 @@ export class TableWriter {
     { resource, isNameless, refusesRequest }: RejectRow,
   ): void {
     const flags =
-      bitOf(column.isReject) |
-      (isNameless ? bitOf(column.isNameless) : 0) |
-      (refusesRequest ? bitOf(column.refusesRequest) : 0)
+      toBit(column.isReject) |
+      (isNameless ? toBit(column.isNameless) : 0) |
+      (refusesRequest ? toBit(column.refusesRequest) : 0)
     const encoder = this.#encoderOf('rejects')
     this.#addRow(row, encoder, code, reject.lane, resource, flags)
     encoder.addReject(reject)
@@ -270,7 +270,7 @@ export interface RejectRow {
 }
 
 function runAt(table: OutcomeTable, row: number): Run {
-  return read(table, row, column.isReject) === 1 ? 'rejects' : trafficOf(laneAt(table, row))
+  return readColumn(table, row, column.isReject) === 1 ? 'rejects' : trafficOf(laneAt(table, row))
 }
 
 /** What one step of `compact` handles: less than a millisecond's work. */
@@ -284,11 +284,11 @@ const bytesPerStep = 1024 * 1024
 export function* compact(table: OutcomeTable): Steps<void> {
   for (const traffic of ['live', 'import'] as const) {
     const records = table[traffic]
-    if (records !== null) table[traffic] = yield* keptRecords(table, traffic, records)
+    if (records !== null) table[traffic] = yield* compactRecords(table, traffic, records)
   }
 }
 
-function* keptRecords(
+function* compactRecords(
   table: OutcomeTable,
   traffic: Traffic,
   records: EncodedRecords,
@@ -354,7 +354,7 @@ export class EventRewriter {
 
 /** Whether the row's item did not become an event. */
 export function isNoEventAt(table: OutcomeTable, row: number): boolean {
-  return read(table, row, column.isReject) === 1
+  return readColumn(table, row, column.isReject) === 1
 }
 
 /** Keeps the first `count` rejects, in the order in which they were found, and removes the records of the others. */
@@ -386,15 +386,15 @@ function shortenBytes(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Arra
   return isWhole ? new Uint8Array(bytes.buffer.transfer(length)) : bytes.subarray(0, length)
 }
 
-function read({ cells }: OutcomeTable, row: number, { at, mask }: Column): number {
+function readColumn({ cells }: OutcomeTable, row: number, { at, mask }: Column): number {
   return (cells[row * cellsPerRow + 1]! >>> at) & mask
 }
 
-function write({ cells }: OutcomeTable, row: number, { at, mask }: Column, value: number): void {
+function writeColumn({ cells }: OutcomeTable, row: number, { at, mask }: Column, value: number): void {
   const place = row * cellsPerRow + 1
   cells[place] = (cells[place]! & ~(mask << at)) | (value << at)
 }
 
-function bitOf({ at }: Column): number {
+function toBit({ at }: Column): number {
   return 1 << at
 }

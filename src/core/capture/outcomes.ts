@@ -28,25 +28,25 @@ const list: Outcome[] = []
 /** Indexed by code. */
 export const outcomes: readonly Outcome[] = list
 
-export const okCode = define('ok', null, true)
+export const okCode = defineOutcome('ok', null, true)
 /** Only on v1: stored without a person, because its distinct id is a placeholder such as `undefined`. */
-export const personlessCode = define('ok', 'person_processing_disabled', true)
+export const personlessCode = defineOutcome('ok', 'person_processing_disabled', true)
 
 export const warningCodes = Object.fromEntries(
-  noteWarnings.map(({ type, field }) => [type, define('warning', type, true, field)]),
+  noteWarnings.map(({ type, field }) => [type, defineOutcome('warning', type, true, field)]),
 ) as Readonly<Record<(typeof noteWarnings)[number]['type'], number>>
 
 /** Events that the worker will drop, for reasons that are visible in the event alone. */
-export const workerDropCodes = defineEach('drop', dropReasons, true)
+export const workerDropCodes = defineOutcomes('drop', dropReasons, true)
 
-export const performanceCode = define('drop', 'dropped_performance_event', false)
+export const performanceCode = defineOutcome('drop', 'dropped_performance_event', false)
 /** The key belongs to no project. Such requests are answered as if they had succeeded. */
-export const unknownKeyCode = define('drop', 'unknown_api_key', false)
+export const unknownKeyCode = defineOutcome('drop', 'unknown_api_key', false)
 /** The instance takes historical migrations only. Source: docs/wire/ingestion.md 5. */
-export const importOnlyCode = define('drop', 'non_historical_import_drop', false)
+export const importOnlyCode = defineOutcome('drop', 'non_historical_import_drop', false)
 /** The project has used up a quota. Source: docs/wire/ingestion.md 9. */
 const firstOverQuotaCode = list.length
-for (const resource of eventResources) define('drop', `${resource}_over_quota`, false)
+for (const resource of eventResources) defineOutcome('drop', `${resource}_over_quota`, false)
 
 export function overQuotaCode(resource: EventResource): number {
   return firstOverQuotaCode + eventResources.indexOf(resource)
@@ -58,7 +58,7 @@ export function resourceOverQuota(code: number): EventResource | null {
 }
 
 /** Events of cookieless mode that cannot be stored. Source: docs/wire/ingestion.md 13.7. */
-export const cookielessDropCodes = defineEach('drop', cookielessDrops, false)
+export const cookielessDropCodes = defineOutcomes('drop', cookielessDrops, false)
 
 /** The reason why an event of cookieless mode is dropped; null for any other outcome. */
 export function cookielessDropOf(code: number): CookielessDrop | null {
@@ -67,21 +67,26 @@ export function cookielessDropOf(code: number): CookielessDrop | null {
 
 /** Why an item is refused, in either protocol. */
 export type RejectReason = (typeof eventRefusals)[number] | (typeof v1DropReasons)[number] | 'invalid_shape'
-export const rejectCodes = defineEach(
+export const rejectCodes = defineOutcomes(
   'reject',
   [...new Set<RejectReason>([...eventRefusals, 'invalid_shape', ...v1DropReasons])],
   false,
 )
 
-function define(result: ItemResult, reason: string | null, isStored: boolean, field: string | null = null): number {
+function defineOutcome(
+  result: ItemResult,
+  reason: string | null,
+  isStored: boolean,
+  field: string | null = null,
+): number {
   return list.push({ result, reason, isStored, field }) - 1
 }
 
-function defineEach<Reason extends string>(
+function defineOutcomes<Reason extends string>(
   result: ItemResult,
   reasons: readonly Reason[],
   isStored: boolean,
 ): Readonly<Record<Reason, number>> {
-  const codes = reasons.map(reason => [reason, define(result, reason, isStored)])
+  const codes = reasons.map(reason => [reason, defineOutcome(result, reason, isStored)])
   return Object.fromEntries(codes) as Record<Reason, number>
 }

@@ -26,7 +26,7 @@ import {
   type IncomingV1Request,
   type PerformanceEvent,
   type ReadableItem,
-  readItem,
+  toRefusedItem,
 } from './incoming-event.ts'
 import { type EventContext, normalizeEvent, type RequestContext, refusedFields } from './normalize-event.ts'
 import { isCookielessV1, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
@@ -42,7 +42,7 @@ import {
   workerDropCodes,
 } from './outcomes.ts'
 import { type EventResource, resourceOf } from './quota-resource.ts'
-import { keptBody, keptItem } from './reject-body.ts'
+import { cutItem, toKeptBody } from './reject-body.ts'
 
 /** A request whose events were prepared; its project is not known yet. */
 export interface PreparedRequest {
@@ -240,7 +240,7 @@ class RejectWriter<Event, Context extends RequestContext> {
     const { sentAtMs, rerouteOlderThanMs } = this.#context
     const refusesRequest = !isItemised && reason !== 'timestamp_invalid'
     const isKept = !refusesRequest && ++this.#count <= rejectCountMax
-    const { text: body, source } = keptBody(isKept ? sourceJson(row) : '', {
+    const { text: body, source } = toKeptBody(isKept ? sourceJson(row) : '', {
       kind: 'item',
       protocol: this.#protocol.name,
       engage: false,
@@ -279,7 +279,7 @@ class RejectWriter<Event, Context extends RequestContext> {
     const { projectId, token, historicalMigration, importJobId, receivedAtMs, capturedAtMs } = this.#context
     const lane: Lane = historicalMigration ? 'historical' : 'main'
     const context = { projectId, token, lane, historicalMigration, importJobId, receivedAtMs, capturedAtMs }
-    return { ...context, reason, field, ...keptItem(readItem(item)) }
+    return { ...context, reason, field, ...cutItem(toRefusedItem(item)) }
   }
 }
 

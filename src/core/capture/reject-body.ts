@@ -1,7 +1,7 @@
 // A refused body as the reject store keeps it: cut to size, with what is needed to read it again.
 
 import type { KeptBody, RejectSource } from '../events/captured-event.ts'
-import { withoutVisitors } from './cookieless-body.ts'
+import { stripVisitorsFromBody } from './cookieless-body.ts'
 import type { RefusedItem } from './incoming-event.ts'
 
 export const rejectBodyBytesMax = 64 * 1024
@@ -17,7 +17,7 @@ export function cutRejectBody(text: string): string {
 }
 
 /** Cuts the fields that identify a rejected item, since a client may send texts of any length. */
-export function keptItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
+export function cutItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
   return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
 }
 
@@ -25,8 +25,8 @@ export function keptItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
  * Cuts a body and records whether it did. An empty body is marked as not replayable. For a request with cookieless
  * events, neither their visitors nor the sender's address are kept.
  */
-export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
-  const stripped = withoutVisitors(sent)
+export function toKeptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
+  const stripped = stripVisitorsFromBody(sent)
   const whole = stripped ?? sent
   const text = cutRejectBody(whole)
   const kind = text === '' ? null : source.kind
@@ -38,7 +38,7 @@ export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): Kep
 
 /** A body that is kept for reading only and is never replayed. */
 export function toReadOnlyBody(sent: string): KeptBody {
-  return keptBody(sent, notReadAgain)
+  return toKeptBody(sent, notReadAgain)
 }
 
 const notReadAgain = {

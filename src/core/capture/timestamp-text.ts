@@ -82,32 +82,32 @@ function parseLenientTimestamp(text: string): number | null {
   const dateTime = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)
   if (dateTime !== null) return nullIfNaN(dateMs(Number(dateTime[1]), Number(dateTime[2]), Number(dateTime[3])))
   const shortTime = /^(\d{4})-(\d{2})-(\d{2})[ T](.+)$/i.exec(text)
-  if (shortTime !== null) return atTimeOfDay(shortTime[1]!, shortTime[2]!, shortTime[3]!, shortTime[4])
+  if (shortTime !== null) return parseDateAndTime(shortTime[1]!, shortTime[2]!, shortTime[3]!, shortTime[4])
   const week = /^(\d{4})-W(\d{2})(?:-(\d))?$/.exec(text)
   if (week !== null) return isoWeekMs(Number(week[1]), Number(week[2]), Number(week[3] ?? 1))
   const ordinal = /^(\d{4})-(\d{3})$/.exec(text)
   if (ordinal !== null) return ordinalDateMs(Number(ordinal[1]), Number(ordinal[2]))
   const yearFirst = /^(\d{4})\/(\d{1,2})\/(\d{1,2})(?:[ T](.+))?$/.exec(text)
-  if (yearFirst !== null) return atTimeOfDay(yearFirst[1]!, yearFirst[2]!, yearFirst[3]!, yearFirst[4])
+  if (yearFirst !== null) return parseDateAndTime(yearFirst[1]!, yearFirst[2]!, yearFirst[3]!, yearFirst[4])
   const monthFirst = /^(\d{1,2})\/(\d{1,2})\/(\d{4})(?:[ T](.+))?$/.exec(text)
-  if (monthFirst !== null) return atTimeOfDay(monthFirst[3]!, monthFirst[1]!, monthFirst[2]!, monthFirst[4])
+  if (monthFirst !== null) return parseDateAndTime(monthFirst[3]!, monthFirst[1]!, monthFirst[2]!, monthFirst[4])
   return parseMailTimestamp(text) ?? parseUnixTimestamp(text)
 }
 
-function atTimeOfDay(year: string, month: string, day: string, time: string | undefined): number | null {
+function parseDateAndTime(year: string, month: string, day: string, time: string | undefined): number | null {
   const dayMs = dateMs(Number(year), Number(month), Number(day))
   if (time === undefined) return nullIfNaN(dayMs)
   const parts =
     /^(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?(?: ?([AP]M))?(?: ?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?))?$/i.exec(time)
   if (parts === null) return null
-  const hours = hoursOfDay(Number(parts[1]), parts[5]?.toUpperCase())
+  const hours = to24HourClock(Number(parts[1]), parts[5]?.toUpperCase())
   const fractionMs = Number((parts[4] ?? '').slice(0, 3).padEnd(3, '0'))
   const zone = parts[6] ?? 'Z'
   const offsetMs = /^[A-Z]/i.test(zone) ? 0 : zoneOffsetMs(zone, 0)
   return nullIfNaN(dayMs + timeOfDayMs(hours, Number(parts[2]), Number(parts[3] ?? 0)) + fractionMs - offsetMs)
 }
 
-function hoursOfDay(hours: number, half: string | undefined): number {
+function to24HourClock(hours: number, half: string | undefined): number {
   if (half === undefined) return hours
   if (hours < 1 || hours > 12) return Number.NaN
   return (hours % 12) + (half === 'PM' ? 12 : 0)

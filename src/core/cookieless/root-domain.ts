@@ -3,7 +3,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net'
 import { getDomain } from 'tldts-icann'
-import { ownCopy } from '../own-copy.ts'
+import { detachSubstring } from '../own-copy.ts'
 
 const knownMax = 1_000
 /** Pages of one site usually follow each other. */
@@ -19,7 +19,7 @@ export function rootDomain(host: string): string {
   const root = computeRootDomain(host)
   if (host.length > 300) return root
   if (known.size >= knownMax) known.clear()
-  known.set(ownCopy(host), ownCopy(root))
+  known.set(detachSubstring(host), detachSubstring(root))
   return root
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { closesAtMs, isDayOpen, keptDays, statelessSessionId, visitorDay } from './visitor-day.ts'
+import { closesAtMs, findDaysToKeep, isDayOpen, statelessSessionId, visitorDay } from './visitor-day.ts'
 
 const at = (text: string) => Date.parse(text)
 
@@ -32,11 +32,11 @@ describe('the day of a visitor without cookies', () => {
   })
 
   it('is kept from before it begins anywhere until it closes', () => {
-    assert.deepEqual(keptDays(at('2025-11-13T13:59:59Z')), { first: '2025-11-10', last: '2025-11-14' })
-    assert.deepEqual(keptDays(at('2025-11-13T14:00:00Z')), { first: '2025-11-11', last: '2025-11-14' })
+    assert.deepEqual(findDaysToKeep(at('2025-11-13T13:59:59Z')), { first: '2025-11-10', last: '2025-11-14' })
+    assert.deepEqual(findDaysToKeep(at('2025-11-13T14:00:00Z')), { first: '2025-11-11', last: '2025-11-14' })
     for (let hour = 0; hour < 48; hour++) {
       const nowMs = at('2025-11-13T00:00:00Z') + hour * 3_600_000
-      const { first, last } = keptDays(nowMs)
+      const { first, last } = findDaysToKeep(nowMs)
       for (const zone of ['Pacific/Kiritimati', 'UTC', 'Pacific/Pago_Pago']) {
         const { day } = visitorDay(nowMs, zone)
         assert.ok(first <= day && day <= last, `${day} in ${zone}`)

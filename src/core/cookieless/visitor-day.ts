@@ -1,7 +1,7 @@
 // The calendar day for which a visitor without cookies is recognised: a day of the visitor's zone, open from when it may
 // have begun somewhere until late events of it have arrived. Source: docs/wire/ingestion.md 13.
 
-import { ownCopy } from '../own-copy.ts'
+import { detachSubstring } from '../own-copy.ts'
 import { dayMs } from '../time.ts'
 
 const hourMs = 3_600_000
@@ -43,19 +43,19 @@ export function visitorDay(timeMs: number, ...zones: readonly (string | null)[])
 
 /** Whether something may still be hashed with the day's salt. @param day `2026-11-28`. */
 export function isDayOpen(day: string, nowMs: number): boolean {
-  return nowMs >= midnightOf(day) - openBeforeMs && nowMs < closesAtMs(day)
+  return nowMs >= utcMidnightMs(day) - openBeforeMs && nowMs < closesAtMs(day)
 }
 
 /** When everything that makes a day's visitors recognisable is deleted, epoch ms. */
 export function closesAtMs(day: string): number {
-  return midnightOf(day) + openAfterMs
+  return utcMidnightMs(day) + openAfterMs
 }
 
 /** The most recently requested day; nearly all calls ask for the same one. */
 let lastDay = ''
 let lastMidnightMs = 0
 
-function midnightOf(day: string): number {
+function utcMidnightMs(day: string): number {
   if (day !== lastDay) {
     lastMidnightMs = Date.parse(`${day}T00:00:00Z`)
     lastDay = day
@@ -73,11 +73,11 @@ export interface DayRange {
  * anywhere. A clock that was ahead leaves data of later days; they are deleted as well, since they would be kept for
  * too long.
  */
-export function keptDays(nowMs: number): DayRange {
+export function findDaysToKeep(nowMs: number): DayRange {
   return { first: utcDay(nowMs - openAfterMs + dayMs), last: utcDay(nowMs + dayMs) }
 }
 
-export function isIn({ first, last }: DayRange, day: string): boolean {
+export function isDayInRange({ first, last }: DayRange, day: string): boolean {
   return first <= day && day <= last
 }
 
@@ -114,6 +114,6 @@ function dayOf(timeMs: number, zone: string): VisitorDay {
 
 function rememberDay(zone: string, day: VisitorDay): VisitorDay {
   if (knownDays.size >= knownMax) knownDays.clear()
-  knownDays.set(ownCopy(zone), day)
+  knownDays.set(detachSubstring(zone), day)
   return day
 }

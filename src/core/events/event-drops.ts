@@ -6,7 +6,7 @@ import type { CapturedEvent } from './captured-event.ts'
 import { storedDistinctIdLengthMax } from './distinct-id.ts'
 import { groupEventNames, mergeEventNames } from './event-names.ts'
 import { groupKeyLengthMax, readGroupKey } from './group-identity.ts'
-import { shownText } from './warning-types.ts'
+import { cutForWarning } from './warning-types.ts'
 
 export const dropReasons = [
   'unknown_project',
@@ -52,23 +52,23 @@ export function findDrop(
   if (name.startsWith('$$')) {
     if (name === '$$heatmap') return { reason: 'heatmap', warning: null }
     if (name === '$$client_ingestion_warning') {
-      const message = shownText(ownValue(properties, '$$client_ingestion_warning_message') ?? '', messageLengthMax)
-      return drop('client_ingestion_warning', event, { message })
+      const message = cutForWarning(ownValue(properties, '$$client_ingestion_warning_message') ?? '', messageLengthMax)
+      return makeDrop('client_ingestion_warning', event, { message })
     }
   }
   if (distinctId.length > storedDistinctIdLengthMax)
-    return drop('skipping_event_invalid_distinct_id', event, { distinctId: shownText(distinctId) })
+    return makeDrop('skipping_event_invalid_distinct_id', event, { distinctId: cutForWarning(distinctId) })
   if (mergeEventNames.has(name)) {
     const anonId = ownValue(properties, '$anon_distinct_id')
-    if (isNoId(anonId)) return drop('invalid_anon_distinct_id', event, { receivedType: typeNameOf(anonId) })
+    if (isUnusableId(anonId)) return makeDrop('invalid_anon_distinct_id', event, { receivedType: typeNameOf(anonId) })
     const alias = ownValue(properties, 'alias')
-    if (isNoId(alias)) return drop('invalid_alias', event, { receivedType: typeNameOf(alias) })
+    if (isUnusableId(alias)) return makeDrop('invalid_alias', event, { receivedType: typeNameOf(alias) })
   }
   if (groupEventNames.has(name)) {
     const key = readGroupKey(properties)
     if (key !== null && key.length > groupKeyLengthMax)
-      return drop('group_key_too_long', event, {
-        groupKey: shownText(key),
+      return makeDrop('group_key_too_long', event, {
+        groupKey: cutForWarning(key),
         groupKeyLength: key.length,
         maxLength: groupKeyLengthMax,
       })
@@ -76,7 +76,7 @@ export function findDrop(
   const tooOld = findTooOld(event, project)
   if (tooOld !== null) return tooOld
   if (isPersonless && mergeEventNames.has(name))
-    return drop('invalid_event_when_process_person_profile_is_false', event)
+    return makeDrop('invalid_event_when_process_person_profile_is_false', event)
   return null
 }
 
@@ -86,18 +86,18 @@ function findTooOld(event: DroppableEvent, { ingestion }: Pick<Project, 'ingesti
   if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null
   const ageMs = event.receivedAtMs - event.timestampMs
   if (ageMs <= secondsMax * 1000) return null
-  return drop('event_dropped_too_old', event, {
+  return makeDrop('event_dropped_too_old', event, {
     eventTimestamp: new Date(event.timestampMs).toISOString(),
     ageInSeconds: Math.floor(ageMs / 1000),
     dropThresholdSeconds: secondsMax,
   })
 }
 
-function drop(reason: DropReason, event: DroppableEvent, more?: JsonObject): Drop {
+function makeDrop(reason: DropReason, event: DroppableEvent, more?: JsonObject): Drop {
   return { reason, warning: { eventUuid: event.uuid, event: event.name, distinctId: event.distinctId, ...more } }
 }
 
-function isNoId(value: JsonValue | undefined): value is Exclude<JsonValue, string | null> {
+function isUnusableId(value: JsonValue | undefined): value is Exclude<JsonValue, string | null> {
   return value !== undefined && value !== null && typeof value !== 'string'
 }
 

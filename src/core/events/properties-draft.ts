@@ -41,9 +41,9 @@ export class PropertiesDraft {
     const text = this.#text
     if (rewritten !== null) {
       const base = JSON.stringify(rewritten)
-      return added === null ? base : withAdded(base, added)
+      return added === null ? base : appendMembers(base, added)
     }
-    return added === null ? text : withAdded(text, added)
+    return added === null ? text : appendMembers(text, added)
   }
 
   #copy(): { [key: string]: JsonValue | undefined } {
@@ -53,7 +53,7 @@ export class PropertiesDraft {
 }
 
 /** Appends the keys of `added` to the JSON text of an object that has none of them. */
-export function withAdded(text: string, added: JsonObject): string {
+export function appendMembers(text: string, added: JsonObject): string {
   const addedText = JSON.stringify(added)
   if (addedText === '{}') return text
   const end = text.lastIndexOf('}')

@@ -23,9 +23,12 @@ export function decodeVisitor(text: string): CookielessVisitor | undefined {
   }
   if (!isJsonObject(fields)) return undefined
   const location = ownValue(fields, 'location')
-  return { stateful: statefulOf(fields), location: isJsonObject(location) ? (location as GeoipLocation) : null }
+  return {
+    stateful: decodeStatefulVisitor(fields),
+    location: isJsonObject(location) ? (location as GeoipLocation) : null,
+  }
 }
 
-function statefulOf({ hash, day, sentinel }: JsonObject): StatefulVisitor | null {
+function decodeStatefulVisitor({ hash, day, sentinel }: JsonObject): StatefulVisitor | null {
   return typeof hash === 'string' && typeof day === 'string' ? { hash, day, isSentinel: sentinel === true } : null
 }

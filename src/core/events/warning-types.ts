@@ -63,7 +63,7 @@ function kindOf(type: string): WarningKind {
 }
 
 /** Adds a warning's category and severity to its details. */
-export function withKind(type: string, details: JsonObject): JsonObject {
+export function addCategoryAndSeverity(type: string, details: JsonObject): JsonObject {
   const { category, severity } = kindOf(type)
   return { ...details, category, severity }
 }
@@ -80,7 +80,7 @@ export function warningSamplesPerDay(type: string): number {
 const shownLengthMax = 200
 
 /** Cuts a client's value for a warning: warnings are stored, so their size is bounded. */
-export function shownText(value: JsonValue, lengthMax = shownLengthMax): string {
+export function cutForWarning(value: JsonValue, lengthMax = shownLengthMax): string {
   const text = textOf(value)
   return text.length <= lengthMax ? text : text.slice(0, lengthMax).toWellFormed()
 }

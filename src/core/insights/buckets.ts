@@ -100,13 +100,13 @@ export function earlierBuckets(current: Buckets, shift: Temporal.DurationLike, c
   if (count === 0) return current
   const edges: number[] = []
   const days: string[] = []
-  const first = startOf({ startMs: currentEdges[0]!, day: current.days[0]! }, interval, calendar)
+  const first = startOfBucket({ startMs: currentEdges[0]!, day: current.days[0]! }, interval, calendar)
   const cutMs = currentEdges[0]! - startMsOf(first, calendar)
   for (const bucket of intervalsFrom(earlierStart(first, shift, interval, calendar), interval, calendar)) {
     edges.push(edges.length === 0 ? bucket.startMs + cutMs : bucket.startMs)
     days.push(bucket.day)
     if (edges.length < count) continue
-    edges.push(earlierEnd(current, startOf(bucket, interval, calendar), calendar))
+    edges.push(earlierEnd(current, startOfBucket(bucket, interval, calendar), calendar))
     break
   }
   return { interval, edges, days }
@@ -135,7 +135,7 @@ function earlierStart(
   calendar: BucketCalendar,
 ): IntervalStart {
   if (start instanceof Temporal.PlainDate && Temporal.Duration.from(shift).hours === 0)
-    return dateOf(start.subtract(shift), interval, calendar)
+    return firstDayOfInterval(start.subtract(shift), interval, calendar)
   return startAt(zonedStart(start, calendar).subtract(shift).epochMilliseconds, interval, calendar)
 }
 
@@ -143,7 +143,7 @@ function earlierStart(
 function earlierEnd(current: Buckets, last: IntervalStart, calendar: BucketCalendar): number {
   const { interval, edges, days } = current
   const endMs = edges.at(-1)!
-  const currentLast = startOf({ startMs: endMs - 1, day: days.at(-1)! }, interval, calendar)
+  const currentLast = startOfBucket({ startMs: endMs - 1, day: days.at(-1)! }, interval, calendar)
   const wholeMs = startMsOf(nextStart(last, interval), calendar)
   if (endMs >= startMsOf(nextStart(currentLast, interval), calendar)) return wholeMs
   const largestUnit = interval === 'hour' ? 'hours' : 'days'
@@ -174,7 +174,7 @@ function* intervalsFrom(
   calendar: BucketCalendar,
 ): Generator<StartingInterval, never> {
   for (let start = first; ; start = nextStart(start, interval)) {
-    yield { startMs: startMsOf(start, calendar), day: nameOf(start) }
+    yield { startMs: startMsOf(start, calendar), day: formatStart(start) }
     if (start instanceof Temporal.ZonedDateTime) start = yield* steadyHours(start)
   }
 }
@@ -221,11 +221,11 @@ function firstStart(
   calendar: BucketCalendar,
 ): IntervalStart {
   if (firstDay === undefined || interval === 'hour') return startAt(fromMs, interval, calendar)
-  return dateOf(Temporal.PlainDate.from(firstDay), interval, calendar)
+  return firstDayOfInterval(Temporal.PlainDate.from(firstDay), interval, calendar)
 }
 
 /** The start of a bucket, whose beginning may have been cut. */
-function startOf(
+function startOfBucket(
   { startMs, day }: StartingInterval,
   interval: BucketInterval,
   calendar: BucketCalendar,
@@ -235,11 +235,11 @@ function startOf(
 
 function startAt(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): IntervalStart {
   const time = toZonedTime(timeMs, calendar)
-  return interval === 'hour' ? startOfHour(time) : dateOf(time.toPlainDate(), interval, calendar)
+  return interval === 'hour' ? startOfHour(time) : firstDayOfInterval(time.toPlainDate(), interval, calendar)
 }
 
 /** The first day of the interval that holds a day. */
-function dateOf(
+function firstDayOfInterval(
   date: Temporal.PlainDate,
   interval: BucketInterval,
   { weekStartDay }: Pick<BucketCalendar, 'weekStartDay'>,
@@ -265,7 +265,7 @@ function nextHour(start: Temporal.ZonedDateTime): Temporal.ZonedDateTime {
   return start.add({ hours: 1 }).round({ smallestUnit: 'hour', roundingMode: 'ceil' })
 }
 
-function nameOf(start: IntervalStart): string {
+function formatStart(start: IntervalStart): string {
   if (start instanceof Temporal.PlainDate) return start.toString()
   return `${start.toPlainDate()} ${start.toPlainTime().toString({ smallestUnit: 'second' })}`
 }

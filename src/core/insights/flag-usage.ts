@@ -28,17 +28,17 @@ export function rankUsage(
   const sums = new Map<string, ValueUsage>()
   for (const part of parts) {
     const sum = sums.get(part.value)
-    sums.set(part.value, sum === undefined ? part : { ...addUp(sum, part), value: part.value })
+    sums.set(part.value, sum === undefined ? part : { ...addUsage(sum, part), value: part.value })
   }
   const ranked = [...sums.values()]
     .map(usage => ({ usage, total: usage.calls.reduce((sum, count) => sum + count, 0) }))
     .sort((a, b) => b.total - a.total || (a.usage.value < b.usage.value ? -1 : 1))
     .map(({ usage }) => usage)
   const others = [...ranked.slice(valuesMax), ...rests]
-  return { values: ranked.slice(0, valuesMax), rest: others.length === 0 ? null : others.reduce(addUp) }
+  return { values: ranked.slice(0, valuesMax), rest: others.length === 0 ? null : others.reduce(addUsage) }
 }
 
-function addUp(a: Omit<ValueUsage, 'value'>, b: Omit<ValueUsage, 'value'>): Omit<ValueUsage, 'value'> {
+function addUsage(a: Omit<ValueUsage, 'value'>, b: Omit<ValueUsage, 'value'>): Omit<ValueUsage, 'value'> {
   const { calls, persons } = a
   return {
     calls: calls.map((count, index) => count + b.calls[index]!),

@@ -54,7 +54,7 @@ export class LiveEvent {
     const { propertiesJson } = this.event
     // Most events lack the key, and most texts spell keys without escapes: no need to parse those.
     if (!propertiesJson.includes('\\') && !propertiesJson.includes(JSON.stringify(key))) return false
-    this.#properties ??= parsedObject(propertiesJson)
+    this.#properties ??= parseObjectOrNull(propertiesJson)
     const stored = this.#properties === null ? undefined : ownValue(this.#properties, key)
     return stored !== undefined && isEqual(stored, value)
   }
@@ -71,7 +71,7 @@ export function rejectMatches(filter: LiveFilter, reject: CapturedReject): boole
   return reject.distinctId === '' || filter.distinctIds?.has(reject.distinctId) !== false
 }
 
-function parsedObject(json: string): JsonObject | null {
+function parseObjectOrNull(json: string): JsonObject | null {
   try {
     const value = parseJson(json)
     return isJsonObject(value) ? value : null

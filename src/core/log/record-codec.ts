@@ -74,11 +74,11 @@ export class RecordEncoder {
     const start = this.#used
     const buffer = this.#reserve(
       headerBytes +
-        bytesAtMost(head) +
-        bytesAtMost(body) +
-        bytesAtMost(bodyEnd) +
-        (set === null ? 0 : bytesAtMost(set)) +
-        (setOnce === null ? 0 : bytesAtMost(setOnce)),
+        utf8BytesAtMost(head) +
+        utf8BytesAtMost(body) +
+        utf8BytesAtMost(bodyEnd) +
+        (set === null ? 0 : utf8BytesAtMost(set)) +
+        (setOnce === null ? 0 : utf8BytesAtMost(setOnce)),
     )
     const view = this.#view
     writeHeader(view, start, kindEvent, flags, event)
@@ -106,7 +106,9 @@ export class RecordEncoder {
     const head = reject.token + reject.uuid + reject.name + reject.distinctId + reject.reason + reject.field
     const start = this.#used
     const source = encodeRejectSource(reject.source ?? null)
-    const buffer = this.#reserve(headerBytes + bytesAtMost(head) + bytesAtMost(reject.body) + bytesAtMost(source))
+    const buffer = this.#reserve(
+      headerBytes + utf8BytesAtMost(head) + utf8BytesAtMost(reject.body) + utf8BytesAtMost(source),
+    )
     const view = this.#view
     writeHeader(view, start, kindReject, reject.historicalMigration ? flag.historicalMigration : 0, reject)
     view.setUint32(start + field.ipLength, reject.reason.length, true)
@@ -126,7 +128,7 @@ export class RecordEncoder {
    */
   addSettled(run: Buffer, start: number, { distinctIdLength, visitorLength, headEnd, bodyEnd }: SettledVisitor): void {
     const size = run.readUInt32LE(start + field.size)
-    const target = this.#reserve(size + bytesAtMost(headEnd) + bytesAtMost(bodyEnd))
+    const target = this.#reserve(size + utf8BytesAtMost(headEnd) + utf8BytesAtMost(bodyEnd))
     const bodyStart = start + headerBytes + run.readUInt32LE(start + field.headBytes)
     const setStart = bodyStart + run.readUInt32LE(start + field.bodyBytes)
     const keptHeadEnd = distinctIdLength === null ? bodyStart : bodyStart - distinctIdBytes(run, start)
@@ -190,7 +192,8 @@ export class RecordEncoder {
     const needed = this.#used + bytes
     const current = this.#buffer
     if (current !== null && needed <= current.length) return current
-    const next = current === null ? takeSpare(needed) : Buffer.allocUnsafeSlow(Math.max(needed, current.length * 2))
+    const next =
+      current === null ? takeSpareBuffer(needed) : Buffer.allocUnsafeSlow(Math.max(needed, current.length * 2))
     if (current !== null) current.copy(next, 0, 0, this.#used)
     this.#buffer = next
     this.#view = new DataView(next.buffer, next.byteOffset, next.length)
@@ -314,7 +317,7 @@ function writeHeader(
   view.setFloat64(start + field.capturedAtMs, record.capturedAtMs, true)
 }
 
-function takeSpare(neededBytes: number): Buffer<ArrayBuffer> {
+function takeSpareBuffer(neededBytes: number): Buffer<ArrayBuffer> {
   const taken = spare
   if (taken !== null && taken.length >= neededBytes) {
     spare = null
@@ -323,7 +326,7 @@ function takeSpare(neededBytes: number): Buffer<ArrayBuffer> {
   return Buffer.allocUnsafeSlow(Math.max(neededBytes, firstBufferBytes))
 }
 
-function bytesAtMost(text: string): number {
+function utf8BytesAtMost(text: string): number {
   return text.length <= unmeasuredLength ? text.length * 3 : Buffer.byteLength(text, 'utf8')
 }
 

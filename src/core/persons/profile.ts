@@ -68,7 +68,7 @@ export class ProfileDraft {
     const replaced = this.#replaced
     this.properties = { ...properties }
     // Undoing a removal in place could not restore the key's position among the others, so a copy is made.
-    if (replaced !== null) putBack(properties, replaced)
+    if (replaced !== null) restoreReplaced(properties, replaced)
     this.#replaced = null
   }
   setMark(key: string, mark: PropertyMark): void {
@@ -90,7 +90,7 @@ export class ProfileDraft {
 }
 
 /** Undoes what was changed in place. */
-export function putBack(properties: PropertyBag, replaced: ReadonlyMap<string, JsonValue | undefined>): void {
+export function restoreReplaced(properties: PropertyBag, replaced: ReadonlyMap<string, JsonValue | undefined>): void {
   for (const [key, value] of replaced)
     if (value === undefined) delete properties[key]
     else setOwn(properties, key, value)

@@ -10,7 +10,7 @@ import { groupEventNames, mergeEventNames } from '../events/event-names.ts'
 import { readGroupIdentity } from '../events/group-identity.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
-import { shownText } from '../events/warning-types.ts'
+import { cutForWarning } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
 import { noKeys } from '../persons/profile.ts'
 import type { Project } from '../project.ts'
@@ -101,7 +101,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   const { uuid, timestampMs } = event
   const wish = properties.$process_person_profile
   if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
-    warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: shownText(wish) })
+    warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: cutForWarning(wish) })
   // Uuids of imported events may have been generated on the day of the import.
   if (uuid[14] !== '7' || event.historicalMigration) return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
@@ -109,7 +109,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   if (apartMs > divergenceMsMax)
     warn('event_uuid_timestamp_divergent', {
       ...idsOf(event),
-      lib: shownText(properties.$lib ?? ''),
+      lib: cutForWarning(properties.$lib ?? ''),
       eventTimestamp: new Date(timestampMs).toISOString(),
       uuidTimestamp: new Date(uuidMs).toISOString(),
       divergenceDays: Math.round(apartMs / dayMs),
@@ -194,7 +194,7 @@ function toRowPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJ
 function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
   const refused = state.takeRefusedGroupType()
   if (refused !== null)
-    warn('group_type_refused', { ...idsOf(event), groupType: shownText(refused.name), why: refused.reason })
+    warn('group_type_refused', { ...idsOf(event), groupType: cutForWarning(refused.name), why: refused.reason })
 }
 
 function describeGroup({ state, warn }: ApplyContext, { event, properties }: ParsedEvent): void {

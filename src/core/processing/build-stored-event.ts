@@ -6,7 +6,7 @@ import type { CapturedEvent } from '../events/captured-event.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
 import { isUuid } from '../events/uuid.ts'
-import { shownText } from '../events/warning-types.ts'
+import { cutForWarning } from '../events/warning-types.ts'
 import { type JsonObject, type JsonValue, textOf } from '../json.ts'
 import type { ProjectState } from './chunk-state.ts'
 import { flagCallOf, flagCallTextBytesMax } from './deduplicate-flag-calls.ts'
@@ -118,7 +118,7 @@ function addSessionId({ event, properties }: ParsedEvent, draft: PropertiesDraft
   if (sessionId === undefined || sessionId === null) return ''
   if (typeof sessionId !== 'string' || !isUuid(sessionId)) {
     const { uuid, name, distinctId } = event
-    warn('invalid_event_session_id', { eventUuid: uuid, event: name, distinctId, sessionId: shownText(sessionId) })
+    warn('invalid_event_session_id', { eventUuid: uuid, event: name, distinctId, sessionId: cutForWarning(sessionId) })
     return columnText(sessionId)
   }
   const lowered = sessionId.toLowerCase()

@@ -4,7 +4,7 @@
 
 import type { CapturedEvent, CapturedReject, Lane } from '../events/captured-event.ts'
 import { liveWindowMs } from '../events/live-window.ts'
-import { withKind } from '../events/warning-types.ts'
+import { addCategoryAndSeverity } from '../events/warning-types.ts'
 import { type ImportNote, noteSampleCountMax } from '../imports/import-changes.ts'
 import type { ImportJobStatus } from '../imports/import-job.ts'
 import type { JsonObject } from '../json.ts'
@@ -62,7 +62,7 @@ export class ChunkReport {
       return
     }
     const { projectId, receivedAtMs } = subject
-    this.#warnings.push({ projectId, type, details: withKind(type, details), timestampMs: receivedAtMs })
+    this.#warnings.push({ projectId, type, details: addCategoryAndSeverity(type, details), timestampMs: receivedAtMs })
   }
 
   /** Counts how many live events are old: that suggests bulk data, which should be an import. */
@@ -110,7 +110,7 @@ export class ChunkReport {
         for (const [reason, { count, samples }] of reasons) byReason[reason] = { count, samples }
         details.reasons = byReason
       } else details.report = `/api/projects/${projectId}/import_jobs/${importJobId}/report/`
-      ofImports.push({ projectId, type, details: withKind(type, details), timestampMs })
+      ofImports.push({ projectId, type, details: addCategoryAndSeverity(type, details), timestampMs })
     }
     return [...this.#warnings, ...this.#warningsOfAge(), ...ofImports]
   }
@@ -132,7 +132,7 @@ export class ChunkReport {
     const type = 'old_events_sent_live'
     return [...this.#ages].flatMap(([projectId, { count, oldCount, oldestMs, receivedAtMs }]) => {
       if (oldCount < oldEventCountMin || oldCount * 2 < count) return []
-      const details = withKind(type, {
+      const details = addCategoryAndSeverity(type, {
         ...{ count: oldCount, oldest: new Date(oldestMs).toISOString() },
         hint: 'Send them with "historical_migration": true, or set PENNON_REROUTE_OLDER_THAN_DAYS.',
       })

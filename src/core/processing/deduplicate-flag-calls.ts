@@ -112,7 +112,7 @@ function kindOf({ projectId, timestampMs, distinctId }: Call, properties: JsonOb
   const hasExperiment = properties.$feature_flag_has_experiment === true
   const day = Math.floor(timestampMs / dayMs)
   const kind = [projectId, day, distinctId, flag, response, rule, variant, groupsOf(groups), hasExperiment] as const
-  return JSON.stringify(kind, asStored)
+  return JSON.stringify(kind, toStoredNumber)
 }
 
 function groupsOf(groups: JsonValue | undefined): [string, JsonValue][] {
@@ -121,6 +121,6 @@ function groupsOf(groups: JsonValue | undefined): [string, JsonValue][] {
 }
 
 /** The event store returns `1.0` as `1`, and whole numbers of any length unchanged. */
-function asStored(_key: string, value: unknown): unknown {
+function toStoredNumber(_key: string, value: unknown): unknown {
   return isRawNumber(value) && !/^-?\d+$/.test(value.rawJSON) ? Number(value.rawJSON) : value
 }

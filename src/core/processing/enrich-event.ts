@@ -1,7 +1,7 @@
 // Adds to an event its address, the address's location, and the maps that describe the person. The draft adds them to the
 // stored text; `person-update.ts` applies the maps to the person.
 
-import { aliasedOs, clientMap, liftPersonMaps, overlay } from '#core/processing/properties/mapped-properties.ts'
+import { aliasedOs, clientMap, copyOwnKeys, liftPersonMaps } from '#core/processing/properties/mapped-properties.ts'
 import type { CookielessVisitor } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { isTruthy } from '../events/group-identity.ts'
@@ -130,6 +130,6 @@ export function addPersonMaps(
 function withGeoip(map: JsonObject | null, geoip: JsonObject | undefined): JsonObject | null {
   if (geoip === undefined) return map
   const merged = { ...map }
-  overlay(merged, geoip)
+  copyOwnKeys(merged, geoip)
   return merged
 }

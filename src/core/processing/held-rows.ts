@@ -62,16 +62,21 @@ export function findMissing(before: readonly HeldRange[], now: readonly HeldRang
     for (const cover of covers) {
       if (!isSamePlace(cover, range) || cover.to < from || cover.from > range.to) continue
       if (cover.from > from)
-        holes.push({ ...range, from, to: cover.from - 1, ...span(oldestMs, cover.oldestMs ?? range.newestMs) })
+        holes.push({
+          ...range,
+          from,
+          to: cover.from - 1,
+          ...mergeTimeSpans(oldestMs, cover.oldestMs ?? range.newestMs),
+        })
       from = cover.to + 1
       oldestMs = cover.newestMs ?? oldestMs
     }
-    if (from <= range.to) holes.push({ ...range, from, ...span(oldestMs, range.newestMs) })
+    if (from <= range.to) holes.push({ ...range, from, ...mergeTimeSpans(oldestMs, range.newestMs) })
     return holes
   })
 }
 
-function span(a: number | null, b: number | null): Pick<HeldRange, 'oldestMs' | 'newestMs'> {
+function mergeTimeSpans(a: number | null, b: number | null): Pick<HeldRange, 'oldestMs' | 'newestMs'> {
   return { oldestMs: minPresent(a, b), newestMs: maxPresent(a, b) }
 }
 

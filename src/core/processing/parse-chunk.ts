@@ -120,7 +120,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
     // Records other than events touch no person, but need their project's settings, and whether the project still exists.
     const projectId = projectIdOf(record)
     if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
-    const other = otherItemOf(record)
+    const other = itemNamingId(record)
     if (other !== null) otherDistinctIds.push({ projectId: other.projectId, distinctId: other.distinctId })
     // Refused items are reported with their job as well.
     if (record.kind === 'reject' && record.reject.importJobId >= firstImportJobId)
@@ -171,7 +171,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
 }
 
 /** The item of a record that names a distinct id without touching its person; null for other records. */
-function otherItemOf(record: ParsedRecord): Pick<CapturedEvent, 'projectId' | 'distinctId'> | null {
+function itemNamingId(record: ParsedRecord): Pick<CapturedEvent, 'projectId' | 'distinctId'> | null {
   switch (record.kind) {
     case 'recording':
     case 'failed_recording':

@@ -9,9 +9,9 @@ import {
   exceedsPersonLimit,
   type PersonUpdate,
 } from '#core/processing/properties/person-update.ts'
-import { shownText } from '../events/warning-types.ts'
+import { cutForWarning } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
-import { emptyProfile, noKeys, putBack } from '../persons/profile.ts'
+import { emptyProfile, noKeys, restoreReplaced } from '../persons/profile.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { isIllegalDistinctId, linkDistinctIds, type MergeRequest } from './person-merge.ts'
 import { textAfterChange } from './snapshot.ts'
@@ -115,8 +115,8 @@ function updateOrCreate(
 function warnOfIllegalId(event: PersonEvent, merge: MergeRequest, illegalId: string, warn: RaiseWarning): void {
   const { distinctId, uuid } = event
   warn('cannot_merge_with_illegal_distinct_id', {
-    illegalDistinctId: shownText(illegalId),
-    otherDistinctId: shownText(illegalId === distinctId ? merge.otherId : distinctId),
+    illegalDistinctId: cutForWarning(illegalId),
+    otherDistinctId: cutForWarning(illegalId === distinctId ? merge.otherId : distinctId),
     distinctId,
     eventUuid: uuid,
   })
@@ -157,7 +157,7 @@ function updatePerson(
     const propertiesJson = textAfterChange(person.propertiesJson, profile)
     isTooLarge = exceedsPersonLimit(propertiesJson) || (event.historical && exceedsMarksLimit(profile.marks))
     if (isTooLarge) {
-      if (profile.replaced !== null) putBack(person.properties, profile.replaced)
+      if (profile.replaced !== null) restoreReplaced(person.properties, profile.replaced)
       warnOfSize(event, person.uuid, warn)
     } else {
       const isCopy = profile.properties !== person.properties

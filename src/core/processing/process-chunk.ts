@@ -258,7 +258,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   }
   const implicitJob = sent.event.importJobId === importWithoutJob ? findImplicitJob(work, sent.event) : null
   if (implicitJob !== null) return applyToImplicitJob(work, sent, project, implicitJob.id)
-  const record = isGenerated(sent.event) ? withFirstTime(work, sent) : sent
+  const record = isGenerated(sent.event) ? withFirstSeenTime(work, sent) : sent
   const { event, offset } = record
   const state = findSubjects(work, event, project)
   if (state === null) {
@@ -292,7 +292,7 @@ function applyTo(
   const { event, offset } = record
   if (event.historicalMigration) report.noteRecentImport(event)
   else report.noteAge(event)
-  const warn = warnerOf(report, event)
+  const warn = createWarner(report, event)
   if (event.notes !== 0) warnOfNotes(event, warn)
   try {
     const mergeIsLost = work.lostMerges?.has(offset) === true
@@ -383,7 +383,7 @@ function applyToImplicitJob(
 }
 
 /** Gives a generated event the time with which it was first seen, so that its copies in other jobs are the same event. */
-function withFirstTime({ generatedTimes, newGenerated }: ChunkWork, record: ParsedEvent): ParsedEvent {
+function withFirstSeenTime({ generatedTimes, newGenerated }: ChunkWork, record: ParsedEvent): ParsedEvent {
   const { projectId, uuid, timestampMs, importJobId } = record.event
   const known = generatedTimes.get(`${projectId}:${uuid}`)
   if (known === timestampMs) return record
@@ -393,7 +393,7 @@ function withFirstTime({ generatedTimes, newGenerated }: ChunkWork, record: Pars
   return record
 }
 
-function warnerOf(report: ChunkReport, event: CapturedEvent): (type: string, details: JsonDetails) => void {
+function createWarner(report: ChunkReport, event: CapturedEvent): (type: string, details: JsonDetails) => void {
   return (type, details) => report.warn(event, type, details)
 }
 

@@ -33,7 +33,7 @@ export function addChunkCosts(
   let run = { projectId: -1, sentBytes: 0, personBytes: 0 }
   const close = () => {
     if (run.sentBytes === 0) return
-    add(costs, run.projectId, run.sentBytes, run.sentBytes)
+    addCosts(costs, run.projectId, run.sentBytes, run.sentBytes)
     personBytesOf.set(run.projectId, (personBytesOf.get(run.projectId) ?? 0) + run.personBytes)
   }
   for (const { projectId, propertiesJson, personPropertiesJson } of rows.events) {
@@ -45,12 +45,12 @@ export function addChunkCosts(
     run.personBytes += personPropertiesJson.length
   }
   close()
-  for (const { projectId } of rows.overrides) add(costs, projectId, rowBytes, 0)
-  for (const [projectId, length] of groupTextLengths) add(costs, projectId, length, 0)
+  for (const { projectId } of rows.overrides) addCosts(costs, projectId, rowBytes, 0)
+  for (const [projectId, length] of groupTextLengths) addCosts(costs, projectId, length, 0)
   // Loaded text is mostly the persons of the rows, so only the larger of the two counts.
   for (const projectId of new Set([...personBytesOf.keys(), ...loaded.textBytesOf.keys()])) {
     const bytes = Math.max(personBytesOf.get(projectId) ?? 0, loaded.textBytesOf.get(projectId) ?? 0)
-    add(costs, projectId, bytes, 0)
+    addCosts(costs, projectId, bytes, 0)
   }
 }
 
@@ -69,7 +69,7 @@ export function findHeaviestProject(costs: ProjectCosts): HeaviestProject | null
   return null
 }
 
-function add(costs: ProjectCosts, projectId: number, bytes: number, sentBytes: number): void {
+function addCosts(costs: ProjectCosts, projectId: number, bytes: number, sentBytes: number): void {
   const cost = costs.get(projectId)
   if (cost === undefined) costs.set(projectId, { bytes, sentBytes })
   else {

@@ -47,11 +47,11 @@ type Counts = Map<string, { -readonly [Key in keyof ChunkOutcome]: ChunkOutcome[
 
 function moveToRejected(counts: Counts, projectId: number, lane: ChunkOutcome['lane']): void {
   const stored = { projectId, lane, outcome: 'stored', reason: '' } as const
-  move(counts, { ...stored, count: -1 })
-  move(counts, { ...stored, outcome: 'rejected', reason: 'row_refused', count: 1 })
+  addToCount(counts, { ...stored, count: -1 })
+  addToCount(counts, { ...stored, outcome: 'rejected', reason: 'row_refused', count: 1 })
 }
 
-function move(counts: Counts, by: ChunkOutcome): void {
+function addToCount(counts: Counts, by: ChunkOutcome): void {
   const known = counts.get(keyOf(by))
   if (known === undefined) counts.set(keyOf(by), { ...by })
   else known.count += by.count

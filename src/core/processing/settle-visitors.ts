@@ -139,7 +139,10 @@ export function settleVisitors(
       $session_id: sessions.idOf(record, visitor, identifies),
     }
     if (isIdentify(record)) properties.$anon_distinct_id = idOfVisitor()
-    settled.set(record, withIds(record, visitor.isSentinel ? idOfVisitor() : record.event.distinctId, properties))
+    settled.set(
+      record,
+      withVisitorIds(record, visitor.isSentinel ? idOfVisitor() : record.event.distinctId, properties),
+    )
   }
   const records = chunk.records.map(record => (record.kind === 'event' ? (settled.get(record) ?? record) : record))
   return {
@@ -160,7 +163,7 @@ function sessionKey({ projectId, hash, identifies }: VisitorSessionName): string
   return `${projectId} ${hash} ${identifies}`
 }
 
-function withIds(record: ParsedEvent, distinctId: string, ids: JsonObject): ParsedEvent {
+function withVisitorIds(record: ParsedEvent, distinctId: string, ids: JsonObject): ParsedEvent {
   const draft = new PropertiesDraft(record.event.propertiesJson, record.properties)
   for (const key of Object.keys(ids)) draft.set(key, ids[key]!)
   draft.remove('$distinct_id')

@@ -1,7 +1,7 @@
 // The person's properties in an event's row: the person after the event, overwritten by the event's own `$set`, which may
 // have values that were not worth a write. If only a few values differ, the person's text is edited.
 
-import { overlay } from '#core/processing/properties/mapped-properties.ts'
+import { copyOwnKeys } from '#core/processing/properties/mapped-properties.ts'
 import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
 import { type ChangedProfile, isSameValue } from '../persons/profile.ts'
 import type { WorkingPerson } from './chunk-state.ts'
@@ -22,10 +22,10 @@ export function snapshotJson(person: WorkingPerson, set: JsonObject | null): str
   }
   if (differing === null) return person.propertiesJson
   const spliced =
-    differing.length <= splicedKeyCountMax ? withValues(person.propertiesJson, properties, set, differing) : null
+    differing.length <= splicedKeyCountMax ? replaceValues(person.propertiesJson, properties, set, differing) : null
   if (spliced !== null) return spliced
   const shown = { ...properties }
-  overlay(shown, set)
+  copyOwnKeys(shown, set)
   return JSON.stringify(shown)
 }
 
@@ -43,7 +43,7 @@ export function textAfterChange(before: string | null, { properties, replaced }:
     if (value !== undefined) setOwn(old, key, value)
     else if (isNumberKey.test(key)) return JSON.stringify(properties)
   }
-  return withValues(before, old, properties, [...replaced.keys()]) ?? JSON.stringify(properties)
+  return replaceValues(before, old, properties, [...replaced.keys()]) ?? JSON.stringify(properties)
 }
 
 /**
@@ -51,7 +51,7 @@ export function textAfterChange(before: string | null, { properties, replaced }:
  * escaped, so `{"key":` and `,"key":` match only keys: at the top level, or of an object among the values. If there is such
  * an object, the key must occur only once after a comma.
  */
-function withValues(json: string, properties: JsonObject, set: JsonObject, keys: readonly string[]): string | null {
+function replaceValues(json: string, properties: JsonObject, set: JsonObject, keys: readonly string[]): string | null {
   let text = json
   for (const key of keys) {
     const name = JSON.stringify(key)

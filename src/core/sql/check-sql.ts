@@ -101,7 +101,7 @@ export function checkSql(
     if ((outside.test(lower) && !isColumn(tokens, index)) || fatal.test(lower))
       return refuseSql(at, `${text} is not allowed.`)
     // The engine refuses changes of settings at the end of a query, but not inside one.
-    if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index) && !showsSettings(tokens))
+    if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index) && !isShowSettings(tokens))
       return refuseSql(at, 'SETTINGS is not allowed. Put a name `settings` in backticks.')
     if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
     if (next?.kind !== 'symbol' || next.text !== '(') continue
@@ -111,7 +111,7 @@ export function checkSql(
     // `DESCRIBE (SELECT …)`: its inside is checked like any query.
     if (index === 0 && (lower === 'describe' || lower === 'desc')) continue
     if (isFunction(text, functions) || tableFunctions.has(lower)) continue
-    if (lower === 'values' && areLiterals(tokens, index + 1) && isTuple(tokens, index + 2)) continue
+    if (lower === 'values' && holdsOnlyLiterals(tokens, index + 1) && isTuple(tokens, index + 2)) continue
     return refuseSql(at, `${text}(…) is not allowed: not one of the ClickHouse functions that queries may use.`)
   }
   return ok({ sql: sql.slice(0, end), tokens, hasLimit })
@@ -124,7 +124,7 @@ function isTableOfSettings(tokens: CheckedSql['tokens'], index: number): boolean
 }
 
 /** `SHOW SETTINGS LIKE 'max%'` and nothing else, which clients also send. */
-function showsSettings(tokens: CheckedSql['tokens']): boolean {
+function isShowSettings(tokens: CheckedSql['tokens']): boolean {
   const [show, settings, like, pattern] = tokens.map(({ kind, text }) => (kind === 'word' ? text.toLowerCase() : kind))
   const isOnAll = like === undefined || ((like === 'like' || like === 'ilike') && pattern === 'string')
   return show === 'show' && settings === 'settings' && isOnAll && tokens.length <= 4
@@ -158,7 +158,7 @@ function isColumn(tokens: readonly SqlToken[], index: number): boolean {
 }
 
 /** Whether the parenthesis that begins there holds only literals: nothing in it can be combined into a text. */
-function areLiterals(tokens: readonly SqlToken[], open: number): boolean {
+function holdsOnlyLiterals(tokens: readonly SqlToken[], open: number): boolean {
   let depth = 0
   for (let index = open; index < tokens.length; index++) {
     const { kind, text } = tokens[index]!

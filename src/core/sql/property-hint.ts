@@ -24,7 +24,7 @@ export function propertyHint(
   error: { readonly detail: string; readonly at: number | null },
   sql: string,
 ): string | null {
-  const found = propertyIn(error, sql)
+  const found = findPropertyInError(error, sql)
   if (found === null) return null
   const [table, column, name] = found
   const keys = name.split('.').map(key => `'${key}'`)
@@ -39,7 +39,7 @@ export function propertyHint(
 
 type Found = readonly [table: string, column: string, name: string]
 
-function propertyIn(
+function findPropertyInError(
   { detail, at }: { readonly detail: string; readonly at: number | null },
   sql: string,
 ): Found | null {

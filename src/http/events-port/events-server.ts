@@ -5,7 +5,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { plainSql } from '#core/sql/plain-sql.ts'
+import { stripClientAdditions } from '#core/sql/client-additions.ts'
 import { withPropertyHint } from '#core/sql/property-hint.ts'
 import { keepOwnTime } from '#http/answers/answer-budget.ts'
 import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
@@ -186,7 +186,7 @@ function syntaxError(text: string): EngineError {
 function errorOf(failure: SqlFailure, sql: string): EngineError {
   switch (failure.kind) {
     case 'refused':
-      return syntaxError(withPropertyHint(failure, plainSql(sql)))
+      return syntaxError(withPropertyHint(failure, stripClientAdditions(sql)))
     case 'failed':
       return { status: 400, code: 36, name: 'BAD_ARGUMENTS', text: withPropertyHint(failure, sql) }
     case 'too_large':

@@ -3,8 +3,8 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
-import { readItem } from '#core/capture/incoming-event.ts'
-import { leftOutReason } from '#core/capture/outcome-table.ts'
+import { toRefusedItem } from '#core/capture/incoming-event.ts'
+import { findLeftOutReason } from '#core/capture/outcome-table.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
@@ -15,7 +15,7 @@ import { inSlices } from '#services/shared/in-slices.ts'
 import { clientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture/capture-errors.ts'
-import { isYes, parseCaptureQuery, type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
+import { isYes, parseCaptureQuery, type RawQuery, readTextParameters } from '#wire/capture/capture-query.ts'
 import { encodeVerdicts, type VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import { type CaptureInput, decodeInline, type PreparedCapture, prepareInline } from '#wire/capture/decode-capture.ts'
 import { type ImportRequest, parseImportRequest } from '#wire/capture/import-request.ts'
@@ -106,7 +106,7 @@ const readOk: AnswerReading<VerboseAnswer> = () => okAnswer
  * A beacon gets the full answer when a quota or import-only mode dropped every event. Source: docs/wire/ingestion.md
  * 1.6.
  */
-const readBeacon: AnswerReading<VerboseAnswer> = table => (leftOutReason(table) === null ? emptyAnswer : okAnswer)
+const readBeacon: AnswerReading<VerboseAnswer> = table => (findLeftOutReason(table) === null ? emptyAnswer : okAnswer)
 
 function handleCapture(
   deps: CaptureRouteDeps,
@@ -119,7 +119,7 @@ function handleCapture(
   const query = parseCaptureQuery(request.query as RawQuery)
   const { data, compression, sentAtMs, token, verbose, beacon } = query.ok
     ? query.value
-    : readableQuery(request.query as RawQuery)
+    : readTextParameters(request.query as RawQuery)
   const { headers } = request
   const imports = deps.imports === undefined ? null : parseImportRequest(headers)
   if (imports !== null && !imports.ok) return sendError(reply, imports.error)
@@ -301,7 +301,7 @@ function refusedUnread(input: CaptureInput, { code, attr }: WireError): RefusedI
     case 'events': {
       const { token, historicalMigration, items } = decoded.request
       const [only] = items.length === 1 ? items : []
-      const item = only?.kind === 'event' && { item: readItem(only) }
+      const item = only?.kind === 'event' && { item: toRefusedItem(only) }
       return { ...refusal, token, historicalMigration, eventCount: items.length, ...item, body: decoded.body() }
     }
     case 'no_event_left':

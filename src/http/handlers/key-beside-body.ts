@@ -1,11 +1,11 @@
 // Finds a request's project key outside its body.
 
 import type { FastifyRequest } from 'fastify'
-import { type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
+import { type RawQuery, readTextParameters } from '#wire/capture/capture-query.ts'
 
 /** The key from the query, or else the header; null when neither has one. Source: docs/wire/ingestion.md 2.4. */
 export function keyBesideBody(request: FastifyRequest): string | null {
-  return readableQuery(request.query as RawQuery).token ?? keyInHeader(request)
+  return readTextParameters(request.query as RawQuery).token ?? keyInHeader(request)
 }
 
 /** The key from the header; null when it is absent or empty. */

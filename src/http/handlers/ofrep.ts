@@ -10,11 +10,11 @@ import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { geoipAddress } from '#wire/address/client-address.ts'
 import { shownVisitor } from '#wire/address/shown-visitor.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { changeTag, encodeEventStreams, tagHeardOf } from '#wire/flags/change-events.ts'
+import { changeTag, encodeEventStreams, readHeardTag } from '#wire/flags/change-events.ts'
 import type { RawQuery } from '#wire/flags/decide-query.ts'
 import {
   encodeOfrepError,
-  missingFromRequest,
+  missingPropertyError,
   type OfrepError,
   ofrepBodyBytesMax,
   ofrepErrorOf,
@@ -104,7 +104,7 @@ async function answer(
 
 /** Whether the client names a revision that this front does not serve yet: another front may have reported it. */
 function heardOfOthers(compiled: CompiledProject | null, request: FastifyRequest): boolean {
-  const heard = tagHeardOf(request.query as RawQuery)
+  const heard = readHeardTag(request.query as RawQuery)
   return heard !== null && compiled !== null && heard !== changeTag(compiled.project.uuid, compiled.revision)
 }
 
@@ -132,7 +132,7 @@ function refusalOf(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, 
     case 'missing_distinct_id':
       return ofrepErrors.targetingKeyMissing
     case 'missing_property':
-      return missingFromRequest(result.property)
+      return missingPropertyError(result.property)
     case 'visitor_unknown':
       return ofrepErrors.visitorUnknown
     case 'busy':

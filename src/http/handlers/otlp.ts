@@ -9,12 +9,12 @@ import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { OtlpService } from '#services/capture/refuse-otlp.ts'
 import { clientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
+import { type RawQuery, readTextParameters } from '#wire/capture/capture-query.ts'
 import { faultOfToken } from '#wire/capture/capture-token.ts'
 import {
-  announcedForm,
   encodeOtlpError,
   encodePartialSuccess,
+  formOfContentType,
   otlpContentTypes,
   otlpErrors,
   otlpTooLarge,
@@ -66,9 +66,9 @@ async function handleOtlp(
   const input: OtlpInput = {
     body: request.body as Buffer,
     ...{ signal: path.signal, bytesMax: path.bytesMax },
-    announced: announcedForm(headers['content-type']),
+    announced: formOfContentType(headers['content-type']),
     contentEncoding: headers['content-encoding'] ?? '',
-    compression: readableQuery(request.query as RawQuery).compression,
+    compression: readTextParameters(request.query as RawQuery).compression,
   }
   let read = readOtlpInline(input)
   if (read === 'too_much_work') {
@@ -112,13 +112,13 @@ async function readElsewhere(
 /** The project's key, from the header or else the query. */
 function tokenOf(otlp: OtlpService, { headers, query }: FastifyRequest): Result<string, WireError> {
   const bearer = /^bearer (.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim() ?? ''
-  const token = bearer === '' ? (readableQuery(query as RawQuery).token ?? '').trim() : bearer
+  const token = bearer === '' ? (readTextParameters(query as RawQuery).token ?? '').trim() : bearer
   if (token === '') return err(otlpErrors.missingKey)
   return faultOfToken(token) === null && otlp.admits(token) ? ok(token) : err(otlpErrors.invalidKey)
 }
 
 /** In the form that the content type announces. */
 function sendOtlpError(request: FastifyRequest, reply: FastifyReply, error: WireError): void {
-  const form: OtlpForm = announcedForm(request.headers['content-type'])
+  const form: OtlpForm = formOfContentType(request.headers['content-type'])
   sendBytes(reply, error.status, otlpContentTypes[form], encodeOtlpError(form, error))
 }

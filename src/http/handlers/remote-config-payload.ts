@@ -2,7 +2,7 @@
 // decrypted for personal keys only. Source: docs/wire/evaluation.md 7.3.
 
 import type { FastifyRequest } from 'fastify'
-import { holdsPayload, redactedPayload } from '#core/flags/definitions/encrypted-payloads.ts'
+import { isPayload, redactedPayload } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -63,7 +63,7 @@ async function findPayload(
   if (!flag.isRemoteConfiguration) return err(serverKeyErrors.noRemoteConfig)
   const payloads = ownValue(flag.filters, 'payloads')
   const text = isJsonObject(payloads) ? payloadText(payloads, valueKey) : undefined
-  if (!holdsPayload(text)) return ok(null)
+  if (!isPayload(text)) return ok(null)
   if (!flag.hasEncryptedPayloads) return ok(text)
   if (caller.kind === 'secret') return ok(redactedPayload)
   try {

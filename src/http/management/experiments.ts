@@ -1,6 +1,5 @@
 // Experiments: list, create, read, change, delete. Results are not served.
 
-import { definedOf } from '#core/defined-of.ts'
 import {
   type ExperimentFilter,
   type ExperimentStatus,
@@ -12,6 +11,7 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import { firstFew } from '#core/format-count.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
@@ -120,7 +120,7 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
     },
     list: async (projectId, { limit, offset, search, status, archived, order, ...query }) => {
       const createdBy = await labelsOfAuthors(management, projectId, 'experiment', query.created_by_id)
-      const filters = definedOf({ search, status, createdBy, order, flagId: query.feature_flag_id })
+      const filters = omitUndefined({ search, status, createdBy, order, flagId: query.feature_flag_id })
       return management.listExperiments(projectId, { limit, offset, archived, nowMs: clock.nowMs(), ...filters })
     },
     encode: async (caller, projectId, experiments: readonly ShownExperiment[]) => {
@@ -186,12 +186,12 @@ function readFlagConfig(
   const parameters = own === null ? null : (ownValue(own.content, 'parameters') ?? {})
   const said = decodeSaidOfFlag(body, isJsonObject(parameters) ? parameters : null)
   const { filters, ensureExperienceContinuity } = said
-  const active = isNew ? definedOf({ flagActive: others.active }) : {}
+  const active = isNew ? omitUndefined({ flagActive: others.active }) : {}
   if (Object.keys(said).length === 0) return ok(active)
   if (ensureExperienceContinuity !== undefined && typeof ensureExperienceContinuity !== 'boolean')
     return err(invalidInput('parameters.ensure_experience_continuity', 'Must be true or false.'))
   const mayChangeRunning = body.update_feature_flag_params === true
-  return ok({ ...active, flagConfig: { ...definedOf({ filters, ensureExperienceContinuity }), mayChangeRunning } })
+  return ok({ ...active, flagConfig: { ...omitUndefined({ filters, ensureExperienceContinuity }), mayChangeRunning } })
 }
 
 const twoKeys = invalidInput('feature_flag.key', 'Must equal feature_flag_key, or be omitted.')

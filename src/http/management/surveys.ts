@@ -1,6 +1,6 @@
 // Surveys: list, create, read, change, delete.
 
-import { definedOf } from '#core/defined-of.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type Survey, surveyStatuses } from '#core/surveys/survey.ts'
@@ -94,7 +94,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     find: (projectId, id) => management.findSurvey(projectId, id.toLowerCase()),
     list: async (projectId, { limit, offset, search, archived, status, type, ids, created_by: authors }) => {
       const createdBy = await labelsOfAuthors(management, projectId, 'survey', authors)
-      const filters = definedOf({ search, archived, status, type, ids, createdBy })
+      const filters = omitUndefined({ search, archived, status, type, ids, createdBy })
       return management.listSurveys(projectId, { limit, offset, ...filters })
     },
     encode: async (caller, projectId, surveys) => {

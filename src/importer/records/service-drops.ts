@@ -2,7 +2,7 @@
 // advance, so that a rehearsal counts such records and none is sent. Source: docs/wire/import.md §2.6; docs/wire/ingestion.md 6.
 
 import { findImportDrop } from '#core/capture/cookieless-event.ts'
-import { storedName } from '#core/capture/normalize-event.ts'
+import { toStoredName } from '#core/capture/normalize-event.ts'
 import { findDrop } from '#core/events/event-drops.ts'
 import { groupKeyLengthMax } from '#core/events/group-identity.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -63,7 +63,7 @@ function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = 
   const cookielessDrop = cookielessMode === true ? findImportDrop(distinctId) : null
   if (cookielessDrop !== null) throw toReject(cookielessDrop)
   // The uuid only appears in warnings.
-  const captured = { uuid: '', distinctId, name: storedName(event, true), historicalMigration: true }
+  const captured = { uuid: '', distinctId, name: toStoredName(event, true), historicalMigration: true }
   // No imported event is dropped because of its age.
   const ageless = { ...captured, receivedAtMs: 0, timestampMs: 0 }
   const isPersonless = isProjectPersonless || properties.$process_person_profile === false

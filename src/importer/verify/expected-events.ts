@@ -4,7 +4,7 @@
 
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { normalizeDistinctId, storedName } from '#core/capture/normalize-event.ts'
+import { normalizeDistinctId, toStoredName } from '#core/capture/normalize-event.ts'
 import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
 import { countedMax } from '#importer/stages/report/event-counts.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -102,7 +102,7 @@ function keyOf({ uuid, distinctId, event }: ImportedEvent): string {
 
 /** Normalises name and distinct id like the service does. */
 function asStored(event: ImportedEvent): ImportedEvent {
-  const name = storedName(event.event.toWellFormed(), true)
+  const name = toStoredName(event.event.toWellFormed(), true)
   const distinctId = normalizeDistinctId(event.distinctId.toWellFormed())
   return name === event.event && distinctId === event.distinctId ? event : { ...event, event: name, distinctId }
 }

@@ -19,7 +19,7 @@ import type { PreparedRequest } from '#core/capture/prepare-events.ts'
 import { quotaOf } from '#core/capture/quota-resource.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
-import { shownText } from '#core/events/warning-types.ts'
+import { cutForWarning } from '#core/events/warning-types.ts'
 import type { JsonObject } from '#core/json.ts'
 import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
@@ -256,7 +256,7 @@ function warningOf(
   if (cookieless !== null) {
     const missingProperty = missingProperties[cookieless]
     return () => ({
-      ...{ eventUuid, event: shownText(name), distinctId: shownText(distinctId) },
+      ...{ eventUuid, event: cutForWarning(name), distinctId: cutForWarning(distinctId) },
       ...(missingProperty !== undefined && { missingProperty }),
     })
   }

@@ -5,8 +5,8 @@
 import type { HotKeys } from '#core/capture/hot-keys.ts'
 import {
   compact,
+  findLeftOutReason,
   freeTable,
-  leftOutReason,
   type OutcomeTable,
   type RequestRefusal,
   requestRefusal,
@@ -107,7 +107,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       const reading = read(table)
       const answer = reading instanceof Promise ? await reading : reading
       // A v1 request of which quotas leave no event is refused as a whole. Source: docs/wire/ingestion.md 4.2.
-      const keepsRejects = !isReplay && (protocol === 'v0' || leftOutReason(table) === null)
+      const keepsRejects = !isReplay && (protocol === 'v0' || findLeftOutReason(table) === null)
       if (tally.others.size > 0) await inSlices(compact(table))
       const areDropsFinal = protocol === 'v1'
       const judged = { historicalMigration, table, tally, areDropsFinal, keepsRejects, hotCount, answer }

@@ -36,7 +36,7 @@ import { encodeVisitor } from '#core/events/visitor-text.ts'
 import { type SettledVisitor, settledVisitor } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Steps } from '#core/maybe-steps.ts'
-import { ownCopy } from '#core/own-copy.ts'
+import { detachSubstring } from '#core/own-copy.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
@@ -279,10 +279,10 @@ class Settler {
     let ofUserAgent = visitors.byUserAgent.get(userAgent)
     if (ofUserAgent === undefined) {
       ofUserAgent = new Map()
-      visitors.byUserAgent.set(ownCopy(userAgent), ofUserAgent)
+      visitors.byUserAgent.set(detachSubstring(userAgent), ofUserAgent)
     }
     if (!ofUserAgent.has(ip)) visitors.count++
-    ofUserAgent.set(ownCopy(ip), visitor)
+    ofUserAgent.set(detachSubstring(ip), visitor)
   }
 }
 
@@ -302,6 +302,6 @@ function visitorOn(
   const distinctId = hashedDistinctId(hash)
   const sessionId = statelessSessionId(startMs, base)
   const membersText = `"$device_id":"${hashedDeviceId(hash)}","$session_id":"${sessionId}","$distinct_id":"${distinctId}"`
-  const own = { host: ownCopy(host), extra: ownCopy(extra) }
+  const own = { host: detachSubstring(host), extra: detachSubstring(extra) }
   return { day, startMs, project, ...own, hash, distinctId, membersText, settled: [] }
 }

@@ -9,7 +9,7 @@ import {
   referencesOfCohort,
   referencesOfFlag,
 } from '#core/flags/definitions/definition-links.ts'
-import { type Flag, writableOf } from '#core/flags/definitions/flag.ts'
+import { type Flag, pickWritableFields } from '#core/flags/definitions/flag.ts'
 import { mapReferences } from '#core/flags/definitions/map-references.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { rulesForCopy, withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
@@ -105,7 +105,7 @@ async function write(
   { by, isDisabled }: CopyOptions,
 ) {
   // A flag that was deleted in the target since it was read stays deleted.
-  const { deleted: _leftAsItIs, ...written } = writableOf(flag)
+  const { deleted: _leftAsItIs, ...written } = pickWritableFields(flag)
   const there = await deps.management.findFlagByKey(projectId, flag.key)
   const isOfRules = configVersion(filters) === 2
   const filtersThere = there?.filters ?? null

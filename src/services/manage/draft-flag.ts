@@ -1,7 +1,7 @@
 // A flag as a write would leave it, checked like one, without writing anything.
 
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
-import { changedFlag, type Flag, type FlagFields } from '#core/flags/definitions/flag.ts'
+import { applyFlagChange, type Flag, type FlagFields } from '#core/flags/definitions/flag.ts'
 import { type ReferringDefinition, referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { unstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -70,5 +70,5 @@ function draftOf(
     return prepared.ok ? ok(unstoredFlag(projectId, prepared.value.flag)) : prepared
   }
   const prepared = prepareFlagFields(deps, stored, fields, options)
-  return prepared.ok ? ok(changedFlag(stored, { ...prepared.value.fields, updatedAtMs: nowMs })) : prepared
+  return prepared.ok ? ok(applyFlagChange(stored, { ...prepared.value.fields, updatedAtMs: nowMs })) : prepared
 }

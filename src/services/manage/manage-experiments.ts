@@ -3,7 +3,7 @@
 // Source: docs/wire/private-api.md §8; `has_experiment` of docs/wire/evaluation.md 2.3.
 
 import type { Experiment } from '#core/experiments/experiment.ts'
-import { shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
+import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import { variantCount } from '#core/flags/definitions/flag-traits.ts'
 import { usersOfExperiment } from '#core/flags/definitions/validate-references.ts'
@@ -167,7 +167,7 @@ export function deleteExperiment(
  * equals what answers already show.
  */
 function configChange(flag: Flag, config: FlagConfig | undefined): FlagFields {
-  const shown = shownFilters(flag)
+  const shown = redactEncryptedPayloads(flag)
   const filters = mergeObjects(shown, config?.filters ?? {})
   const { ensureExperienceContinuity = flag.ensureExperienceContinuity } = config ?? {}
   return {

@@ -6,7 +6,7 @@ import {
   type DefinitionReference,
   referencesOfFlag,
 } from '#core/flags/definitions/definition-links.ts'
-import { type Flag, type FlagFields, flagDefaults, writableOf } from '#core/flags/definitions/flag.ts'
+import { type Flag, type FlagFields, flagDefaults, pickWritableFields } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
@@ -207,7 +207,7 @@ export async function restoreFlag(
   const snapshot = await deps.management.findFlagVersion(flag.projectId, flag.id, version)
   if (snapshot === null) return err({ kind: 'not_found' })
   return retryOvertaken(flag, async read => {
-    const sealed = await sealRestored(deps.payloadCipher, read, writableOf(snapshot.flag))
+    const sealed = await sealRestored(deps.payloadCipher, read, pickWritableFields(snapshot.flag))
     if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
     const expectedVersion = sealed.value.restsOnStored ? read.version : undefined
     return saveChecked(deps, read, sealed.value.fields, { ...options, expectedVersion }, [])

@@ -2,7 +2,7 @@
 // payload for each one that was sent as the redaction marker. `core/flags/definitions/validate-flag.ts` checks the rest
 // of a flag.
 
-import { holdsPayload, redactedPayload, withPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
+import { isPayload, redactedPayload, withPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields, WritableFlag } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { payloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
@@ -32,7 +32,7 @@ export async function sealPayloads<T extends FlagFields>(
   if (!isEncrypted) return wasEncrypted ? unsealFields(stored!, fields) : preparePlainFields(fields)
   const filters = fields.filters ?? (wasEncrypted ? undefined : stored?.filters)
   const payloads = filters === undefined ? undefined : ownValue(filters, 'payloads')
-  if (filters === undefined || !holdsPayload(payloads)) return ok({ fields, restsOnStored: isHalfGiven(fields) })
+  if (filters === undefined || !isPayload(payloads)) return ok({ fields, restsOnStored: isHalfGiven(fields) })
   if (!isJsonObject(payloads)) return err([issue('filters.payloads', 'invalid', 'Must be an object or null.')])
 
   const kept = wasEncrypted ? ownValue(stored!.filters, 'payloads') : undefined
@@ -41,11 +41,11 @@ export async function sealPayloads<T extends FlagFields>(
   for (const valueKey of Object.keys(payloads)) {
     const text = payloadText(payloads, valueKey)
     const path = `filters.payloads.${valueKey}`
-    if (!holdsPayload(text)) {
+    if (!isPayload(text)) {
       setOwn(sealed, valueKey, text ?? null)
     } else if (text === redactedPayload) {
       const before = isJsonObject(kept) ? ownValue(kept, valueKey) : undefined
-      if (!holdsPayload(before)) return err([issue(path, 'invalid_input', nothingStored)])
+      if (!isPayload(before)) return err([issue(path, 'invalid_input', nothingStored)])
       setOwn(sealed, valueKey, before)
       restsOnStored = true
     } else {
@@ -77,7 +77,7 @@ export async function sealRestored(
  */
 function isHalfGiven({ filters, hasEncryptedPayloads }: FlagFields): boolean {
   if (filters === undefined) return hasEncryptedPayloads !== undefined
-  return hasEncryptedPayloads === undefined && holdsPayload(ownValue(filters, 'payloads'))
+  return hasEncryptedPayloads === undefined && isPayload(ownValue(filters, 'payloads'))
 }
 
 /** The marker refers to a payload that is stored encrypted, and such a flag has none. */
@@ -96,7 +96,7 @@ function markedPayload(payloads: JsonValue | undefined): string | undefined {
 /** The write ends encryption. Stored payloads stay secret, so the write must contain new payloads. */
 function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')
-  const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(holdsPayload)
+  const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(isPayload)
   if (isKept) return err([issue('has_encrypted_payloads', 'invalid_input', staysSecret)])
   const marked = markedPayload(payloads)
   if (marked !== undefined) return err([issue(`filters.payloads.${marked}`, 'invalid_input', staysSecret)])

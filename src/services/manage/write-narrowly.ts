@@ -3,7 +3,7 @@
 // `core/flags/definitions/narrow-writes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
 
 import { type DefinitionLinks, flagDependencies } from '#core/flags/definitions/definition-links.ts'
-import { shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
+import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { NarrowRefusal, NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
 import { err, type Result } from '#core/result.ts'
@@ -60,7 +60,7 @@ function write(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { obstac
     deps,
     read,
     // Payloads that are stored encrypted would be encrypted again; the marker keeps them unchanged.
-    filters === undefined ? fields : { ...fields, filters: shownFilters({ ...read, filters }) },
+    filters === undefined ? fields : { ...fields, filters: redactEncryptedPayloads({ ...read, filters }) },
     {
       expectedVersion: read.version,
       skipValidation: false,

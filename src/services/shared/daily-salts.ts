@@ -2,7 +2,7 @@
 // store what it remembers: this restores a salt that a worker with a wrong clock deleted, and processes that had
 // different ones agree on the stored one. Source: docs/wire/ingestion.md 13.
 
-import { isIn, keptDays } from '#core/cookieless/visitor-day.ts'
+import { findDaysToKeep, isDayInRange } from '#core/cookieless/visitor-day.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { Timers } from '#ports/timers.ts'
@@ -36,8 +36,8 @@ export function createDailySalts(options: {
   const asked = new Map<string, Promise<Uint8Array>>()
   const failures = new Map<string, { readonly cause: unknown; readonly untilMs: number }>()
   const timer = timers.startTimer(() => {
-    const kept = keptDays(clock.nowMs())
-    for (const days of [known, failures]) for (const day of days.keys()) if (!isIn(kept, day)) days.delete(day)
+    const kept = findDaysToKeep(clock.nowMs())
+    for (const days of [known, failures]) for (const day of days.keys()) if (!isDayInRange(kept, day)) days.delete(day)
     for (const [day, salt] of known) void agree(day, salt)
   }, lookEveryMs)
 

@@ -1,7 +1,7 @@
 // The clock for everything that is deleted by age: log segments, warnings and counts, undo records of import jobs, rejects and
 // recordings. The rule is in core/retention-time.ts; this applies it and logs when deletion pauses.
 
-import { isTrusted, lookAtClock, type TrustedTime } from '#core/retention-time.ts'
+import { isTrusted, type TrustedTime, updateTrustedTime } from '#core/retention-time.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { TrustedTimeStore } from '#ports/state/trusted-time-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -41,7 +41,7 @@ export function createRetentionClock(options: {
     }
     const atMonotonicMs = monotonicNowMs()
     const last = looked?.time ?? (await store.findTrustedTime())
-    const time = lookAtClock(last, clock.nowMs(), looked === null ? 0 : atMonotonicMs - looked.atMonotonicMs)
+    const time = updateTrustedTime(last, clock.nowMs(), looked === null ? 0 : atMonotonicMs - looked.atMonotonicMs)
     const hasChanged = last === null || isTrusted(last) !== isTrusted(time)
     if (hasChanged && last !== null) logBelief(time)
     looked = { time, atMonotonicMs }

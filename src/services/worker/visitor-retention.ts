@@ -1,7 +1,7 @@
 // Forgets cookieless visitors once their day is closed: deletes its salt and the worker's state of its visitors.
 // Source: docs/wire/ingestion.md 13.
 
-import { keptDays } from '#core/cookieless/visitor-day.ts'
+import { findDaysToKeep } from '#core/cookieless/visitor-day.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { CookielessVisitorUpkeep } from '#ports/state/cookieless-visitors.ts'
@@ -28,7 +28,7 @@ export function createVisitorRetention(options: {
 
   /** Runs one round. @throws PortError */
   async function forgetNow(signal: AbortSignal): Promise<void> {
-    const kept = keptDays(clock.nowMs())
+    const kept = findDaysToKeep(clock.nowMs())
     let justGone: readonly string[] = []
     try {
       // If the clock here is ahead, a front whose day is still open recreates the salt until the next round. Its visitors must

@@ -40,7 +40,7 @@ export function clientConfigOf(
   const configs = isOver ? knownOverQuota : known
   let config = configs.get(project)
   if (config === undefined) {
-    config = prepare(project, isOver)
+    config = prepareClientConfig(project, isOver)
     configs.set(project, config)
   }
   return config
@@ -56,20 +56,20 @@ export function membersFor(config: ClientConfig, page: PageHeaders): string {
 }
 
 export function hasMinimalFlagCalledEvents(clientSettings: JsonObject): boolean {
-  return isOn(clientSettings, 'minimal_flag_called_events')
+  return isSettingTrue(clientSettings, 'minimal_flag_called_events')
 }
 
-function prepare({ project, definitions }: CompiledProject, isOverQuota: boolean): ClientConfig {
+function prepareClientConfig({ project, definitions }: CompiledProject, isOverQuota: boolean): ClientConfig {
   const settings = project.clientSettings
-  const isRecording = isOn(settings, 'session_recording_opt_in')
+  const isRecording = isSettingTrue(settings, 'session_recording_opt_in')
   const isOverRecordingQuota = isRecording && isOverQuota
   const surveys = encodeSurveys(definitions)
-  const surveyConfig = setting(settings, 'survey_config')
+  const surveyConfig = readClientSetting(settings, 'survey_config')
   const surveyConfigText = surveyConfig === null ? null : JSON.stringify(surveyConfig)
-  const running = setting(settings, 'surveys_opt_in') === false ? null : surveys.running
+  const running = readClientSetting(settings, 'surveys_opt_in') === false ? null : surveys.running
   const parts = { settings, surveys: running, surveyConfig: surveyConfigText }
   const recording = isRecording && !isOverRecordingQuota ? JSON.stringify(sessionRecording(settings)) : 'false'
-  const persistence = setting(settings, 'flags_persistence_default')
+  const persistence = readClientSetting(settings, 'flags_persistence_default')
   return {
     members: encodeMembers({ ...parts, recording }),
     membersUnrecorded: encodeMembers({ ...parts, recording: 'false' }),
@@ -90,16 +90,16 @@ function encodeMembers(parts: {
   readonly surveyConfig: string | null
 }): string {
   const { settings, recording, surveys, surveyConfig } = parts
-  const exceptions = isOn(settings, 'autocapture_exceptions_opt_in')
+  const exceptions = isSettingTrue(settings, 'autocapture_exceptions_opt_in')
   return [
     `"sessionRecording":${recording}`,
     `"surveys":${surveys ?? false}`,
     ...(surveyConfig === null ? [] : [`"survey_config":${surveyConfig}`]),
-    `"heatmaps":${isOn(settings, 'heatmaps_opt_in')}`,
+    `"heatmaps":${isSettingTrue(settings, 'heatmaps_opt_in')}`,
     `"capturePerformance":${capturePerformance(settings)}`,
     `"autocaptureExceptions":${exceptions}`,
-    `"autocapture_opt_out":${isOn(settings, 'autocapture_opt_out')}`,
-    `"captureDeadClicks":${isOn(settings, 'capture_dead_clicks')}`,
+    `"autocapture_opt_out":${isSettingTrue(settings, 'autocapture_opt_out')}`,
+    `"captureDeadClicks":${isSettingTrue(settings, 'capture_dead_clicks')}`,
     '"analytics":{"endpoint":"/i/v0/e/"}',
     '"elementsChainAsString":true',
     `"errorTracking":{"autocaptureExceptions":${exceptions},"suppressionRules":[]}`,
@@ -112,25 +112,25 @@ function encodeMembers(parts: {
 export const offMembers = encodeMembers({ settings: {}, recording: 'false', surveys: null, surveyConfig: null })
 
 function capturePerformance(settings: JsonObject): string {
-  const networkTiming = isOn(settings, 'capture_performance_opt_in')
-  const webVitals = isOn(settings, 'autocapture_web_vitals_opt_in')
+  const networkTiming = isSettingTrue(settings, 'capture_performance_opt_in')
+  const webVitals = isSettingTrue(settings, 'autocapture_web_vitals_opt_in')
   if (!networkTiming && !webVitals) return 'false'
   return JSON.stringify({
     network_timing: networkTiming,
     web_vitals: webVitals,
-    web_vitals_allowed_metrics: setting(settings, 'autocapture_web_vitals_allowed_metrics'),
+    web_vitals_allowed_metrics: readClientSetting(settings, 'autocapture_web_vitals_allowed_metrics'),
   })
 }
 
 /** Leaves out the list of domains: the server checks it, and clients do not see it. */
 function sessionRecording(settings: JsonObject): JsonObject {
-  const settingOf = (name: string) => setting(settings, `session_recording_${name}`)
+  const settingOf = (name: string) => readClientSetting(settings, `session_recording_${name}`)
   const rate = settingOf('sample_rate')
-  const replay = setting(settings, 'session_replay_config')
+  const replay = readClientSetting(settings, 'session_replay_config')
   const recordsCanvas = isJsonObject(replay) && ownValue(replay, 'record_canvas') === true
   return {
     endpoint: '/s/',
-    consoleLogRecordingEnabled: isOn(settings, 'capture_console_log_opt_in'),
+    consoleLogRecordingEnabled: isSettingTrue(settings, 'capture_console_log_opt_in'),
     recorderVersion: 'v2',
     sampleRate: rate === '1.00' ? null : rate,
     minimumDurationMilliseconds: settingOf('minimum_duration_milliseconds') || null,
@@ -154,15 +154,15 @@ function linkedFlag(value: JsonValue): JsonValue {
 }
 
 function recordingHosts(settings: JsonObject): string[] {
-  const domains = setting(settings, 'recording_domains')
+  const domains = readClientSetting(settings, 'recording_domains')
   if (!Array.isArray(domains)) return []
   return domains.map(domain => recordingHost(String(domain))).filter(host => host !== null)
 }
 
-function isOn(settings: JsonObject, name: string): boolean {
-  return setting(settings, name) === true
+function isSettingTrue(settings: JsonObject, name: string): boolean {
+  return readClientSetting(settings, name) === true
 }
 
-function setting(settings: JsonObject, name: string): JsonValue {
+function readClientSetting(settings: JsonObject, name: string): JsonValue {
   return ownValue(settings, name) ?? null
 }

@@ -10,7 +10,7 @@
 /** The text cannot be walked. It has no message: if the text is no JSON, the error of `JSON.parse` says why. */
 export class NotWalkable extends Error {}
 
-export function notWalkable(): never {
+export function throwNotWalkable(): never {
   throw new NotWalkable()
 }
 
@@ -22,7 +22,7 @@ let kept = new Uint8Array(64 * 1024)
  * A copy of the text, which need not be valid JSON, followed by a byte at which every walk stops.
  * @returns valid until the next call: short texts share one buffer, which costs less than a buffer for each.
  */
-export function endedText(text: Uint8Array): Uint8Array {
+export function terminateText(text: Uint8Array): Uint8Array {
   const needed = text.length + 1
   let ended = kept
   if (needed > kept.length) {
@@ -49,7 +49,7 @@ function behindBlanks(json: Uint8Array, start: number): number {
 export function skipString(json: Uint8Array, start: number): number {
   let at = skipPlain(json, start + 1)
   while (json[at] === backslash) at = skipPlain(json, skipEscape(json, at))
-  return json[at] === quote ? at + 1 : notWalkable()
+  return json[at] === quote ? at + 1 : throwNotWalkable()
 }
 
 /** The offset after the characters of a string that need no decoding. */
@@ -62,12 +62,12 @@ export function skipPlain(json: Uint8Array, start: number): number {
 function skipEscape(json: Uint8Array, start: number): number {
   const kind = escapes[json[start + 1]!]
   if (kind === escapeKind.short) return start + 2
-  if (kind !== escapeKind.hex) notWalkable()
+  if (kind !== escapeKind.hex) throwNotWalkable()
   const unit = hexUnit(json, start + 2)
   if ((unit & 0xf800) !== 0xd800) return start + 6
   // The two surrogates of one character.
   const isPair = unit <= 0xdbff && json[start + 6] === backslash && json[start + 7] === lowerU
-  return isPair && (hexUnit(json, start + 8) & 0xfc00) === 0xdc00 ? start + 12 : notWalkable()
+  return isPair && (hexUnit(json, start + 8) & 0xfc00) === 0xdc00 ? start + 12 : throwNotWalkable()
 }
 
 /** The value of four hex digits. */
@@ -75,14 +75,14 @@ export function hexUnit(json: Uint8Array, start: number): number {
   let unit = 0
   for (let at = start; at < start + 4; at++) {
     const digit = hexDigits[json[at]!]!
-    if (digit === notHex) notWalkable()
+    if (digit === notHex) throwNotWalkable()
     unit = unit * 16 + digit
   }
   return unit
 }
 
 export function skipWord(json: Uint8Array, start: number, word: Uint8Array): number {
-  for (let index = 1; index < word.length; index++) if (json[start + index] !== word[index]) notWalkable()
+  for (let index = 1; index < word.length; index++) if (json[start + index] !== word[index]) throwNotWalkable()
   return start + word.length
 }
 
@@ -99,7 +99,7 @@ export function skipNumber(json: Uint8Array, start: number): number {
 function skipDigits(json: Uint8Array, start: number): number {
   let at = start
   while (json[at]! >= zero && json[at]! <= nine) at++
-  return at > start ? at : notWalkable()
+  return at > start ? at : throwNotWalkable()
 }
 
 const tab = 0x09

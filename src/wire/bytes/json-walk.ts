@@ -12,7 +12,6 @@ import {
   lowerF,
   lowerN,
   lowerT,
-  notWalkable,
   openBrace,
   openBracket,
   quote,
@@ -20,6 +19,7 @@ import {
   skipNumber,
   skipString,
   skipWord,
+  throwNotWalkable,
 } from './json-tokens.ts'
 import { type KeyTable, skipKey } from './key-table.ts'
 
@@ -47,7 +47,7 @@ export function skipValue(json: Uint8Array, start: number, depthMax: number = ne
 }
 
 function skipObject(json: Uint8Array, start: number, depthMax: number): number {
-  return walkObject(json, start, depthMax, null, notWalkable)
+  return walkObject(json, start, depthMax, null, throwNotWalkable)
 }
 
 /**
@@ -64,7 +64,7 @@ export function walkObject<Name extends string>(
   keys: KeyTable<Name> | null,
   readMember: (name: Name, valueStart: number) => number,
 ): number {
-  if (depthMax === 0) notWalkable()
+  if (depthMax === 0) throwNotWalkable()
   let at = firstMember(json, start)
   while (json[at] !== closeBrace) {
     let end = at + 1
@@ -84,7 +84,7 @@ export function walkObject<Name extends string>(
 }
 
 function skipList(json: Uint8Array, start: number, depthMax: number): number {
-  if (depthMax === 0) notWalkable()
+  if (depthMax === 0) throwNotWalkable()
   let at = skipBlanks(json, start + 1)
   if (json[at] === closeBracket) return at + 1
   do at = nextElement(json, skipValue(json, at, depthMax - 1))
@@ -95,31 +95,31 @@ function skipList(json: Uint8Array, start: number, depthMax: number): number {
 /** Skips from an opening brace to the first key, or to the closing brace. */
 export function firstMember(json: Uint8Array, start: number): number {
   const at = skipBlanks(json, start + 1)
-  return json[at] === quote || json[at] === closeBrace ? at : notWalkable()
+  return json[at] === quote || json[at] === closeBrace ? at : throwNotWalkable()
 }
 
 /** Skips from the end of a member to the next key, or to the closing brace. */
 export function nextMember(json: Uint8Array, end: number): number {
   let at = skipBlanks(json, end)
   if (json[at] === closeBrace) return at
-  if (json[at] !== comma) notWalkable()
+  if (json[at] !== comma) throwNotWalkable()
   at = skipBlanks(json, at + 1)
-  return json[at] === quote ? at : notWalkable()
+  return json[at] === quote ? at : throwNotWalkable()
 }
 
 /** Skips from the end of a key to the start of its value. */
 export function skipColon(json: Uint8Array, keyEnd: number): number {
   const at = skipBlanks(json, keyEnd)
-  return json[at] === colon ? skipBlanks(json, at + 1) : notWalkable()
+  return json[at] === colon ? skipBlanks(json, at + 1) : throwNotWalkable()
 }
 
 /** Skips from the end of an element to the next one, or to the closing bracket. */
 export function nextElement(json: Uint8Array, end: number): number {
   let at = skipBlanks(json, end)
   if (json[at] === closeBracket) return at
-  if (json[at] !== comma) notWalkable()
+  if (json[at] !== comma) throwNotWalkable()
   at = skipBlanks(json, at + 1)
-  return json[at] !== closeBracket ? at : notWalkable()
+  return json[at] !== closeBracket ? at : throwNotWalkable()
 }
 
 const trueBytes = Buffer.from('true')

@@ -1,7 +1,7 @@
 // Finds a key of JSON text among a few known ones without making a string of it: length and second byte are enough to
 // exclude nearly all other keys. Many keys begin with `$`.
 
-import { backslash, hexUnit, lowerU, notWalkable, quote, skipPlain, skipString } from './json-tokens.ts'
+import { backslash, hexUnit, lowerU, quote, skipPlain, skipString, throwNotWalkable } from './json-tokens.ts'
 
 /** A key in ASCII; no other key of the table has the same length and second byte. */
 interface KnownKey<Name extends string> {
@@ -20,7 +20,7 @@ export class KeyTable<Name extends string> {
     for (const name of names) {
       const bytes = Buffer.from(name)
       if (bytes.length < 2) throw new Error(`${name} is too short`)
-      const place = placeOf(bytes.length, bytes[1]!)
+      const place = tableIndex(bytes.length, bytes[1]!)
       if (this.#keys[place] !== undefined) throw new Error(`${name} and ${this.#keys[place].name} share a place`)
       this.#keys[place] = { name, bytes }
     }
@@ -35,7 +35,7 @@ export class KeyTable<Name extends string> {
     const length = end - start - 2
     if (length > this.#lengthMax) return null
     const second = json[start + 2]!
-    const known = second < byteValues ? this.#keys[placeOf(length, second)] : undefined
+    const known = second < byteValues ? this.#keys[tableIndex(length, second)] : undefined
     if (known === undefined) return null
     for (let index = 0; index < length; index++) if (json[start + 1 + index] !== known.bytes[index]) return null
     return known.name
@@ -52,13 +52,13 @@ export function skipKey(json: Uint8Array, start: number): number {
   if (json[at] === quote) return at + 1
   const end = skipString(json, start)
   for (; at < end; at++)
-    if (json[at] === backslash && json[++at] === lowerU && hexUnit(json, at + 1) < 0x80) notWalkable()
+    if (json[at] === backslash && json[++at] === lowerU && hexUnit(json, at + 1) < 0x80) throwNotWalkable()
   return end
 }
 
 /** The number of ASCII bytes. */
 const byteValues = 128
 
-function placeOf(length: number, second: number): number {
+function tableIndex(length: number, second: number): number {
   return length * byteValues + second
 }

@@ -58,21 +58,21 @@ const sdkInfoLengthMax = 200
  */
 export function readV1Headers(headers: RequestHeaders): Result<V1Headers, V1HeaderRefusal> {
   const authorization = textOf(headers, 'authorization')
-  if (authorization === null) return refuse(v1CaptureErrors.missingAuthorization)
+  if (authorization === null) return refuseHeaders(v1CaptureErrors.missingAuthorization)
   const missing = requiredHeaders.filter(({ key }) => headers[key] === undefined)
-  if (missing.length > 0) return refuse(missingHeaders(missing.map(({ name }) => name)))
+  if (missing.length > 0) return refuseHeaders(missingHeaders(missing.map(({ name }) => name)))
 
-  if (!isVisible(authorization)) return refuse(notVisible('authorization'))
+  if (!isVisible(authorization)) return refuseHeaders(notVisible('authorization'))
   if (!/^bearer /i.test(authorization)) {
-    return refuse(invalidHeader('Authorization', 'Authorization must use Bearer scheme'))
+    return refuseHeaders(invalidHeader('Authorization', 'Authorization must use Bearer scheme'))
   }
   const token = authorization.slice('bearer '.length).trim()
-  if (faultOfToken(token) !== null) return refuse(v1CaptureErrors.invalidApiToken)
-  const rest = readOthers(headers)
-  return rest.ok ? ok({ token, ...rest.value }) : refuse(rest.error, token)
+  if (faultOfToken(token) !== null) return refuseHeaders(v1CaptureErrors.invalidApiToken)
+  const rest = readRemainingHeaders(headers)
+  return rest.ok ? ok({ token, ...rest.value }) : refuseHeaders(rest.error, token)
 }
 
-function readOthers(headers: RequestHeaders): Result<Omit<V1Headers, 'token'>, WireError> {
+function readRemainingHeaders(headers: RequestHeaders): Result<Omit<V1Headers, 'token'>, WireError> {
   const contentType = textOf(headers, 'content-type')!
   if (!isVisible(contentType)) return err(notVisible('content-type'))
   if (mediaTypeOf(contentType) !== 'application/json') return err(unsupportedContentType(contentType))
@@ -146,6 +146,6 @@ function textOf(headers: RequestHeaders, key: string): string | null {
   return value === undefined ? null : String(value)
 }
 
-function refuse(error: WireError, token: string | null = null): Result<never, V1HeaderRefusal> {
+function refuseHeaders(error: WireError, token: string | null = null): Result<never, V1HeaderRefusal> {
   return err({ error, token })
 }

@@ -1,7 +1,7 @@
 // The answer to an accepted v1 batch: one result per event, under its uuid. Clients send again only events whose result
 // is `retry`, so every event has to be listed. Made in steps, since a batch may have tens of thousands of events.
 
-import { codeAt, leftOutReason, type OutcomeTable, rowCountOf, TableRecords } from '#core/capture/outcome-table.ts'
+import { codeAt, findLeftOutReason, type OutcomeTable, rowCountOf, TableRecords } from '#core/capture/outcome-table.ts'
 import { outcomes } from '#core/capture/outcomes.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
 import type { Steps } from '#core/maybe-steps.ts'
@@ -35,7 +35,7 @@ export function* readResults(table: OutcomeTable): Steps<V1Results> {
     codes[row] = codeAt(table, row)
     if ((row + 1) % rowsPerStep === 0) yield
   }
-  return { uuids, codes, isOverQuota: leftOutReason(table)?.endsWith('_over_quota') === true }
+  return { uuids, codes, isOverQuota: findLeftOutReason(table)?.endsWith('_over_quota') === true }
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   type ReceivedRequest,
   type VisitorsOf,
 } from '#core/capture/prepare-events.ts'
-import { keptBody } from '#core/capture/reject-body.ts'
+import { toKeptBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { expandedBytesMax, gunzip, inflateEncoding } from '../bytes/inflate.ts'
@@ -72,7 +72,7 @@ function prepare(input: V1CaptureInput, received: ReceivedRequest, limits: V1Dec
   const batch = parseV1Batch(payload.value, limits)
   const { token, sentAtMs, sdk } = headers
   if (!batch.ok) {
-    const body = keptBody(payload.value.text, {
+    const body = toKeptBody(payload.value.text, {
       kind: 'request',
       protocol: 'v1',
       engage: false,

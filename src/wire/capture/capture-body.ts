@@ -46,7 +46,7 @@ const formContentType = 'application/x-www-form-urlencoded'
 export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Result<CapturePayload, CaptureBodyFault> {
   // 1. Take the payload: `data` of the query, else the body.
   const inQuery = input.data !== ''
-  let payload = inQuery ? queryData(input.data) : input.body
+  let payload = inQuery ? decodeQueryData(input.data) : input.body
   if (payload.length === 0) return err(captureErrors.missingPayload)
 
   // 2. Undo base64 around everything, unless lz64 is announced, whose text is base64 too.
@@ -135,7 +135,7 @@ function namedCompression(name: string, spelling: 'any case' | 'exact' = 'any ca
   }
 }
 
-function queryData(data: string): Buffer {
+function decodeQueryData(data: string): Buffer {
   const bytes = Buffer.from(data, 'utf8')
   return looksLikeBase64(bytes, 'blanks allowed') ? replaceBytes(Buffer.from(data, 'latin1'), blank, plus) : bytes
 }
@@ -168,7 +168,7 @@ function readForm(payload: Buffer): Result<CaptureForm, WireError> {
   if (isRepeatedField(form, 'data')) return err(captureErrors.invalidForm)
   const data = formField(form, 'data')
   return ok({
-    data: data === null ? null : queryData(data),
+    data: data === null ? null : decodeQueryData(data),
     compression: formField(form, 'compression') ?? '',
     token: formField(form, 'token') ?? formField(form, 'api_key'),
   })

@@ -37,14 +37,14 @@ export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQu
   if (Number.isNaN(sentAt) || (sentAt !== null && underscore !== null)) return err(invalidQuery('sent_at'))
   const sentAtMs = underscore ?? sentAt
   return ok({
-    ...readableQuery(query),
+    ...readTextParameters(query),
     beacon: beacon === 1,
     sentAtMs: sentAtMs !== null && isSendTime(sentAtMs) ? sentAtMs : null,
   })
 }
 
 /** The parameters that cannot be wrong: all but the numbers. */
-export function readableQuery(query: RawQuery | undefined): CaptureQuery {
+export function readTextParameters(query: RawQuery | undefined): CaptureQuery {
   if (query === undefined) return noQuery
   return {
     ...noQuery,

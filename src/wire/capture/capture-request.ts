@@ -14,10 +14,10 @@ import { idAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textA
 import {
   type CaptureContext,
   type CaptureRefusal,
+  createItemPrefix,
   type ItemList,
   openItems,
   openRequest,
-  placesOf,
 } from './open-request.ts'
 
 export type CaptureParse = Result<IncomingRequest | NoEventLeft | 'too_much_work', CaptureRefusal>
@@ -51,7 +51,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   const openedItems = openItems(payload, context, opened.value)
   if (!openedItems.ok) return openedItems
   const { head, slices } = openedItems.value
-  const placeOf = placesOf(list)
+  const placeOf = createItemPrefix(list)
   const found: IncomingItem[] = []
   const ids = idAllowance(context.structuredIdBytesMax)
   for (let row = 0; row < items.length; row++) {

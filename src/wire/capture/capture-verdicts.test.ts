@@ -5,7 +5,7 @@ import { eventRefusals } from '#core/capture/normalize-event.ts'
 import { type OutcomeTable, setCode, setEveryCode } from '#core/capture/outcome-table.ts'
 import { importOnlyCode, overQuotaCode, rejectCodes, warningCodes } from '#core/capture/outcomes.ts'
 import type { EventResource } from '#core/capture/quota-resource.ts'
-import { atOnce } from '#core/maybe-steps.ts'
+import { runAllSteps } from '#core/maybe-steps.ts'
 import { anIncomingEvent, aTable } from '../../../tests/support/incoming-requests.ts'
 import { encodeVerdicts, verdictCountMax } from './capture-verdicts.ts'
 
@@ -36,7 +36,7 @@ function leaveOut(table: OutcomeTable, rows: readonly number[], resource: EventR
 }
 
 function answerOf(table: OutcomeTable) {
-  const { status, body } = atOnce(encodeVerdicts(table))
+  const { status, body } = runAllSteps(encodeVerdicts(table))
   const { events, ...rest } = JSON.parse(body) as { events: Verdict[]; counts: object; [field: string]: unknown }
   return { status, events, body: rest }
 }

@@ -3,8 +3,8 @@
 
 import { type EventRefusal, eventRefusals } from '#core/capture/normalize-event.ts'
 import {
+  hasGeneratedUuidAt,
   isNamelessAt,
-  isUuidMadeAt,
   type OutcomeTable,
   outcomeAt,
   rowCountOf,
@@ -44,7 +44,7 @@ export function* encodeVerdicts(table: OutcomeTable): Steps<VerboseAnswer> {
     if (result === 'ok' ? fineLeft-- <= 0 : notableLeft-- <= 0) continue
     const record = records.at(row)
     const field = result === 'reject' ? record.field || null : about
-    const uuid = result === 'drop' && isUuidMadeAt(table, row) ? null : record.uuid || null
+    const uuid = result === 'drop' && hasGeneratedUuidAt(table, row) ? null : record.uuid || null
     const event = isNamelessAt(table, row) ? null : record.name.slice(0, nameLengthMax)
     const detail = reason === null ? null : detailOf(reason, field)
     events.push(JSON.stringify({ index: row, uuid, event, result, reason, field, detail }))

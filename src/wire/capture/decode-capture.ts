@@ -4,9 +4,9 @@
 import type { IncomingRequest } from '#core/capture/incoming-event.ts'
 import { requestRefusal } from '#core/capture/outcome-table.ts'
 import { type PreparedRequest, prepareEvents, type VisitorsOf } from '#core/capture/prepare-events.ts'
-import { keptBody } from '#core/capture/reject-body.ts'
+import { toKeptBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
-import { atOnce } from '#core/maybe-steps.ts'
+import { runAllSteps } from '#core/maybe-steps.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureItemCountMax } from './capture-errors.ts'
 import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
@@ -120,7 +120,7 @@ function decodeCapture(input: CaptureInput, limits: DecodeLimits): DecodedCaptur
 }
 
 function rejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: CaptureInput): RejectedBody {
-  return keptBody(sent, { kind: 'request', protocol: 'v0', engage, ip, sentAtMs, personProcessingForcedOff: false })
+  return toKeptBody(sent, { kind: 'request', protocol: 'v0', engage, ip, sentAtMs, personProcessingForcedOff: false })
 }
 
 /** A request whose events are encoded, with project 0 for now. The event loop and threads make the same. */
@@ -141,7 +141,7 @@ export function prepareInline(
   received: Received,
   visitorsOf?: VisitorsOf,
 ): PreparedCapture | { readonly kind: 'too_much_work' } {
-  return prepare(decodeInline(input), received, visitorsOf)
+  return prepareDecoded(decodeInline(input), received, visitorsOf)
 }
 
 /**
@@ -153,14 +153,14 @@ export function decodeAndPrepare(
   received: Received,
   reportRecentFromMs?: number,
 ): PreparedCapture {
-  const prepared = prepare(decodeCapture(input, threadLimits), received)
+  const prepared = prepareDecoded(decodeCapture(input, threadLimits), received)
   if (prepared.kind === 'prepared' && reportRecentFromMs !== undefined && requestRefusal(prepared.table) === null)
-    return { ...prepared, report: atOnce(readImportReport(prepared.table, reportRecentFromMs)) }
+    return { ...prepared, report: runAllSteps(readImportReport(prepared.table, reportRecentFromMs)) }
   if (prepared.kind !== 'too_much_work') return prepared
   return { kind: 'refused', error: captureErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
 }
 
-function prepare(
+function prepareDecoded(
   decoded: DecodedCapture,
   received: Received,
   visitorsOf?: VisitorsOf,

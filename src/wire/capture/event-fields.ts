@@ -92,7 +92,7 @@ export function uuidOf(item: Fields): string | null {
 }
 
 /** The same for an item without a fault: its UUID of 36 characters has dashes already, and parsing it costs 0.1 µs. */
-export function soundUuidOf(item: Fields): string | null {
+export function uuidOfValidItem(item: Fields): string | null {
   const { uuid } = item
   return typeof uuid === 'string' && uuid.length === uuidTextLength ? uuid.toLowerCase() : uuidOf(item)
 }
@@ -100,11 +100,11 @@ export function soundUuidOf(item: Fields): string | null {
 /** What can be read of a refused item. */
 export function refusedItemOf(item: unknown): RefusedItem {
   if (!isObject(item)) return { uuid: '', name: '', distinctId: '' }
-  return { uuid: uuidOf(item) ?? '', name: hasName(item) ? (item.event as string) : '', distinctId: plainIdOf(item) }
+  return { uuid: uuidOf(item) ?? '', name: hasName(item) ? (item.event as string) : '', distinctId: readPlainId(item) }
 }
 
 /** The distinct id when it is text or a safe integer, else ''. */
-function plainIdOf(item: Fields): string {
+function readPlainId(item: Fields): string {
   const properties = isObject(item.properties) ? item.properties : noFields
   const id = item.distinct_id ?? item.$distinct_id ?? properties.distinct_id ?? properties.$distinct_id
   if (typeof id === 'string') return id

@@ -5,7 +5,7 @@ import { parseJson, textOf } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type ItemSlices, memberSlice, slice } from '../bytes/json-slices.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { type Fields, hasName, isObject, soundUuidOf, uuidOf } from './event-fields.ts'
+import { type Fields, hasName, isObject, uuidOf, uuidOfValidItem } from './event-fields.ts'
 import { visitorMembersOf } from './request-outline.ts'
 
 const emptyProperties: Fields = Object.freeze({})
@@ -49,7 +49,7 @@ export function incomingEvent(
     kind: 'event',
     name: hasName(item) ? (item.event as string) : '$identify',
     distinctId: id.value,
-    uuid: soundUuidOf(item),
+    uuid: uuidOfValidItem(item),
     timestamp: typeof item.timestamp === 'string' ? item.timestamp : null,
     offsetMs: typeof item.offset === 'number' ? item.offset : null,
     ignoreSentAt: properties.$ignore_sent_at === true,

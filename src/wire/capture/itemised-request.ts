@@ -12,7 +12,7 @@ import { unknownShape } from './capture-errors.ts'
 import type { CaptureParse } from './capture-request.ts'
 import { type Fields, faultOfFields, hasName, isObject, listKeyOf, refusedItemOf } from './event-fields.ts'
 import { idAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
-import { type CaptureContext, type ItemList, openItems, openRequest, placesOf } from './open-request.ts'
+import { type CaptureContext, createItemPrefix, type ItemList, openItems, openRequest } from './open-request.ts'
 
 interface AnyItems extends ItemList {
   /** A single item of `/engage` needs no name. */
@@ -21,7 +21,7 @@ interface AnyItems extends ItemList {
 
 /** Never answers `no_event_left`. Source: ours; docs/wire/ingestion.md 1.7. */
 export function parseItemisedRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
-  const opened = openRequest(payload, context, anyItemsOf)
+  const opened = openRequest(payload, context, readAnyItems)
   if (!opened.ok) return opened
   if (opened.value === 'too_much_work') return ok('too_much_work')
   const { list } = opened.value
@@ -31,7 +31,7 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
   const ids = idAllowance(context.structuredIdBytesMax)
   const items: IncomingItem[] = []
   for (let row = 0; row < list.items.length; row++) {
-    const item = itemOf(list.items[row], list.needsName, fields =>
+    const item = toIncomingItem(list.items[row], list.needsName, fields =>
       incomingEvent(fields, payload, slices, row * slicesPerItem, ids),
     )
     if (item === 'too_much_work') return ok(item)
@@ -42,12 +42,12 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
     items,
     isItemised: true,
     sourceJson: row => textAt(payload, slices, row * slicesPerItem + slice.item) ?? JSON.stringify(list.items[row]),
-    placeOf: placesOf(list),
+    placeOf: createItemPrefix(list),
   })
 }
 
 /** A list of anything, or one event. What `capture-request.ts` refuses because of its envelope is refused here too. */
-function anyItemsOf(root: unknown, engage: boolean, keyOutside: boolean): Result<AnyItems, WireError> {
+function readAnyItems(root: unknown, engage: boolean, keyOutside: boolean): Result<AnyItems, WireError> {
   if (Array.isArray(root)) return ok({ items: root, listKey: null, envelope: null, needsName: true })
   if (!isObject(root)) return err(unknownShape(null))
   const listKey = listKeyOf(root, keyOutside)
@@ -58,7 +58,7 @@ function anyItemsOf(root: unknown, engage: boolean, keyOutside: boolean): Result
   return err(fault === null ? brokenEnvelope(root, keyOutside) : unknownShape(fault))
 }
 
-function itemOf(
+function toIncomingItem(
   item: unknown,
   needsName: boolean,
   eventOf: (item: Fields) => ReturnType<typeof incomingEvent>,

@@ -76,10 +76,10 @@ export function openRequest<List extends ItemList>(
   if (holdsTooManyValues(payload.bytes)) return err({ error: captureErrors.tooManyValues, token: keyOutside })
   const outline = outlineOf(payload, context.itemCountMax)
   if (outline === null && payload.bytes.length > context.parsedBytesMax) return ok('too_much_work')
-  const parsed = outline === null ? parseRoot(payload, keyOutside, refusalOfItems) : ok(outline)
+  const parsed = outline === null ? parseRoot(payload, keyOutside, createRefusalOfItems) : ok(outline)
   if (!parsed.ok) return parsed
   const { root } = parsed.value
-  const refuse = refusalOfItems(root, keyOutside)
+  const refuse = createRefusalOfItems(root, keyOutside)
   const list = listOf(root, context.engage, keyOutside !== null)
   if (!list.ok) return refuse(list.error)
   const { items } = list.value
@@ -114,7 +114,7 @@ function sentAtOf(envelope: Fields | null): number | null {
 }
 
 /** The prefix of an item's fields: `batch.3.`, `3.` in a list, '' when the root is the item. */
-export function placesOf({ listKey, isSingle }: ItemList): (index: number) => string {
+export function createItemPrefix({ listKey, isSingle }: ItemList): (index: number) => string {
   if (isSingle) return () => ''
   return listKey === null ? index => `${index}.` : index => `${listKey}.${index}.`
 }
@@ -161,11 +161,11 @@ function parseRoot(
 }
 
 /** Makes the refusal of a request that is one record, however many items it has. */
-export function refusalOfOne(root: unknown, keyOutside: string | null): Refuse {
+export function createRefusalOfOne(root: unknown, keyOutside: string | null): Refuse {
   return error => err({ error, token: tokenHint(root, itemsOf(root)) ?? keyOutside })
 }
 
-function refusalOfItems(root: unknown, keyOutside: string | null): Refuse {
+function createRefusalOfItems(root: unknown, keyOutside: string | null): Refuse {
   return error => {
     const items = itemsOf(root)
     return err({

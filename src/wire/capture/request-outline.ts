@@ -12,15 +12,15 @@ import type { Member } from '#core/json-text.ts'
 import { type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import {
   closeBracket,
-  endedText,
   lowerT,
   NotWalkable,
-  notWalkable,
   openBrace,
   openBracket,
   quote,
   skipBlanks,
   skipPlain,
+  terminateText,
+  throwNotWalkable,
 } from '../bytes/json-tokens.ts'
 import { nestingDepthMax, nextElement, skipValue, walkObject } from '../bytes/json-walk.ts'
 import { KeyTable } from '../bytes/key-table.ts'
@@ -82,7 +82,7 @@ export function visitorMembersOf(properties: object): readonly Member[] | undefi
 }
 
 /** Gives all objects one shape, which makes reading them faster. */
-function noFields(): OutlinedFields {
+function createEmptyFields(): OutlinedFields {
   return {
     event: undefined,
     uuid: undefined,
@@ -134,7 +134,7 @@ class OutlineReader {
   constructor(payload: CapturePayload, itemCountMax: number) {
     this.#payload = payload
     this.#itemCountMax = itemCountMax
-    this.#json = endedText(payload.bytes)
+    this.#json = terminateText(payload.bytes)
   }
 
   read(): RequestOutline {
@@ -142,7 +142,7 @@ class OutlineReader {
     const start = skipBlanks(json, 0)
     const slicesOfRoot = new Int32Array(slicesPerItem)
     const root = json[start] === openBracket ? this.#items(start) : this.#object(start, rootKeys, slicesOfRoot, 0)
-    if (skipBlanks(json, this.#at) !== this.#payload.bytes.length) notWalkable()
+    if (skipBlanks(json, this.#at) !== this.#payload.bytes.length) throwNotWalkable()
     return { root, slices: this.#slicesOfList ?? slicesOfRoot, listKey: this.#listKey }
   }
 
@@ -154,7 +154,7 @@ class OutlineReader {
     )
     let at = skipBlanks(json, start + 1)
     while (json[at] !== closeBracket) {
-      if (items.length === this.#itemCountMax) notWalkable()
+      if (items.length === this.#itemCountMax) throwNotWalkable()
       const base = items.length * slicesPerItem
       if (base === slices.length) slices = doubleCapacity(slices)
       items.push(this.#object(at, itemKeys, slices, base))
@@ -167,11 +167,11 @@ class OutlineReader {
 
   /** @param base the index at which the object's slices are stored. */
   #object(start: number, keys: KeyTable<FieldName>, slices: ItemSlices, base: number): OutlinedFields {
-    if (this.#json[start] !== openBrace) notWalkable()
-    const fields = noFields()
+    if (this.#json[start] !== openBrace) throwNotWalkable()
+    const fields = createEmptyFields()
     const end = walkObject(this.#json, start, nestingDepthMax + 1, keys, (name, valueStart) => {
       // A repeated key, of which only the last counts, is unusual, and it could be repeated tens of thousands of times.
-      if (fields[name] !== undefined) notWalkable()
+      if (fields[name] !== undefined) throwNotWalkable()
       fields[name] = this.#valueOf(name, valueStart)
       const part = sliceColumn(name)
       if (part !== null) {
@@ -192,20 +192,20 @@ class OutlineReader {
     const isMap = name === 'properties' || name === '$set' || name === '$set_once'
     if (first === openBrace) {
       if (name === 'properties') return this.#properties(start)
-      if (!isMap) notWalkable()
+      if (!isMap) throwNotWalkable()
       this.#at = skipValue(json, start)
       return noProperties
     }
     if (first === openBracket && isMap) {
       // PHP writes an empty map as `[]`; any other list is no map.
       const end = skipBlanks(json, start + 1)
-      if (json[end] !== closeBracket) notWalkable()
+      if (json[end] !== closeBracket) throwNotWalkable()
       this.#at = end + 1
       return noElements
     }
     if (first === openBracket) {
       // No client sends a list under both names.
-      if ((name !== 'batch' && name !== 'data') || this.#listKey !== null) notWalkable()
+      if ((name !== 'batch' && name !== 'data') || this.#listKey !== null) throwNotWalkable()
       this.#listKey = name
       return this.#items(start)
     }
@@ -219,7 +219,7 @@ class OutlineReader {
     this.#at = walkObject(json, start, nestingDepthMax, propertyKeys, (name, valueStart) => {
       if (isRead.has(name)) {
         if (properties === noProperties) properties = {}
-        if (properties[name as PropertyName] !== undefined) notWalkable()
+        if (properties[name as PropertyName] !== undefined) throwNotWalkable()
         properties[name as PropertyName] = this.#scalar(valueStart)
       } else this.#at = skipValue(json, valueStart, nestingDepthMax - 1)
       this.#found.push(name, valueStart, this.#at)
@@ -255,7 +255,7 @@ class OutlineReader {
   #scalar(start: number): unknown {
     const json = this.#json
     const first = json[start]
-    if (first === openBrace || first === openBracket) notWalkable()
+    if (first === openBrace || first === openBracket) throwNotWalkable()
     if (first === quote) {
       const plainEnd = skipPlain(json, start + 1)
       if (json[plainEnd] === quote) {

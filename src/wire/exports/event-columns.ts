@@ -16,7 +16,7 @@ export const eventColumns: readonly ExportColumn<EventRow>[] = [
   { name: 'event', kind: 'text', read: ({ event }) => event.event },
   { name: 'distinct_id', kind: 'text', read: ({ event }) => event.distinctId },
   { name: 'timestamp', kind: 'instant', read: ({ event }) => event.timestampMs },
-  { name: 'properties', kind: 'json', read: ({ event }) => orEmpty(event.propertiesJson) },
+  { name: 'properties', kind: 'json', read: ({ event }) => textOrEmptyObject(event.propertiesJson) },
   { name: 'person_id', kind: 'text', read: ({ event }) => event.personId },
   { name: 'person_mode', kind: 'text', read: ({ event }) => event.personMode },
   {
@@ -24,7 +24,7 @@ export const eventColumns: readonly ExportColumn<EventRow>[] = [
     kind: 'instant',
     read: ({ event }) => (event.personCreatedAtMs === 0 ? null : event.personCreatedAtMs),
   },
-  { name: 'person_properties', kind: 'json', read: ({ event }) => orEmpty(event.personPropertiesJson) },
+  { name: 'person_properties', kind: 'json', read: ({ event }) => textOrEmptyObject(event.personPropertiesJson) },
   { name: 'elements_chain', kind: 'text', read: ({ event }) => event.elementsChain },
   { name: 'lane', kind: 'text', read: ({ event }) => event.lane },
   { name: 'historical_migration', kind: 'boolean', read: ({ event }) => event.historicalMigration },
@@ -33,6 +33,6 @@ export const eventColumns: readonly ExportColumn<EventRow>[] = [
   { name: 'created_at', kind: 'instant', read: ({ event }) => event.createdAtMs },
 ]
 
-function orEmpty(json: string): string {
+function textOrEmptyObject(json: string): string {
   return json === '' ? '{}' : json
 }

@@ -32,13 +32,13 @@ export function jsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): Export
 /** A JSON text holds no line break outside of its strings' escapes unless its client wrote it in several lines. */
 function jsonText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
   if (value === null) return 'null'
-  if (kind === 'json') return oneLine(value as string)
+  if (kind === 'json') return replaceLineBreaks(value as string)
   if (kind === 'instant') return `"${instant(value as number)}"`
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }
 
 /** Line breaks between the tokens of a JSON text, the only ones it can have, mean as much as spaces. */
-function oneLine(json: string): string {
+function replaceLineBreaks(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]/g, ' ') : json
 }
 

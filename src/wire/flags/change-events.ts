@@ -50,7 +50,7 @@ export function lastEventIdOf(headers: RequestHeaders, query: RawQuery): string 
 }
 
 /** The tag of the change event that made the client ask again; null when it sends none. */
-export function tagHeardOf({ flagConfigEtag }: RawQuery): string | null {
+export function readHeardTag({ flagConfigEtag }: RawQuery): string | null {
   return typeof flagConfigEtag === 'string' && flagConfigEtag !== '' ? flagConfigEtag : null
 }
 

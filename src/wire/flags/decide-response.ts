@@ -8,7 +8,7 @@ import type { Project } from '#core/project.ts'
 import type { PageHeaders } from '#core/recording-domains.ts'
 import { clientConfigOf, membersFor } from '../browser/client-config.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
-import { entriesWithConditions } from './flag-conditions.ts'
+import { encodeFlagsWithConditions } from './flag-conditions.ts'
 import { flagDetail, flagRecord, prepareFlagTexts } from './flag-texts.ts'
 import { flagsPerStep, PreparedTexts } from './prepared-texts.ts'
 
@@ -29,19 +29,19 @@ export interface AnswerOptions {
 /** The answer to a completed evaluation. */
 export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOptions): MaybeSteps<string> {
   if (evaluation.trace !== null || evaluation.outcomes.length > flagsPerStep) return encodeInSteps(evaluation, options)
-  return assembleEvaluated(flagsPart(evaluation, options.shape), evaluation, options)
+  return assembleEvaluated(encodeFlagsPart(evaluation, options.shape), evaluation, options)
 }
 
 function* encodeInSteps(evaluation: FlagEvaluation, options: AnswerOptions): Steps<string> {
   const { trace } = evaluation
   if (trace !== null && hasDetails(options.shape)) {
     const entryOf = options.shape === 'V2' ? flagDetail : flagRecord
-    const entries = yield* entriesWithConditions(evaluation, trace, entryOf)
+    const entries = yield* encodeFlagsWithConditions(evaluation, trace, entryOf)
     return assembleEvaluated(`"flags":{${entries}}`, evaluation, options)
   }
   yield* (options.shape === 'V3' ? records : texts).prepareAll(evaluation)
   // Joining texts that are already prepared takes a tenth of the time.
-  return assembleEvaluated(flagsPart(evaluation, options.shape), evaluation, options)
+  return assembleEvaluated(encodeFlagsPart(evaluation, options.shape), evaluation, options)
 }
 
 function assembleEvaluated(flags: string, evaluation: FlagEvaluation, options: AnswerOptions): string {
@@ -64,7 +64,7 @@ export function encodeWithoutFlags(
 export function encodeMinimal(options: Omit<AnswerOptions, 'withConfig' | 'page'>): string {
   return (
     `{${configStart}"errorsWhileComputingFlags":false,"isAuthenticated":false,` +
-    `${supportedCompression[options.endpoint]}${emptyFlags[options.shape]},"sessionRecording":false,${tail(options)}}`
+    `${supportedCompression[options.endpoint]}${emptyFlags[options.shape]},"sessionRecording":false,${encodeTail(options)}}`
   )
 }
 
@@ -100,11 +100,12 @@ function assemble(
       ? '"errorsWhileComputingFlags":true,'
       : '"errorsWhileComputingFlags":false,'
   const minimal = hasDetails(shape) && config.minimalFlagCalledEvents ? '"minimalFlagCalledEvents":true,' : ''
-  if (!withConfig) return `{${errors}${flags},${minimal}${quotaLimited(isOverFlagQuota, false)}${tail(options)}}`
+  if (!withConfig)
+    return `{${errors}${flags},${minimal}${encodeQuotaLimited(isOverFlagQuota, false)}${encodeTail(options)}}`
   const persistence = endpoint === 'decide' ? config.flagsPersistenceDefault : null
   return (
     `{${configStart}${errors}"isAuthenticated":false,${supportedCompression[endpoint]}${flags},${minimal}` +
-    `${quotaLimited(isOverFlagQuota, config.isOverRecordingQuota)}${tail(options)},` +
+    `${encodeQuotaLimited(isOverFlagQuota, config.isOverRecordingQuota)}${encodeTail(options)},` +
     `"hasFeatureFlags":${project.flags.length > 0},${editorParams[endpoint]}` +
     `${persistence === null ? '' : `"flagsPersistenceDefault":${persistence},`}${membersFor(config, page)}}`
   )
@@ -117,18 +118,18 @@ function hasDetails(shape: AnswerShape): boolean {
 const noPage: PageHeaders = {}
 
 /** The field `quotaLimited`; left out when no quota is used up. Source: docs/wire/clients.md 1, rule 11. */
-function quotaLimited(isOverFlagQuota: boolean, isOverRecordingQuota: boolean): string {
+function encodeQuotaLimited(isOverFlagQuota: boolean, isOverRecordingQuota: boolean): string {
   if (isOverFlagQuota) {
     return isOverRecordingQuota ? '"quotaLimited":["feature_flags","recordings"],' : '"quotaLimited":["feature_flags"],'
   }
   return isOverRecordingQuota ? '"quotaLimited":["recordings"],' : ''
 }
 
-function tail({ requestId, evaluatedAtMs }: Pick<AnswerOptions, 'requestId' | 'evaluatedAtMs'>): string {
+function encodeTail({ requestId, evaluatedAtMs }: Pick<AnswerOptions, 'requestId' | 'evaluatedAtMs'>): string {
   return `"requestId":"${requestId}","evaluatedAt":${evaluatedAtMs}`
 }
 
-function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
+function encodeFlagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
   switch (shape) {
     case 'V1':
       return valuesAndPayloads(evaluation)

@@ -21,7 +21,7 @@ interface ConditionDetail {
 const detailsPerStep = 256
 
 /** The members of `flags`. @param entryOf a flag's entry without `conditions`. */
-export function* entriesWithConditions(
+export function* encodeFlagsWithConditions(
   { project, outcomes }: FlagEvaluation,
   trace: EvaluationTrace,
   entryOf: typeof flagDetail | typeof flagRecord,
@@ -32,7 +32,7 @@ export function* entriesWithConditions(
     const flag = project.flags[position]
     if (outcome === undefined || flag === undefined) continue
     const traced = trace.of(flag)?.sets ?? []
-    const conditions = flag.sets.slice(0, conditionCountMax).map((_set, index) => conditionDetail(index, traced[index]))
+    const conditions = flag.sets.slice(0, conditionCountMax).map((_set, index) => encodeCondition(index, traced[index]))
     const entry = entryOf(flag, outcome)
     text += `,${JSON.stringify(flag.key)}:${JSON.stringify(flag.rules === null ? { ...entry, conditions } : entry)}`
     detailCount += 1 + conditions.length
@@ -43,7 +43,7 @@ export function* entriesWithConditions(
   return text.slice(1)
 }
 
-function conditionDetail(index: number, set: TracedSet | undefined): ConditionDetail {
+function encodeCondition(index: number, set: TracedSet | undefined): ConditionDetail {
   if (set === undefined || set.missed === undefined) return { condition_index: index, matched: false, reason: null }
   const reason = set.missed ?? 'condition_match'
   const description = reasonDescription({ reason, conditionIndex: index })

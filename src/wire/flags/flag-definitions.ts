@@ -177,7 +177,7 @@ function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject |
   return replaceMembers(flag.filters, {
     groups: listOf(ownValue(flag.filters, 'groups')).map(set => setForClients(set as JsonObject, rewrite)),
     ...(isJsonObject(multivariate) ? { multivariate: multivariateForClients(multivariate) } : {}),
-    payloads: isJsonObject(payloads) ? textPayloads(payloads) : {},
+    payloads: isJsonObject(payloads) ? encodePayloads(payloads) : {},
   })
 }
 
@@ -185,7 +185,7 @@ function setForClients(set: JsonObject, rewrite: DependencyRewrite): JsonObject 
   const filters = listOf(ownValue(set, 'properties'))
   return replaceMembers(set, {
     properties: filters.map(filter => filterForClients(filter as JsonObject, rewrite)),
-    rollout_percentage: shortNumber(ownValue(set, 'rollout_percentage')),
+    rollout_percentage: toPlainNumber(ownValue(set, 'rollout_percentage')),
   })
 }
 
@@ -199,12 +199,14 @@ function filterForClients(filter: JsonObject, rewrite: DependencyRewrite): JsonO
 
 function multivariateForClients(multivariate: JsonObject): JsonObject {
   const variants = listOf(ownValue(multivariate, 'variants')).map(variant =>
-    replaceMembers(variant as JsonObject, { rollout_percentage: shortNumber(memberOf(variant, 'rollout_percentage')) }),
+    replaceMembers(variant as JsonObject, {
+      rollout_percentage: toPlainNumber(memberOf(variant, 'rollout_percentage')),
+    }),
   )
   return replaceMembers(multivariate, { variants })
 }
 
-function textPayloads(payloads: JsonObject): JsonObject {
+function encodePayloads(payloads: JsonObject): JsonObject {
   const texts: JsonObject = {}
   for (const valueKey of Object.keys(payloads)) {
     const text = payloadText(payloads, valueKey)
@@ -214,7 +216,7 @@ function textPayloads(payloads: JsonObject): JsonObject {
 }
 
 /** Writes `100.0` as `100`: some clients read percentages into integers. */
-function shortNumber(value: JsonValue | undefined): JsonValue {
+function toPlainNumber(value: JsonValue | undefined): JsonValue {
   return value === undefined ? null : (numberOf(value) ?? null)
 }
 

@@ -68,7 +68,7 @@ export function flagRecord(flag: CompiledFlag, outcome: FlagOutcome): object {
   const { key, failed, reason, metadata } = flagDetail(flag, outcome)
   const value = flagValue(outcome) ?? null
   const record = { key, value, failed, reason, metadata: { ...metadata, config_version: 1 } }
-  if (flag.rules !== null) return withRule(record, flag.rules, outcome)
+  if (flag.rules !== null) return addRuleFields(record, flag.rules, outcome)
   if (outcome.kind !== 'variant') return record
   const isForced = outcome.reason === 'condition_match' && flag.sets[outcome.conditionIndex ?? -1]!.variantIndex >= 0
   const variant = { variant_key: outcome.variantKey, ...(isForced ? { forced_variant: true } : {}) }
@@ -77,7 +77,7 @@ export function flagRecord(flag: CompiledFlag, outcome: FlagOutcome): object {
 
 type FlagRecord = Pick<ReturnType<typeof flagDetail>, 'key' | 'failed' | 'reason' | 'metadata'>
 
-function withRule(record: FlagRecord, { rules }: CompiledRules, outcome: FlagOutcome): object {
+function addRuleFields(record: FlagRecord, { rules }: CompiledRules, outcome: FlagOutcome): object {
   const metadata = { ...record.metadata, config_version: 2, payload: null }
   if (outcome.kind === 'unknown' || outcome.typed === undefined) return { ...record, value: null, metadata }
   const { value, variantKey } = outcome.typed

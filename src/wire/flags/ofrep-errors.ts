@@ -66,7 +66,7 @@ export function ofrepError(
 }
 
 /** For a visitor without cookies. */
-export function missingFromRequest(name: Parameters<typeof missingProperty>[0]): OfrepError {
+export function missingPropertyError(name: Parameters<typeof missingProperty>[0]): OfrepError {
   return ofrepError(400, 'INVALID_CONTEXT', missingProperty(name).detail)
 }
 

@@ -8,11 +8,11 @@ import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { type JsonValue, textOf } from '#core/json.ts'
-import { atOnce, type MaybeSteps } from '#core/maybe-steps.ts'
+import { type MaybeSteps, runAllSteps } from '#core/maybe-steps.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { reasonCode, reasonDescription } from './flag-texts.ts'
 import { encodeOfrepError, flagNotComputed, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
-import { type KeptTexts, keep } from './prepared-texts.ts'
+import { type KeptTexts, keepText } from './prepared-texts.ts'
 
 export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DEFAULT' | 'DISABLED' | 'UNKNOWN'
 
@@ -55,7 +55,7 @@ export function encodeOfrepBulk(
   eventStreams: string,
 ): MaybeSteps<OfrepAnswer> {
   const steps = encodeInSteps(evaluation, runtime, eventStreams)
-  return evaluation.project.definitions.flags.length > flagsPerStep ? steps : atOnce(steps)
+  return evaluation.project.definitions.flags.length > flagsPerStep ? steps : runAllSteps(steps)
 }
 
 /** Making a text takes up to 10 µs; a prepared one takes a tenth. */
@@ -81,7 +81,7 @@ function* encodeInSteps(
 /** Undefined for a flag that is not in the answer. */
 function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): OfrepAnswer | undefined {
   if (entry.kind === 'fixed') {
-    if (!isFor(entry.flag, runtime)) return undefined
+    if (!isForRuntime(entry.flag, runtime)) return undefined
     entry.answer ??= ok(disabledText(entry.flag))
     return entry.answer
   }
@@ -90,11 +90,11 @@ function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRunt
   const known = entry.texts[outcome.slot]
   if (known !== undefined) return known
   const made = encodeOutcome(entry.flag, outcome)
-  return keep(entry.texts, outcome, made, made.ok ? made.value.length : 0)
+  return keepText(entry.texts, outcome, made, made.ok ? made.value.length : 0)
 }
 
 /** The same rule as `selectFlags` has for evaluated flags. */
-function isFor({ evaluationRuntime }: Flag, runtime: AskedRuntime): boolean {
+function isForRuntime({ evaluationRuntime }: Flag, runtime: AskedRuntime): boolean {
   const isLimited = evaluationRuntime === 'client' || evaluationRuntime === 'server'
   return !isLimited || runtime === 'all' || runtime === evaluationRuntime
 }

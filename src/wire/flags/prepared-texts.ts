@@ -18,7 +18,7 @@ const charsOfFlagMax = 1024 * 1024
 const charsOf = new WeakMap<KeptTexts<unknown>, number>()
 
 /** Keeps what was made for an outcome; all that was kept before goes when it becomes too much. */
-export function keep<T>(kept: KeptTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
+export function keepText<T>(kept: KeptTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
   const total = (charsOf.get(kept) ?? 0) + chars
   if (total > charsOfFlagMax) kept.length = 0
   charsOf.set(kept, total > charsOfFlagMax ? chars : total)
@@ -66,7 +66,7 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
 
   #made(flag: CompiledFlag, outcome: PreparedOutcome, kept: KeptTexts<T>): T {
     const made = this.#make(flag, outcome)
-    return keep(kept, outcome, made, this.#charsOf(made))
+    return keepText(kept, outcome, made, this.#charsOf(made))
   }
 
   #of(project: CompiledProject): KeptTexts<T>[] {

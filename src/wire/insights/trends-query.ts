@@ -41,7 +41,7 @@ export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireErro
     const isCumulative = fields.object('trendsFilter', readDisplay) ?? false
     const read: ReadFilters = { count: 0 }
     const series = fields.list('series', seriesMax, one => readSeries(one, read), 1)
-    if (isCumulative && !series.every(({ math }) => canAddUp(math)))
+    if (isCumulative && !series.every(({ math }) => isAdditiveMath(math)))
       fields.fail('trendsFilter.display', 'ActionsLineGraphCumulative supports only total and sum.')
     return {
       series,
@@ -57,7 +57,7 @@ export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireErro
 }
 
 /** Persons and groups of several buckets are fewer than their sum. */
-function canAddUp(math: TrendMath): boolean {
+function isAdditiveMath(math: TrendMath): boolean {
   return math.kind === 'events' || (math.kind === 'numbers' && math.aggregate === 'sum')
 }
 

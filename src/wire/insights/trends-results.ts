@@ -67,7 +67,7 @@ export function encodeTrendResult(
   return {
     label: breakdown === null ? name : query.series.length > 1 ? `${name} - ${breakdown.label}` : breakdown.label,
     count: data.reduce((sum, value) => sum + value, 0),
-    data: query.isCumulative ? addedUp(data) : [...data],
+    data: query.isCumulative ? cumulate(data) : [...data],
     days,
     labels: bucketLabels(buckets, timezone),
     ...(breakdown !== null && { breakdown_value: breakdown.value }),
@@ -80,7 +80,7 @@ export function encodeTrendResult(
   }
 }
 
-function addedUp(data: readonly number[]): number[] {
+function cumulate(data: readonly number[]): number[] {
   let sum = 0
   return data.map(figure => {
     sum += figure

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
-import { encodeLiveReady, firstMembers, liveMessages, liveTextMax } from './live-events.ts'
+import { cutToFirstMembers, encodeLiveReady, liveMessages, liveTextMax } from './live-events.ts'
 
 /** The lines of a message, which ends with an empty line, and its data. */
 function read(bytes: Uint8Array) {
@@ -74,12 +74,12 @@ describe('the first members of an object', () => {
     const whole = Object.keys(JSON.parse(json))
     let before = 0
     for (let length = 0; length <= json.length; length++) {
-      const keys = Object.keys(JSON.parse(firstMembers(json, length)))
+      const keys = Object.keys(JSON.parse(cutToFirstMembers(json, length)))
       assert.deepEqual(keys, whole.slice(0, keys.length))
       assert.ok(keys.length >= before)
       before = keys.length
     }
-    assert.equal(firstMembers(json, json.length), json)
+    assert.equal(cutToFirstMembers(json, json.length), json)
     assert.equal(before, 4)
   })
 })

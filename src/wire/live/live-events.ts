@@ -20,7 +20,7 @@ export interface LiveReady {
 /** The first message. */
 export function encodeLiveReady({ project, offsets, eventsPerSecondMax }: LiveReady): Uint8Array {
   const data = { project: { id: project.id, name: project.name }, offsets, events_per_second_max: eventsPerSecondMax }
-  return message('ready', JSON.stringify(data), `retry: ${retryMs}\n`)
+  return encodeMessage('ready', JSON.stringify(data), `retry: ${retryMs}\n`)
 }
 
 /** Fields have the names that they have in `/events/`; those that processing adds are not known yet. */
@@ -40,11 +40,11 @@ function encodeLiveEvent(event: CapturedEvent, stream: LogStream, offset: number
   let isCut = false
   for (const [name, json] of Object.entries(parts)) {
     if (json === null) continue
-    const kept = firstMembers(json, liveTextMax.properties)
+    const kept = cutToFirstMembers(json, liveTextMax.properties)
     isCut ||= kept.length < json.length
     data += `,"${name}":${kept}`
   }
-  return message('event', `${data}${isCut ? ',"cut":true' : ''}}`, idOf(stream, offset))
+  return encodeMessage('event', `${data}${isCut ? ',"cut":true' : ''}}`, idOf(stream, offset))
 }
 
 function encodeLiveReject(reject: CapturedReject, stream: LogStream, offset: number): Uint8Array {
@@ -61,24 +61,24 @@ function encodeLiveReject(reject: CapturedReject, stream: LogStream, offset: num
     body: body.slice(0, liveTextMax.body),
     ...(body.length > liveTextMax.body ? { cut: true } : {}),
   }
-  return message('rejected', JSON.stringify(data), idOf(stream, offset))
+  return encodeMessage('rejected', JSON.stringify(data), idOf(stream, offset))
 }
 
 /** How many matching events were not shown since the last such message, in total and by reason. */
 function encodeLiveSkipped(counts: Readonly<Record<string, number>>): Uint8Array {
   const reasons = Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
   const count = Object.values(reasons).reduce((sum, each) => sum + each, 0)
-  return message('skipped', JSON.stringify({ count, reasons }))
+  return encodeMessage('skipped', JSON.stringify({ count, reasons }))
 }
 
 /** A part of the log was skipped unread; `count` is null because the number is unknown. */
 function encodeLiveLost(stream: LogStream, reason: string): Uint8Array {
-  return message('skipped', JSON.stringify({ count: null, reason, lane: stream }))
+  return encodeMessage('skipped', JSON.stringify({ count: null, reason, lane: stream }))
 }
 
 /** The last message. */
 function encodeLiveEnd(reason: string): Uint8Array {
-  return message('end', JSON.stringify({ reason }))
+  return encodeMessage('end', JSON.stringify({ reason }))
 }
 
 /** All messages after the first. */
@@ -97,7 +97,7 @@ function idOf(stream: LogStream, offset: number): string {
 }
 
 /** JSON has raw line ends only between tokens, never in strings, so a blank can replace them. */
-function message(name: string, data: string, before = ''): Uint8Array {
+function encodeMessage(name: string, data: string, before = ''): Uint8Array {
   return Buffer.from(`${before}event: ${name}\ndata: ${data.replaceAll(/[\r\n]/g, ' ')}\n\n`)
 }
 
@@ -105,7 +105,7 @@ function message(name: string, data: string, before = ''): Uint8Array {
  * An object's JSON text with as many of its first members as fit; unchanged when all fit.
  * @param json text of a valid JSON object.
  */
-export function firstMembers(json: string, lengthMax: number): string {
+export function cutToFirstMembers(json: string, lengthMax: number): string {
   if (json.length <= lengthMax) return json
   let end = 0
   let depth = 0

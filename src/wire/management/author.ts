@@ -2,7 +2,7 @@
 // personal API key, so the same label is the same author and has the same ids.
 
 import Type, { type Static } from 'typebox'
-import { madeNumber, madeUuid } from './made-ids.ts'
+import { deriveNumber, deriveUuid } from './made-ids.ts'
 import { nullable, uuidSchema } from './shapes.ts'
 
 export const authorFields = {
@@ -20,6 +20,6 @@ export type AuthorJson = Static<typeof authorSchema>
 /** @param label null when it was written without a key. */
 export function encodeAuthor(label: string | null): AuthorJson {
   if (label === null) return null
-  const uuid = madeUuid(label)
-  return { id: madeNumber(label), uuid, distinct_id: uuid, first_name: label, last_name: '', email: '' }
+  const uuid = deriveUuid(label)
+  return { id: deriveNumber(label), uuid, distinct_id: uuid, first_name: label, last_name: '', email: '' }
 }

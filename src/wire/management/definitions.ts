@@ -3,7 +3,7 @@
 
 import Type, { type Static } from 'typebox'
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
-import { madeUuid } from './made-ids.ts'
+import { deriveUuid } from './made-ids.ts'
 import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 /** Fields for what people note about a name. */
@@ -52,7 +52,7 @@ export type PropertyDefinitionJson = Static<typeof propertyDefinitionSchema>
 
 export function encodeEventDefinition(projectId: number, event: EventName): EventDefinitionJson {
   return {
-    id: madeUuid(`event:${projectId}:${event.name}`),
+    id: deriveUuid(`event:${projectId}:${event.name}`),
     name: event.name,
     created_at: instant(event.firstCapturedAtMs),
     last_seen_at: instant(event.lastSeenMs),
@@ -69,7 +69,7 @@ export function encodePropertyDefinition(
   namesEvents: boolean,
 ): PropertyDefinitionJson {
   return {
-    id: madeUuid(`property:${projectId}:${kind}:${property.name}`),
+    id: deriveUuid(`property:${projectId}:${kind}:${property.name}`),
     name: property.name,
     property_type: property.type,
     is_numerical: property.type === 'Numeric',

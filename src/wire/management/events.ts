@@ -80,13 +80,13 @@ export function encodeEvent(event: EventToEncode): string {
   const person = { uuid: event.personId, created_at: personCreatedAt, distinct_ids: [event.distinctId] }
   const personProperties = event.personPropertiesJson === '' ? '{}' : event.personPropertiesJson
   return (
-    `${open(head)},"properties":${event.propertiesJson === '' ? '{}' : event.propertiesJson}` +
-    `,"person_properties":${personProperties},"person":${open(person)},"properties":${personProperties}}}`
+    `${jsonWithoutClosingBrace(head)},"properties":${event.propertiesJson === '' ? '{}' : event.propertiesJson}` +
+    `,"person_properties":${personProperties},"person":${jsonWithoutClosingBrace(person)},"properties":${personProperties}}}`
   )
 }
 
 /** JSON text of an object without its closing brace. */
-function open(object: object): string {
+function jsonWithoutClosingBrace(object: object): string {
   return JSON.stringify(object).slice(0, -1)
 }
 
@@ -143,13 +143,13 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
     received_at: instant(rejected.receivedAtMs),
     body: rejected.body,
     body_kind: rejected.source?.kind ?? null,
-    body_cut: rejected.source?.isCut ?? isFull(rejected.body),
+    body_cut: rejected.source?.isCut ?? isProbablyCut(rejected.body),
     replayed_at: rejected.replayedAtMs === null ? null : instant(rejected.replayedAtMs),
   }
 }
 
 /** Whether a body that has no source was probably cut: cut bodies fill the bound. */
-function isFull(body: string): boolean {
+function isProbablyCut(body: string): boolean {
   const characterBytesMax = 4
   return Buffer.byteLength(body) > rejectBodyBytesMax - characterBytesMax
 }

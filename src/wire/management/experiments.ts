@@ -103,7 +103,7 @@ export const experimentSchema = Type.Object({
 /** @param flag may be deleted; null when there is no such flag. */
 export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | null, deleted = false): object {
   const content: JsonObject = {}
-  for (const name of contentNames) content[name] = ownValue(experiment.content, name) ?? defaultOf(name)
+  for (const name of contentNames) content[name] = ownValue(experiment.content, name) ?? defaultContentOf(name)
   return {
     id: experiment.id,
     name: experiment.name,
@@ -121,7 +121,7 @@ export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | 
   }
 }
 
-function defaultOf(name: keyof typeof contentFields) {
+function defaultContentOf(name: keyof typeof contentFields) {
   if (name === 'description') return ''
   if (name === 'metrics' || name === 'metrics_secondary' || name === 'secondary_metrics') return []
   return name === 'parameters' || name === 'filters' ? {} : null

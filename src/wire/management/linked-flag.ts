@@ -1,7 +1,7 @@
 // A flag as shown inside its owner: a feature, a survey, an experiment.
 
 import Type, { type Static } from 'typebox'
-import { shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
+import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
@@ -25,7 +25,7 @@ export function encodeLinkedFlag(flag: Flag | null, showsFilters: boolean): Link
     id,
     key,
     name,
-    filters: showsFilters ? shownFilters(flag) : null,
+    filters: showsFilters ? redactEncryptedPayloads(flag) : null,
     active,
     deleted,
     ensure_experience_continuity: flag.ensureExperienceContinuity,

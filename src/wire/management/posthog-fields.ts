@@ -84,7 +84,7 @@ export const postHogQueryFields: PostHogFields = {
 }
 
 /** Whether a setting's value asks for nothing: null, false, an empty text, list or object. */
-export function asksForNothing(value: JsonValue): boolean {
+export function isEmptyOrOff(value: JsonValue): boolean {
   if (value === null || value === false || value === '') return true
   if (Array.isArray(value)) return value.length === 0
   return isJsonObject(value) && Object.keys(value).length === 0

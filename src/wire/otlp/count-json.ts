@@ -5,17 +5,17 @@ import {
   backslash,
   closeBrace,
   closeBracket,
-  endedText,
   hexUnit,
   lowerN,
   lowerU,
   NotWalkable,
-  notWalkable,
   openBrace,
   openBracket,
   quote,
   skipBlanks,
   skipPlain,
+  terminateText,
+  throwNotWalkable,
 } from '../bytes/json-tokens.ts'
 import { firstMember, nextElement, nextMember, skipColon, skipValue } from '../bytes/json-walk.ts'
 import { ItemTally, type OtlpCount } from './item-tally.ts'
@@ -27,7 +27,7 @@ export const otlpDepthMax = 64
 
 /** @returns null when the bytes are no JSON, or none of this signal. Logs may be several objects, one a line. */
 export function countJson(bytes: Uint8Array, signal: OtlpSignal): OtlpCount | null {
-  const walk = new JsonWalk(endedText(bytes))
+  const walk = new JsonWalk(terminateText(bytes))
   try {
     let at = 0
     do at = walk.request(at, requestFields[signal])
@@ -61,7 +61,7 @@ class JsonWalk {
 
   #object(start: number, depthMax: number, fields: readonly OtlpField[]): number {
     const json = this.#json
-    if (json[start] !== openBrace || depthMax === 0) notWalkable()
+    if (json[start] !== openBrace || depthMax === 0) throwNotWalkable()
     let at = firstMember(json, start)
     while (json[at] !== closeBrace) {
       const keyEnd = this.#string(at)
@@ -84,7 +84,7 @@ class JsonWalk {
   #known(field: OtlpField, start: number, depthMax: number): number {
     const json = this.#json
     if (json[start] === lowerN) return this.#any(start, depthMax)
-    if (json[start] !== opening(field)) return isOnPath(field) ? notWalkable() : this.#any(start, depthMax)
+    if (json[start] !== openingByte(field)) return isOnPath(field) ? throwNotWalkable() : this.#any(start, depthMax)
     if (field.inside === 'text') {
       const end = this.#string(start)
       this.tally.noteText(field.role, start + 1, end - 1)
@@ -107,7 +107,7 @@ class JsonWalk {
 
   #list(start: number, depthMax: number, element: (at: number) => number): number {
     const json = this.#json
-    if (depthMax === 0) notWalkable()
+    if (depthMax === 0) throwNotWalkable()
     let at = skipBlanks(json, start + 1)
     while (json[at] !== closeBracket) at = nextElement(json, element(at))
     return at + 1
@@ -130,18 +130,18 @@ class JsonWalk {
     const json = this.#json
     let at = skipPlain(json, start + 1)
     while (json[at] === backslash) at = skipPlain(json, this.#escape(at))
-    return json[at] === quote ? at + 1 : notWalkable()
+    return json[at] === quote ? at + 1 : throwNotWalkable()
   }
 
   #escape(start: number): number {
     const kind = this.#json[start + 1]!
-    if (kind !== lowerU) return shortEscapes.has(kind) ? start + 2 : notWalkable()
+    if (kind !== lowerU) return shortEscapes.has(kind) ? start + 2 : throwNotWalkable()
     hexUnit(this.#json, start + 2)
     return start + 6
   }
 }
 
-function opening({ inside, isList }: OtlpField): number {
+function openingByte({ inside, isList }: OtlpField): number {
   return isList ? openBracket : inside === 'text' ? quote : openBrace
 }
 

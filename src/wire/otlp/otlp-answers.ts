@@ -22,7 +22,7 @@ export const otlpContentTypes: Record<OtlpForm, string> = {
 }
 
 /** The form of a request by its content type, which may have parameters. */
-export function announcedForm(contentType: string | undefined): OtlpForm {
+export function formOfContentType(contentType: string | undefined): OtlpForm {
   const mediaType = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   return mediaType === otlpContentTypes.protobuf ? 'protobuf' : 'json'
 }

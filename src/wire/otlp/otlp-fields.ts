@@ -37,12 +37,12 @@ const metric = [
 
 /** The fields of a whole request. */
 export const requestFields: Record<OtlpSignal, readonly OtlpField[]> = {
-  logs: request('Logs', otlpList(2, 'logRecords', [], 'item')),
-  metrics: request('Metrics', otlpList(2, 'metrics', metric)),
-  traces: request('Spans', otlpList(2, 'spans', [], 'item')),
+  logs: toRequestFields('Logs', otlpList(2, 'logRecords', [], 'item')),
+  metrics: toRequestFields('Metrics', otlpList(2, 'metrics', metric)),
+  traces: toRequestFields('Spans', otlpList(2, 'spans', [], 'item')),
 }
 
-function request(name: string, content: OtlpField): readonly OtlpField[] {
+function toRequestFields(name: string, content: OtlpField): readonly OtlpField[] {
   return [otlpList(1, `resource${name}`, [resource, otlpList(2, `scope${name}`, [content])])]
 }
 

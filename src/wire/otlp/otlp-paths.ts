@@ -20,16 +20,16 @@ const ofAi = {
 }
 
 export const otlpPaths: readonly OtlpPath[] = [
-  ...bothPaths('logs', 'logs'),
-  ...bothPaths('metrics', 'metrics'),
-  ...bothPaths('traces', 'spans'),
+  ...pathsOfSignal('logs', 'logs'),
+  ...pathsOfSignal('metrics', 'metrics'),
+  ...pathsOfSignal('traces', 'spans'),
   { path: '/i/v0/ai/otel', signal: 'traces', ...ofAi },
   { path: '/i/v0/ai/otel/v1/traces', signal: 'traces', ...ofAi },
   { path: '/i/v0/ai/otel/v1/logs', signal: 'logs', ...ofAi },
 ]
 
 /** PostHog's own path, and the one that exporters make of a base address. */
-function bothPaths(signal: OtlpSignal, items: string): OtlpPath[] {
+function pathsOfSignal(signal: OtlpSignal, items: string): OtlpPath[] {
   const sentence = `Pennon does not store ${items}; events and flags are not affected.`
   return [`/i/v1/${signal}`, `/v1/${signal}`].map(path => ({ path, signal, bytesMax: 2 * MiB, sentence }))
 }

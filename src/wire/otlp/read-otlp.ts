@@ -36,7 +36,7 @@ export function readOtlpInline(input: OtlpInput): ReadOtlp | 'too_much_work' {
 
 export function readOtlp(input: OtlpInput): ReadOtlp {
   const { body, announced, signal, bytesMax } = input
-  const unpacked = body.length === 0 ? ({ kind: 'bytes', bytes: body } as const) : unpack(input)
+  const unpacked = body.length === 0 ? ({ kind: 'bytes', bytes: body } as const) : unpackBody(input)
   if (unpacked.kind === 'too_large') return unpacked
   if (unpacked.kind === 'broken') return { kind: 'unreadable' }
   const { bytes } = unpacked
@@ -49,7 +49,7 @@ export function readOtlp(input: OtlpInput): ReadOtlp {
   return { kind: 'unreadable' }
 }
 
-function unpack({ body, contentEncoding, compression, bytesMax }: OtlpInput): ReturnType<typeof gunzip> {
+function unpackBody({ body, contentEncoding, compression, bytesMax }: OtlpInput): ReturnType<typeof gunzip> {
   const encoding = contentEncoding.trim().toLowerCase()
   if (encoding !== '' && encoding !== 'identity' && encoding !== 'gzip') return { kind: 'broken' }
   const isZipped = encoding === 'gzip' || /^gzip(?:-js)?$/i.test(compression) || startsAsGzip(body)

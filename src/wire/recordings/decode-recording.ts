@@ -31,17 +31,17 @@ export function decodeRecordingInline(
   received: ReceivedRecording,
 ): PreparedRecording | 'too_much_work' {
   if (input.body.length > inlineRecordingLimits.decodedBytesMax) return 'too_much_work'
-  return decode(input, received, inlineRecordingLimits)
+  return decodeWithinLimits(input, received, inlineRecordingLimits)
 }
 
 /** For a decode thread: reads bodies up to the wire's limits. */
 export function decodeRecording(input: RecordingInput, received: ReceivedRecording): PreparedRecording {
-  const decoded = decode(input, received, threadLimits)
+  const decoded = decodeWithinLimits(input, received, threadLimits)
   if (decoded !== 'too_much_work') return decoded
   return { kind: 'refused', error: recordingErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
 }
 
-function decode(
+function decodeWithinLimits(
   input: RecordingInput,
   received: ReceivedRecording,
   { decodedBytesMax, structuredIdBytesMax }: RecordingLimits,

@@ -11,7 +11,7 @@ import { captureErrors, unknownShape } from '../capture/capture-errors.ts'
 import { checkedToken } from '../capture/capture-token.ts'
 import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn, uuidOf } from '../capture/event-fields.ts'
 import { distinctIdOf, idAllowance } from '../capture/incoming-item.ts'
-import { type CaptureContext, type CaptureRefusal, readRoot, refusalOfOne } from '../capture/open-request.ts'
+import { type CaptureContext, type CaptureRefusal, createRefusalOfOne, readRoot } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 
 export type RecordingContext = Pick<CaptureContext, 'querySentAtMs' | 'fallbackToken' | 'structuredIdBytesMax'>
@@ -23,7 +23,7 @@ export type RecordingParse = Result<IncomingRecording | 'too_much_work', Capture
  * fields of an event, but only the first one's are used. Source: docs/wire/ingestion.md 1.7 (order), 1.8, 2.2.
  */
 export function parseRecordingRequest(payload: CapturePayload, context: RecordingContext): RecordingParse {
-  const read = readRoot(payload, context, refusalOfOne)
+  const read = readRoot(payload, context, createRefusalOfOne)
   if (!read.ok) return read
   const { root, refuse } = read.value
   const elements = elementsOf(root)

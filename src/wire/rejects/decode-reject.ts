@@ -46,7 +46,7 @@ export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedR
 function decodeRequest(body: string, source: RejectSource, itemised: boolean): DecodedV0Reject {
   const parse = itemised ? parseItemisedRequest : parseCaptureRequest
   const parsed = parse(payloadOf(body), contextOf(source))
-  if (!parsed.ok) return refusedFor(parsed.error)
+  if (!parsed.ok) return toRefused(parsed.error)
   const { value } = parsed
   return typeof value === 'string' || 'kind' in value ? nothingLeft : { kind: 'request', request: value }
 }
@@ -54,7 +54,7 @@ function decodeRequest(body: string, source: RejectSource, itemised: boolean): D
 /** Reads the item in an envelope with a key, so that the item's own key or lists are not taken for an envelope's. */
 function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
   const parsed = parseItemisedRequest(payloadOf(`{"token":"${keyOfNobody}","batch":[${body}]}`), contextOf(source))
-  if (!parsed.ok) return refusedFor(parsed.error)
+  if (!parsed.ok) return toRefused(parsed.error)
   if (typeof parsed.value === 'string' || 'kind' in parsed.value) return nothingLeft
   const item = parsed.value.items[0]!
   if (item.kind === 'fault') return { kind: 'refused', reason: item.reason, field: item.field }
@@ -65,7 +65,7 @@ function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
 
 const nothingLeft: DecodedV0Reject = { kind: 'refused', reason: 'dropped_performance_event', field: '' }
 
-function refusedFor({ error: { code, attr } }: CaptureRefusal): DecodedV0Reject {
+function toRefused({ error: { code, attr } }: CaptureRefusal): DecodedV0Reject {
   return { kind: 'refused', reason: code, field: attr ?? '' }
 }
 

@@ -22,14 +22,14 @@ export const knownRejectReasons: readonly string[] = [
     ...v1DropReasons,
     ...recordingRefusals,
     ...rejectReasons,
-    ...finalCodes(captureErrors),
-    ...finalCodes(v1CaptureErrors),
+    ...codesNotRetried(captureErrors),
+    ...codesNotRetried(v1CaptureErrors),
     ...madeCodes,
   ]),
 ]
 
 /** The codes of errors that clients do not retry: a request that is sent again leaves no reject. */
-function finalCodes(errors: Readonly<Record<string, WireError>>): string[] {
+function codesNotRetried(errors: Readonly<Record<string, WireError>>): string[] {
   return Object.values(errors)
     .filter(({ status }) => status < 500 && status !== 408)
     .map(({ code }) => code)

@@ -5,7 +5,7 @@ import type { ResponseHeaders } from '@clickhouse/client'
 import type { ProjectQueue } from '#core/project-queue.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { checkSql, namesSystemTables } from '#core/sql/check-sql.ts'
-import { plainSql } from '#core/sql/plain-sql.ts'
+import { stripClientAdditions } from '#core/sql/client-additions.ts'
 import { bindValues } from '#core/sql/sql-values.ts'
 import type { SqlAnswer, SqlFailure, SqlQueries, SqlRows } from '#ports/events/sql-queries.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -99,7 +99,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
     },
 
     async passSql({ projectId, sql, params, acceptEncoding }, signal) {
-      const checked = checkSql(plainSql(sql), await setUp.functions(), 'read')
+      const checked = checkSql(stripClientAdditions(sql), await setUp.functions(), 'read')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
       const typed = bindValues(checked.value, null)
       if (!typed.ok) return err({ kind: 'refused', ...typed.error })

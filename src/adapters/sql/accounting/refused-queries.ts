@@ -1,7 +1,7 @@
 // Events that fronts refused, by UTC day and reason; their warnings are stored with the warnings of processing.
 
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { warningSamplesPerDay, withKind } from '#core/events/warning-types.ts'
+import { addCategoryAndSeverity, warningSamplesPerDay } from '#core/events/warning-types.ts'
 import type { RefusedCount, RefusedStore } from '#ports/state/accounting-store.ts'
 import { jsonText } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
@@ -74,7 +74,7 @@ async function addWarning(trx: Transaction<StateSchema>, counted: RefusedCount):
     .returning('warning_count')
     .executeTakeFirstOrThrow()
   if (Number(warning_count) - count >= warningSamplesPerDay(type)) return
-  const details = jsonText(withKind(type, warning!))
+  const details = jsonText(addCategoryAndSeverity(type, warning!))
   await trx
     .insertInto('ingestion_warning')
     .values({ project_id: projectId, type, day, timestamp: lastSeenMs, details })

@@ -2,9 +2,9 @@
 // like any other and `deleted: false` reverts it; the members are kept.
 
 import { type Kysely, sql } from 'kysely'
-import { definedOf } from '#core/defined-of.ts'
 import { type Cohort, isSameCohort } from '#core/flags/definitions/cohort.ts'
 import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
@@ -40,7 +40,7 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore & Definition
         const { expectedVersion } = options
         if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
         if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
-        const cohort: Cohort = { ...current, ...definedOf(patch), version: current.version + 1 }
+        const cohort: Cohort = { ...current, ...omitUndefined(patch), version: current.version + 1 }
         if (isSameCohort(current, cohort))
           return ok({ value: current, revision: await projectRevision(trx, projectId) })
         const isCountKept = patch.filters === undefined || current.isStatic

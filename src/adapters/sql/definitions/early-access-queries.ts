@@ -1,8 +1,8 @@
 // Early access features, each with the flag that it controls.
 
 import { type Kysely, sql } from 'kysely'
-import { definedOf } from '#core/defined-of.ts'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { EarlyAccessStore } from '#ports/state/early-access-store.ts'
 import { fittingRows } from '../tables/fitting-rows.ts'
@@ -37,7 +37,7 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
         if (isChanged(earlyAccessFeatureRowOf, current, basedOn)) return err('flag_changed')
         const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
         if (written?.ok === false) return written
-        const feature: EarlyAccessFeature = { ...current, ...definedOf(patch) }
+        const feature: EarlyAccessFeature = { ...current, ...omitUndefined(patch) }
         await trx
           .updateTable('early_access_feature')
           .set(earlyAccessFeatureRowOf(feature))

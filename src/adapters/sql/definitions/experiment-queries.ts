@@ -1,9 +1,9 @@
 // Experiments, each with its flag. A deleted experiment keeps its row, so that its id is never used again.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
-import { definedOf } from '#core/defined-of.ts'
 import { chooseExperiments, type ListedExperiment } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import { fittingRows } from '../tables/fitting-rows.ts'
@@ -44,7 +44,7 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
         if (isChanged(rowOf, current, basedOn)) return err('flag_changed')
         const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
         if (written?.ok === false) return written
-        const experiment: Experiment = { ...current, ...definedOf(patch) }
+        const experiment: Experiment = { ...current, ...omitUndefined(patch) }
         await trx.updateTable('experiment').set(rowOf(experiment)).where('id', '=', id).execute()
         return ok({ value: experiment, revision: await bumpRevision(trx, projectId) })
       }),

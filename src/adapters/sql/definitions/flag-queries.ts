@@ -4,7 +4,7 @@
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import {
-  changedFlag,
+  applyFlagChange,
   type Flag,
   flagDefaults,
   isSameDefinition,
@@ -176,7 +176,7 @@ export async function changeFlag(
   if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
   if (options.expectedVersion !== undefined && options.expectedVersion !== current.version)
     return err({ staleVersion: current })
-  const flag = changedFlag(current, { ...patch, version: current.version + 1 })
+  const flag = applyFlagChange(current, { ...patch, version: current.version + 1 })
   if (!flag.deleted) {
     const holder = await findByKey(trx, projectId, flag.key)
     if (holder !== null && holder.id !== flagId) return err('key_taken')

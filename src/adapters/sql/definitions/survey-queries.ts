@@ -1,8 +1,8 @@
 // Surveys, each with the flags that were made for it.
 
 import { type Kysely, sql } from 'kysely'
-import { definedOf } from '#core/defined-of.ts'
 import { ownValue } from '#core/json.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import type { FlagWriteRefusal } from '#ports/state/flag-write.ts'
@@ -38,7 +38,7 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
         if (isChanged(surveyRowOf, current, basedOn)) return err('flag_changed')
         const made = await applyFlagWrites(trx, projectId, flags)
         if (!made.ok) return made
-        const survey: Survey = { ...current, ...made.value, ...definedOf(patch) }
+        const survey: Survey = { ...current, ...made.value, ...omitUndefined(patch) }
         await trx.updateTable('survey').set(surveyRowOf(survey)).where('id', '=', id).execute()
         return ok({ value: survey, revision: await bumpRevision(trx, projectId) })
       }),

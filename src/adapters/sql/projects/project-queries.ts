@@ -2,8 +2,8 @@
 // free.
 
 import { type Kysely, sql } from 'kysely'
-import { definedOf } from '#core/defined-of.ts'
 import { mergeObjects } from '#core/json.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import type { NewProject, ProjectStore } from '#ports/state/project-store.ts'
@@ -37,7 +37,7 @@ export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
         const clientSettings = mergeObjects(current.clientSettings, patch.clientSettings ?? {})
         const quotas = { ...current.quotas, ...patch.quotas }
         const ingestion = { ...current.ingestion, ...patch.ingestion }
-        const project = { ...current, ...definedOf(patch), quotas, clientSettings, ingestion }
+        const project = { ...current, ...omitUndefined(patch), quotas, clientSettings, ingestion }
         await trx.updateTable('project').set(columnsOf(project)).where('id', '=', projectId).execute()
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/
 import type { LogEnds } from '#core/persons/erasure.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { decodeMarks } from '#core/persons/property-marks-text.ts'
-import { wantedProperties } from '#core/pick-properties.ts'
+import { parseWantedProperties } from '#core/pick-properties.ts'
 import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { FlagTable, GroupTable, GroupTypeTable, PersonErasureTable, PersonTable, ProjectTable } from './schema.ts'
@@ -31,7 +31,7 @@ export function jsonObjectOf(text: string): JsonObject {
 export function propertiesOf(text: string, wanted?: () => ReadonlySet<string>): JsonObject {
   if (wanted === undefined) return jsonObjectOf(text)
   try {
-    return wantedProperties(text, wanted)
+    return parseWantedProperties(text, wanted)
   } catch (cause) {
     throw new PortError('state', 'corrupt', cause)
   }

@@ -9,19 +9,19 @@ import type { Flag } from './flag.ts'
 export const redactedPayload = '"********* (encrypted)"'
 
 /** The flag's filters as answers show them. */
-export function shownFilters(flag: Pick<Flag, 'filters' | 'hasEncryptedPayloads'>): JsonObject {
+export function redactEncryptedPayloads(flag: Pick<Flag, 'filters' | 'hasEncryptedPayloads'>): JsonObject {
   return flag.hasEncryptedPayloads ? redactPayloads(flag.filters) : flag.filters
 }
 
 /** The filters with the marker in place of every payload that is not empty. */
 export function redactPayloads(filters: JsonObject): JsonObject {
   const payloads = ownValue(filters, 'payloads')
-  if (!holdsPayload(payloads)) return filters
+  if (!isPayload(payloads)) return filters
   return withPayloads(filters, isJsonObject(payloads) ? mapPayloads(payloads, () => redactedPayload) : redactedPayload)
 }
 
 /** Null and the empty text are not payloads. */
-export function holdsPayload<T extends JsonValue | undefined>(payload: T): payload is T & NonNullable<T> {
+export function isPayload<T extends JsonValue | undefined>(payload: T): payload is T & NonNullable<T> {
   return payload !== undefined && payload !== null && payload !== ''
 }
 
@@ -36,7 +36,7 @@ function mapPayloads(payloads: JsonObject, replace: (payload: JsonValue) => Json
   const mapped: JsonObject = {}
   for (const valueKey of Object.keys(payloads)) {
     const payload = payloads[valueKey]!
-    setOwn(mapped, valueKey, holdsPayload(payload) ? replace(payload) : payload)
+    setOwn(mapped, valueKey, isPayload(payload) ? replace(payload) : payload)
   }
   return mapped
 }

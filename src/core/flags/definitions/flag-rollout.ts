@@ -22,14 +22,14 @@ export type FlagRollout =
 export function rolloutOf(filters: JsonObject): FlagRollout {
   if (configVersion(filters) !== 1) return { kind: readRules(filters).ok ? 'some' : 'unreadable' }
   try {
-    return rolloutOfRead(readFilters(filters))
+    return rolloutOfParsedFilters(readFilters(filters))
   } catch (cause) {
     if (cause instanceof UnreadableFilters) return { kind: 'unreadable' }
     throw cause
   }
 }
 
-function rolloutOfRead(filters: StoredFilters): FlagRollout {
+function rolloutOfParsedFilters(filters: StoredFilters): FlagRollout {
   const { sets, earlyExit } = filters
   const heldOut = filters.holdout?.exclusionPercentage ?? 0
   // Subjects that enrolled or opted out get a different answer than the sets give.
@@ -43,7 +43,7 @@ function rolloutOfRead(filters: StoredFilters): FlagRollout {
     if (sets.slice(0, index).some(earlier => coversSet(earlier, set, earlyExit))) continue
     const percentage = percentageOf(set)
     const isForEverybody = set.filters.length === 0 && isForOwnSubject(set, filters)
-    if (percentage > 0) answers.add(answerOf(set, filters))
+    if (percentage > 0) answers.add(answerOnMatch(set, filters))
     if (earlyExit && percentage < 100) answers.add(false)
     isDecided = isForEverybody && (percentage >= 100 || earlyExit)
     if (isDecided) break
@@ -79,7 +79,7 @@ function isForOwnSubject({ groupTypeIndex }: StoredSet, filters: StoredFilters):
 }
 
 /** The answer for a subject that matches the set; null when it is one of several variants. */
-function answerOf(set: StoredSet, { variants }: StoredFilters): string | true | null {
+function answerOnMatch(set: StoredSet, { variants }: StoredFilters): string | true | null {
   if (variants.length === 0) return true
   if (variants.some(({ key }) => key === set.variant)) return set.variant
   const served = variants.filter(({ rolloutPercentage }) => rolloutPercentage > 0)

@@ -28,7 +28,8 @@ export function statusOfFlag(
   if (flag.deleted) return { status: 'DELETED', reason: 'The flag is deleted.' }
   if (flag.archived) return { status: 'ARCHIVED', reason: 'The flag is archived.' }
   if (!flag.active) return { status: 'INACTIVE', reason: 'The flag is disabled.' }
-  const call = lastCalledAtMs === null ? 'No call of the flag has been recorded yet' : lastCall(nowMs - lastCalledAtMs)
+  const call =
+    lastCalledAtMs === null ? 'No call of the flag has been recorded yet' : describeLastCall(nowMs - lastCalledAtMs)
   if (lastCalledAtMs !== null && nowMs - lastCalledAtMs >= staleAfterMs)
     return { status: 'STALE', reason: `The flag has not been called for ${describeDays(nowMs - lastCalledAtMs)}.` }
   const settledMs = nowMs - flag.conditionsSinceMs
@@ -49,7 +50,7 @@ export function statusOfFlag(
   return { status: 'ACTIVE', reason: `${call}.` }
 }
 
-function lastCall(agoMs: number): string {
+function describeLastCall(agoMs: number): string {
   return agoMs < dayMs
     ? 'The flag was called within the last day'
     : `The flag was last called ${describeDays(agoMs)} ago`

@@ -1,7 +1,7 @@
 // A flag as stored; `compile-flag.ts` compiles it for evaluation. `filters` stays JSON, because stored definitions may
 // be older than our validation or have skipped it.
 
-import { definedOf } from '../../defined-of.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { JsonObject } from '../../json.ts'
 import { diffJson } from '../../json-diff.ts'
 
@@ -65,13 +65,13 @@ export const flagDefaults: Omit<WritableFlag, 'key'> = {
 const writableNames = ['key', ...Object.keys(flagDefaults)] as readonly (keyof WritableFlag)[]
 
 /** All fields that a writer decided, for a write that gives them to another flag. */
-export function writableOf(flag: Flag): WritableFlag {
+export function pickWritableFields(flag: Flag): WritableFlag {
   return Object.fromEntries(writableNames.map(name => [name, flag[name]])) as unknown as WritableFlag
 }
 
 /** A flag after a change: whoever changes it, an archived flag is inactive. */
-export function changedFlag(current: Flag, change: Partial<Flag>): Flag {
-  const flag = withoutArchivedActive({ ...current, ...definedOf(change) })
+export function applyFlagChange(current: Flag, change: Partial<Flag>): Flag {
+  const flag = withoutArchivedActive({ ...current, ...omitUndefined(change) })
   const decidesAlike =
     flag.active === current.active &&
     flag.deleted === current.deleted &&

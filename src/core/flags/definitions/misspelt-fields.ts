@@ -58,22 +58,24 @@ const issueCountMax = 1_000
  * The first 1,000 misspelt fields at all levels of a flag's filters, each as `invalid_input` with its path.
  * Source: ours, docs/wire/private-api.md §4.
  */
-export function misspeltFields(filters: JsonObject): FlagIssue[] {
+export function findMisspeltFields(filters: JsonObject): FlagIssue[] {
   const fields = new MisspeltFields()
   fields.look(filters, filtersLevel, 'filters')
   for (const name of ['groups', 'super_groups']) {
-    for (const [set, path] of entries(ownValue(filters, name), `filters.${name}`)) {
+    for (const [set, path] of entriesWithPaths(ownValue(filters, name), `filters.${name}`)) {
       fields.look(set, setLevel, path)
       const properties = isJsonObject(set) ? ownValue(set, 'properties') : undefined
-      for (const [filter, at] of entries(properties, `${path}.properties`)) fields.look(filter, filterLevel, at)
+      for (const [filter, at] of entriesWithPaths(properties, `${path}.properties`))
+        fields.look(filter, filterLevel, at)
     }
   }
   const multivariate = ownValue(filters, 'multivariate') ?? null
   fields.look(multivariate, multivariateLevel, 'filters.multivariate')
   const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
-  for (const [variant, at] of entries(variants, 'filters.multivariate.variants')) fields.look(variant, variantLevel, at)
+  for (const [variant, at] of entriesWithPaths(variants, 'filters.multivariate.variants'))
+    fields.look(variant, variantLevel, at)
   fields.look(ownValue(filters, 'holdout') ?? null, holdoutLevel, 'filters.holdout')
-  for (const [group, at] of entries(ownValue(filters, 'holdout_groups'), 'filters.holdout_groups'))
+  for (const [group, at] of entriesWithPaths(ownValue(filters, 'holdout_groups'), 'filters.holdout_groups'))
     fields.look(group, holdoutGroupLevel, at)
   return fields.issues
 }
@@ -115,7 +117,7 @@ export class MisspeltFields {
   }
 }
 
-function* entries(list: JsonValue | undefined, path: string): Iterable<[JsonValue, string]> {
+function* entriesWithPaths(list: JsonValue | undefined, path: string): Iterable<[JsonValue, string]> {
   if (Array.isArray(list)) for (const [index, entry] of list.entries()) yield [entry, `${path}.${index}`]
 }
 

@@ -37,7 +37,7 @@ export const unarchive: NarrowWrite = flag => ok(flag.archived ? { archived: fal
 export function setConditionRollout(conditionIndex: number, rolloutPercentage: number): NarrowWrite {
   return ({ filters }) => {
     if (configVersion(filters) !== 1) return hasNoConditions
-    const sets = listIn(filters, 'groups')
+    const sets = readListMember(filters, 'groups')
     const attr = 'condition_index'
     if (sets.length === 0) return refuseWrite(attr, 'This feature flag has no release conditions.')
     if (conditionIndex >= sets.length)
@@ -64,8 +64,8 @@ export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
       return refuseWrite(attr, `This feature flag has no variant '${variantKey}'.`)
     if (ownValue(filters, 'feature_enrollment') === true)
       return refuseWrite(null, 'This feature flag belongs to an early access feature: delete that feature first.')
-    const isInFront = isForEveryone(listIn(filters, 'groups')[0], filters)
-    if (isInFront && (variantKey === null || hasAll(filters, variantKey))) return ok({})
+    const isInFront = isForEveryone(readListMember(filters, 'groups')[0], filters)
+    if (isInFront && (variantKey === null || isAllOnVariant(filters, variantKey))) return ok({})
     const inFront = isInFront ? filters : withEveryoneInFront(filters)
     return ok({ filters: variantKey === null ? inFront : withAllOnVariant(inFront, variantKey) })
   }
@@ -73,13 +73,15 @@ export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
 
 /** The filters with a set for everyone in front of the others. */
 export function withEveryoneInFront(filters: JsonObject): JsonObject {
-  return mergeObjects(filters, { groups: [{ properties: [], rollout_percentage: 100 }, ...listIn(filters, 'groups')] })
+  return mergeObjects(filters, {
+    groups: [{ properties: [], rollout_percentage: 100 }, ...readListMember(filters, 'groups')],
+  })
 }
 
 /** The filters with 100 % for one variant and 0 % for the others. */
 export function withAllOnVariant(filters: JsonObject, variantKey: string): JsonObject {
   const variants = variantsOf(filters).map(variant =>
-    isJsonObject(variant) ? mergeObjects(variant, { rollout_percentage: shareOf(variant, variantKey) }) : variant,
+    isJsonObject(variant) ? mergeObjects(variant, { rollout_percentage: wantedShare(variant, variantKey) }) : variant,
   )
   const multivariate = ownValue(filters, 'multivariate')
   return mergeObjects(filters, {
@@ -97,25 +99,25 @@ const hasNoConditions = err<NarrowRefusal>({
   message: 'This version 2 feature flag has rules and no release conditions: update its filters as a whole.',
 })
 
-function listIn(object: JsonObject, name: string): readonly JsonValue[] {
+function readListMember(object: JsonObject, name: string): readonly JsonValue[] {
   const list = ownValue(object, name)
   return Array.isArray(list) ? list : []
 }
 
 export function variantsOf(filters: JsonObject): readonly JsonValue[] {
   const multivariate = ownValue(filters, 'multivariate')
-  return isJsonObject(multivariate) ? listIn(multivariate, 'variants') : []
+  return isJsonObject(multivariate) ? readListMember(multivariate, 'variants') : []
 }
 
-function shareOf(variant: JsonObject, variantKey: string): number {
+function wantedShare(variant: JsonObject, variantKey: string): number {
   return ownValue(variant, 'key') === variantKey ? 100 : 0
 }
 
-function hasAll(filters: JsonObject, variantKey: string): boolean {
+function isAllOnVariant(filters: JsonObject, variantKey: string): boolean {
   return variantsOf(filters).every(
     variant =>
       isJsonObject(variant) &&
-      numberOf(ownValue(variant, 'rollout_percentage') ?? null) === shareOf(variant, variantKey),
+      numberOf(ownValue(variant, 'rollout_percentage') ?? null) === wantedShare(variant, variantKey),
   )
 }
 
@@ -125,7 +127,7 @@ function isForEveryone(set: JsonValue | undefined, filters: JsonObject): boolean
   const ofFlag = ownValue(filters, 'aggregation_group_type_index') ?? null
   const ofSet = ownValue(set, 'aggregation_group_type_index')
   return (
-    listIn(set, 'properties').length === 0 &&
+    readListMember(set, 'properties').length === 0 &&
     numberOf(ownValue(set, 'rollout_percentage') ?? 100) === 100 &&
     (ownValue(set, 'variant') ?? null) === null &&
     (ofSet === undefined || ofSet === ofFlag)

@@ -44,7 +44,7 @@ export function identifyRules(
     else if (id !== undefined && taken.has(id)) refuse(`${path}.id`, 'Another rule has this id.')
     if (id !== undefined) taken.add(id)
     const rule = id === undefined ? mergeObjects({ id: newUuid() }, sent) : sent
-    return withSeeds(rule, (object, part) =>
+    return mapSeededParts(rule, (object, part) =>
       part === 'rule'
         ? withSeed(object, before, path)
         : withSeed(object, before && ownValue(before, 'holdout'), `${path}.holdout`),
@@ -63,7 +63,7 @@ export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newU
   const rulesThere = rulesById(there)
   return mapRules(filters, rule => {
     const counterpart = rulesThere.get(ownValue(rule, 'id') ?? null)
-    return withSeeds(rule, (object, part) => {
+    return mapSeededParts(rule, (object, part) => {
       const its = part === 'rule' ? counterpart : counterpart && ownValue(counterpart, 'holdout')
       const seed = isJsonObject(its) ? ownValue(its, 'seed') : undefined
       const own = there === null ? newUuid() : (ownValue(object, 'seed') ?? newUuid())
@@ -105,7 +105,10 @@ function mapRules(filters: JsonObject, change: (rule: JsonObject, index: number)
   return mergeObjects(filters, { rules: rules.map((rule, index) => (isJsonObject(rule) ? change(rule, index) : rule)) })
 }
 
-function withSeeds(rule: JsonObject, seeded: (object: JsonObject, part: 'rule' | 'holdout') => JsonObject): JsonObject {
+function mapSeededParts(
+  rule: JsonObject,
+  seeded: (object: JsonObject, part: 'rule' | 'holdout') => JsonObject,
+): JsonObject {
   if (!seededTypes.includes(ownValue(rule, 'rule_type'))) return rule
   const holdout = ownValue(rule, 'holdout')
   const changed = seeded(rule, 'rule')

@@ -42,7 +42,9 @@ class TreeValidation {
     const type = ownValue(top, 'type')
     const isKnown = typeof type === 'string' && topTypes.includes(type)
     const issues = [
-      ...(isKnown ? [] : [issue(`${path}.type`, missingOr(type), 'The type of the filters of a cohort is OR or AND.')]),
+      ...(isKnown
+        ? []
+        : [issue(`${path}.type`, missingOrInvalidCode(type), 'The type of the filters of a cohort is OR or AND.')]),
       ...this.#validateValues(top, path, 0),
     ]
     return [...this.#misspelt.issues, ...issues]
@@ -53,7 +55,13 @@ class TreeValidation {
     this.#misspelt.checkCohortEntry(group, 'group', path)
     const values = ownValue(group, 'values')
     if (!Array.isArray(values))
-      return [issue(`${path}.values`, missingOr(values), 'A group of filters needs a list of values; it may be empty.')]
+      return [
+        issue(
+          `${path}.values`,
+          missingOrInvalidCode(values),
+          'A group of filters needs a list of values; it may be empty.',
+        ),
+      ]
     if (depth > cohortDepthMax) {
       return values.length === 0
         ? []
@@ -81,7 +89,7 @@ class TreeValidation {
       return [issue(`${path}.type`, 'invalid_input', message)]
     }
     const message = `The type must be one of ${groupTypes.join(', ')} for a group, or ${leafTypes.join(', ')} for a filter.`
-    return [issue(`${path}.type`, missingOr(type), message)]
+    return [issue(`${path}.type`, missingOrInvalidCode(type), message)]
   }
 
   #validateLeaf(leaf: JsonObject, path: string): FlagIssue[] {
@@ -105,7 +113,7 @@ function tooMany(path: string): FlagIssue {
   return issue(path, 'invalid_input', `A cohort may have at most ${cohortEntryCountMax} filters and groups of filters.`)
 }
 
-function missingOr(value: JsonValue | undefined): FlagIssueCode {
+function missingOrInvalidCode(value: JsonValue | undefined): FlagIssueCode {
   if (value === undefined || value === null) return 'required'
   return typeof value === 'string' ? 'invalid_input' : 'invalid'
 }

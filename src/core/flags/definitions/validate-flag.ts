@@ -4,7 +4,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import type { FlagFields } from './flag.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
-import { misspeltFields } from './misspelt-fields.ts'
+import { findMisspeltFields } from './misspelt-fields.ts'
 import { configVersion } from './read-rules.ts'
 import { groupTypeIndexIssues, type PatternBudget, patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
 import { validateRules } from './validate-rules.ts'
@@ -102,7 +102,7 @@ function validateFilters(filters: JsonObject): FlagIssue[] {
   if (tooLong !== null) return [tooLong]
   const patterns = patternBudgetOfFlag()
   return [
-    ...misspeltFields(filters),
+    ...findMisspeltFields(filters),
     ...validateSets(ownValue(filters, 'groups'), 'filters.groups', { required: true, patterns }),
     ...validateVariants(ownValue(filters, 'multivariate')),
     ...objectOrNull(ownValue(filters, 'payloads'), 'filters.payloads'),

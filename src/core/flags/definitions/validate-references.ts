@@ -29,7 +29,7 @@ export function referenceIssues(
     if (kind === 'group_type') {
       // A free index is allowed: its type is created with its first event, as in PostHog.
       const type = links.groupTypes.find(({ index }) => index === id)
-      if (type?.isBeingDeleted === true) issues.push(isBeingDeleted(type, path))
+      if (type?.isBeingDeleted === true) issues.push(groupTypeBeingDeletedIssue(type, path))
       continue
     }
     if (kind === 'experiment') {
@@ -52,7 +52,7 @@ export function referenceIssues(
   return issues
 }
 
-function isBeingDeleted({ index, name }: DefinitionLinks['groupTypes'][number], path: string): FlagIssue {
+function groupTypeBeingDeletedIssue({ index, name }: DefinitionLinks['groupTypes'][number], path: string): FlagIssue {
   const message = `The group type ${index} (${name}) is being deleted. Its index can be reused afterwards; groups_types/ lists existing group types.`
   return { path, code: 'invalid_input', message }
 }
@@ -143,16 +143,16 @@ class Graph {
 export function usersOfCohort(cohortId: number, { flags, cohorts }: DefinitionLinks): string[] {
   const uses = ({ cohortIds }: LinkedDefinition) => cohortIds.includes(cohortId)
   return [
-    ...flags.filter(uses).map(nameFor('flag')),
-    ...cohorts.filter(cohort => cohort.id !== cohortId && uses(cohort)).map(nameFor('cohort')),
+    ...flags.filter(uses).map(createLabeller('flag')),
+    ...cohorts.filter(cohort => cohort.id !== cohortId && uses(cohort)).map(createLabeller('cohort')),
   ]
 }
 
 /** The flags whose rules belong to an experiment, formatted in the same way. */
 export function usersOfExperiment(experimentId: number, { flags }: DefinitionLinks): string[] {
-  return flags.filter(({ experimentIds }) => experimentIds.includes(experimentId)).map(nameFor('flag'))
+  return flags.filter(({ experimentIds }) => experimentIds.includes(experimentId)).map(createLabeller('flag'))
 }
 
-function nameFor(kind: Kind): (definition: LinkedDefinition) => string {
+function createLabeller(kind: Kind): (definition: LinkedDefinition) => string {
   return ({ name }) => `${kind} "${name.slice(0, 80)}"`
 }

@@ -132,7 +132,7 @@ export class ProjectCohorts implements CompiledCohorts {
       weight += other.weight
     }
     return {
-      ...knownCohort(program, boundedNeeds(needs), Math.min(weight, weightMax)),
+      ...makeKnownCohort(program, boundNeeds(needs), Math.min(weight, weightMax)),
       tree,
       isApproximated: tree.hasBehavior || others.some(other => other.isApproximated),
     }
@@ -142,7 +142,7 @@ export class ProjectCohorts implements CompiledCohorts {
     const needs = new NeedsCollector()
     needs.staticCohorts = true
     const place = this.#shared.sharedTests.newPlace()
-    return knownCohort(
+    return makeKnownCohort(
       singleTestProgram(reader => reader.isInStaticCohort(id), place),
       needs,
       1,
@@ -152,7 +152,7 @@ export class ProjectCohorts implements CompiledCohorts {
   /** A cohort that describes nothing has no members. */
   #emptyCohort(): KnownCohort {
     const place = this.#shared.sharedTests.newPlace()
-    return knownCohort(
+    return makeKnownCohort(
       singleTestProgram(() => false, place),
       new NeedsCollector(),
       1,
@@ -171,7 +171,7 @@ function isSameCohort(a: Cohort, b: Cohort): boolean {
   return a === b || (a.isStatic === b.isStatic && isSameJson(a.filters, b.filters))
 }
 
-function knownCohort(program: CohortProgram, needs: FlagNeeds, weight: number): KnownCohort {
+function makeKnownCohort(program: CohortProgram, needs: FlagNeeds, weight: number): KnownCohort {
   return {
     program,
     isMember: (reader, decided) => walkCohort(program, reader, decided),
@@ -183,7 +183,7 @@ function knownCohort(program: CohortProgram, needs: FlagNeeds, weight: number): 
 }
 
 /** Bounds what a cohort adds to those that refer to it, however many there are. */
-function boundedNeeds(needs: NeedsCollector): FlagNeeds {
+function boundNeeds(needs: NeedsCollector): FlagNeeds {
   if (needs.personKeys.size <= personKeysMax) return needs
   needs.personKeys.clear()
   needs.addPerson()

@@ -10,7 +10,7 @@ import { type CompiledMatch, compileMatch, type MatchSettings } from '../match/m
 import type { CompiledCohort, CompiledCohorts } from './compiled-cohort.ts'
 import type { FilterTest } from './filter-test.ts'
 import type { NeedsCollector } from './flag-needs.ts'
-import { isPassing, type UnknownReason } from './flag-outcome.ts'
+import { isTransientReason, type UnknownReason } from './flag-outcome.ts'
 import type { PersonKeys } from './person-properties.ts'
 import type { SharedTests } from './shared-tests.ts'
 
@@ -117,7 +117,7 @@ function compileDependency(filter: StoredFilter, compiler: FilterCompiler): Filt
     if (outcome.kind === 'unknown') {
       // An outage makes this flag unknown too, since false could be wrong. A flag that failed because of its definition
       // never has a value, so nothing matches it.
-      if (isPassing(outcome.reason)) reader.failure = outcome.reason
+      if (isTransientReason(outcome.reason)) reader.failure = outcome.reason
       return false
     }
     return wanted === true || (outcome.kind === 'variant' && outcome.variantKey === wanted)

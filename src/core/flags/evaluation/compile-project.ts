@@ -140,7 +140,7 @@ export function* compileProjectSteps(
   const compiledCount = before.compiledCount + compiledFlagCount
   const memory = { settings, personKeys, sharedTests, cohorts, entries, compiledCount }
   const parts = { active, compiled, order, missing, cyclic, positionOfId, memory, compiledFlagCount, problems }
-  return assemble(definitions, parts)
+  return assembleProject(definitions, parts)
 }
 
 interface Parts {
@@ -155,7 +155,7 @@ interface Parts {
   readonly problems: readonly DefinitionProblem[]
 }
 
-function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProject {
+function assembleProject(definitions: ProjectDefinitions, parts: Parts): CompiledProject {
   const flags = parts.compiled
   const answered = parts.order.map(position => flags[position]!)
   const needs = unionOfNeeds(answered)

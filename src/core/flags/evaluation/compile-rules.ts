@@ -48,13 +48,13 @@ export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, co
   const prepareOutcome = (value: Value, reason: RuleReason, index: number | null, variantKey: string | null = null) => {
     return { ...outcomeOf(value, reason, index, variantKey), slot: slot++ }
   }
-  const byDefault = withJson(defaultValue)
+  const byDefault = toValueWithJson(defaultValue)
   const valuesOf = (rule: Rule, index: number): PreparedOutcome[] => {
-    if (rule.type !== 'experiment') return [prepareOutcome(withJson(rule.value), 'targeting_match', index)]
+    if (rule.type !== 'experiment') return [prepareOutcome(toValueWithJson(rule.value), 'targeting_match', index)]
     return rule.variants.map(({ key, value }) =>
       rule.experimentId === null
-        ? prepareOutcome(withJson(value), 'targeting_match', index)
-        : prepareOutcome(withJson(value), 'experiment_split', index, key),
+        ? prepareOutcome(toValueWithJson(value), 'targeting_match', index)
+        : prepareOutcome(toValueWithJson(value), 'experiment_split', index, key),
     )
   }
   return {
@@ -81,7 +81,7 @@ interface Value {
   readonly json: string
 }
 
-function withJson(value: JsonValue): Value {
+function toValueWithJson(value: JsonValue): Value {
   return { value, json: JSON.stringify(value) }
 }
 

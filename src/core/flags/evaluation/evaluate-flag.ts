@@ -98,7 +98,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
   for (let index = setIndex; index < flag.sets.length; index++) {
     const set = flag.sets[index]!
     if (reader.trace !== null) reader.trace.beginSet(index)
-    const missed = missReason(flag, set, reader, decided, testIndex)
+    const missed = findMissReason(flag, set, reader, decided, testIndex)
     if (reader.failure !== null) {
       if (reader.failure === outOfTime) {
         reader.pausedAt = { setIndex: index, testIndex: reader.pausedTestIndex, bestReason, bestIndex, groupsSkipped }
@@ -127,7 +127,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
 }
 
 /** Why a set does not match, or null when it does. Source: docs/wire/evaluation.md 5.4. */
-function missReason(
+function findMissReason(
   flag: CompiledFlag,
   set: CompiledSet,
   reader: SubjectReader,
@@ -139,7 +139,7 @@ function missReason(
   const { tests } = set
   if (!allHold(tests, fromTest, reader, decided)) return reader.failure === null ? 'no_condition_match' : null
   if (set.cohortTests.length > 0) {
-    const missed = missedCohort(set, reader, decided, Math.max(0, fromTest - tests.length))
+    const missed = findCohortMissReason(set, reader, decided, Math.max(0, fromTest - tests.length))
     if (missed !== null || reader.failure !== null) return missed
   }
   if (set.rolloutPercentage === null) return null
@@ -155,7 +155,7 @@ function lacksDeviceId(flag: CompiledFlag, set: CompiledSet, reader: SubjectRead
 /**
  * Checks that every cohort is known before testing any, so that an unknown one fails the flag whatever its position.
  */
-function missedCohort(
+function findCohortMissReason(
   { tests, cohortTests }: CompiledSet,
   reader: SubjectReader,
   decided: DecidedOutcomes,
@@ -202,28 +202,28 @@ function variantOf(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader):
 /** The id to hash for a set's rollout and its variant. Source: docs/wire/evaluation.md 5.3. */
 function bucketingId(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): string {
   const { subject } = reader
-  if (set.groupTypeIndex !== null) return bucketedBy('group_key', reader.groupKey(set.groupTypeIndex), reader)
+  if (set.groupTypeIndex !== null) return traceBucketing('group_key', reader.groupKey(set.groupTypeIndex), reader)
   switch (flag.bucketing) {
     case 'distinct_id':
-      return bucketedBy('distinct_id', subject.distinctId, reader)
+      return traceBucketing('distinct_id', subject.distinctId, reader)
     case 'device_id':
-      return bucketedBy('device_id', subject.deviceId ?? '', reader)
+      return traceBucketing('device_id', subject.deviceId ?? '', reader)
     case 'continuity': {
       const { rows, failure } = subject.hashKeyOverrides
       const stored = rows.get(flag.key)
       if (stored === undefined && failure !== null) reader.failure = failure
-      if (stored !== undefined) return bucketedBy('stored_override', stored, reader)
+      if (stored !== undefined) return traceBucketing('stored_override', stored, reader)
       const { anonDistinctId, distinctId } = subject
       return anonDistinctId === null
-        ? bucketedBy('distinct_id', distinctId, reader)
-        : bucketedBy('anon_distinct_id', anonDistinctId, reader)
+        ? traceBucketing('distinct_id', distinctId, reader)
+        : traceBucketing('anon_distinct_id', anonDistinctId, reader)
     }
     default:
       return flag.bucketing satisfies never
   }
 }
 
-function bucketedBy(by: BucketedBy, identifier: string, { trace }: SubjectReader): string {
+function traceBucketing(by: BucketedBy, identifier: string, { trace }: SubjectReader): string {
   if (trace !== null) trace.bucketed(by, identifier)
   return identifier
 }

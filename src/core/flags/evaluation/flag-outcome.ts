@@ -68,7 +68,7 @@ const lastingReasons: readonly UnknownReason[] = [
   'cohort_filters_parsing_error',
 ]
 
-export function isPassing(reason: UnknownReason): boolean {
+export function isTransientReason(reason: UnknownReason): boolean {
   return !lastingReasons.includes(reason)
 }
 

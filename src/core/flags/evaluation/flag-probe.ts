@@ -2,7 +2,7 @@
 // requests use. The flag is compiled with just the definitions that it reaches, and need not be stored.
 
 import { type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../../json.ts'
-import { wantedProperties } from '../../pick-properties.ts'
+import { parseWantedProperties } from '../../pick-properties.ts'
 import { err, ok, type Result } from '../../result.ts'
 import type { Cohort } from '../definitions/cohort.ts'
 import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from '../definitions/definition-links.ts'
@@ -143,7 +143,9 @@ export class FlagProbe {
  * no location.
  */
 export function probedPerson(probes: readonly FlagProbe[], person: ProbedPerson, nowMs: number): EvaluationSubject {
-  const properties = wantedProperties(person.propertiesJson, () => union(probes.map(probe => probe.personKeyNames())))
+  const properties = parseWantedProperties(person.propertiesJson, () =>
+    unionOfSets(probes.map(probe => probe.personKeyNames())),
+  )
   return {
     ...nothingSent,
     distinctId: person.distinctIds[0]?.distinctId ?? '',
@@ -165,8 +167,8 @@ export function probedGroup(
   type: { readonly index: number; readonly name: string },
   nowMs: number,
 ): EvaluationSubject {
-  const wantedKeys = () => union(probes.map(probe => probe.groupKeyNames(type.index)))
-  const properties: PropertyBag = wantedProperties(group.propertiesJson, wantedKeys)
+  const wantedKeys = () => unionOfSets(probes.map(probe => probe.groupKeyNames(type.index)))
+  const properties: PropertyBag = parseWantedProperties(group.propertiesJson, wantedKeys)
   const groups: JsonObject = {}
   setOwn(groups, type.name, group.key)
   return {
@@ -190,7 +192,7 @@ const nothingSent = {
   geoip: null,
 } satisfies Partial<EvaluationSubject>
 
-function union(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> {
+function unionOfSets(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> {
   return sets.length === 1 ? sets[0]! : new Set(sets.flatMap(set => [...set]))
 }
 

@@ -63,7 +63,7 @@ export class PreparedOutcomes {
   holdout(): PreparedOutcome {
     const variantKey = this.#holdoutKey ?? ''
     return this.#pick(holdoutSlot, () =>
-      variant(variantKey, 'holdout_condition_value', null, payloadText(this.#payloads, variantKey)),
+      variantOutcome(variantKey, 'holdout_condition_value', null, payloadText(this.#payloads, variantKey)),
     )
   }
 
@@ -88,7 +88,7 @@ export class PreparedOutcomes {
     return this.#pick(slot, () => {
       if (variantIndex < 0) return onOutcome('condition_match', setIndex, payloadText(this.#payloads, 'true'))
       const variantKey = this.#variantKeys[variantIndex]!
-      return variant(variantKey, 'condition_match', setIndex, payloadText(this.#payloads, variantKey))
+      return variantOutcome(variantKey, 'condition_match', setIndex, payloadText(this.#payloads, variantKey))
     })
   }
 
@@ -113,7 +113,7 @@ function onOutcome(reason: On['reason'], conditionIndex: number, payload: Payloa
   return { kind: 'on', reason, conditionIndex, payload }
 }
 
-function variant(
+function variantOutcome(
   variantKey: string,
   reason: Variant['reason'],
   conditionIndex: number | null,

@@ -136,7 +136,7 @@ function compileContains(filter: JsonValue, wanted: boolean): Matches {
   const part = asciiFoldedText(filter)
   return value => {
     const found = containsText(asciiFoldedText(value), part)
-    return typeof found === 'boolean' ? found === wanted : compareAnswer(found, wanted)
+    return typeof found === 'boolean' ? found === wanted : matchesWanted(found, wanted)
   }
 }
 
@@ -144,11 +144,11 @@ function compileContainsAny(filter: JsonValue, wanted: boolean): Matches {
   const parts = (Array.isArray(filter) ? filter : [filter]).map(asciiFoldedText)
   return value => {
     const found = containsAny(asciiFoldedText(value), parts)
-    return typeof found === 'boolean' ? found === wanted : compareAnswer(found, wanted)
+    return typeof found === 'boolean' ? found === wanted : matchesWanted(found, wanted)
   }
 }
 
-function* compareAnswer(found: MatchSteps, wanted: boolean): MatchSteps {
+function* matchesWanted(found: MatchSteps, wanted: boolean): MatchSteps {
   return (yield* found) === wanted
 }
 

@@ -47,7 +47,7 @@ export function compileSemver(operator: SemverOperator, filterText: string): ((t
     case 'semver_lte':
       return matchOrder(filter, order => order <= 0)
     case 'semver_tilde':
-      return matchRange(filter, release(filter.major, filter.minor + 1n, 0n))
+      return matchRange(filter, releaseVersion(filter.major, filter.minor + 1n, 0n))
     case 'semver_caret':
       return matchRange(filter, caretEnd(filter))
     default:
@@ -112,7 +112,7 @@ function sign(difference: bigint): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
 
-function release(major: bigint, minor: bigint, patch: bigint): Semver {
+function releaseVersion(major: bigint, minor: bigint, patch: bigint): Semver {
   return { major, minor, patch, prerelease: [], build: [] }
 }
 
@@ -141,8 +141,8 @@ function matchRange(filter: Semver, end: Semver): (text: string) => boolean {
 
 /** The next version that changes the left-most part that is not zero. */
 function caretEnd({ major, minor, patch }: Semver): Semver {
-  if (major > 0n) return release(major + 1n, 0n, 0n)
-  return minor > 0n ? release(0n, minor + 1n, 0n) : release(0n, 0n, patch + 1n)
+  if (major > 0n) return releaseVersion(major + 1n, 0n, 0n)
+  return minor > 0n ? releaseVersion(0n, minor + 1n, 0n) : releaseVersion(0n, 0n, patch + 1n)
 }
 
 /** Compiles `1.2.*`, `1.*`, `*`; without a star, a caret range of the given parts (`1` admits 1.x, `0` admits 0.x). */
@@ -169,7 +169,7 @@ function compileWildcard(filterText: string): ((text: string) => boolean) | null
 
 function wildcardCaretEnd(filter: Semver, text: string): Semver {
   const partCount = text.split(/[-+]/, 1)[0]!.split('.').length
-  if (filter.major === 0n && partCount === 1) return release(1n, 0n, 0n)
-  if (filter.major === 0n && filter.minor === 0n && partCount === 2) return release(0n, 1n, 0n)
+  if (filter.major === 0n && partCount === 1) return releaseVersion(1n, 0n, 0n)
+  if (filter.major === 0n && filter.minor === 0n && partCount === 2) return releaseVersion(0n, 1n, 0n)
   return caretEnd(filter)
 }

@@ -144,7 +144,7 @@ function translate(pattern: string): Result<{ text: string; units: number; instr
       if (!piece.ok) return piece
       out += piece.value.text
       at = piece.value.next
-      cost.piece(unitsOf(piece.value, isFolded))
+      cost.piece(pieceUnits(piece.value, isFolded))
     } else if (char === '[') {
       const charClass = translateClass(pattern, at, isFolded)
       if (!charClass.ok) return charClass
@@ -152,7 +152,7 @@ function translate(pattern: string): Result<{ text: string; units: number; instr
       at = charClass.value.next
       cost.piece(charClass.value.units)
     } else {
-      const refused = refusalAt(pattern, at, followsRepetition)
+      const refused = findRefusalAt(pattern, at, followsRepetition)
       if (refused !== null) return err(refused)
       const length = countOperator(pattern, at, cost)
       isRepetition = length > 1 || '*+?'.includes(char)
@@ -184,7 +184,7 @@ function countOperator(pattern: string, at: number, cost: RegexCost): number {
 }
 
 /** @param followsRepetition false after the `}` of `\p{Greek}` and after `\+`, which are not repetitions. */
-function refusalAt(pattern: string, at: number, followsRepetition: boolean): string | null {
+function findRefusalAt(pattern: string, at: number, followsRepetition: boolean): string | null {
   const char = pattern[at]!
   if (char === '(') {
     const group = refusedGroups.find(([opening]) => pattern.startsWith(opening, at))
@@ -203,7 +203,7 @@ interface Piece {
   readonly hasWideRange?: true
 }
 
-function unitsOf({ tables, hasWideRange }: Piece, isFolded: boolean): number {
+function pieceUnits({ tables, hasWideRange }: Piece, isFolded: boolean): number {
   if (tables === 0) return regexUnits.char
   if (isFolded && hasWideRange) return regexUnits.foldedRange
   return tables * (isFolded ? regexUnits.foldedTable : regexUnits.table)
@@ -294,7 +294,7 @@ function translateClass(
       if (!piece.ok) return piece
       out += piece.value.text
       at = piece.value.next
-      units += unitsOf(piece.value, isFolded)
+      units += pieceUnits(piece.value, isFolded)
     } else {
       const isWideRange = char === '-' && /[^\0-\x5b\x5d-\x7f]/.test(pattern[at + 1] ?? '')
       units += isFolded && isWideRange ? regexUnits.foldedRange : regexUnits.char

@@ -73,7 +73,7 @@ export class LaterUnsets {
       if (op === 'set' || !this.#isShown(key)) return true
       const later = (this.#unsets.get(key) ?? []).filter(unset => placeOf.get(unset)! > place && unset.uuid !== uuid)
       const verdicts = later.map(unset => this.#cameTo(unset, distinctId))
-      return !this.#doubts.settle(someOf(verdicts), false)
+      return !this.#doubts.settle(anyTrueOrUnknown(verdicts), false)
     })
   }
 
@@ -85,7 +85,7 @@ export class LaterUnsets {
       const isOfOne = areOfOne[place]!
       return isOfOne === true && storedAtMs < startMs ? null : isOfOne
     })
-    return this.#doubts.settle(someOf(verdicts), areOfOne.includes(true) || !(isJoined || this.#isShown(key)))
+    return this.#doubts.settle(anyTrueOrUnknown(verdicts), areOfOne.includes(true) || !(isJoined || this.#isShown(key)))
   }
 
   #isOwn(distinctId: string): boolean | null {
@@ -102,7 +102,7 @@ export class LaterUnsets {
   }
 }
 
-function someOf(verdicts: readonly (boolean | null)[]): boolean | null {
+function anyTrueOrUnknown(verdicts: readonly (boolean | null)[]): boolean | null {
   if (verdicts.includes(true)) return true
   return verdicts.includes(null) ? null : false
 }

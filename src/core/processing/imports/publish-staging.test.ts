@@ -5,7 +5,7 @@ import { type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
-import { noRegisters, shownRegisters } from '#core/processing/properties/import-registers.ts'
+import { noRegisters, toMarkAndValue } from '#core/processing/properties/import-registers.ts'
 import {
   batchOf,
   committed,
@@ -258,7 +258,7 @@ describe('publishing a person', () => {
         const last = latest && { ...latest[0], uuid: `l${latest[0].uuid}` }
         return [
           key,
-          shownRegisters({
+          toMarkAndValue({
             ...noRegisters,
             importJobId: jobId,
             latest:

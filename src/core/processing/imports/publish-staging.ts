@@ -95,7 +95,7 @@ export function publishPersons(batch: JobBatch, distinctIds: readonly string[]):
 export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   return publish(batch, state => {
     for (const distinctId of distinctIds)
-      if (state.mappings.has(distinctId)) needsOverride(state, distinctId)
+      if (state.mappings.has(distinctId)) requireOverride(state, distinctId)
       else state.rememberPersonless(distinctId)
     return {}
   })
@@ -184,7 +184,7 @@ function joinPerson(
     state.attach(distinctId, created, state.versionFor(distinctId, uuid))
     return
   }
-  needsOverride(state, distinctId)
+  requireOverride(state, distinctId)
   const joined = mergeProfiles(person, staged, options)
   const isTooLarge =
     joined !== person && (exceedsPersonLimit(JSON.stringify(joined.properties)) || exceedsMarksLimit(joined.marks))
@@ -210,7 +210,7 @@ function joinPerson(
 }
 
 /** The job's rows have the person uuid derived from their id, so a different person needs an override. */
-function needsOverride(state: ProjectState, distinctId: string): void {
+function requireOverride(state: ProjectState, distinctId: string): void {
   const mapping = state.mappings.get(distinctId)!
   if (mapping.version > 0 || mapping.person.uuid === state.uuidOf(distinctId)) return
   mapping.version = 1

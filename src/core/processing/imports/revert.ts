@@ -43,10 +43,10 @@ export function revertedProfile<Now extends Profile>(
   const left: string[] = []
   for (const key of keysChanged(before ?? emptyProfile, after)) {
     const [was, wasJoined, became, is] = [before ?? emptyProfile, joined.before ?? emptyProfile, after, now].map(
-      profile => keyIn(profile, key),
+      profile => readKeyState(profile, key),
     ) as [KeyState, KeyState, KeyState, KeyState]
     if (isSameKey(is, was) || isSameKey(is, wasJoined)) continue
-    if (!isSameKey(is, became) && !(isShown(became, is) && isJoinOf([after, ...joined.others], key, now))) {
+    if (!isSameKey(is, became) && !(isSameKeyState(became, is) && isJoinOf([after, ...joined.others], key, now))) {
       left.push(key)
       continue
     }
@@ -108,7 +108,7 @@ export function keysAdded(before: Profile | null, after: Profile): string[] {
 /** The keys whose value or mark differs. */
 export function keysChanged(before: Profile, after: Profile): Set<string> {
   const keys = [...keysOf(before, after)]
-  return new Set(keys.filter(key => !isSameKey(keyIn(before, key), keyIn(after, key))))
+  return new Set(keys.filter(key => !isSameKey(readKeyState(before, key), readKeyState(after, key))))
 }
 
 /**
@@ -136,7 +136,7 @@ export function withLaterWrites<Now extends Profile>(
     const isThere = Object.hasOwn(draft.properties, key)
     const wasThere = Object.hasOwn(former.properties, key)
     if (op === 'unset') {
-      const hasComeLater = wasThere && isSameKey(keyIn(own, key), keyIn(draft, key))
+      const hasComeLater = wasThere && isSameKey(readKeyState(own, key), readKeyState(draft, key))
       if (!isThere || hasComeLater) continue
       writers.add(uuid)
       draft.removeProperty(key)
@@ -162,7 +162,7 @@ export function withLaterWrites<Now extends Profile>(
     const isAside = ({ op, key }: LaterWrite) =>
       op === 'set' && filteredProperties.has(key) && Object.hasOwn(draft.properties, key) && !unwritten.has(key)
     for (const [key, writes] of Map.groupBy(laterWrites.filter(isAside), write => write.key))
-      if (!setBeside(draft, key, writes, writers)) unsure.add(key)
+      if (!setFilteredProperty(draft, key, writes, writers)) unsure.add(key)
   }
   const { properties, marks } = draft.result() ?? now
   return { subject: draft.changed ? { ...now, properties, marks } : now, unsure: [...unsure] }
@@ -207,7 +207,7 @@ function liveOnce({ timestampMs, uuid }: LaterWrite): PropertyMark {
  * @param writers the events that would have. Of several with the same value, only the first is known.
  * @returns whether the value is certain.
  */
-function setBeside(
+function setFilteredProperty(
   draft: ProfileDraft,
   key: string,
   writes: readonly LaterWrite[],
@@ -228,7 +228,7 @@ function setBeside(
  * written that key since.
  * @param left the keys that the job and others have written.
  */
-export function keysBeside(
+export function findUncertainKeys(
   { properties }: Profile,
   left: readonly string[],
   laterWrites: readonly LaterWrite[],
@@ -250,29 +250,29 @@ interface KeyState {
   readonly mark: Profile['marks'][string] | undefined
 }
 
-function keyIn({ properties, marks }: Profile, key: string): KeyState {
+function readKeyState({ properties, marks }: Profile, key: string): KeyState {
   return { value: ownValue(properties, key), mark: Object.hasOwn(marks, key) ? marks[key] : undefined }
 }
 
 /** Whether the visible value is the one that the job wrote, whatever it hides. */
 export function showsValueOf(now: Profile, after: Profile, key: string): boolean {
-  return isShown(keyIn(after, key), keyIn(now, key))
+  return isSameKeyState(readKeyState(after, key), readKeyState(now, key))
 }
 
-function isShown({ value, mark }: KeyState, is: KeyState): boolean {
+function isSameKeyState({ value, mark }: KeyState, is: KeyState): boolean {
   if (mark === undefined || is.mark === undefined || !isSameJson(value, is.value)) return false
   return mark.kind === is.mark.kind && mark.timestampMs === is.mark.timestampMs && mark.uuid === is.mark.uuid
 }
 
 /** Whether an import wrote the key, and every event in its mark is also in the marks of these profiles. */
 export function isJoinOf(profiles: readonly Profile[], key: string, now: Profile): boolean {
-  const parts = profiles.flatMap(profile => timesOf(profile, key))
-  const times = timesOf(now, key)
+  const parts = profiles.flatMap(profile => registerTimes(profile, key))
+  const times = registerTimes(now, key)
   return times.length > 0 && times.every(time => parts.some(part => isSameJson(part, time)))
 }
 
-function timesOf(profile: Profile, key: string) {
-  const { mark, value } = keyIn(profile, key)
+function registerTimes(profile: Profile, key: string) {
+  const { mark, value } = readKeyState(profile, key)
   if (mark === undefined || mark.kind === 'live_once') return []
   const { latest, once } = registersOf(mark, value)
   return [latest, once].flatMap((time, place) =>

@@ -51,7 +51,7 @@ export function findShadowed(writes: readonly ImportedWrite[], writers: readonly
     const own = ofJob.get(writer.importJobId)
     return own === undefined
       ? []
-      : { ...writer, profile: profileOf(own), firstMs: firstOf(own), writes: own, isJoined: false }
+      : { ...writer, profile: profileOf(own), firstMs: earliestTimestampMs(own), writes: own, isJoined: false }
   })
 }
 
@@ -62,7 +62,7 @@ export function withCreators<Write extends ImportedWrite>(writes: readonly Write
   )
 }
 
-function firstOf(writes: readonly ImportedWrite[]): number {
+function earliestTimestampMs(writes: readonly ImportedWrite[]): number {
   return writes.reduce((first, { timestampMs }) => Math.min(first, timestampMs), Number.POSITIVE_INFINITY)
 }
 
@@ -112,7 +112,7 @@ export function createdAtWithShadowed(createdAtMs: number, formerMs: number, sha
   )
 }
 
-function withTime<Now extends Subject>(now: Now, formerMs: number, shadowed: readonly Shadowed[]): Now {
+function withShadowedCreatedAt<Now extends Subject>(now: Now, formerMs: number, shadowed: readonly Shadowed[]): Now {
   const createdAtMs = createdAtWithShadowed(now.createdAtMs, formerMs, shadowed)
   return createdAtMs === now.createdAtMs ? now : { ...now, createdAtMs }
 }
@@ -133,7 +133,7 @@ export function withWritesBeneath<Now extends Subject>(
   shadowed: readonly Shadowed[],
   { homes = oneHome, added = new Set() }: { readonly homes?: Homes; readonly added?: ReadonlySet<string> } = {},
 ): { readonly subject: Now; readonly unsure: readonly string[]; readonly missing: readonly string[] } {
-  const now = withTime(timed, former.createdAtMs, shadowed)
+  const now = withShadowedCreatedAt(timed, former.createdAtMs, shadowed)
   const [likely, reversed] = [new Doubts(false), new Doubts(true)]
   const {
     subject: all,
@@ -201,7 +201,7 @@ export const versionOfMade = -1
 export type ProfileUndoRecord = Extract<UndoRecord, { readonly kind: 'person' | 'group' }>
 
 /** The imports before one of `laterJobIds`, and those up to and including it. Undo records do not contain implicit jobs. */
-function upTo(importJobId: number, shadowed: readonly Shadowed[], laterJobIds: readonly number[]) {
+function splitShadowedAtJob(importJobId: number, shadowed: readonly Shadowed[], laterJobIds: readonly number[]) {
   const fromThere = new Set(laterJobIds.slice(laterJobIds.indexOf(importJobId)))
   const ofJobs = shadowed.filter(by => !by.isImplicit)
   return {
@@ -239,14 +239,14 @@ export function undoRecordWithShadowed<Of extends ProfileUndoRecord>(
   shadowed: readonly Shadowed[],
   laterJobIds: readonly number[],
 ): Of {
-  const until = upTo(reverted.importJobId, shadowed, laterJobIds)
+  const until = splitShadowedAtJob(reverted.importJobId, shadowed, laterJobIds)
   const isMade = reverted.after?.version === versionOfMade
   const written = keysChanged(undone.before ?? emptyProfile, undone.after ?? emptyProfile)
   const writtenMs = isMade ? (undone.after?.createdAtMs ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
   const revertSide = (was: Subject | null, is: Subject | null, writers: readonly Shadowed[]) => {
     if (was === null || is === null || writers.length === 0) return is
     const changed = isMade ? written : keysChanged(was, is)
-    const timed = withTime(is, Math.min(was.createdAtMs, writtenMs), writers)
+    const timed = withShadowedCreatedAt(is, Math.min(was.createdAtMs, writtenMs), writers)
     return changed.size === 0 ? timed : withShadowed(timed, writers, key => changed.has(key))
   }
   return {
@@ -273,9 +273,9 @@ export function sidesOf(
   const { properties, marks } = pickProfile(base, key => written.has(key))
   const wasLower = before !== null && before.createdAtMs > after.createdAtMs
   const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
-  const until = upTo(importJobId, shadowed, laterJobIds)
+  const until = splitShadowedAtJob(importJobId, shadowed, laterJobIds)
   const revertSide = (writers: readonly Shadowed[]) => {
-    const timed = withTime<Subject>({ properties, marks, createdAtMs }, now.createdAtMs, writers)
+    const timed = withShadowedCreatedAt<Subject>({ properties, marks, createdAtMs }, now.createdAtMs, writers)
     return withShadowed(timed, writers, key => written.has(key))
   }
   const [was, became] = [revertSide(until.before), revertSide(until.after)]

@@ -17,14 +17,14 @@ import { keysChanged, revertSubject, withLaterWrites } from './revert.ts'
 import { versionOfMade } from './shadowed.ts'
 import type { UndoBatch, UndoContext } from './undo-batch.ts'
 import {
-  moveBack,
+  collectUndo,
+  cutIdList,
+  moveMappingBack,
   noteRefusedLinks,
-  personOf,
+  omitAnyId,
   removeMapping,
-  shownIds,
   type Undoing,
   type UndoRefusal,
-  undo,
 } from './undoing.ts'
 
 /** The undo records of the ids of one earlier person. */
@@ -38,7 +38,7 @@ interface Hold {
 
 /** `loaded` must have every id of each person. @param survivorUuids the persons that got ids through the job. */
 export function undoMerges(batch: UndoBatch, survivorUuids: readonly string[]): PublishedBatch {
-  return undo(batch, (context, undoing) => {
+  return collectUndo(batch, (context, undoing) => {
     for (const uuid of survivorUuids) undoMergesInto(context, undoing, uuid)
   })
 }
@@ -46,7 +46,7 @@ export function undoMerges(batch: UndoBatch, survivorUuids: readonly string[]): 
 /** Leaves the merges into these persons unchanged, because their other uses are unknown. */
 export function leaveMerges(batch: UndoBatch, survivorUuids: readonly string[]): PublishedBatch {
   const unreadable: Hold = { reason: 'undo_left:events_not_readable', byJobId: null }
-  return undo(batch, (context, undoing) => {
+  return collectUndo(batch, (context, undoing) => {
     for (const uuid of survivorUuids) undoMergesInto(context, undoing, uuid, unreadable)
   })
 }
@@ -67,12 +67,12 @@ function undoMergesInto(context: UndoContext, undoing: Undoing, uuid: string, of
   if (moved.length === 0) return
   const pieces = Map.groupBy(moved, undoRecord => originOf(context, undoRecord))
   if (ofAll !== undefined) {
-    leave(context, undoing, uuid, [moved], ofAll)
+    leavePieces(context, undoing, uuid, [moved], ofAll)
     return
   }
   if (home !== uuid) {
     const taker = context.laterUndoRecords('person', uuid).find(({ after }) => after === null)
-    leave(context, undoing, uuid, [moved], {
+    leavePieces(context, undoing, uuid, [moved], {
       reason: 'undo_left:merge_was_built_on',
       byJobId: taker?.importJobId ?? null,
     })
@@ -80,16 +80,16 @@ function undoMergesInto(context: UndoContext, undoing: Undoing, uuid: string, of
   }
   const ofLaterJobs = new Set(ids.filter(({ distinctId }) => context.bringerOf(distinctId, uuid) !== null))
   if (ids.length - ofLaterJobs.size !== count.after.count) {
-    leave(context, undoing, uuid, [moved], { reason: 'undo_left:merge_was_built_on', byJobId: null })
+    leavePieces(context, undoing, uuid, [moved], { reason: 'undo_left:merge_was_built_on', byJobId: null })
     return
   }
   const holds = holdsOf(context, ids, moved)
   const held = Array.from(pieces, ([origin, piece]) => ({
     piece,
-    hold: holds.get(origin) ?? ownHold(context, undoing, piece),
+    hold: holds.get(origin) ?? findOwnHold(context, undoing, piece),
   }))
   // First the held pieces, so that the jobs that take them over have their counts when the others are split off.
-  for (const { piece, hold } of held) if (hold !== null) leave(context, undoing, uuid, [piece], hold)
+  for (const { piece, hold } of held) if (hold !== null) leavePieces(context, undoing, uuid, [piece], hold)
   for (const { piece, hold } of held) if (hold === null) split(context, undoing, uuid, piece)
 }
 
@@ -115,13 +115,18 @@ function holdsOf(
       const origins = [originOfId.get(distinctId), originOfId.get(otherId)]
       if (origins[0] === origins[1]) continue
       for (const origin of origins)
-        if (origin !== undefined) hold(context, holds, origin, importJobId === 0 ? null : importJobId)
+        if (origin !== undefined) recordHold(context, holds, origin, importJobId === 0 ? null : importJobId)
     }
   return holds
 }
 
 /** A hold by live data is permanent; of several jobs, the one that was published first undoes the piece. */
-function hold({ laterJobIds }: UndoContext, holds: Map<string, Hold>, origin: string, byJobId: number | null): void {
+function recordHold(
+  { laterJobIds }: UndoContext,
+  holds: Map<string, Hold>,
+  origin: string,
+  byJobId: number | null,
+): void {
   const known = holds.get(origin)
   if (known?.byJobId === null) return
   const isFirst =
@@ -130,7 +135,7 @@ function hold({ laterJobIds }: UndoContext, holds: Map<string, Hold>, origin: st
 }
 
 /** Why a piece stays although no link holds it. */
-function ownHold(context: UndoContext, undoing: Undoing, piece: Piece): Hold | null {
+function findOwnHold(context: UndoContext, undoing: Undoing, piece: Piece): Hold | null {
   const [{ subject, before }] = piece as [UndoRecordOf<'mapping'>]
   if (before !== null) {
     const isThere = context.persons.has(before.personUuid) || undoing.persons.has(before.personUuid)
@@ -152,7 +157,7 @@ function split(context: UndoContext, undoing: Undoing, survivorUuid: string, pie
     const { subject } = undoRecord
     const now = context.mappings.get(subject)!
     if (origin === null) removeMapping(undoing, now)
-    else moveBack(undoing, now, origin)
+    else moveMappingBack(undoing, now, origin)
   }
   for (const undoRecord of context.laterUndoRecords('id_count', survivorUuid))
     if (undoRecord.after !== null)
@@ -176,10 +181,12 @@ function split(context: UndoContext, undoing: Undoing, survivorUuid: string, pie
     const laterWrites = context.laterWritesOf(ids).filter(isNowhere)
     // The survivor's current values came to it and not to this person, so an `$unset` removes any value in the undo record.
     const survivor = context.persons.get(survivorUuid)!
-    const { subject } = withLaterWrites(personOf(person.before), survivor, laterWrites, emptyProfile)
+    const { subject } = withLaterWrites(omitAnyId(person.before), survivor, laterWrites, emptyProfile)
     const identifiers = identifiersOf(context, ids)
     // The survivor's earlier time has hidden these.
-    const hidden = context.shadowedIn(ids).filter(({ firstMs }) => !hasLowered(context, survivorUuid, firstMs))
+    const hidden = context
+      .shadowedIn(ids)
+      .filter(({ firstMs }) => !mayHaveLoweredCreatedAt(context, survivorUuid, firstMs))
     const createdAtMs = hidden.reduce((first, { firstMs }) => Math.min(first, firstMs), subject.createdAtMs)
     const row = { ...subject, createdAtMs, isIdentified: subject.isIdentified || identifiers.length > 0 }
     undoing.persons.set(origin, { row, loadedVersion: null })
@@ -222,21 +229,21 @@ function assignmentsWithout({ hashKeys, cohortIds }: Assignments, other: Assignm
 }
 
 /** Whether an import's first event may have lowered the time of creation that the survivor has. */
-function hasLowered(context: UndoContext, survivorUuid: string, firstMs: number): boolean {
+function mayHaveLoweredCreatedAt(context: UndoContext, survivorUuid: string, firstMs: number): boolean {
   const survivor = context.persons.get(survivorUuid)
   return survivor !== undefined && firstMs <= survivor.createdAtMs
 }
 
 function noteValuesThatStay(context: UndoContext, undoing: Undoing, survivorUuid: string, piece: Piece): void {
   const isEarlier = (id: string) =>
-    context.shadowedIn([id]).some(({ firstMs }) => hasLowered(context, survivorUuid, firstMs))
+    context.shadowedIn([id]).some(({ firstMs }) => mayHaveLoweredCreatedAt(context, survivorUuid, firstMs))
   const writers = piece.filter(
     ({ subject }) => context.usesOf(subject).some(({ writes }) => writes) || isEarlier(subject),
   )
   if (writers.length > 0)
     undoing.notes.push({
       reason: 'undo_left:values_stay_with_survivor',
-      details: { personId: survivorUuid, distinctIds: shownIds(writers) },
+      details: { personId: survivorUuid, distinctIds: cutIdList(writers) },
     })
 }
 
@@ -244,7 +251,7 @@ function noteValuesThatStay(context: UndoContext, undoing: Undoing, survivorUuid
  * Leaves pieces with the survivor, which keeps what it got from them: it returns to the state that the merges alone would have
  * given it.
  */
-function leave(
+function leavePieces(
   context: UndoContext,
   undoing: Undoing,
   survivorUuid: string,
@@ -252,7 +259,7 @@ function leave(
   { reason, byJobId }: Hold,
 ): void {
   const moved = pieces.flat()
-  undoing.notes.push({ reason, details: { personId: survivorUuid, distinctIds: shownIds(moved) } })
+  undoing.notes.push({ reason, details: { personId: survivorUuid, distinctIds: cutIdList(moved) } })
   const gone = [...new Set(moved.flatMap(({ before }) => before?.personUuid ?? []))]
   const ofGone = gone
     .flatMap(uuid => [context.undoRecord('person', uuid) ?? [], context.undoRecord('assignments', uuid) ?? []])

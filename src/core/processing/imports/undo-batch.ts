@@ -102,7 +102,7 @@ export class UndoContext {
     this.#importedGroupKeys = Map.groupBy(importedGroupKeys, each => subjectOf(each.typeName, each.groupKey))
     const usersOf = Map.groupBy(groupUses, ({ typeName, key }) => subjectOf(typeName, key))
     this.#groupUsers = new Map(Array.from(usersOf, ([name, list]) => [name, list.map(use => use.importJobId)]))
-    this.#undoRecords = new Map(undoRecords.map(undoRecord => [nameOf(undoRecord), undoRecord]))
+    this.#undoRecords = new Map(undoRecords.map(undoRecord => [undoRecordKey(undoRecord), undoRecord]))
     const ofPersons = undoRecords.flatMap(undoRecord =>
       undoRecord.importJobId === importJobId && undoRecord.kind === 'person' ? undoRecord : [],
     )
@@ -244,7 +244,7 @@ export class UndoContext {
     kind: Kind,
     subject: string,
   ): UndoRecordOf<Kind> | undefined {
-    return this.#undoRecords.get(nameOf({ importJobId, kind, subject })) as UndoRecordOf<Kind> | undefined
+    return this.#undoRecords.get(undoRecordKey({ importJobId, kind, subject })) as UndoRecordOf<Kind> | undefined
   }
 
   /** The undo records of later jobs for a subject. */
@@ -261,8 +261,8 @@ export class UndoContext {
   }
 
   rewrite(undoRecord: UndoRecord): void {
-    this.#undoRecords.set(nameOf(undoRecord), undoRecord)
-    this.#rewritten.set(nameOf(undoRecord), undoRecord)
+    this.#undoRecords.set(undoRecordKey(undoRecord), undoRecord)
+    this.#rewritten.set(undoRecordKey(undoRecord), undoRecord)
   }
 
   /** Makes a later job undo what this one cannot: undoing that job then restores the state before this one. */
@@ -278,6 +278,6 @@ export class UndoContext {
 
 type GivenAssignments = NonNullable<UndoRecordOf<'assignments'>['after']>
 
-function nameOf({ importJobId, kind, subject }: Pick<UndoRecord, 'importJobId' | 'kind' | 'subject'>): string {
+function undoRecordKey({ importJobId, kind, subject }: Pick<UndoRecord, 'importJobId' | 'kind' | 'subject'>): string {
   return `${importJobId} ${kind} ${subject}`
 }

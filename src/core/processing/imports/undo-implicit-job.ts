@@ -13,7 +13,7 @@ import { addUndoRecords, rebaseUndoRecords } from './rebase-undo-records.ts'
 import { type ProfileUndoRecord, type Shadowed, undoRecordWithShadowed, withWritesBeneath } from './shadowed.ts'
 import type { UndoBatch, UndoContext } from './undo-batch.ts'
 import { groupSubject } from './undo-records.ts'
-import { noteMissing, removedMapping, type Undoing, undo } from './undoing.ts'
+import { collectUndo, mappingRemoval, noteMissing, type Undoing } from './undoing.ts'
 
 /** As for a job, but every published job of the project counts as later: an implicit job has no place among them. */
 export interface UndoImplicitJobBatch extends UndoBatch {
@@ -26,7 +26,7 @@ export function undoImplicitJobOfPersons(batch: UndoImplicitJobBatch, uuids: rea
   const publishedVersions = new Map(
     Array.from(batch.publishedOverrides ?? [], override => [override.distinctId, override.version]),
   )
-  return undo(batch, (context, undoing) => {
+  return collectUndo(batch, (context, undoing) => {
     for (const uuid of uuids) {
       const person = context.persons.get(uuid)
       const without = person && withoutValuesOf(person, batch.importJobId)
@@ -36,7 +36,7 @@ export function undoImplicitJobOfPersons(batch: UndoImplicitJobBatch, uuids: rea
       if (isLeft) continue
       undoing.removedPersons.push({ projectId: batch.projectId, uuid, loadedVersion: person.version })
       for (const id of context.idsOf(uuid)) {
-        const { mapping, override, nextVersion } = removedMapping(id, publishedVersions.get(id.distinctId))
+        const { mapping, override, nextVersion } = mappingRemoval(id, publishedVersions.get(id.distinctId))
         undoing.removedMappings.push(mapping)
         if (override !== null) undoing.overrides.push(override)
         if (nextVersion !== null) undoing.nextVersions.push(nextVersion)
@@ -89,7 +89,7 @@ function undoImplicitJobOfPerson(
  * restarts the step finds and counts them again.
  */
 export function leaveImplicitJobOfPersons(batch: JobBatch, uuids: readonly string[]): PublishedBatch {
-  return leaveAll(
+  return noteUnreadableSubjects(
     batch,
     uuids.map(personId => ({ personId })),
   )
@@ -97,13 +97,16 @@ export function leaveImplicitJobOfPersons(batch: JobBatch, uuids: readonly strin
 
 /** Leaves groups unchanged, for the same reason. */
 export function leaveImplicitJobOfGroups(batch: JobBatch, groups: readonly GroupName[]): PublishedBatch {
-  return leaveAll(
+  return noteUnreadableSubjects(
     batch,
     groups.map(({ typeIndex, key }) => ({ groupTypeIndex: typeIndex, groupKey: key })),
   )
 }
 
-function leaveAll({ importJobId }: JobBatch, subjects: readonly Record<string, string | number>[]): PublishedBatch {
+function noteUnreadableSubjects(
+  { importJobId }: JobBatch,
+  subjects: readonly Record<string, string | number>[],
+): PublishedBatch {
   const notes = subjects.map(details => ({ reason: 'undo_left:events_not_readable', details }) as const)
   const imports = { ...noImportChanges, notes: countedNotes(importJobId, notes) }
   return { overrides: [], changes: { ...noChunkChanges, imports } }
@@ -113,7 +116,7 @@ type GroupName = Pick<Group, 'typeIndex' | 'key'>
 
 /** @param groups the groups to undo. */
 export function undoImplicitJobOfGroups(batch: UndoBatch, groups: readonly GroupName[]): PublishedBatch {
-  return undo(batch, (context, undoing) => {
+  return collectUndo(batch, (context, undoing) => {
     for (const name of groups) {
       const group = context.groups.get(groupSubject(name))
       const without = group && withoutValuesOf(group, batch.importJobId)

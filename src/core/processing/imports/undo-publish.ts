@@ -11,7 +11,7 @@ import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
 import { undoRecordWithBrought, withBrought, withHidden } from './joined-persons.ts'
 import type { PublishedBatch } from './publish-staging.ts'
 import { addUndoRecords, handOverIdentity, identifiersOf, rebaseUndoRecords } from './rebase-undo-records.ts'
-import { isJoinOf, keysAdded, keysBeside, revertSubject, showsValueOf } from './revert.ts'
+import { findUncertainKeys, isJoinOf, keysAdded, revertSubject, showsValueOf } from './revert.ts'
 import {
   createdAtWithShadowed,
   laterUndoRecordWithout,
@@ -21,14 +21,14 @@ import {
 } from './shadowed.ts'
 import type { UndoBatch, UndoContext } from './undo-batch.ts'
 import {
+  collectUndo,
+  cutIdList,
   noteMissing,
   noteRefusedLinks,
-  personOf,
+  omitAnyId,
   removeMapping,
-  shownIds,
   type Undoing,
   type UndoRefusal,
-  undo,
 } from './undoing.ts'
 
 /** Restores persons. @param subjects the subjects of their undo records. */
@@ -71,7 +71,7 @@ function undoSubjects<Of extends UndoRecord>(
   findRecord: (context: UndoContext, subject: string) => Of | undefined,
   undoOne: (context: UndoContext, undoing: Undoing, undoRecord: Of) => void,
 ): PublishedBatch {
-  return undo(batch, (context, undoing) => {
+  return collectUndo(batch, (context, undoing) => {
     for (const subject of subjects) {
       const undoRecord = findRecord(context, subject)
       if (undoRecord === undefined) continue
@@ -116,8 +116,8 @@ function undoPerson(
   const ids = context.idsOf(person.uuid).map(({ distinctId }) => distinctId)
   if (isSame && (isMade || (after.isIdentified && !before.isIdentified)))
     noteRefusedLinks(context, undoing, { uuid: subject, isMade }, ids)
-  if (isSame && wasNothing(before) && removePerson(context, undoing, person, undoRecord, after)) return
-  const kept = before === null && isSame ? keepPerson(context, undoing, undoRecord) : null
+  if (isSame && wasAbsentOrEmpty(before) && removePerson(context, undoing, person, undoRecord, after)) return
+  const kept = before === null && isSame ? keepUsedPerson(context, undoing, undoRecord) : null
   if (before === null && !isSame) forgetMadePerson(context, subject, after)
   const identifiers = identifiersOf(context, ids)
   const isUntouched = isSame && person.version === after.version
@@ -125,7 +125,7 @@ function undoPerson(
   const joined = context.joinedPersons.joinedIn(person.uuid, shadowed)
   const { subject: alone, left } =
     isUntouched && before !== null
-      ? { subject: personOf(before), left: [] }
+      ? { subject: omitAnyId(before), left: [] }
       : context.joinedPersons.reverted(person, { before, after }, joined)
   const brought = isSame ? context.broughtTo(subject) : []
   const without = withBrought(alone, person, brought)
@@ -144,7 +144,7 @@ function undoPerson(
   const ofOthers = shadowed.map(({ profile }) => profile)
   const wasTaken = (key: string) => isJoined && isJoinOf(ofOthers, key, person)
   const stays = left.filter(key => (isSame ? !wasTaken(key) : showsValueOf(person, after, key)))
-  for (const key of new Set([...stays, ...unsure, ...keysBeside(changed, left, later)]))
+  for (const key of new Set([...stays, ...unsure, ...findUncertainKeys(changed, left, later)]))
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
   noteMissing(undoing, { personId: person.uuid }, missing)
   const createdAtMs = isSame
@@ -176,7 +176,7 @@ function undoPerson(
 }
 
 /** Whether the job created it, or an implicit job that has been undone: any other creator leaves a property. */
-function wasNothing(before: Profile | null): boolean {
+function wasAbsentOrEmpty(before: Profile | null): boolean {
   return before === null || Object.keys(before.properties).length + Object.keys(before.marks).length === 0
 }
 
@@ -208,12 +208,12 @@ function removePerson(
  * Notes that a person created by the job stays. If only later jobs use it, undoing the first of them will remove it.
  * @returns that job; null if there is none.
  */
-function keepPerson(context: UndoContext, undoing: Undoing, undoRecord: UndoRecordOf<'person'>): number | null {
+function keepUsedPerson(context: UndoContext, undoing: Undoing, undoRecord: UndoRecordOf<'person'>): number | null {
   const { subject } = undoRecord
   const ids = context.idsOf(subject)
   undoing.notes.push({
     reason: 'undo_left:person_is_used',
-    details: { personId: subject, distinctIds: shownIds(ids) },
+    details: { personId: subject, distinctIds: cutIdList(ids) },
   })
   const successorId = context.findSuccessor(
     ids.flatMap(
@@ -300,7 +300,7 @@ function undoGroup(context: UndoContext, undoing: Undoing, undoRecord: UndoRecor
   const successorId = context.findSuccessor(users)
   const isTheJobs = isUntouched || Object.keys(revertSubject(group, before, after).subject.properties).length === 0
   // Describing a group without properties also counts as a use.
-  if (wasNothing(before) && users.length === 0 && isTheJobs) {
+  if (wasAbsentOrEmpty(before) && users.length === 0 && isTheJobs) {
     undoing.removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
     return
   }

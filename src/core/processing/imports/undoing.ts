@@ -55,7 +55,7 @@ export interface Undoing {
   readonly notes: { readonly reason: UndoRefusal; readonly details: JsonObject }[]
 }
 
-export function undo(batch: UndoBatch, apply: (context: UndoContext, undoing: Undoing) => void): PublishedBatch {
+export function collectUndo(batch: UndoBatch, apply: (context: UndoContext, undoing: Undoing) => void): PublishedBatch {
   const collected: Undoing = {
     persons: new Map(),
     mappings: [],
@@ -105,7 +105,7 @@ function supersedePublished(undoing: Undoing, { publishedOverrides = [] }: UndoB
   }
 }
 
-export function moveBack(undoing: Undoing, now: DistinctIdMapping, personId: string): void {
+export function moveMappingBack(undoing: Undoing, now: DistinctIdMapping, personId: string): void {
   const { projectId, distinctId } = now
   const version = now.version + 1
   undoing.mappings.push({ row: { projectId, distinctId, personUuid: personId, version }, loadedVersion: now.version })
@@ -122,7 +122,7 @@ export function removeMapping(undoing: Undoing, { projectId, distinctId, version
 }
 
 /** The changes that detach an id from its person. @param publishedVersion of an override that an earlier try has written. */
-export function removedMapping(
+export function mappingRemoval(
   { projectId, distinctId, version: loadedVersion }: DistinctIdMapping,
   publishedVersion: number | undefined,
 ) {
@@ -161,12 +161,12 @@ export function noteMissing(undoing: Undoing, details: JsonObject, keys: readonl
 }
 
 /** The person without the field that only undo records have. */
-export function personOf({ anyId: _, ...person }: Person & { readonly anyId?: string }): Person {
+export function omitAnyId({ anyId: _, ...person }: Person & { readonly anyId?: string }): Person {
   return person
 }
 
 const shownIdsMax = 20
 
-export function shownIds(ids: readonly ({ readonly distinctId: string } | { readonly subject: string })[]): string[] {
+export function cutIdList(ids: readonly ({ readonly distinctId: string } | { readonly subject: string })[]): string[] {
   return ids.slice(0, shownIdsMax).map(id => ('subject' in id ? id.subject : id.distinctId))
 }

@@ -74,7 +74,7 @@ function earlierOf(a: ImportRegisters['once'], b: ImportRegisters['once']): Impo
 }
 
 /** The mark and the value (undefined for no property) that contain these registers, at least one of which is filled. */
-export function shownRegisters(registers: ImportRegisters): { mark: PropertyMark; value: JsonValue | undefined } {
+export function toMarkAndValue(registers: ImportRegisters): { mark: PropertyMark; value: JsonValue | undefined } {
   const { importJobId, latest, once } = registers
   if (once !== null && isOnceShown(latest, once)) {
     const { timestampMs, uuid } = once

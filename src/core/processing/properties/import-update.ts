@@ -10,7 +10,7 @@ import {
   joinRegisters,
   noRegisters,
   registersOf,
-  shownRegisters,
+  toMarkAndValue,
 } from './import-registers.ts'
 
 /**
@@ -22,12 +22,12 @@ export function applyImportUpdate(before: Profile, update: ProfileUpdate): Chang
   const { timestampMs, uuid, importJobId, set, setOnce } = update
   if (setOnce !== null)
     for (const key of Object.keys(setOnce))
-      join(draft, key, { importJobId, latest: null, once: { timestampMs, uuid, value: setOnce[key]! } })
+      joinKey(draft, key, { importJobId, latest: null, once: { timestampMs, uuid, value: setOnce[key]! } })
   if (set !== null)
     for (const key of Object.keys(set))
-      join(draft, key, { importJobId, latest: { kind: 'set', timestampMs, uuid, value: set[key]! }, once: null })
+      joinKey(draft, key, { importJobId, latest: { kind: 'set', timestampMs, uuid, value: set[key]! }, once: null })
   for (const key of update.unset)
-    join(draft, key, { importJobId, latest: { kind: 'unset', timestampMs, uuid }, once: null })
+    joinKey(draft, key, { importJobId, latest: { kind: 'unset', timestampMs, uuid }, once: null })
   return draft.result()
 }
 
@@ -43,7 +43,12 @@ export function mergeProfiles(survivor: Profile, other: Profile, options: Import
     const otherMark = Object.hasOwn(other.marks, key) ? other.marks[key] : undefined
     if (isLive(draft, key)) {
       if (otherMark !== undefined && winsOverLive(draft, key, registersOf(otherMark, otherValue), options))
-        show(draft, key, ownValue(draft.properties, key), takenOver(draft, key, registersOf(otherMark, otherValue)))
+        updateProperty(
+          draft,
+          key,
+          ownValue(draft.properties, key),
+          markAsImported(draft, key, registersOf(otherMark, otherValue)),
+        )
       continue
     }
     if (otherMark === undefined || otherMark.kind === 'live_once') {
@@ -51,7 +56,7 @@ export function mergeProfiles(survivor: Profile, other: Profile, options: Import
       draft.setProperty(key, otherValue)
       if (otherMark === undefined) draft.removeMark(key)
       else draft.setMark(key, otherMark)
-    } else join(draft, key, registersOf(otherMark, otherValue))
+    } else joinKey(draft, key, registersOf(otherMark, otherValue))
   }
   return draft.result() ?? survivor
 }
@@ -70,8 +75,8 @@ function winsOverLive(
 }
 
 /** Marks the key as the import's. @returns its value. */
-function takenOver(draft: ProfileDraft, key: string, registers: ImportRegisters): JsonValue | undefined {
-  const shown = shownRegisters(registers)
+function markAsImported(draft: ProfileDraft, key: string, registers: ImportRegisters): JsonValue | undefined {
+  const shown = toMarkAndValue(registers)
   draft.setMark(key, shown.mark)
   return shown.value
 }
@@ -81,19 +86,24 @@ function isLive(draft: ProfileDraft, key: string): boolean {
   return Object.hasOwn(draft.properties, key) && (kind === undefined || kind === 'live_once')
 }
 
-function join(draft: ProfileDraft, key: string, added: ImportRegisters): void {
+function joinKey(draft: ProfileDraft, key: string, added: ImportRegisters): void {
   if (isLive(draft, key)) return
   const mark = draft.mark(key)
   const value = ownValue(draft.properties, key)
   const before = mark === undefined || mark.kind === 'live_once' ? noRegisters : registersOf(mark, value)
   const joined = joinRegisters(before, added)
   if (joined === before) return
-  const shown = shownRegisters(joined)
+  const shown = toMarkAndValue(joined)
   draft.setMark(key, shown.mark)
-  show(draft, key, value, shown.value)
+  updateProperty(draft, key, value, shown.value)
 }
 
-function show(draft: ProfileDraft, key: string, before: JsonValue | undefined, after: JsonValue | undefined): void {
+function updateProperty(
+  draft: ProfileDraft,
+  key: string,
+  before: JsonValue | undefined,
+  after: JsonValue | undefined,
+): void {
   if (after === undefined) draft.removeProperty(key)
   else if (after !== before) draft.setProperty(key, after)
 }

@@ -62,8 +62,8 @@ export function liftPersonMaps(
     setOnce[initialKey] = properties[key]!
   }
   if (set === null || setOnce === null) return { set: clientSet, setOnce: clientSetOnce }
-  if (clientSet !== null) overlay(set, clientSet)
-  if (clientSetOnce !== null) overlay(setOnce, clientSetOnce)
+  if (clientSet !== null) copyOwnKeys(set, clientSet)
+  if (clientSetOnce !== null) copyOwnKeys(setOnce, clientSetOnce)
   if (osName === undefined) return { set, setOnce }
   if (set.$os === undefined) set.$os = osName
   if (setOnce.$initial_os === undefined) setOnce.$initial_os = osName
@@ -78,11 +78,11 @@ export function clientMap(inner: JsonObject[string] | undefined, topLevel: JsonO
   if (topLevel === null) return innerMap
   if (innerMap === null) return topLevel
   const merged = { ...innerMap }
-  overlay(merged, topLevel)
+  copyOwnKeys(merged, topLevel)
   return merged
 }
 
 /** Copies the own keys of `over` into `target`. */
-export function overlay(target: JsonObject, over: JsonObject): void {
+export function copyOwnKeys(target: JsonObject, over: JsonObject): void {
   for (const key of Object.keys(over)) setOwn(target, key, over[key]!)
 }

@@ -67,7 +67,7 @@ function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile 
   if (setOnce !== null) {
     let mark: PropertyMark | null = null
     for (const key of Object.keys(setOnce)) {
-      if (!fillsOnce(before.properties, setOnce, key) || (set !== null && Object.hasOwn(set, key))) continue
+      if (!setOnceApplies(before.properties, setOnce, key) || (set !== null && Object.hasOwn(set, key))) continue
       mark ??= liveOnceMark(update)
       draft.setProperty(key, setOnce[key]!)
       draft.setMark(key, mark)
@@ -95,7 +95,7 @@ function changesLastingKey({ properties, marks }: Profile, { set, setOnce, unset
     }
   if (setOnce !== null)
     for (const key of Object.keys(setOnce)) {
-      if (!fillsOnce(properties, setOnce, key) || (set !== null && Object.hasOwn(set, key))) continue
+      if (!setOnceApplies(properties, setOnce, key) || (set !== null && Object.hasOwn(set, key))) continue
       if (!Object.hasOwn(properties, key) || !filteredProperties.has(key)) return true
     }
   for (const key of unset) if (Object.hasOwn(properties, key)) return true
@@ -103,7 +103,7 @@ function changesLastingKey({ properties, marks }: Profile, { set, setOnce, unset
 }
 
 /** `$set_once` writes a key that is absent or stored as null. */
-function fillsOnce(properties: PropertyBag, setOnce: JsonObject, key: string): boolean {
+function setOnceApplies(properties: PropertyBag, setOnce: JsonObject, key: string): boolean {
   return !Object.hasOwn(properties, key) || (properties[key] === null && setOnce[key] !== null)
 }
 

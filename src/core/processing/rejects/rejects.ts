@@ -1,7 +1,7 @@
 // Turns records that never become events into rows of the reject store, so that they can still be found. Ids derive from the
 // record's place in the log, so that a repeated chunk replaces its own rejects.
 
-import { cutRejectBody, keptBody, rejectBodyBytesMax } from '#core/capture/reject-body.ts'
+import { cutRejectBody, rejectBodyBytesMax, toKeptBody } from '#core/capture/reject-body.ts'
 import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
 import { type RecordPlace, type Traffic, usualLaneOf } from '#core/events/log-stream.ts'
 import { withoutAddress } from '#core/events/reject-source.ts'
@@ -28,7 +28,7 @@ export function rejectOfEvent(
   field: string,
 ): RejectedEvent {
   const { protocol, ip, sentAtMs, personProcessingForcedOff } = event
-  const kept = keptBody(eventText(event), {
+  const kept = toKeptBody(eventText(event), {
     kind: 'event',
     protocol,
     engage: false,

@@ -1,7 +1,7 @@
 // Downloads of all events that match the filters of the list.
 
 import Type from 'typebox'
-import { definedOf } from '#core/defined-of.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventExports } from '#ports/events/event-exports.ts'
 import { type EventRow, eventColumns } from '#wire/exports/event-columns.ts'
@@ -38,7 +38,7 @@ export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
         const { project, query, signal } = call
         const read = readEventFilters(query, { timezone: project.timezone, nowMs: deps.clock.nowMs() })
         if (!read.ok) return refusal(read.error)
-        const filters = definedOf({ projectId: project.id, ...read.value.filters, after: query.cursor })
+        const filters = omitUndefined({ projectId: project.id, ...read.value.filters, after: query.cursor })
         return answerExport<EventRow>(deps, call, {
           headers: boundHeaders(read.value.bounds),
           ...{ name: 'events', scope, limit: query.limit, format: query.format },

@@ -1,11 +1,11 @@
 // Feature flags: list, create, read, change, delete. History is in `flag-versions.ts`.
 
 import Type from 'typebox'
-import { definedOf } from '#core/defined-of.ts'
 import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagTypes } from '#core/flags/definitions/flag-traits.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagSearch, FlagStore } from '#ports/state/flag-store.ts'
 import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
@@ -88,7 +88,7 @@ const flagFilters = {
 }
 
 async function readTraits(deps: FlagsDeps, projectId: number, query: QueryValues<typeof flagFilters>) {
-  return definedOf({
+  return omitUndefined({
     type: query.type,
     createdBy: await labelsOfAuthors(deps.management, projectId, 'feature_flag', query.created_by_id),
     evaluationRuntime: query.evaluation_runtime,
@@ -140,7 +140,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
         const { caller, project, query } = call
         const { search, key, active, archived } = query
         const isStale = active === 'STALE'
-        const chosen = { archived, ...definedOf({ search, key, active: isStale ? true : active }) }
+        const chosen = { archived, ...omitUndefined({ search, key, active: isStale ? true : active }) }
         const traits = await readTraits(deps, project.id, query)
         const isSearch = isStale || Object.keys(traits).length > 0
         return answerCountedList(

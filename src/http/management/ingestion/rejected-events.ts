@@ -1,10 +1,10 @@
 // Lists rejected events and passes them through capture again.
 
 import Type, { type Static } from 'typebox'
-import { definedOf } from '#core/defined-of.ts'
 import { type Lane, lanes } from '#core/events/captured-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { nearMiss } from '#core/nearest-name.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -125,7 +125,10 @@ async function listRejected(deps: RejectsDeps, call: ProjectCall<typeof listQuer
     call,
     { cursor, limit, pinned: pinnedBounds(filter.value) },
     async (beyond, limit) => {
-      const { rejected, next } = await deps.events.listRejected({ ...asked, limit, ...definedOf({ beyond }) }, signal)
+      const { rejected, next } = await deps.events.listRejected(
+        { ...asked, limit, ...omitUndefined({ beyond }) },
+        signal,
+      )
       return ok({ rows: rejected, next })
     },
     { rows: encodeObjects(encodeRejectedEvent), cursor: encodeCursor, head: { previous: null } },

@@ -2,8 +2,8 @@
 
 import Type from 'typebox'
 import { unpackItems } from '#core/capture/packed-items.ts'
-import { definedOf } from '#core/defined-of.ts'
 import { isUuid } from '#core/events/uuid.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { RecordingStore, RecordingView } from '#ports/events/recording-store.ts'
@@ -76,12 +76,12 @@ async function listRecordings(deps: RecordingsDeps, call: ProjectCall<typeof lis
   const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
   const bounds = readBounds(query, zone)
   if (!bounds.ok) return refusal(bounds.error)
-  const filters = definedOf({ sessionId: query.session_id, distinctId: query.distinct_id })
+  const filters = omitUndefined({ sessionId: query.session_id, distinctId: query.distinct_id })
   return answerCursorList<RecordingView, RecordingCursor>(
     call,
     { cursor: query.cursor, limit: query.limit, pinned: pinnedBounds(bounds.value) },
     async (after, limit) => {
-      const asked = { projectId: project.id, ...filters, ...bounds.value, limit, ...definedOf({ after }) }
+      const asked = { projectId: project.id, ...filters, ...bounds.value, limit, ...omitUndefined({ after }) }
       const { recordings, next } = await deps.events.listRecordings(asked, signal)
       return ok({ rows: recordings, next })
     },

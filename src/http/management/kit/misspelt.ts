@@ -4,7 +4,7 @@
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { nearMiss, shortenedName } from '#core/nearest-name.ts'
-import { asksForNothing, type PostHogFields } from '#wire/management/posthog-fields.ts'
+import { isEmptyOrOff, type PostHogFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './answers.ts'
 
@@ -54,7 +54,7 @@ export function findUntaken(sent: JsonObject, taken: TakenFields): WireError | n
   for (const [name, value] of Object.entries(sent)) {
     if (known.includes(name) || ofPostHog.withoutEffect.includes(name)) continue
     if (ofPostHog.onlyOff.includes(name)) {
-      if (asksForNothing(value)) continue
+      if (isEmptyOrOff(value)) continue
       return invalidInput(name, 'This field is not supported, so it is not stored. Omit it.')
     }
     if (answered.has(name)) continue

@@ -1,8 +1,8 @@
 // Selects persons: the filters of pages and exports, and the ids in paths.
 
-import { definedOf } from '#core/defined-of.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import type { FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
 import { notFoundError } from './answers.ts'
@@ -23,7 +23,7 @@ export const personFilters = {
  */
 export function readPersonFilters(query: QueryValues<typeof personFilters>, condition: FlagProbe | null) {
   const { distinct_id: distinctId, uuid, search } = query
-  return definedOf({ distinctId, uuid, search, propertyParts: condition?.neededParts() })
+  return omitUndefined({ distinctId, uuid, search, propertyParts: condition?.neededParts() })
 }
 
 /** Reads persons by uuid and by number. */

@@ -1,9 +1,9 @@
 // Cohorts: list, create, read, change, delete. `cohort-persons.ts` has their members.
 
 import { setImmediate } from 'node:timers/promises'
-import { definedOf } from '#core/defined-of.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
@@ -63,7 +63,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       success: { status: 200, schema: countedPageSchema(cohortSchema) },
       handle: call => {
         const { project, query } = call
-        const filters = definedOf({ search: query.search })
+        const filters = omitUndefined({ search: query.search })
         return answerCountedList(
           call,
           query,

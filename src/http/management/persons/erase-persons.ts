@@ -1,6 +1,6 @@
 // Erases one or many persons and reports the progress.
 
-import { definedOf } from '#core/defined-of.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { ErasureTerms } from '#core/persons/erasure.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import { type ErasePersonsDeps, erasePersons } from '#services/manage/erase-persons.ts'
@@ -77,7 +77,8 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
         return answerCountedList(
           call,
           query,
-          slice => deps.management.listErasedPersons(project.id, { ...slice, ...definedOf({ personUuid, isDone }) }),
+          slice =>
+            deps.management.listErasedPersons(project.id, { ...slice, ...omitUndefined({ personUuid, isDone }) }),
           encodeObjects(encodeDeletionStatus),
         )
       },

@@ -1,7 +1,7 @@
 // Groups and group types, which come from events. Types can be deleted.
 
 import Type from 'typebox'
-import { definedOf } from '#core/defined-of.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err } from '#core/result.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'
 import type { DeleteGroupTypeDeps } from '#services/manage/delete-group-type.ts'
@@ -85,7 +85,7 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
       success: { status: 200, schema: uncountedPageSchema(groupSchema) },
       handle: call => {
         const { project, query } = call
-        const filters = definedOf({ search: query.search, keyPart: query.group_key })
+        const filters = omitUndefined({ search: query.search, keyPart: query.group_key })
         return answerUncountedList(
           call,
           query,

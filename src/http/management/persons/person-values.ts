@@ -1,7 +1,7 @@
 // The values of a person property, which tools suggest for conditions.
 
 import Type from 'typebox'
-import { definedOf } from '#core/defined-of.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { EventQueries } from '#ports/events/event-queries.ts'
 import { answerFromEventStore, listAnswer } from '../kit/answers.ts'
 import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
@@ -38,7 +38,7 @@ export function personValuesRoutes(deps: PersonValuesDeps): ManagementRoute[] {
       answerFromEventStore(async () => {
         const { key: name, value: search } = query
         const asked = { projectId: project.id, of: 'person', name, limit: valueCountMax } as const
-        const found = await deps.events.listPropertyValues({ ...asked, ...definedOf({ search }) }, signal)
+        const found = await deps.events.listPropertyValues({ ...asked, ...omitUndefined({ search }) }, signal)
         return listAnswer(
           { refreshing: false, value_count: found.valueCount, is_sample: found.isSample },
           found.results.map(({ valueJson, count }) => `{"name":${valueJson},"count":${count}}`),

@@ -1,7 +1,7 @@
 // The names of a project's events and properties, which tools request before they write a condition or a query.
 
 import Type from 'typebox'
-import { definedOf } from '#core/defined-of.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { EventNameField, EventNameQuery, EventQueries } from '#ports/events/event-queries.ts'
 import {
@@ -53,7 +53,7 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
       success: { status: 200, schema: countedPageSchema(eventDefinitionSchema) },
       handle: call => {
         const { project, query, signal } = call
-        const asked = { projectId: project.id, ...definedOf({ search: query.search, order: query.ordering }) }
+        const asked = { projectId: project.id, ...omitUndefined({ search: query.search, order: query.ordering }) }
         return answerFromEventStore(() =>
           answerCountedList(
             call,
@@ -91,7 +91,7 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
         const asked = {
           ...{ projectId: project.id, kind: type },
           ...{ leavesOutCore: query.exclude_core_properties, onlyOfEvents: query.filter_by_event_names },
-          ...definedOf({ search, names, excludedNames: query.excluded_properties, events, ofFlags }),
+          ...omitUndefined({ search, names, excludedNames: query.excluded_properties, events, ofFlags }),
         }
         return answerFromEventStore(() =>
           answerCountedList(

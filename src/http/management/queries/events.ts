@@ -1,7 +1,7 @@
 // Events, read only. A query is cancelled when its caller disconnects; when the store is down, the answer is 503.
 
-import { definedOf } from '#core/defined-of.ts'
 import { isUuid } from '#core/events/uuid.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { ok } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventCursor, EventQueries, EventView } from '#ports/events/event-queries.ts'
@@ -64,7 +64,7 @@ async function listEvents(deps: EventsDeps, call: ProjectCall<typeof eventsQuery
     call,
     { cursor: query.cursor, limit: query.limit, pinned: pinnedBounds(bounds) },
     async (after, limit) => {
-      const asked = definedOf({ projectId: project.id, ...filters, after, limit })
+      const asked = omitUndefined({ projectId: project.id, ...filters, after, limit })
       const { events, next } = await deps.events.listEvents(asked, signal)
       return ok({ rows: events, next })
     },

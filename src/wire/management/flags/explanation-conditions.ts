@@ -17,7 +17,7 @@ import {
   encodeIdentifier,
   explainCohortFilter,
   explainFilter,
-  short,
+  truncateText,
 } from './explanation-filters.ts'
 import type { ExplainedConditionJson, ExplainedFilterJson, ExplanationJson } from './explanation-shapes.ts'
 
@@ -79,7 +79,7 @@ function explainCondition(context: ConditionContext): ExplainedConditionJson {
     filters,
     filters_left_out: stored.filters.length - filters.length,
     rollout: explainRollout(set, traced, context.view),
-    variant: stored.variant === null ? null : short(stored.variant),
+    variant: stored.variant === null ? null : truncateText(stored.variant),
   }
 }
 

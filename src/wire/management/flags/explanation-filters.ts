@@ -32,7 +32,7 @@ const shortened = new WeakMap<object, JsonValue>()
 const leafCountMax = 200
 
 /** A short value as it is; else the beginning of its text. */
-export function shortValue(value: JsonValue): JsonValue {
+export function truncateValue(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.length <= valueCharsMax ? value : `${value.slice(0, valueCharsMax)}…`
   if (typeof value !== 'object' || value === null) return value
   // Many filters may show the same value, and a stored value may be as large as 640 KiB.
@@ -60,7 +60,7 @@ export function explainFilter(
   isNegated = false,
 ): Leaf {
   const operator = filter.operator ?? (filter.type === 'flag' ? null : 'exact')
-  const fields = { type: filter.type, key: short(filter.key), operator, value: shortValue(filter.value) }
+  const fields = { type: filter.type, key: truncateText(filter.key), operator, value: truncateValue(filter.value) }
   if (answer === undefined) return { ...fields, result: 'not_evaluated', compared: null, note: null }
   if (typeof answer === 'string') {
     return {
@@ -72,13 +72,13 @@ export function explainFilter(
   }
   const { compared, note } =
     filter.type === 'flag'
-      ? comparedFlag(explained, filter)
-      : comparedProperty(explained, view, filter, typeIndex, answer !== isNegated)
+      ? explainComparedFlag(explained, filter)
+      : explainComparedProperty(explained, view, filter, typeIndex, answer !== isNegated)
   const result = answer ? 'passed' : note === null || filter.type === 'flag' ? 'failed' : 'error'
   return { ...fields, result, compared, note }
 }
 
-function comparedProperty(
+function explainComparedProperty(
   explained: ExplainedFlag,
   view: ExplanationView,
   filter: StoredFilter,
@@ -109,10 +109,13 @@ export function encodeRead(read: TracedRead | undefined, showsStored: boolean): 
   if (read === undefined || read.value === undefined) return { source: 'absent', value: null, substitute: null }
   const { from: source, substitute } = read
   if (source === 'stored' && !showsStored) return { source, value: null, substitute, hidden: true }
-  return { source, value: shortValue(read.value), substitute }
+  return { source, value: truncateValue(read.value), substitute }
 }
 
-function comparedFlag(explained: ExplainedFlag, filter: StoredFilter): { compared: ComparedJson; note: string | null } {
+function explainComparedFlag(
+  explained: ExplainedFlag,
+  filter: StoredFilter,
+): { compared: ComparedJson; note: string | null } {
   const { evaluation, project } = explained
   const id = dependencyId(filter.key)
   const position = project.flags.findIndex(flag => flag !== undefined && flag.id === id)
@@ -120,13 +123,13 @@ function comparedFlag(explained: ExplainedFlag, filter: StoredFilter): { compare
   const stored = project.definitions.flags.find(flag => flag.id === id)
   const value = outcome === undefined ? false : (flagValue(outcome) ?? null)
   const compared: ComparedJson = { source: 'flag', value, substitute: null }
-  if (id === null) return { compared: absent, note: `"${short(filter.key)}" is not a flag id: never matches` }
+  if (id === null) return { compared: absent, note: `"${truncateText(filter.key)}" is not a flag id: never matches` }
   if (filter.operator !== 'flag_evaluates_to')
     return { compared, note: `filters on flags need the operator flag_evaluates_to; any other never matches` }
   if (typeof filter.value !== 'boolean' && typeof filter.value !== 'string')
     return { compared, note: "the filter's value is not true, false or a variant key: never matches" }
   if (stored === undefined) return { compared: absent, note: `the flag ${id} does not exist` }
-  const named = `the flag ${short(stored.key)}`
+  const named = `the flag ${truncateText(stored.key)}`
   if (configVersion(stored.filters) !== 1)
     return { compared, note: `${named} is a version 2 flag, which filters cannot test` }
   if (!stored.active) return { compared, note: `${named} is inactive, which counts as false` }
@@ -150,9 +153,9 @@ export function explainCohortFilter(
   const { leaves, leftOut } = explainTree(explained, view, cohort, budget)
   return {
     type: 'cohort',
-    key: short(filter.key),
+    key: truncateText(filter.key),
     operator: filter.operator ?? 'in',
-    value: shortValue(filter.value),
+    value: truncateValue(filter.value),
     ...cohortResult(wanted, answer),
     cohort: {
       id,
@@ -238,7 +241,7 @@ function explainLeaf(
   const isMember = typeof answer === 'boolean' ? answer === ((entry.wanted ?? true) !== entry.isNegated) : answer
   return {
     type: 'cohort',
-    key: name === undefined ? '' : short(name),
+    key: name === undefined ? '' : truncateText(name),
     operator: entry.wanted === null ? null : entry.wanted ? 'in' : 'not_in',
     value: entry.id,
     ...cohortResult(entry.wanted, isMember),
@@ -253,7 +256,7 @@ export function encodeIdentifier(
   { showsPersons }: ExplanationView,
 ): string | null {
   if (bucketing === null || (bucketing.by === 'stored_override' && !showsPersons)) return null
-  return short(bucketing.identifier)
+  return truncateText(bucketing.identifier)
 }
 
 /** What a filter asks for, in words; cohorts by their names. */
@@ -269,6 +272,6 @@ function describePlainFilter({ type, key, operator, value, cohort }: ExplainedFi
   return `${name} ${(operator ?? 'exact').replaceAll('_', ' ')} ${asked}`
 }
 
-export function short(text: string): string {
+export function truncateText(text: string): string {
   return text.length <= valueCharsMax ? text : `${text.slice(0, valueCharsMax)}…`
 }

@@ -6,7 +6,7 @@ import type { FlagTrace, TracedSet } from '#core/flags/evaluation/evaluation-tra
 import type { ExplainedFlag } from '#core/flags/evaluation/explained-flag.ts'
 import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { isInRollout } from '#core/flags/rollout/rollout.ts'
-import { type Budget, type ExplanationView, explainFilter, short } from './explanation-filters.ts'
+import { type Budget, type ExplanationView, explainFilter, truncateText } from './explanation-filters.ts'
 import type { ExplainedConditionJson, ExplainedFilterJson, ExplanationJson } from './explanation-shapes.ts'
 
 type RulesJson = Pick<ExplanationJson, 'conditions' | 'conditions_left_out' | 'variant'>
@@ -93,7 +93,7 @@ function explainRollout(
   const unhashed = traced?.missed === null ? true : traced?.missed === 'rollout_miss' ? false : null
   return {
     percentage: rolloutPercentage,
-    identifier: hash === null ? null : short(traced!.bucketing!.identifier),
+    identifier: hash === null ? null : truncateText(traced!.bucketing!.identifier),
     identifier_source: hash === null ? null : traced!.bucketing!.by,
     hash,
     threshold: rolloutPercentage / 100,
@@ -126,7 +126,7 @@ function explainVariant(
   return {
     chosen: rule.variants[served]!.key,
     by: 'hash',
-    identifier: short(subject.distinctId),
+    identifier: truncateText(subject.distinctId),
     identifier_source: 'distinct_id',
     hash: trace?.variantHash01 ?? null,
     variants: rule.variants.map(({ key, weight }, index) => ({

@@ -17,8 +17,8 @@ import {
   type ExplanationView,
   encodeIdentifier,
   encodeRead,
-  short,
-  shortValue,
+  truncateText,
+  truncateValue,
 } from './explanation-filters.ts'
 import { explainRules } from './explanation-rules.ts'
 import type { ExplanationJson } from './explanation-shapes.ts'
@@ -47,7 +47,7 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
     ...steps,
     ...encodeDependencies(explained),
     problems: explained.project.problems.slice(0, problemCountMax).map(({ flagKey, message }) => {
-      return flagKey === stored.key ? message : `${short(flagKey)}: ${message}`
+      return flagKey === stored.key ? message : `${truncateText(flagKey)}: ${message}`
     }),
   }
 }
@@ -56,7 +56,7 @@ const noMatchCodes = ['no_condition_match', 'no_rule_match']
 
 function typedValueOf(outcome: FlagOutcome | undefined): JsonValue {
   if (outcome === undefined || outcome.kind === 'unknown') return null
-  return outcome.typed === undefined ? (flagValue(outcome) ?? null) : shortValue(outcome.typed.value)
+  return outcome.typed === undefined ? (flagValue(outcome) ?? null) : truncateValue(outcome.typed.value)
 }
 
 const nothingEvaluated: Steps = {
@@ -87,7 +87,7 @@ function summaryOf(
   reason: ExplanationJson['reason'],
   details: string,
 ): string {
-  const name = short(stored.key)
+  const name = truncateText(stored.key)
   const because = reason === null ? '' : `: ${reason.description}${details}`
   const value = typedValueOf(outcome)
   const isUnknown = outcome === undefined || outcome.kind === 'unknown'
@@ -96,7 +96,7 @@ function summaryOf(
     : value === null
       ? "without a value, so the caller's default applies,"
       : JSON.stringify(value)
-  if (leftOut === null) return `${name} is ${result} for ${short(request.distinctId ?? '')}${because}.`
+  if (leftOut === null) return `${name} is ${result} for ${truncateText(request.distinctId ?? '')}${because}.`
   const problem = project.problems.find(({ flagId }) => flagId === stored.id)
   if (leftOut === 'unreadable') return `${name} ${leftOutTexts.unreadable}: ${problem?.message ?? 'unknown'}.`
   const wouldBe = reason === null ? '' : `; it would be ${result}${because}`
@@ -140,7 +140,7 @@ function encodeSteps(
         : {
             id: definition.holdout?.id ?? '',
             exclusion_percentage: flag.holdoutPercentage ?? 0,
-            identifier: short(traced.holdout.identifier),
+            identifier: truncateText(traced.holdout.identifier),
             hash: traced.holdout.hash01,
             held_out: traced.holdout.isHeldOut,
           },
@@ -158,7 +158,7 @@ function encodeEnrollment(
   if (flag.enrollmentKey === null || enrollment == null) return null
   const property = flag.enrollmentKey.name
   const compared = encodeRead(trace.personReadOf(property), view.showsPersons)
-  return { property: short(property), decides: enrollment.value !== undefined, compared }
+  return { property: truncateText(property), decides: enrollment.value !== undefined, compared }
 }
 
 function encodeVariant(
@@ -182,13 +182,13 @@ function encodeVariant(
           ? 'condition'
           : 'hash'
   return {
-    chosen: chosen === null ? null : short(chosen),
+    chosen: chosen === null ? null : truncateText(chosen),
     by,
     identifier: encodeIdentifier(bucketing, view),
     identifier_source: bucketing?.by ?? null,
     hash,
     variants: variants.slice(0, variantCountMax).map((variant, index) => ({
-      key: short(variant.key),
+      key: truncateText(variant.key),
       rollout_percentage: variant.rolloutPercentage,
       from: index === 0 ? 0 : flag.variantBounds[index - 1]!,
       to: flag.variantBounds[index]!,
@@ -211,7 +211,7 @@ function encodeLoaded({
       const name = project.groupTypeNames[typeIndex]!
       const row = subject.groupRows.get(typeIndex)!
       const result = row.ok ? (row.value === null ? 'not_found' : 'found') : row.error
-      return { group_type: name, group_key: short(usableGroupKey(ownValue(subject.groups, name))), result }
+      return { group_type: name, group_key: truncateText(usableGroupKey(ownValue(subject.groups, name))), result }
     }),
     geoip: !project.readsGeoip
       ? 'not_needed'

@@ -51,8 +51,8 @@ export function encodeFlagFile({ flags, cohorts, groupTypes }: FlagFile): string
   const file = {
     ...{ format, format_version: formatVersion },
     group_types: groupTypes.toSorted(),
-    cohorts: cohorts.toSorted((a, b) => order(a.name, b.name)),
-    flags: flags.toSorted((a, b) => order(a.key, b.key)),
+    cohorts: cohorts.toSorted((a, b) => compareKeys(a.name, b.name)),
+    flags: flags.toSorted((a, b) => compareKeys(a.key, b.key)),
   }
   return `${JSON.stringify(file, null, 2)}\n`
 }
@@ -120,8 +120,8 @@ export interface Naming {
 }
 
 export function createNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
-  const keyOf = new Map(flags.filter(isThere).map(({ id, key }) => [numberOf(id ?? null), key]))
-  const nameOfCohort = new Map(cohorts.filter(isThere).map(({ id, name }) => [numberOf(id ?? null), name]))
+  const keyOf = new Map(flags.filter(isNotDeleted).map(({ id, key }) => [numberOf(id ?? null), key]))
+  const nameOfCohort = new Map(cohorts.filter(isNotDeleted).map(({ id, name }) => [numberOf(id ?? null), name]))
   const nameOfType = new Map(
     groupTypes.map(({ group_type_index: index, group_type: name }) => [numberOf(index ?? null), name]),
   )
@@ -146,7 +146,7 @@ export function createNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
 }
 
 /** Whether a definition of a list is not deleted. */
-export function isThere({ deleted }: JsonObject): boolean {
+export function isNotDeleted({ deleted }: JsonObject): boolean {
   return deleted !== true
 }
 
@@ -186,6 +186,6 @@ function objectOf(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
-function order(a: string, b: string): number {
+function compareKeys(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

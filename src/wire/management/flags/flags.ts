@@ -1,13 +1,13 @@
 // Feature flags, their versions, and the changes between two versions.
 
 import Type, { type Static, type TSchema } from 'typebox'
-import { definedOf } from '#core/defined-of.ts'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
-import { redactPayloads, shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
+import { redactEncryptedPayloads, redactPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import { type Flag, type FlagFields, flagDefaults, type WritableFlag } from '#core/flags/definitions/flag.ts'
 import { type FlagStatus, flagStatuses, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonChange } from '#core/json-diff.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { WireName } from '#wire/wire-name.ts'
 import { authorSchema, encodeAuthor } from '../author.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from '../shapes.ts'
@@ -127,7 +127,7 @@ export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): Fla
     id: flag.id,
     key: flag.key,
     name: flag.name,
-    filters: shownFilters(flag),
+    filters: redactEncryptedPayloads(flag),
     active: flag.active,
     archived: flag.archived,
     deleted: flag.deleted,
@@ -184,7 +184,7 @@ export function decodeFlag(body: UpdateFlagJson): FlagFields {
   }
   const defaults: FlagFields = flagDefaults
   const names = Object.keys(sent) as (keyof WritableFlag)[]
-  return definedOf(Object.fromEntries(names.map(name => [name, sent[name] === null ? defaults[name] : sent[name]])))
+  return omitUndefined(Object.fromEntries(names.map(name => [name, sent[name] === null ? defaults[name] : sent[name]])))
 }
 
 export const flagVersionSchema = Type.Object({

@@ -95,7 +95,7 @@ function testedCondition(condition: ExplainedConditionJson, explanation: Explana
     index,
     matched,
     ...(reached && { properties_matched: matches }),
-    explanation: sentenceOf(condition, matched),
+    explanation: describeConditionResult(condition, matched),
     rollout_percentage: rollout.percentage ?? 100,
     rollout_excluded: result === 'out_of_rollout_bound' || result === 'rollout_miss',
     variant,
@@ -103,7 +103,7 @@ function testedCondition(condition: ExplainedConditionJson, explanation: Explana
   }
 }
 
-function sentenceOf({ result, note, rollout, filters }: ExplainedConditionJson, decided: boolean): string {
+function describeConditionResult({ result, note, rollout, filters }: ExplainedConditionJson, decided: boolean): string {
   const more = note === null ? '' : `: ${note}`
   switch (result) {
     case 'matched':

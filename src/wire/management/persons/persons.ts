@@ -52,7 +52,7 @@ export function encodePerson(person: PersonToEncode): string {
 
 /** The members of a shown person besides the properties. */
 export function personHead(person: PersonToEncode): Omit<PersonJson, 'properties'> {
-  const distinctIds = knownFirst(person.distinctIds.map(({ distinctId }) => distinctId))
+  const distinctIds = sortAnonymousLast(person.distinctIds.map(({ distinctId }) => distinctId))
   const versions = person.distinctIds.map(({ distinctId, version }) => [distinctId, version] as const)
   return {
     id: person.id,
@@ -100,7 +100,7 @@ function displayName(propertiesJson: string): string | null {
 const anonymousForm = /^(?:[a-z0-9]+-){4}[a-z0-9]+$/i
 
 /** Identified ids first, then anonymous ids that SDKs generated, each in their given order. */
-function knownFirst(distinctIds: readonly string[]): string[] {
+function sortAnonymousLast(distinctIds: readonly string[]): string[] {
   const made = distinctIds.filter(id => anonymousForm.test(id))
   return [...distinctIds.filter(id => !anonymousForm.test(id)), ...made]
 }

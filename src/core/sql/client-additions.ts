@@ -10,7 +10,7 @@ const views = new Set(['events', 'persons', 'groups', 'flag_calls'])
 const noPlan = "SELECT 'Plans are not shown here; the query was not run.' AS explain"
 
 /** @returns the text unchanged when it cannot be read: the check reports why. */
-export function plainSql(sql: string): string {
+export function stripClientAdditions(sql: string): string {
   const read = sqlTokens(sql)
   if (!read.ok) return sql
   const tokens = read.value

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { plainSql } from './plain-sql.ts'
+import { stripClientAdditions } from './client-additions.ts'
 
 const cases: [what: string, sql: string, plain: string][] = [
   ['a schema before a view', 'SELECT e FROM pennon.events', 'SELECT e FROM events'],
@@ -28,10 +28,10 @@ const cases: [what: string, sql: string, plain: string][] = [
 
 describe('SQL as ClickHouse clients write it', () => {
   for (const [what, sql, plain] of cases)
-    it(`${plain === sql ? 'keeps' : 'loses'} ${what}`, () => assert.equal(plainSql(sql), plain))
+    it(`${plain === sql ? 'keeps' : 'loses'} ${what}`, () => assert.equal(stripClientAdditions(sql), plain))
 
   it('answers EXPLAIN with a sentence', () => {
     for (const sql of ['EXPLAIN SELECT 1', 'explain PIPELINE SELECT count() FROM events'])
-      assert.match(plainSql(sql), /^SELECT 'Plans are not shown here/)
+      assert.match(stripClientAdditions(sql), /^SELECT 'Plans are not shown here/)
   })
 })

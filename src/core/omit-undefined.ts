@@ -4,6 +4,6 @@ type DefinedOf<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K]
 }
 
 /** Leaves out the keys whose value is undefined: in a spread they would overwrite earlier values. */
-export function definedOf<T extends object>(object: T): DefinedOf<T> {
+export function omitUndefined<T extends object>(object: T): DefinedOf<T> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as DefinedOf<T>
 }
