@@ -10,7 +10,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { timeText } from '#importer/records/source-time.ts'
+import { formatTime } from '#importer/records/source-time.ts'
 import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { heap } from '#importer/sources/heap/heap.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
@@ -140,5 +140,5 @@ const readByTable: ReadRecords = async function* (file) {
 }
 
 function shown({ timeUs, event, distinctId }: ImportedEvent): string {
-  return `${timeText(timeUs)} ${event} ${distinctId}`
+  return `${formatTime(timeUs)} ${event} ${distinctId}`
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3'
-import { dayWindows } from '#importer/fetch/fetch-windows.ts'
+import { divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { startAmplitude, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets, rawFiles } from '../support/fetching.ts'
@@ -20,7 +20,7 @@ import { s3Missing, startS3 } from './s3-server.ts'
 
 const killCount = 6
 const may = { from: '2024-05-01', to: '2024-05-24' }
-const days = dayWindows(may, 1).map(window => window.from)
+const days = divideIntoWindows(may, 1).map(window => window.from)
 const range = ['--from', may.from, '--to', may.to]
 
 interface Killed {

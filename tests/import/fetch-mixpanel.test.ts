@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { describeWait } from '#importer/fetch/describe-wait.ts'
-import { dayWindows } from '#importer/fetch/fetch-windows.ts'
+import { divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { type StandIn, type StandInOptions, startMixpanel } from '../support/export-stand-in.ts'
 import { type Fetching, fetchInto, fetchNowMs, rawFiles, rawLines } from '../support/fetching.ts'
@@ -16,7 +16,7 @@ import { tempDir } from '../support/temp-dir.ts'
 /** Events as Mixpanel exports them, with an id that exceeds the precision of a double. */
 function eventsOf(from: string, to: string, eventCount = 3): Map<string, string[]> {
   return new Map(
-    dayWindows({ from, to }, 1).map(({ from: day }) => [
+    divideIntoWindows({ from, to }, 1).map(({ from: day }) => [
       day,
       Array.from({ length: eventCount }, (_, index) => {
         const time = Date.parse(day) / 1_000 + index

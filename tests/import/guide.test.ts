@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { dayWindows } from '#importer/fetch/fetch-windows.ts'
+import { divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
 import { startAmplitude, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets } from '../support/fetching.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -11,7 +11,7 @@ import { commandsOf, guideShell } from './guide-commands.ts'
 
 const page = 'docs/import.md'
 const keys = { PENNON_PROJECT_KEY: testProjectKey, PENNON_PERSONAL_KEY: testPersonalKey }
-const days = dayWindows({ from: '2024-05-01', to: '2024-05-31' }, 1).map(window => window.from)
+const days = divideIntoWindows({ from: '2024-05-01', to: '2024-05-31' }, 1).map(window => window.from)
 
 it('the guide leads from a project to an exported folder, to published history, and back', async t => {
   const pennon = await startPennon()

@@ -8,8 +8,8 @@ import type { JsonObject } from '#core/json.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
-import { eventsOfRecord } from '#importer/records/generated-events.ts'
-import { memoryLedger } from '#importer/records/import-ledger.ts'
+import { createRecordEvents } from '#importer/records/generated-events.ts'
+import { createMemoryLedger } from '#importer/records/import-ledger.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
@@ -130,7 +130,7 @@ describe('a text of JSON nested too deeply to be parsed', () => {
 /** Counts records by outcome, and events. */
 async function tally(source: ImportSource, format: 'json' | 'csv', text: string): Promise<Record<string, number>> {
   const converter = source.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
-  const ledger = memoryLedger()
+  const ledger = createMemoryLedger()
   const counts: Record<string, number> = {}
   const count = (what: string, times = 1) => {
     counts[what] = (counts[what] ?? 0) + times
@@ -142,7 +142,7 @@ async function tally(source: ImportSource, format: 'json' | 'csv', text: string)
     else if ('skipped' in outcome) count(`skipped ${outcome.skipped}`)
     else {
       count('records with events')
-      count('events', eventsOfRecord(source.name, outcome, ledger).events.length)
+      count('events', createRecordEvents(source.name, outcome, ledger).events.length)
     }
   }
   return counts

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { describe, it, type TestContext } from 'node:test'
 import { createGzip } from 'node:zlib'
-import { recordReader } from '#importer/read/read-files.ts'
+import { createRecordReader } from '#importer/read/read-files.ts'
 import { recordBytesMax } from '#importer/read/split-records.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -39,7 +39,7 @@ async function read(t: TestContext, { block, times }: { block: Buffer; times: nu
   let records = 0
   let highest = before
   const outcomes: string[] = []
-  for await (const { parsed } of recordReader({ spool: { folder: dirname(path) } })({ path, object: path })) {
+  for await (const { parsed } of createRecordReader({ spool: { folder: dirname(path) } })({ path, object: path })) {
     records++
     if (records % 1_000 === 0) highest = Math.max(highest, process.memoryUsage.rss())
     if ('rejected' in parsed) outcomes.push(parsed.rejected.reason)

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { wallClock } from '#commands/import/service/service-api.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { timeText } from '#importer/records/source-time.ts'
+import { formatTime } from '#importer/records/source-time.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
 import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -35,7 +35,7 @@ describe('verifying the persons of an import', () => {
 
   async function send(events: readonly ImportedEvent[]): Promise<void> {
     const batch = events.map(({ uuid, event, distinctId, timeUs, properties }) => ({
-      ...{ uuid, event, timestamp: timeText(timeUs) },
+      ...{ uuid, event, timestamp: formatTime(timeUs) },
       properties: { ...properties, distinct_id: distinctId },
     }))
     const sent = await pennon.post('/batch/', { api_key: testProjectKey, historical_migration: true, batch })
@@ -81,7 +81,7 @@ describe('verifying the persons of an import', () => {
       { ...larger, timeUs: atUs + 123_400, properties: { $set: { plan: 'first' } } },
       { ...smaller, timeUs: atUs + 123_900, properties: { $set: { plan: 'second' } } },
     ]
-    assert.match(timeText(events[0]!.timeUs), /\.123400Z$/)
+    assert.match(formatTime(events[0]!.timeUs), /\.123400Z$/)
     await send(events)
     assert.deepEqual(await check(t, events), { compared: 1, equal: 1, ...equal })
     const { results } = await pennon.api<{ results: { properties: { plan: string } }[] }>(

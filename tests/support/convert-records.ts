@@ -3,11 +3,11 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
-import { eventsOfRecord } from '#importer/records/generated-events.ts'
-import { memoryLedger } from '#importer/records/import-ledger.ts'
+import { createRecordEvents } from '#importer/records/generated-events.ts'
+import { createMemoryLedger } from '#importer/records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '#importer/records/import-source.ts'
 import type { RecordNote, RejectReason, SkipReason } from '#importer/records/imported-event.ts'
-import { timeText } from '#importer/records/source-time.ts'
+import { formatTime } from '#importer/records/source-time.ts'
 
 export interface ShownEvent {
   readonly uuid: string
@@ -36,7 +36,7 @@ export function convertRecords(
   const converter = source.prepare(config, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact })
   for (const record of records)
     for (const { kind, key, value } of converter.factsOf?.(record) ?? []) facts.set(`${kind} ${key}`, value)
-  const ledger = memoryLedger()
+  const ledger = createMemoryLedger()
   return records.map(record => {
     const outcome = convertRecord(converter, record)
     if ('rejected' in outcome) {
@@ -44,7 +44,7 @@ export function convertRecords(
       return { rejected: { reason, field } }
     }
     if ('skipped' in outcome) return outcome
-    const { events, notes } = eventsOfRecord(source.name, outcome, ledger)
+    const { events, notes } = createRecordEvents(source.name, outcome, ledger)
     return { events: events.map(shown), notes }
   })
 }
@@ -79,7 +79,7 @@ function shown({
   readonly timeUs: number
   readonly properties: JsonObject
 }): ShownEvent {
-  return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
+  return { uuid, event, distinct_id: distinctId, timestamp: formatTime(timeUs), properties }
 }
 
 /** The fields of a record that none of its events carries. */

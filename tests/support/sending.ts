@@ -2,7 +2,7 @@
 
 import { JobFolder } from '#importer/job/job-folder.ts'
 import type { StagedJob } from '#importer/job/staged-part.ts'
-import { timeText } from '#importer/records/source-time.ts'
+import { formatTime } from '#importer/records/source-time.ts'
 import type { SendOptions } from '#importer/send/send-stage.ts'
 import type { ReceivedBatch, ReceivedEvent } from './batch-stand-in.ts'
 import { quickClock } from './fixed-clock.ts'
@@ -41,7 +41,7 @@ export function sendOptions(
 /** The keys of which the store keeps one row each: (uuid, event, id, time), as text, sorted. */
 export async function expectedKeys(job: StagedJob): Promise<string[]> {
   const keys = (await eventsOf(job)).map(each =>
-    [each.uuid, each.event, each.distinctId, timeText(each.timeUs)].join(' '),
+    [each.uuid, each.event, each.distinctId, formatTime(each.timeUs)].join(' '),
   )
   return keys.toSorted()
 }

@@ -6,7 +6,7 @@ import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines } from '#commands/import/messages/print.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
-import { approvalFile, approve, changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
+import { approvalFile, approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { readEnding } from '#importer/send/service-job.ts'
 import { choiceLines, planChoices } from '#importer/stages/report/plan-choices.ts'
@@ -73,7 +73,7 @@ function refuseSent(job: Job, at: string): void {
   if (approval === null || readManifest(folder) === null || sent === null) return
   const ending = readEnding(folder)
   const isEnded = ending !== null && ending.serviceJobId === sent.serviceJobId
-  if (!isEnded && changesSince(approval, approvedParts(job)).length > 0) return
+  if (!isEnded && listChangesSince(approval, approvedParts(job)).length > 0) return
   const what = isEnded ? endedMessage[ending.how] : sent.isAll ? 'sent' : 'sent in part'
   refuse(
     `it was approved at ${approval.approvedAt} and has been ${what} since, so there is nothing to approve. To see its state: pennon import status ${at}`,
@@ -87,7 +87,7 @@ async function checkRehearsed(job: Job, at: string): Promise<void> {
   for (const each of [stage, scan, rehearsal])
     if (!(await each.isDone(job))) refuse(`the current plan has not been rehearsed. First: pennon import run ${at}`)
   const report = readReport(job.folder)!
-  if (report.hashes.manifest !== manifestSha256(manifestOf(job.folder)))
+  if (report.hashes.manifest !== hashManifest(manifestOf(job.folder)))
     refuse(`the staged files changed. First: pennon import run ${at}`)
   if (!report.balance.isBalanced)
     refuse(

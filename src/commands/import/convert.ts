@@ -6,15 +6,15 @@ import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import { ByteReader } from '#importer/read/byte-reader.ts'
 import { plainCsv } from '#importer/read/csv-cells.ts'
-import { csvShape, headerBytesMax, isSeparatorLine } from '#importer/read/csv-shape.ts'
+import { detectCsvShape, headerBytesMax, isSeparatorLine } from '#importer/read/csv-shape.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
 import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
-import { eventsOfRecord } from '#importer/records/generated-events.ts'
-import { memoryLedger } from '#importer/records/import-ledger.ts'
+import { createRecordEvents } from '#importer/records/generated-events.ts'
+import { createMemoryLedger } from '#importer/records/import-ledger.ts'
 import { ImportConfigError, type ImportSource, type RecordConverter } from '#importer/records/import-source.ts'
 import { type ImportedEvent, RecordReject } from '#importer/records/imported-event.ts'
-import { readTime, timeText, usPerMs } from '#importer/records/source-time.ts'
+import { formatTime, readTime, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
@@ -58,14 +58,14 @@ type Answer =
 function converterOf(source: ImportSource, options: ConvertOptions): (value: JsonObject, ordinal: number) => Answer {
   const facts = new Map<string, string>()
   const converter = prepare(source, options, (kind, key) => facts.get(JSON.stringify([kind, key])) ?? null)
-  const ledger = memoryLedger()
+  const ledger = createMemoryLedger()
   return (value, ordinal) => {
     const record = { value, table: null, ordinal }
     for (const { kind, key, value: fact } of converter.factsOf?.(record) ?? [])
       facts.set(JSON.stringify([kind, key]), fact)
     const outcome = convertRecord(converter, record)
     if (!('events' in outcome)) return answerOf(outcome)
-    return { events: eventsOfRecord(source.name, outcome, ledger).events.map(toShownEvent) }
+    return { events: createRecordEvents(source.name, outcome, ledger).events.map(toShownEvent) }
   }
 }
 
@@ -91,7 +91,7 @@ function prepare(
 
 /** Leaves out the properties that mark imported events: without a job there is no job id. */
 function toShownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
-  return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
+  return { uuid, event, distinct_id: distinctId, timestamp: formatTime(timeUs), properties }
 }
 
 /** Leaves out the detail of a reject, which the vectors do not compare. */
@@ -104,7 +104,7 @@ function answerOf(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer
 async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
   const input = new ByteReader(stdin)
   if (format === 'json') hintAtFormat(await input.peekLine(headerBytesMax))
-  const shape = format === 'csv' ? await csvShape(input) : plainCsv
+  const shape = format === 'csv' ? await detectCsvShape(input) : plainCsv
   let columns: readonly string[] | null = null
   for await (const { bytes, line, isCut, ending } of splitRecords(input, format, recordBytesMax, shape)) {
     if (isCut) yield new RecordReject('record_too_large', null).outcome()

@@ -7,7 +7,7 @@ import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines } from '#commands/import/messages/print.ts'
 import { formatCount } from '#core/format-count.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { mappingSha256 } from '#importer/job/plan.ts'
+import { hashMapping } from '#importer/job/plan.ts'
 import { findRetryProblem } from '#importer/send/check-retry.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { progressFigures } from '#importer/send/progress-figures.ts'
@@ -92,7 +92,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
         target: sent.target,
         project: sent.project,
         approvalSha256: sent.approval_sha256,
-        mappingSha256: mappingSha256(plan),
+        mappingSha256: hashMapping(plan),
       },
       // All of these were rejected before, so rejects are no reason to stop.
       maxRejectShare: 1,

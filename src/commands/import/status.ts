@@ -6,7 +6,7 @@ import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
-import { readManifest, recordsRead } from '#importer/job/manifest.ts'
+import { countRecordsRead, readManifest } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { damagedFiles, damageText } from '#importer/stages/report/damaged-files.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
@@ -110,7 +110,7 @@ function statusOf(
     range: manifest?.sourceRange ?? null,
     sourceTimezone: manifest?.sourceTimezone ?? null,
     mappingSha256: manifest?.mappingSha256 ?? null,
-    records: manifest === null ? null : recordsRead(manifest),
+    records: manifest === null ? null : countRecordsRead(manifest),
     balance: report?.balance ?? null,
     damagedFiles: manifest === null ? [] : damagedFiles(manifest),
     stop: report === null ? null : findStop(report, plan, quotePath(path)),
@@ -142,7 +142,7 @@ function statusLines(
     ...(manifest === null
       ? ['Not staged yet.']
       : [
-          `Staged: ${formatCount(recordsRead(manifest), 'record')} of ${formatCount(manifest.totals.days, 'day')}${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
+          `Staged: ${formatCount(countRecordsRead(manifest), 'record')} of ${formatCount(manifest.totals.days, 'day')}${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
         ]),
     ...(report === null
       ? ['Not rehearsed yet.']

@@ -1,13 +1,13 @@
 // Opens the source of a fetch from its configuration and the environment.
 
 import { howToInstall, missingPackage, packageFolder } from '#distribution.ts'
-import { apiSource } from '#importer/fetch/apis/api-sources.ts'
+import { createApiSource } from '#importer/fetch/apis/api-sources.ts'
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { type Environment, findSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'
-import { httpListSource } from '#importer/fetch/http-list.ts'
-import { type ObjectPartsOptions, objectParts } from '#importer/fetch/object-parts.ts'
+import { createHttpListSource } from '#importer/fetch/http-list.ts'
+import { createObjectFetchSource, type ObjectPartsOptions } from '#importer/fetch/object-parts.ts'
 import type { ObjectSource } from '#ports/object-source.ts'
 
 export interface OpenFetchSource {
@@ -46,11 +46,11 @@ export async function openFetchSource(
   }
   if (config.source === 'http') {
     const authorization = findSecret(env, 'IMPORT_HTTP_AUTHORIZATION')
-    return objectSourceOpener(httpListSource({ path: config.list!, authorization }, nowMs), { isWritten: true })
+    return objectSourceOpener(createHttpListSource({ path: config.list!, authorization }, nowMs), { isWritten: true })
   }
-  return { source: apiSource(config, env, nowMs(), isPlan), close: () => undefined }
+  return { source: createApiSource(config, env, nowMs(), isPlan), close: () => undefined }
 }
 
 function objectSourceOpener(objects: ObjectSource, options: ObjectPartsOptions): OpenFetchSource {
-  return { source: objectParts(objects, options), close: () => objects.close() }
+  return { source: createObjectFetchSource(objects, options), close: () => objects.close() }
 }

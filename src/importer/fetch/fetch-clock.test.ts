@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { type FetchClock, forwardClock, sleepUntil } from './fetch-clock.ts'
+import { createForwardClock, type FetchClock, sleepUntil } from './fetch-clock.ts'
 
 /** A machine whose clock is set back by `setBackMs` in the middle of a wait. */
 function machine(setBackAfterMs: number, setBackMs: number) {
   let [sleptMs, offMs] = [0, 0]
   const clock: FetchClock = {
-    nowMs: forwardClock(() => 1_000_000_000 + sleptMs - offMs),
+    nowMs: createForwardClock(() => 1_000_000_000 + sleptMs - offMs),
     sleep: async ms => {
       sleptMs += ms
       if (sleptMs >= setBackAfterMs) offMs = setBackMs
@@ -26,6 +26,6 @@ it('setting the clock back during a wait does not lengthen it', async () => {
 
 it("a forward clock follows the machine's clock again once that has caught up", () => {
   const shown = [10, 20, 5, 6, 15, 30, 31]
-  const now = forwardClock(() => shown.shift()!)
+  const now = createForwardClock(() => shown.shift()!)
   assert.deepEqual(Array.from({ length: 7 }, now), [10, 20, 20, 21, 30, 30, 31])
 })

@@ -12,7 +12,7 @@ export interface FetchClock {
  * A clock that never runs backwards: when the machine's clock is set back, it continues from the latest time it returned,
  * since every wait would otherwise last longer by the jump. It follows the machine's clock again once that has caught up.
  */
-export function forwardClock(nowMs: () => number): () => number {
+export function createForwardClock(nowMs: () => number): () => number {
   let aheadMs = 0
   let lastMs = Number.NEGATIVE_INFINITY
   return () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseFetchConfig } from './fetch-config.ts'
-import { basicAuthorization, basicSecrets, findSecret, redactSecrets } from './fetch-secrets.ts'
+import { basicAuthorization, findSecret, listBasicSecrets, redactSecrets } from './fetch-secrets.ts'
 
 const may = { from: '2024-05-01', to: '2024-05-31' }
 
@@ -50,9 +50,9 @@ describe('secrets', () => {
     const header = basicAuthorization('user', 'a+b/c')
     assert.match(header, /==$/)
     const echoed = `authorization: ${header}, ${header.replace('==', '')}, ${encodeURIComponent(header)}`
-    assert.equal(redactSecrets(echoed, basicSecrets('user', 'a+b/c')), 'authorization: Basic …, Basic …, Basic%20…')
+    assert.equal(redactSecrets(echoed, listBasicSecrets('user', 'a+b/c')), 'authorization: Basic …, Basic …, Basic%20…')
     // A user name that occurs within the Base64 does not keep the rest of it from being masked.
     const short = basicAuthorization('d', 'secret-of-a-user')
-    assert.equal(redactSecrets(short, basicSecrets('d', 'secret-of-a-user')), 'Basic …')
+    assert.equal(redactSecrets(short, listBasicSecrets('d', 'secret-of-a-user')), 'Basic …')
   })
 })

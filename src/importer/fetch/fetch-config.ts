@@ -78,7 +78,7 @@ export function parseFetchConfig(value: unknown): FetchConfig {
     s3_path_style: ownValue(object, 's3_path_style') === true,
     list: readText(object, 'list'),
   }
-  checkNeeds(config)
+  checkRequiredOptions(config)
   return config
 }
 
@@ -92,7 +92,7 @@ const needs: Record<FetchSourceName, readonly (keyof FetchConfig)[]> = {
 }
 const optionNames: Partial<Record<keyof FetchConfig, string>> = { range: 'from and to', bucket: 's3_url' }
 
-function checkNeeds(config: FetchConfig): void {
+function checkRequiredOptions(config: FetchConfig): void {
   const missing = needs[config.source].filter(key => config[key] === null).map(key => optionNames[key] ?? key)
   if (missing.length > 0) throw new ImportConfigError(`${config.source} needs ${missing.join(' and ')}.`)
 }

@@ -50,7 +50,7 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
           ...{ folder: folder.path, config, source, signal },
           ...{ clock: options.clock, tryFileLock: options.tryFileLock },
           ...(findSpaceProblem && { findSpaceProblem }),
-          onProgress: reportTo(progress, options.clock),
+          onProgress: createFetchReporter(progress, options.clock),
           onNotice: progress.say,
         })
         for (const line of firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`))))
@@ -67,7 +67,7 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
 }
 
 /** Counts parts as records, since no record has been read yet. */
-function reportTo(progress: StageProgress, clock: FetchClock): (now: FetchProgress) => void {
+function createFetchReporter(progress: StageProgress, clock: FetchClock): (now: FetchProgress) => void {
   let [parts, bytes, retries, total] = [0, 0, 0, -1]
   return now => {
     if (now.partsTotal !== total) {

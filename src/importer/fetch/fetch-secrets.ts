@@ -19,23 +19,23 @@ export function findSecret(env: Environment, name: string): string | null {
   }
 }
 
-export function needSecret(env: Environment, name: string, what: string): string {
+export function requireSecret(env: Environment, name: string, what: string): string {
   const secret = findSecret(env, name)
   if (secret === null) throw new FetchStop(`Set ${name} (or ${name}_FILE, a file that holds it) to ${what}.`)
   return secret
 }
 
 export function basicAuthorization(user: string, password: string): string {
-  return `Basic ${base64Of(user, password)}`
+  return `Basic ${encodeCredentials(user, password)}`
 }
 
 /** The secrets in a request with `basicAuthorization`, in every form in which a source may echo them. */
-export function basicSecrets(user: string, password: string): readonly string[] {
-  const base64 = base64Of(user, password)
+export function listBasicSecrets(user: string, password: string): readonly string[] {
+  const base64 = encodeCredentials(user, password)
   return [user, password, base64, base64.replace(/=+$/, '')]
 }
 
-function base64Of(user: string, password: string): string {
+function encodeCredentials(user: string, password: string): string {
   return Buffer.from(`${user}:${password}`).toString('base64')
 }
 
@@ -46,7 +46,7 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
   const masked = forms
     .toSorted((a, b) => b.length - a.length)
     .reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
-  return (isPage.test(masked) ? titleOf(masked) : masked)
+  return (isPage.test(masked) ? readPageTitle(masked) : masked)
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
     .slice(0, 300)
@@ -55,7 +55,7 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
 const isPage = /^[\ufeff\s]*<(?:!doctype html|html|head|body|title|h1)\b/i
 
 /** The title of the page, or else its first text. */
-function titleOf(page: string): string {
+function readPageTitle(page: string): string {
   const title = /<title[^>]*>([^<]*)/i.exec(page)?.[1]?.trim()
   if (title !== undefined && title !== '') return title
   const texts = page.replace(/<(script|style)\b[\s\S]*?(?:<\/\1>|$)/gi, '').split(/<[^>]*>?/)

@@ -24,8 +24,8 @@ import {
 import { type FetchListener, FetchReporter } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { FetchSpace } from './fetch-space.ts'
-import { asStateDamage, FetchState, type StoredPart, toObjectPath } from './fetch-state.ts'
-import { completePart, findFileSize, hashFile, toPartFile } from './part-file.ts'
+import { FetchState, type StoredPart, toObjectPath, toStateDamage } from './fetch-state.ts'
+import { completePartFile, findFileSize, hashFile, toPartFile } from './part-file.ts'
 
 export interface FetchResult {
   readonly partsDone: number
@@ -77,7 +77,7 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
     state.moveFutureCallsTo(options.clock.nowMs())
     return await new FetchRun(options, state).run()
   } catch (error) {
-    throw asStateDamage(folder, error)
+    throw toStateDamage(folder, error)
   } finally {
     state.close()
     unlock()
@@ -315,7 +315,7 @@ class FetchRun {
 
   async #finish(part: StoredPart, outcome: PartOutcome, attempts: Attempts): Promise<void> {
     if (outcome.kind === 'file') {
-      const hash = await completePart(toPartFile(this.#options.folder, toObjectPath(part.id)))
+      const hash = await completePartFile(toPartFile(this.#options.folder, toObjectPath(part.id)))
       this.#state.markDone(part.id, { ...hash, lineCount: outcome.lineCount })
     } else if (outcome.kind === 'empty' || attempts.seemedEmpty) {
       await rm(toPartFile(this.#options.folder, toObjectPath(part.id)).path, { force: true })

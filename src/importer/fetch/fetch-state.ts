@@ -9,7 +9,7 @@ import { isSqliteDamage } from '../job/sqlite-damage.ts'
 import { hourMs } from './call-limits.ts'
 import { FetchStop } from './fetch-faults.ts'
 import type { FetchPart, PartAsks } from './fetch-source.ts'
-import { otherExportText } from './other-export-text.ts'
+import { formatOtherExport } from './other-export-text.ts'
 import { toPartFile } from './part-file.ts'
 
 /** `split`: replaced by parts with smaller windows. `empty`: the source has no data there, so there is no file. */
@@ -64,7 +64,7 @@ export class FetchState {
       this.#database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${schema}`)
     } catch (error) {
       this.#database.close()
-      throw asStateDamage(folder, error)
+      throw toStateDamage(folder, error)
     }
   }
 
@@ -80,7 +80,7 @@ export class FetchState {
     const bound = this.config()
     if (bound === config) return
     if (bound !== null) {
-      if (this.#hasData()) throw new FetchStop(otherExportText(this.#folder, bound, config))
+      if (this.#hasData()) throw new FetchStop(formatOtherExport(this.#folder, bound, config))
       for (const id of this.ids()) rmSync(toPartFile(this.#folder, toObjectPath(id)).path, { force: true })
       this.#run('DELETE FROM part')
       this.#run('DELETE FROM warning')
@@ -125,7 +125,7 @@ export class FetchState {
 
   findPart(id: string): StoredPart | null {
     const row = this.#database.prepare('SELECT * FROM part WHERE id = ?').get(id) as Row | undefined
-    return row === undefined ? null : storedPart(row)
+    return row === undefined ? null : toStoredPart(row)
   }
 
   ids(): string[] {
@@ -141,7 +141,7 @@ export class FetchState {
   /** The oldest waiting part that is not among `others`. */
   nextWaiting(isExcluded: (id: string) => boolean): StoredPart | null {
     const rows = this.#database.prepare("SELECT * FROM part WHERE state = 'waiting' ORDER BY place").iterate()
-    for (const row of rows as IterableIterator<Row>) if (!isExcluded(row.id)) return storedPart(row)
+    for (const row of rows as IterableIterator<Row>) if (!isExcluded(row.id)) return toStoredPart(row)
     return null
   }
 
@@ -242,7 +242,7 @@ export class FetchState {
 }
 
 /** @returns JobStopped with what to do if SQLite reports damage; any other error unchanged. */
-export function asStateDamage(folder: string, error: unknown): unknown {
+export function toStateDamage(folder: string, error: unknown): unknown {
   return isSqliteDamage(error) ? new JobFolder(folder).damaged(stateFile) : error
 }
 
@@ -250,6 +250,6 @@ export function toObjectPath(id: string): string {
   return `raw/${id}`
 }
 
-function storedPart({ id, asks, state, bytes, saved_bytes: savedBytes, sha256 }: Row): StoredPart {
+function toStoredPart({ id, asks, state, bytes, saved_bytes: savedBytes, sha256 }: Row): StoredPart {
   return { id, asks: JSON.parse(asks) as PartAsks, state, bytes, savedBytes, sha256 }
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import {
   checkRange,
   type DayWindow,
-  dayWindows,
+  divideIntoWindows,
   formatDay,
   parseDay,
   splitDays,
@@ -18,14 +18,14 @@ const ranges = fc
   .map(([first, more]) => ({ from: formatDay(first * dayMs), to: formatDay((first + more) * dayMs) }))
 
 function daysIn({ from, to }: DayWindow): string[] {
-  return dayWindows({ from, to }, 1).map(window => window.from)
+  return divideIntoWindows({ from, to }, 1).map(window => window.from)
 }
 
 describe('windows with inclusive ends', () => {
   it('cover each day of the range once, in order', () => {
     fc.assert(
       fc.property(ranges, fc.integer({ min: 1, max: 365 }), (range, days) => {
-        const held = dayWindows(range, days).flatMap(daysIn)
+        const held = divideIntoWindows(range, days).flatMap(daysIn)
         assert.deepEqual(held, daysIn(range))
         assert.equal(held.length, (Date.parse(range.to) - Date.parse(range.from)) / dayMs + 1)
       }),

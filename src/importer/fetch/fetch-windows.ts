@@ -30,7 +30,7 @@ export function parseDay(text: string, key: string): number {
 }
 
 /** Consecutive windows of at most `days` days that cover the range, oldest first. */
-export function dayWindows({ from, to }: DayWindow, days: number): DayWindow[] {
+export function divideIntoWindows({ from, to }: DayWindow, days: number): DayWindow[] {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   const windows: DayWindow[] = []
   for (let at = first; at <= last; at += days * dayMs)

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { asStateDamage, type FetchedPart, FetchState } from './fetch-state.ts'
+import { type FetchedPart, FetchState, toStateDamage } from './fetch-state.ts'
 
 export type { FetchedPart } from './fetch-state.ts'
 
@@ -34,7 +34,7 @@ export function readFetchedParts(folder: string): FetchedParts | null {
     const warnings = [...new Set(state.warnings().map(({ line }) => line))]
     return { config: JSON.parse(config), isComplete: state.isComplete(), partsWaiting, partsEmpty, warnings, parts }
   } catch (error) {
-    throw asStateDamage(folder, error)
+    throw toStateDamage(folder, error)
   } finally {
     state.close()
   }

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
 import { FetchStop, FetchWait } from './fetch-faults.ts'
-import { faultOfStatus, type HttpAnswer, sendRequest } from './http-request.ts'
+import { createStatusFault, type HttpAnswer, sendRequest } from './http-request.ts'
 
 export interface HttpList {
   /** Path of the list. Its files keep the order of its lines. */
@@ -21,16 +21,16 @@ const signing =
   /^(x-amz-.*|x-goog-.*|awsaccesskeyid|signature|sig|expires|se|sp|sv|sr|st|spr|skoid|sktid|ske|sks|skt|skv|token|access_token|policy|key-pair-id|googleaccessid)$/i
 
 /** @throws FetchStop for a list that cannot be read, or a line that is no URL. */
-export function httpListSource({ path, authorization }: HttpList, nowMs: () => number): ObjectSource {
+export function createHttpListSource({ path, authorization }: HttpList, nowMs: () => number): ObjectSource {
   const addresses = new Map(readAddresses(path).map(url => [urlKey(url), url]))
   const headers = authorization === null ? {} : { authorization }
   const secrets = authorization === null ? [] : [authorization]
   const ask = async (url: URL, method: 'GET' | 'HEAD', more: Record<string, string>, signal: AbortSignal) => {
     const notes: string[] = []
     const warn = (line: string) => notes.push(line)
-    const answer = await asPortFault(sendRequest({ method, url, headers: { ...headers, ...more }, signal, warn }))
+    const answer = await convertFetchStop(sendRequest({ method, url, headers: { ...headers, ...more }, signal, warn }))
     const refusalOptions = { url, list: path, secrets: [...secrets, ...url.searchParams.values()], nowMs: nowMs() }
-    return { answer, notes, refuse: () => refusal(answer, refusalOptions) }
+    return { answer, notes, refuse: () => createRefusal(answer, refusalOptions) }
   }
   return {
     async *list(signal) {
@@ -39,18 +39,18 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
         answer.body.resume()
         // Some servers support only GET, and URLs are often signed for GET alone.
         if (isDecidedByGet(answer.status)) yield { key, bytes: null, version: null }
-        else if (answer.status === 200) yield { key, ...sizeAndVersion(answer) }
+        else if (answer.status === 200) yield { key, ...readSizeAndVersion(answer) }
         else throw await refuse()
       }
     },
     async open({ key, version, bytes }: SourceObject, from: number, signal: AbortSignal): Promise<ObjectBytes> {
       const url = addresses.get(key)
       if (url === undefined) throw new ObjectSourceRefusal(`${key} is not in ${path} any more.`)
-      if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: noBytes() }
+      if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: emptyStream() }
       const range = from === 0 ? {} : { range: `bytes=${from}-` }
       const { answer, notes, refuse } = await ask(url, 'GET', { 'accept-encoding': 'identity', ...range }, signal)
       if (answer.status !== 200 && answer.status !== 206) throw await refuse()
-      if (version !== null && sizeAndVersion(answer).version !== version) {
+      if (version !== null && readSizeAndVersion(answer).version !== version) {
         answer.body.destroy()
         throw new PortError(port, 'conflict', new Error(`${formatAddress(url)} has changed`))
       }
@@ -104,7 +104,7 @@ function isDecidedByGet(status: number): boolean {
 }
 
 /** Ignores a weak ETag, which does not identify bytes. */
-function sizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject, 'bytes' | 'version'> {
+function readSizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject, 'bytes' | 'version'> {
   const length = headers['content-length']
   const total = status === 206 ? /\/(\d+)$/.exec(headers['content-range'] ?? '')?.[1] : length
   const bytes = total === undefined ? null : Number(total)
@@ -129,7 +129,7 @@ async function* streamBody({ body, headers }: HttpAnswer, url: URL): AsyncIterab
     throw new PortError(port, 'unavailable', new Error(`${formatAddress(url)} broke off`))
 }
 
-async function* noBytes(): AsyncIterable<Uint8Array> {}
+async function* emptyStream(): AsyncIterable<Uint8Array> {}
 
 interface RefusalOptions {
   readonly url: URL
@@ -138,15 +138,15 @@ interface RefusalOptions {
   readonly nowMs: number
 }
 
-async function refusal(answer: HttpAnswer, { url, list, secrets, nowMs }: RefusalOptions): Promise<Error> {
-  const fault = await faultOfStatus(answer, { source: formatAddress(url), secrets, nowMs })
+async function createRefusal(answer: HttpAnswer, { url, list, secrets, nowMs }: RefusalOptions): Promise<Error> {
+  const fault = await createStatusFault(answer, { source: formatAddress(url), secrets, nowMs })
   if (fault instanceof FetchWait) return fault
   const isGone = answer.status === 404 || answer.status === 410
   const advice = isGone ? `. Remove its line from ${list} to fetch only the other addresses.` : ''
   return new ObjectSourceRefusal(`${fault.message}${advice}`)
 }
 
-async function asPortFault<T>(answered: Promise<T>): Promise<T> {
+async function convertFetchStop<T>(answered: Promise<T>): Promise<T> {
   try {
     return await answered
   } catch (cause) {

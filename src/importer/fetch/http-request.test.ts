@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
-import { faultOfStatus, readBody, sendRequest } from './http-request.ts'
+import { createStatusFault, readBody, sendRequest } from './http-request.ts'
 import { type Reach, resolveRedirect } from './redirects.ts'
 
 async function serverOf(t: TestContext, listener: RequestListener, address = '127.0.0.1'): Promise<URL> {
@@ -177,7 +177,7 @@ it('the status of a response decides whether to stop, or to wait and how long', 
     [429, FetchWait, /^source limit$/, 7_000],
     [503, FetchWait, /in trouble \(503\)/, 7_000],
   ] as const) {
-    const fault = await faultOfStatus(await sendRequest({ url: new URL(`/${status}`, url), signal, warn }), about)
+    const fault = await createStatusFault(await sendRequest({ url: new URL(`/${status}`, url), signal, warn }), about)
     assert.ok(fault instanceof kind, String(status))
     assert.match(fault.message, message)
     assert.equal(fault instanceof FetchWait ? fault.retryAfterMs : undefined, retryAfterMs)

@@ -91,7 +91,7 @@ function sendOnce(
  * Converts an unexpected status into a fault, with the start of the source's own text.
  * @param secrets masked in that text.
  */
-export async function faultOfStatus(
+export async function createStatusFault(
   { status, headers, body }: HttpAnswer,
   { source, secrets, nowMs }: { readonly source: string; readonly secrets: readonly string[]; readonly nowMs: number },
 ): Promise<FetchStop | FetchWait> {

@@ -7,7 +7,7 @@ import type { ObjectSource } from '#ports/object-source.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { BrokenAnswer } from './fetch-faults.ts'
 import type { PartTools } from './fetch-source.ts'
-import { objectParts, toFileName } from './object-parts.ts'
+import { createObjectFetchSource, toFileName } from './object-parts.ts'
 import { toPartFile } from './part-file.ts'
 
 describe('the file of an object', () => {
@@ -41,7 +41,7 @@ describe('an object with more bytes than listed', () => {
     async function* withoutEnd() {
       for (; sent < 1_000; sent++) yield Buffer.alloc(1_024)
     }
-    const fetched = objectParts(sourceOf(withoutEnd)).fetchPart(
+    const fetched = createObjectFetchSource(sourceOf(withoutEnd)).fetchPart(
       { id: 'a.json', asks: { key: 'a.json', version: '1', bytes: 10 }, bytes: 10 },
       tools,
     )

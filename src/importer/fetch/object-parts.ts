@@ -8,7 +8,7 @@ import { PortError } from '#ports/port-error.ts'
 import { ownFile } from '../read/own-files.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged } from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
-import { beginPart } from './part-file.ts'
+import { preparePartFile } from './part-file.ts'
 
 /** At most this many bytes are downloaded again after a crash. */
 const syncEveryBytes = 16 * 2 ** 20
@@ -20,7 +20,7 @@ export interface ObjectPartsOptions {
   readonly isWritten?: boolean
 }
 
-export function objectParts(
+export function createObjectFetchSource(
   source: ObjectSource,
   { prefix = '', isWritten = false }: ObjectPartsOptions = {},
 ): FetchSource {
@@ -112,7 +112,7 @@ async function* limitBytes(object: SourceObject, { bytes, startsAt }: ObjectByte
 /** Appends to the file from `startsAt`, and stores how many bytes are synced. @returns the size of the file. */
 async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools: PartTools): Promise<number> {
   const { path } = tools.file
-  if (startsAt === 0) await beginPart(tools.file)
+  if (startsAt === 0) await preparePartFile(tools.file)
   const handle = await open(path, startsAt === 0 ? ownFile.create : ownFile.change, 0o600)
   let [at, synced] = [startsAt, startsAt]
   const sync = async () => {

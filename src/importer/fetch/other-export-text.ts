@@ -3,12 +3,12 @@
 import type { JsonObject } from '#core/json.ts'
 
 /** @param bound the folder's configuration, as JSON. @param asked the configuration of this call. */
-export function otherExportText(folder: string, bound: string, asked: string): string {
+export function formatOtherExport(folder: string, bound: string, asked: string): string {
   const [before, now] = [bound, asked].map(text => JSON.parse(text) as JsonObject) as [JsonObject, JsonObject]
   const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])].toSorted()
   const differences = keys
     .filter(key => before[key] !== now[key])
-    .map(key => `${optionText(key, now[key])} instead of ${optionText(key, before[key])}`)
+    .map(key => `${formatOption(key, now[key])} instead of ${formatOption(key, before[key])}`)
   return (
     `${folder} holds files of another export: this call says ${differences.join(', ')}. ` +
     `Take another folder for it; to continue the earlier export, run pennon import fetch FOLDER without options.`
@@ -19,12 +19,12 @@ export function otherExportText(folder: string, bound: string, asked: string): s
  * @param bound the folder's configuration. @param asked options that were given without a source.
  * @param ignored the keys of `asked` whose values differ.
  */
-export function ignoredOptionsText(
+export function formatIgnoredOptions(
   folder: string,
   { bound, asked, ignored }: { bound: JsonObject; asked: JsonObject; ignored: readonly string[] },
 ): string {
-  const given = Object.keys(asked).map(key => optionText(key, asked[key]))
-  const differences = ignored.map(key => `${optionText(key, asked[key])} instead of ${optionText(key, bound[key])}`)
+  const given = Object.keys(asked).map(key => formatOption(key, asked[key]))
+  const differences = ignored.map(key => `${formatOption(key, asked[key])} instead of ${formatOption(key, bound[key])}`)
   return (
     `Without --source the fetch into ${folder} continues as it was started, but this call says ${differences.join(', ')}. ` +
     `Omit these options to continue, or start another export, with all its options, in another folder: ` +
@@ -32,7 +32,7 @@ export function ignoredOptionsText(
   )
 }
 
-function optionText(key: string, value: JsonObject[string] | undefined): string {
+function formatOption(key: string, value: JsonObject[string] | undefined): string {
   const option = `--${key.replaceAll('_', '-')}`
   if (value === undefined || value === false) return `no ${option}`
   return value === true ? option : `${option} ${String(value)}`

@@ -24,17 +24,17 @@ export function toPartFile(folder: string, object: string): PartFile {
 }
 
 /** Creates the folder of the file, and removes what an earlier try left. */
-export async function beginPart({ path }: PartFile): Promise<void> {
+export async function preparePartFile({ path }: PartFile): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await rm(path, { force: true })
 }
 
 /** Syncs and hashes the file, and gives it its final name. */
-export async function completePart({ path, finalPath }: PartFile): Promise<FileHash> {
-  await sync(path)
+export async function completePartFile({ path, finalPath }: PartFile): Promise<FileHash> {
+  await syncPath(path)
   const hash = await hashFile(path)
   await rename(path, finalPath)
-  await sync(dirname(finalPath))
+  await syncPath(dirname(finalPath))
   return hash
 }
 
@@ -59,7 +59,7 @@ export async function findFileSize(path: string): Promise<number | null> {
 }
 
 /** Syncing a folder makes the new names in it durable. */
-async function sync(path: string): Promise<void> {
+async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
     await handle.sync()

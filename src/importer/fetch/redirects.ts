@@ -86,7 +86,7 @@ export function resolveRedirect(location: string, redirecting: Redirecting): Hop
   if (from.protocol === 'https:' && url.protocol !== 'https:')
     throw new FetchStop(`${from.host} redirects to an address without encryption, which is not followed.`)
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const refusal = isIP(host) === 0 ? null : judgeRedirect(host, url, redirecting)
+  const refusal = isIP(host) === 0 ? null : findRedirectRefusal(host, url, redirecting)
   if (refusal !== null) throw refusal
   return {
     url,
@@ -94,7 +94,7 @@ export function resolveRedirect(location: string, redirecting: Redirecting): Hop
       lookup(name, options, (error, found, family) => {
         const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address)
         const refusals = addresses
-          .map(address => judgeRedirect(address, url, redirecting))
+          .map(address => findRedirectRefusal(address, url, redirecting))
           .filter(each => each !== null)
         callback(refusals[0] ?? error, found, family)
       }),
@@ -102,7 +102,11 @@ export function resolveRedirect(location: string, redirecting: Redirecting): Hop
 }
 
 /** @returns the refusal of an address; null when it is allowed. */
-function judgeRedirect(address: string, to: URL, { from, reach: fromReach, warn }: Redirecting): FetchStop | null {
+function findRedirectRefusal(
+  address: string,
+  to: URL,
+  { from, reach: fromReach, warn }: Redirecting,
+): FetchStop | null {
   const reach = classifyAddress(address)
   // A host may redirect to itself as long as its address stays in the same kind of network.
   const isSame = from.hostname === to.hostname && fromReach === reach

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { approve, changesSince } from './approval.ts'
+import { approve, listChangesSince } from './approval.ts'
 import type { Manifest } from './manifest.ts'
 import type { ImportPlan } from './plan.ts'
 
@@ -28,7 +28,7 @@ describe('an approval', () => {
       JSON.stringify({ ...plan, target: Object.fromEntries(Object.entries(plan.target!).reverse()) }),
     )
     assert.deepEqual(
-      changesSince(approval, { ...parts, plan: read as ImportPlan, manifest: structuredClone(manifest) }),
+      listChangesSince(approval, { ...parts, plan: read as ImportPlan, manifest: structuredClone(manifest) }),
       [],
     )
     assert.equal(approve(parts, 'another time').sha256, approval.sha256)
@@ -36,23 +36,23 @@ describe('an approval', () => {
 
   it('lists what changed since it was given', () => {
     const other = { ...manifest, parts: [] } as Manifest
-    assert.deepEqual(changesSince(approval, { ...parts, manifest: other }), ['the staged bytes (manifest.json)'])
-    assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, config: {} } }), [
+    assert.deepEqual(listChangesSince(approval, { ...parts, manifest: other }), ['the staged bytes (manifest.json)'])
+    assert.deepEqual(listChangesSince(approval, { ...parts, plan: { ...plan, config: {} } }), [
       'the source or its configuration',
     ])
-    assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, toolVersion: '1.0.1' } }), [
+    assert.deepEqual(listChangesSince(approval, { ...parts, plan: { ...plan, toolVersion: '1.0.1' } }), [
       'the source or its configuration',
     ])
     const target = { ...plan.target!, projectKey: 'phc_2' }
-    assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, target } }), ['the target'])
+    assert.deepEqual(listChangesSince(approval, { ...parts, plan: { ...plan, target } }), ['the target'])
     const limits = { ...plan.limits, maxRejectShare: 0.5 }
-    assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, limits } }), ['the limits'])
+    assert.deepEqual(listChangesSince(approval, { ...parts, plan: { ...plan, limits } }), ['the limits'])
   })
 
   it('covers the result of the scan, and holds before any scan has finished', () => {
-    assert.deepEqual(changesSince(approval, { ...parts, ledgerSha256: 'other' }), [
+    assert.deepEqual(listChangesSince(approval, { ...parts, ledgerSha256: 'other' }), [
       'the persons, groups and devices that the scan found',
     ])
-    assert.deepEqual(changesSince(approval, { ...parts, ledgerSha256: null }), [])
+    assert.deepEqual(listChangesSince(approval, { ...parts, ledgerSha256: null }), [])
   })
 })

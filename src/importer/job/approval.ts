@@ -3,10 +3,10 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import { orNull, Type } from '../records/file-schema.ts'
+import { allowNull, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
-import { type ImportPlan, mappingSha256 } from './plan.ts'
+import { hashMapping, type ImportPlan } from './plan.ts'
 import { sha256Hex } from './sha256.ts'
 
 export interface ApprovalHashes {
@@ -38,12 +38,12 @@ const approvalSchema = Type.Object({
     mapping: Type.String(),
     target: Type.String(),
     limits: Type.String(),
-    ledger: orNull(Type.String()),
+    ledger: allowNull(Type.String()),
   }),
   sha256: Type.String(),
 })
 
-export function manifestSha256(manifest: Manifest): string {
+export function hashManifest(manifest: Manifest): string {
   return sha256Hex(JSON.stringify(manifest))
 }
 
@@ -56,22 +56,22 @@ export interface ApprovedParts {
 }
 
 /** @param target null is hashed too: "no target" is also something to approve. */
-export function targetSha256(target: ImportPlan['target']): string {
+export function hashTarget(target: ImportPlan['target']): string {
   return sha256Hex(canonicalJson(target as unknown as JsonObject))
 }
 
-export function approvalHashes({ plan, manifest, ledgerSha256 }: ApprovedParts): ApprovalHashes {
+export function hashApprovedParts({ plan, manifest, ledgerSha256 }: ApprovedParts): ApprovalHashes {
   return {
-    manifest: manifestSha256(manifest),
-    mapping: mappingSha256(plan),
-    target: targetSha256(plan.target),
+    manifest: hashManifest(manifest),
+    mapping: hashMapping(plan),
+    target: hashTarget(plan.target),
     limits: sha256Hex(canonicalJson(plan.limits as unknown as JsonObject)),
     ledger: ledgerSha256,
   }
 }
 
 export function approve(parts: ApprovedParts, approvedAt: string): Approval {
-  const hashes = approvalHashes(parts)
+  const hashes = hashApprovedParts(parts)
   const sha256 = sha256Hex(canonicalJson({ ...hashes }))
   return { v: 1, jobId: parts.plan.jobId, approvedAt, hashes, sha256 }
 }
@@ -85,8 +85,8 @@ const changedNames: Record<keyof ApprovalHashes, string> = {
 }
 
 /** @returns descriptions of what changed since the approval; empty when nothing did. */
-export function changesSince({ hashes }: Approval, parts: ApprovedParts): readonly string[] {
-  const now = approvalHashes(parts)
+export function listChangesSince({ hashes }: Approval, parts: ApprovedParts): readonly string[] {
+  const now = hashApprovedParts(parts)
   const names = Object.keys(changedNames) as (keyof ApprovalHashes)[]
   return names
     .filter(name => now[name] !== hashes[name])

@@ -76,7 +76,7 @@ export class JobFolder {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
     }
-    const stored = objectIn(text)
+    const stored = parseObject(text)
     const value = stored && decode(stored, text)
     if (!matchesSchema(schema, value)) throw this.damaged(name)
     return value
@@ -87,7 +87,7 @@ export class JobFolder {
    * @throws JobStopped, with the remedy, for a line that does not match the schema.
    */
   parseLine<T>(name: string, text: string, schema: Schema<T>): T {
-    const value = objectIn(text)
+    const value = parseObject(text)
     if (!matchesSchema(schema, value)) throw this.damaged(name)
     return value
   }
@@ -154,7 +154,7 @@ export function isJobFolder(path: string): boolean {
 }
 
 /** @returns null unless `text` is a JSON object. */
-export function objectIn(text: string): object | null {
+export function parseObject(text: string): object | null {
   try {
     const value = parsePlainJson(text)
     return typeof value === 'object' && !Array.isArray(value) ? value : null

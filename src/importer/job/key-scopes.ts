@@ -9,7 +9,7 @@ export function listScopes(scopes: readonly string[]): string {
 export const importKeyScopeList: string = listScopes(importKeyScopes)
 
 /** @param given a key's scopes: `*` stands for all of them, and a `:write` scope includes `:read`. */
-export function missingScopes(given: readonly string[]): readonly string[] {
+export function findMissingScopes(given: readonly string[]): readonly string[] {
   if (given.includes('*')) return []
   return importKeyScopes.filter(scope => !given.includes(scope) && !given.includes(scope.replace(/:read$/, ':write')))
 }

@@ -20,7 +20,7 @@ const charsAtOnce = 256 * 1024
  * @returns hex; the same for every ledger built from the same staged bytes.
  * @throws JobPaused
  */
-export async function sumOfLedger(database: Database.Database, signal: AbortSignal): Promise<string> {
+export async function computeLedgerSum(database: Database.Database, signal: AbortSignal): Promise<string> {
   const sum = createHash('sha256')
   for (const query of queries) {
     sum.update(`${query}\n`)

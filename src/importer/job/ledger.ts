@@ -9,7 +9,7 @@ import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { sumOfLedger } from './ledger-sum.ts'
+import { computeLedgerSum } from './ledger-sum.ts'
 import { RecentMap } from './recent-map.ts'
 import { isSqliteDamage } from './sqlite-damage.ts'
 
@@ -68,7 +68,7 @@ export class JobLedger implements ImportLedger {
       database.exec(
         `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; ${schema}`,
       )
-      this.#statements = statementsOf(database)
+      this.#statements = prepareStatements(database)
     } catch (error) {
       database.close()
       throw isDamage(error) ? new LedgerDamage(`${path} is not a ledger`, { cause: error }) : error
@@ -97,7 +97,7 @@ export class JobLedger implements ImportLedger {
   /** The checksum of the rows that sending reads. @throws LedgerDamage, JobPaused */
   async sha256(signal: AbortSignal): Promise<string> {
     try {
-      return await sumOfLedger(this.#database, signal)
+      return await computeLedgerSum(this.#database, signal)
     } catch (error) {
       throw isDamage(error) ? new LedgerDamage('the ledger cannot be read', { cause: error }) : error
     }
@@ -129,7 +129,7 @@ export class JobLedger implements ImportLedger {
   putFact(fact: SourceFact): void {
     // Make well-formed first, as SQLite stores it, so that cached and re-read values are equal.
     const [key, value] = [fact.key.toWellFormed(), fact.value.toWellFormed()]
-    const name = nameOf(fact.kind, key)
+    const name = joinKindAndKey(fact.kind, key)
     // Each record of a person may repeat the same fact.
     if (this.#facts.get(name) === value) return
     this.#statements.putFact.run(fact.kind, key, value)
@@ -138,7 +138,7 @@ export class JobLedger implements ImportLedger {
 
   findFact(kind: string, rawKey: string): string | null {
     const key = rawKey.toWellFormed()
-    const name = nameOf(kind, key)
+    const name = joinKindAndKey(kind, key)
     const known = this.#facts.get(name)
     if (known !== undefined) return known
     const fact = this.#statements.fact.get(kind, key)?.value ?? null
@@ -211,7 +211,7 @@ export class JobLedger implements ImportLedger {
     )
     let rows = this.#database.prepare<[], Row>(pageSql('', skipped)).all()
     for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
-      for (const { event } of rows) yield storedJson(event) as unknown as ImportedEvent
+      for (const { event } of rows) yield parseStoredObject(event) as unknown as ImportedEvent
       rows = next.all(last.kind, last.time_us, last.uuid, last.id)
     }
   }
@@ -233,7 +233,7 @@ export class JobLedger implements ImportLedger {
   readProgress<T>(name: string, schema: Schema<T>): T | null {
     const text = this.#statements.progress.get(name)?.value
     if (text === undefined) return null
-    const value = jsonIn(text)
+    const value = parseOrUndefined(text)
     if (!matchesSchema(schema, value)) throw new LedgerDamage(`the progress of ${name} does not match its schema`)
     return value
   }
@@ -243,7 +243,7 @@ export class JobLedger implements ImportLedger {
   }
 
   #replace(kind: string, key: string, change: (before: JsonObject | null) => JsonObject): JsonObject | null {
-    const name = nameOf(kind, key)
+    const name = joinKindAndKey(kind, key)
     const changed = this.#changed.get(name)
     const before = changed?.properties ?? this.#snapshots.get(name) ?? this.#storedSnapshot(name, kind, key)
     const properties = change(before)
@@ -259,7 +259,7 @@ export class JobLedger implements ImportLedger {
   #storedSnapshot(name: string, kind: string, key: string): JsonObject | null {
     const text = this.#statements.snapshot.get(kind, key)?.properties
     if (text === undefined) return null
-    const properties = storedJson(text)
+    const properties = parseStoredObject(text)
     this.#snapshots.set(name, properties, text.length)
     return properties
   }
@@ -274,7 +274,7 @@ export class JobLedger implements ImportLedger {
   }
 }
 
-function statementsOf(database: Database.Database) {
+function prepareStatements(database: Database.Database) {
   return {
     fact: database.prepare<[string, string], { value: string }>('SELECT value FROM fact WHERE kind = ? AND key = ?'),
     // Skip unchanged rows, which are nearly all of them: rewriting them would cost pages of the WAL.
@@ -302,7 +302,7 @@ function isDamage(error: unknown): boolean {
 }
 
 /** @throws LedgerDamage */
-function storedJson(text: string): JsonObject {
+function parseStoredObject(text: string): JsonObject {
   try {
     const value = parseJson(text)
     if (isJsonObject(value)) return value
@@ -312,7 +312,7 @@ function storedJson(text: string): JsonObject {
   throw new LedgerDamage('a row of the ledger is not a JSON object')
 }
 
-function jsonIn(text: string): unknown {
+function parseOrUndefined(text: string): unknown {
   try {
     return parsePlainJson(text)
   } catch {
@@ -321,7 +321,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function nameOf(kind: string, key: string): string {
+function joinKindAndKey(kind: string, key: string): string {
   return `${kind}\n${key}`
 }
 

@@ -1,7 +1,7 @@
 // `manifest.json`: the bytes that a job sends, fixed by their hashes. Source: docs/wire/import.md §2.2.
 
 import type { CsvDelimiter } from '../read/csv-cells.ts'
-import { orNull, Type } from '../records/file-schema.ts'
+import { allowNull, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { type StagedPart, stagedPartSchema } from './staged-part.ts'
 
@@ -58,7 +58,7 @@ export const rawSourceSchema = Type.Object({
 
 export const rawObjectSchema = Type.Object({
   object: Type.String(),
-  table: orNull(Type.String()),
+  table: allowNull(Type.String()),
   columns: Type.Optional(Type.Array(Type.String())),
   delimiter: Type.Optional(Type.Unsafe<CsvDelimiter>(Type.String())),
   hasEscapes: Type.Optional(Type.Boolean()),
@@ -70,7 +70,7 @@ const manifestSchema = Type.Object({
   v: Type.Literal(1),
   jobId: Type.String(),
   source: Type.String(),
-  sourceTimezone: orNull(Type.String()),
+  sourceTimezone: allowNull(Type.String()),
   createdAt: Type.String(),
   toolVersion: Type.String(),
   mappingSha256: Type.String(),
@@ -78,52 +78,52 @@ const manifestSchema = Type.Object({
   objects: Type.Array(rawObjectSchema),
   parts: Type.Array(stagedPartSchema),
   totals: Type.Object({ records: Type.Number(), bytes: Type.Number(), days: Type.Number() }),
-  sourceRange: orNull(Type.Object({ first: Type.String(), last: Type.String() })),
+  sourceRange: allowNull(Type.Object({ first: Type.String(), last: Type.String() })),
 })
 
 export const manifestFile = 'manifest.json'
 
 export function readManifest(folder: JobFolder): Manifest | null {
-  return folder.readJson(manifestFile, manifestSchema, stored => withKeys(stored as StoredObject, camelCase))
+  return folder.readJson(manifestFile, manifestSchema, stored => renameOwnKeys(stored as StoredObject, toCamelCase))
 }
 
 /** How many lines of the raw files are blank. */
-export function blankLinesOf({ objects }: Manifest): number {
+export function countBlankLines({ objects }: Manifest): number {
   return objects.reduce((sum, { blank }) => sum + (blank?.count ?? 0), 0)
 }
 
 /** How many records the raw files hold, blank lines included: all figures of a job count them this way. */
-export function recordsRead(manifest: Manifest): number {
-  return manifest.totals.records + blankLinesOf(manifest)
+export function countRecordsRead(manifest: Manifest): number {
+  return manifest.totals.records + countBlankLines(manifest)
 }
 
 /** Keys in the file are spelled as in docs/wire/import.md §2.2. */
 export function writeManifest(folder: JobFolder, manifest: Manifest): void {
-  folder.writeJson(manifestFile, withKeys(manifest as unknown as StoredObject, snakeCase))
+  folder.writeJson(manifestFile, renameOwnKeys(manifest as unknown as StoredObject, toSnakeCase))
 }
 
 type Stored = string | number | null | readonly Stored[] | StoredObject
 type StoredObject = { readonly [key: string]: Stored }
 
 /** Safe to rename all keys: none in a manifest comes from an export. */
-function withKeys(value: StoredObject, rename: (key: string) => string): StoredObject {
+function renameOwnKeys(value: StoredObject, rename: (key: string) => string): StoredObject {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [rename(key), renameKeys(entry, rename)]))
 }
 
 function renameKeys(value: Stored, rename: (key: string) => string): Stored {
   if (typeof value !== 'object' || value === null) return value
-  return isList(value) ? value.map(entry => renameKeys(entry, rename)) : withKeys(value, rename)
+  return isList(value) ? value.map(entry => renameKeys(entry, rename)) : renameOwnKeys(value, rename)
 }
 
 function isList(value: readonly Stored[] | StoredObject): value is readonly Stored[] {
   return Array.isArray(value)
 }
 
-function snakeCase(key: string): string {
+function toSnakeCase(key: string): string {
   return key.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 }
 
-function camelCase(key: string): string {
+function toCamelCase(key: string): string {
   // A digit follows no underscore: `mapping_sha256`.
   return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -5,7 +5,7 @@ import { type JsonObject, mayKeepLiterals, parseJson } from '#core/json.ts'
 import { isTooOld } from '#ports/unfit-schema-error.ts'
 import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import { jsonObject, orNull, Type } from '../records/file-schema.ts'
+import { allowNull, jsonObject, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { JobStopped } from './job-paused.ts'
 import { sha256Hex } from './sha256.ts'
@@ -41,7 +41,7 @@ export interface ImportLimits {
   readonly isPersonless?: boolean
 }
 
-export function apiAddressOf({ address, apiAddress = address }: ImportTarget): string {
+export function findApiAddress({ address, apiAddress = address }: ImportTarget): string {
   return apiAddress
 }
 
@@ -78,22 +78,22 @@ const planSchema = Type.Object({
   config: jsonObject,
   isProfileTimeFound: Type.Optional(Type.Literal(true)),
   files: Type.Array(Type.Object({ path: Type.String(), object: Type.String() })),
-  fetch: orNull(jsonObject),
-  format: orNull(Type.Enum(['json', 'csv'])),
-  target: orNull(
+  fetch: allowNull(jsonObject),
+  format: allowNull(Type.Enum(['json', 'csv'])),
+  target: allowNull(
     Type.Object({
       address: Type.String(),
       apiAddress: Type.Optional(Type.String()),
       projectKey: Type.String(),
-      projectId: orNull(Type.String()),
-      projectName: orNull(Type.String()),
+      projectId: allowNull(Type.String()),
+      projectName: allowNull(Type.String()),
     }),
   ),
   limits: Type.Object({
     maxRejectShare: Type.Number(),
     allowsDamagedFiles: Type.Optional(Type.Literal(true)),
     holdLiveWindow: Type.Boolean(),
-    retentionDays: orNull(Type.Number()),
+    retentionDays: allowNull(Type.Number()),
     groupTypesMax: Type.Number(),
     joining: Type.Optional(jsonObject),
     acceptsOld: Type.Optional(Type.Boolean()),
@@ -108,12 +108,12 @@ export function readPlan(folder: JobFolder): ImportPlan | null {
       throw new JobStopped(
         `the job in ${folder.path} ${isTooOld}. Finish or discard it with that version, or plan it in another folder`,
       )
-    return withExactConfig(stored, text)
+    return restoreExactConfig(stored, text)
   })
 }
 
 /** Filters compare all digits of 64-bit ids, and `JSON.parse` would round them. */
-function withExactConfig(stored: object, text: string): object {
+function restoreExactConfig(stored: object, text: string): object {
   if (!mayKeepLiterals(text)) return stored
   const { config } = parseJson(text) as JsonObject
   return { ...stored, ...(config !== undefined && { config }) }
@@ -127,7 +127,7 @@ export function writePlan(folder: JobFolder, plan: ImportPlan): void {
  * Changes with everything that can change the events of a record.
  * @returns hex.
  */
-export function mappingSha256(plan: ImportPlan): string {
+export function hashMapping(plan: ImportPlan): string {
   const { source, config, format, files, toolVersion, createdAt, limits } = plan
   const { holdLiveWindow, retentionDays, groupTypesMax, isPersonless = false } = limits
   return sha256Hex(

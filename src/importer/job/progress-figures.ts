@@ -1,6 +1,6 @@
 // Computes rates and the remaining time from the work that a stage has done. Source: docs/wire/import.md §2.8.
 
-import { orNull, Type } from '../records/file-schema.ts'
+import { allowNull, Type } from '../records/file-schema.ts'
 import type { Remedy } from './job-paused.ts'
 import { type ProgressState, type StageName, type StageProgress, stageNames } from './progress.ts'
 
@@ -28,23 +28,23 @@ export const progressSchema = Type.Object({
   v: Type.Literal(1),
   pid: Type.Number(),
   state: Type.Enum(['running', 'paused', 'stopped', 'done']),
-  message: orNull(Type.String()),
-  wayOut: Type.Optional(Type.Object({ command: orNull(Type.String()), why: Type.String() })),
+  message: allowNull(Type.String()),
+  wayOut: Type.Optional(Type.Object({ command: allowNull(Type.String()), why: Type.String() })),
   startedAt: Type.String(),
   updatedAt: Type.String(),
   stage: Type.Enum([...stageNames]),
-  day: orNull(Type.String()),
+  day: allowNull(Type.String()),
   recordsDone: Type.Number(),
   unit: Type.Optional(Type.String()),
-  recordsTotal: orNull(Type.Number()),
+  recordsTotal: allowNull(Type.Number()),
   bytesDone: Type.Number(),
-  bytesTotal: orNull(Type.Number()),
+  bytesTotal: allowNull(Type.Number()),
   rejects: Type.Number(),
   retries: Type.Number(),
-  waiting: orNull(Type.String()),
+  waiting: allowNull(Type.String()),
   recordsPerSecond: Type.Number(),
   meanRecordsPerSecond: Type.Number(),
-  etaSeconds: orNull(Type.Number()),
+  etaSeconds: allowNull(Type.Number()),
 })
 
 const windowMs = 10_000
@@ -65,7 +65,7 @@ export class ProgressTracker implements StageProgress {
   #stageMs: number
   /** Samples of the last ten seconds, at least a second apart. */
   #points: { readonly ms: number; readonly records: number }[] = []
-  #state: { -readonly [Key in keyof ProgressState]: ProgressState[Key] } = emptyState('plan')
+  #state: { -readonly [Key in keyof ProgressState]: ProgressState[Key] } = createEmptyState('plan')
   /** The part of this stage that earlier runs did. */
   #earlier = { records: 0, bytes: 0 }
 
@@ -76,7 +76,7 @@ export class ProgressTracker implements StageProgress {
 
   begin(stage: StageName, { records = null, bytes = null, unit }: Parameters<StageProgress['begin']>[1]): void {
     this.#state = {
-      ...emptyState(stage),
+      ...createEmptyState(stage),
       recordsTotal: records,
       bytesTotal: bytes,
       ...(unit !== undefined && { unit }),
@@ -154,7 +154,7 @@ export class ProgressTracker implements StageProgress {
   }
 }
 
-function emptyState(stage: StageName): ProgressState {
+function createEmptyState(stage: StageName): ProgressState {
   return {
     ...{ stage, day: null, recordsDone: 0, recordsTotal: null, bytesDone: 0, bytesTotal: null },
     ...{ rejects: 0, retries: 0, waiting: null },

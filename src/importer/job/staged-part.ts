@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { RawPosition } from '../read/read-record.ts'
-import { orNull, Type } from '../records/file-schema.ts'
+import { allowNull, Type } from '../records/file-schema.ts'
 import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../records/imported-event.ts'
 
 /** A part as recorded in the manifest. */
@@ -27,8 +27,8 @@ export const stagedPartSchema = Type.Object({
   sha256: Type.String(),
   bytes: Type.Number(),
   records: Type.Number(),
-  firstUs: orNull(Type.Number()),
-  lastUs: orNull(Type.Number()),
+  firstUs: allowNull(Type.Number()),
+  lastUs: allowNull(Type.Number()),
 })
 
 /** What one line of a part was converted to. */

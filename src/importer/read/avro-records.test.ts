@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { crc32, deflateRawSync, zstdCompressSync } from 'node:zlib'
 import avsc from 'avsc'
-import { avroRecords } from './avro-records.ts'
+import { readAvroRecords } from './avro-records.ts'
 import { ByteReader } from './byte-reader.ts'
 
 const schema = {
@@ -94,7 +94,9 @@ describe('an Avro file', () => {
       { registry: { long } },
     )
     const bytes = await encoded(type, [{ id: 7325461098234567891n }, { id: -9223372036854775808n }])
-    const texts = (await Array.fromAsync(avroRecords(file(bytes, 100)))).map(each => Buffer.from(each.bytes).toString())
+    const texts = (await Array.fromAsync(readAvroRecords(file(bytes, 100)))).map(each =>
+      Buffer.from(each.bytes).toString(),
+    )
     assert.deepEqual(texts, ['{"id":7325461098234567891}', '{"id":-9223372036854775808}'])
   })
 
@@ -139,7 +141,7 @@ describe('an Avro file', () => {
       [fixed('many'), [1], /a value is longer than what holds it/],
     ]
     for (const [type, values, said] of claims) {
-      const [first] = await Array.fromAsync(avroRecords(file(container(type, [[1, values]]), 1_000)))
+      const [first] = await Array.fromAsync(readAvroRecords(file(container(type, [[1, values]]), 1_000)))
       const { parsed } = first!
       if (said instanceof RegExp) assert.match(('rejected' in parsed && parsed.rejected.detail) || 'none', said)
       else assert.deepEqual('value' in parsed && parsed.value, said)
@@ -155,7 +157,7 @@ describe('an Avro file', () => {
     const symbol = { type: 'enum', name: 'Symbol', symbols: [name] }
     const longSymbols = { ...lists, fields: [{ name: 'all', type: { type: 'array', items: symbol } }] }
     const damageOf = async (bytes: Buffer) => {
-      const records = await Array.fromAsync(avroRecords(file(bytes, 1_000)))
+      const records = await Array.fromAsync(readAvroRecords(file(bytes, 1_000)))
       const last = records.at(-1)!.parsed
       return { before: records.length - 1, said: 'rejected' in last ? last.rejected.detail : null }
     }
@@ -257,7 +259,7 @@ async function encoded(type: avsc.Type | avsc.Schema, rows: readonly object[], p
 }
 
 async function recordsIn(bytes: Buffer, chunk: number) {
-  const records = await Array.fromAsync(avroRecords(file(bytes, chunk)))
+  const records = await Array.fromAsync(readAvroRecords(file(bytes, chunk)))
   return records.map(({ raw, parsed }) => ({
     line: raw.line,
     value: 'value' in parsed ? parsed.value : 'rejected' in parsed ? parsed.rejected.reason : parsed.skipped,

@@ -18,7 +18,7 @@ import {
 export type AvroReader = (cursor: AvroCursor) => JsonValue
 
 /** @throws Error for an invalid schema. */
-export function avroReader(schema: JsonValue): AvroReader {
+export function createAvroReader(schema: JsonValue): AvroReader {
   return new SchemaReader().readerOf(schema, '')
 }
 
@@ -34,7 +34,7 @@ class SchemaReader {
     const type = ownValue(schema, 'type')
     const logical = ownValue(schema, 'logicalType')
     if (typeof logical === 'string') {
-      const reader = logicalReader(logical, schema)
+      const reader = createLogicalReader(logical, schema)
       if (reader !== null) return this.#name(schema, namespace, () => reader)
     }
     switch (type) {
@@ -108,14 +108,14 @@ class SchemaReader {
 
   #enum(symbols: readonly JsonValue[]): AvroReader {
     return cursor => {
-      const symbol = pick(symbols, cursor.size(), 'symbol')
+      const symbol = requireItem(symbols, cursor.size(), 'symbol')
       cursor.countNames(String(symbol).length)
       return symbol
     }
   }
 
   #union(readers: readonly AvroReader[]): AvroReader {
-    return cursor => pick(readers, cursor.size(), 'type of a union')(cursor)
+    return cursor => requireItem(readers, cursor.size(), 'type of a union')(cursor)
   }
 
   #array(read: AvroReader): AvroReader {
@@ -138,7 +138,7 @@ class SchemaReader {
 }
 
 /** @returns null for a logical type that is ignored here: the underlying type is used. */
-function logicalReader(logical: string, schema: JsonObject): AvroReader | null {
+function createLogicalReader(logical: string, schema: JsonObject): AvroReader | null {
   const type = ownValue(schema, 'type')
   const [, kind, unit] = /^(local-timestamp|timestamp|time)-(millis|micros|nanos)$/.exec(logical) ?? []
   if (kind !== undefined) {
@@ -154,7 +154,7 @@ function logicalReader(logical: string, schema: JsonObject): AvroReader | null {
   return cursor => decimalValue(cursor.bytes(cursor.size()), scale)
 }
 
-function pick<T>(list: readonly T[], index: number, what: string): T {
+function requireItem<T>(list: readonly T[], index: number, what: string): T {
   const found = list[index]
   if (found === undefined) throw new Error(`there is no ${what} ${index}`)
   return found

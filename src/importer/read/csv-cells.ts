@@ -35,7 +35,7 @@ export const plainCsv: CsvShape = { delimiter: ',', rowEnd: '\n', hasEscapes: fa
  * @param header the first line; more than that if it ends in a carriage return alone.
  * @returns the delimiter that occurs most often outside quotes.
  */
-export function csvDelimiter(header: Uint8Array): CsvDelimiter {
+export function detectCsvDelimiter(header: Uint8Array): CsvDelimiter {
   const counts = new Map<string, number>()
   let isQuoted = false
   for (const unit of Buffer.from(header.buffer, header.byteOffset, header.length).toString('latin1')) {
@@ -50,20 +50,20 @@ export function csvDelimiter(header: Uint8Array): CsvDelimiter {
  * @param row one row. Line breaks within quotes belong to their cell; one at the end is ignored.
  * @returns null for more than `cellsMax` cells.
  */
-export function csvCells(
+export function splitCsvRow(
   row: string,
   delimiter: CsvDelimiter = ',',
   cellsMax = Infinity,
   hasEscapes = false,
 ): string[] | null {
-  const end = row.length - lineEndLength(row)
+  const end = row.length - measureLineEnd(row)
   const cells: string[] = []
   for (let at = 0; at <= end; at++) {
     let copiedPart = ''
     let cell = ''
     for (let stretches = 1; row[at] === '"' && at < end; stretches++) {
       // A cell consists of quoted stretches: two consecutive quotes mean one quote and start the next stretch.
-      const close = closingQuote(row, at + 1, end, delimiter, hasEscapes)
+      const close = findClosingQuote(row, at + 1, end, delimiter, hasEscapes)
       cell += unescapeText(row.slice(at + 1, close), delimiter, hasEscapes)
       at = close + 1
       if (row[at] === '"' && at < end) cell += '"'
@@ -81,7 +81,7 @@ export function csvCells(
 }
 
 /** A line end includes any number of carriage returns before the line feed. */
-function lineEndLength(row: string): number {
+function measureLineEnd(row: string): number {
   if (!row.endsWith('\n')) return row.endsWith('\r') ? 1 : 0
   let start = row.length - 1
   while (row[start - 1] === '\r') start--
@@ -89,9 +89,15 @@ function lineEndLength(row: string): number {
 }
 
 /** @returns the position of the quote that closes a stretch; the end of the row if there is none. */
-function closingQuote(row: string, from: number, end: number, delimiter: CsvDelimiter, hasEscapes: boolean): number {
+function findClosingQuote(
+  row: string,
+  from: number,
+  end: number,
+  delimiter: CsvDelimiter,
+  hasEscapes: boolean,
+): number {
   for (let at = row.indexOf('"', from); at >= 0 && at <= end; at = row.indexOf('"', at + 1))
-    if (!isEscaped(row, from, at) || (!hasEscapes && mayClose(row[at + 1], delimiter))) return at
+    if (!isEscaped(row, from, at) || (!hasEscapes && mayCloseCell(row[at + 1], delimiter))) return at
   return end
 }
 
@@ -103,9 +109,9 @@ function isEscaped(row: string, from: number, at: number): boolean {
 
 /**
  * Whether a quote after a backslash may end its cell or be the first of two, given the next character. Before any other
- * character it must be escaped, whatever the dialect. `rowEnds` uses the same rule.
+ * character it must be escaped, whatever the dialect. `createRowEndFinder` uses the same rule.
  */
-export function mayClose(next: string | undefined, delimiter: CsvDelimiter): boolean {
+export function mayCloseCell(next: string | undefined, delimiter: CsvDelimiter): boolean {
   return next === undefined || next === '"' || next === delimiter || next === '\n' || next === '\r'
 }
 

@@ -1,8 +1,8 @@
 // Detects the dialect of a CSV file from its beginning.
 
 import type { ByteReader } from './byte-reader.ts'
-import { type CsvDelimiter, type CsvRowEnd, type CsvShape, csvCells, csvDelimiter } from './csv-cells.ts'
-import { rowEnds } from './split-records.ts'
+import { type CsvDelimiter, type CsvRowEnd, type CsvShape, detectCsvDelimiter, splitCsvRow } from './csv-cells.ts'
+import { createRowEndFinder } from './split-records.ts'
 
 /** How much of a header is examined. */
 export const headerBytesMax = 64 * 1024
@@ -13,18 +13,18 @@ const returnByte = 0x0d
  * Takes nothing from the reader, and waits only for its first line.
  * @param sampledBytes wait for this many bytes, to find out from the rows how quotes are escaped.
  */
-export async function csvShape(reader: ByteReader, sampledBytes = 0): Promise<CsvShape> {
+export async function detectCsvShape(reader: ByteReader, sampledBytes = 0): Promise<CsvShape> {
   const line = await reader.peekLine(headerBytesMax)
-  const delimiter = csvDelimiter(line)
+  const delimiter = detectCsvDelimiter(line)
   const isOpen = line.reduce((quotes, unit) => (unit === quote ? quotes + 1 : quotes), 0) % 2 === 1
   const beginning = isOpen ? await reader.peek(headerBytesMax) : line
-  const rowEnd = rowEndIn(beginning, delimiter)
+  const rowEnd = detectRowEnd(beginning, delimiter)
   const plain: CsvShape = { delimiter, rowEnd, hasEscapes: false }
   const sample = sampledBytes > 0 ? await reader.peek(sampledBytes) : beginning
   if (!sample.includes('\\"')) return plain
   const escaped: CsvShape = { ...plain, hasEscapes: true }
   const isWhole = sample.length < sampledBytes
-  return fittingRows(sample, escaped, isWhole) > fittingRows(sample, plain, isWhole) ? escaped : plain
+  return countFittingRows(sample, escaped, isWhole) > countFittingRows(sample, plain, isWhole) ? escaped : plain
 }
 
 /**
@@ -32,8 +32,8 @@ export async function csvShape(reader: ByteReader, sampledBytes = 0): Promise<Cs
  * previous one, whereas a single odd quote changes only its own row.
  * @param isWhole whether the sample is the whole file, whose last row needs no line end.
  */
-function fittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): number {
-  const ends = rowEnds(shape)
+function countFittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): number {
+  const ends = createRowEndFinder(shape)
   let columnCount: number | null = null
   let fitting = 0
   for (let start = 0; start < sample.length; ) {
@@ -45,14 +45,19 @@ function fittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): number 
     start = end
     if (isHeading) continue
     const row = bytes.toString().replace(/^\ufeff/, '')
-    const count: number | undefined = csvCells(row, shape.delimiter, columnCount ?? Infinity, shape.hasEscapes)?.length
+    const count: number | undefined = splitCsvRow(
+      row,
+      shape.delimiter,
+      columnCount ?? Infinity,
+      shape.hasEscapes,
+    )?.length
     if (columnCount === null) columnCount = count!
     else if (count === columnCount) fitting++
   }
   return fitting
 }
 
-/** Whether this is Excel's first line `sep=;`. It needs no parsing: `csvDelimiter` finds the delimiter in it. */
+/** Whether this is Excel's first line `sep=;`. It needs no parsing: `detectCsvDelimiter` finds the delimiter in it. */
 export function isSeparatorLine(bytes: Uint8Array): boolean {
   return bytes.length <= separatorLineBytesMax && separatorLine.test(Buffer.from(bytes).toString('latin1'))
 }
@@ -62,11 +67,11 @@ const separatorLine = /^(?:\xef\xbb\xbf)?sep=[,;\t|]\r*\n?$/i
 const separatorLineBytesMax = 20
 
 /** Rows end in carriage returns only if the first line end outside quotes is one without a line feed. */
-function rowEndIn(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
-  let rowStart = rowEnds({ delimiter, rowEnd: '\r', hasEscapes: false }).next(beginning, 0)
+function detectRowEnd(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
+  let rowStart = createRowEndFinder({ delimiter, rowEnd: '\r', hasEscapes: false }).next(beginning, 0)
   if (rowStart < 0) return '\n'
   // A program that writes `\r\n` on Windows produces `\r\r\n`, since the system expands each line feed.
   while (beginning[rowStart] === returnByte) rowStart++
-  const lineFeed = rowEnds({ delimiter, rowEnd: '\n', hasEscapes: false }).next(beginning, 0)
+  const lineFeed = createRowEndFinder({ delimiter, rowEnd: '\n', hasEscapes: false }).next(beginning, 0)
   return lineFeed < 0 || rowStart < lineFeed - 1 ? '\r' : '\n'
 }

@@ -11,7 +11,7 @@ import fc from 'fast-check'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { runs } from '../../../tests/support/nightly.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { recordReader } from './read-files.ts'
+import { createRecordReader } from './read-files.ts'
 
 const rows = Array.from({ length: 300 }, (_, n) => ({ n, text: `text ${n % 17}`, tags: ['a', String(n)] }))
 const lines = rows.map(row => `${JSON.stringify(row)}\n`).join('')
@@ -69,7 +69,10 @@ async function read(path: string, bytes: Buffer) {
   writeFileSync(path, bytes)
   const values: unknown[] = []
   const rejects: string[] = []
-  for await (const { parsed } of recordReader({ spool: { folder: dirname(path) } })({ path, object: 'file.json' })) {
+  for await (const { parsed } of createRecordReader({ spool: { folder: dirname(path) } })({
+    path,
+    object: 'file.json',
+  })) {
     if ('value' in parsed) values.push(parsed.value)
     else rejects.push('rejected' in parsed ? parsed.rejected.reason : parsed.skipped)
   }

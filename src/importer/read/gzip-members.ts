@@ -12,7 +12,7 @@ const hasName = 0x08
 const hasComment = 0x10
 
 /** Ignores zero bytes after the last member. @throws PackingDamage after yielding all data before the damage. */
-export async function* gzipMembers(packed: ByteReader): AsyncGenerator<Buffer> {
+export async function* decompressGzipMembers(packed: ByteReader): AsyncGenerator<Buffer> {
   do {
     await skipHeader(packed)
     let sum = 0

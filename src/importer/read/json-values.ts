@@ -171,7 +171,7 @@ function isPunctuation(unit: number): boolean {
 }
 
 /** The values of a line or part of a line. The last one extends to the end if nothing ends it. */
-export function valuesOfLine(
+export function findLineValues(
   bytes: Uint8Array,
   isInList: boolean,
 ): { readonly ranges: readonly ValueRange[]; readonly isListOpen: boolean; readonly isLastOpen: boolean } {

@@ -18,7 +18,7 @@ export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
     if (length < lengthMore) return length
     for (;;) {
       const byte = input[from++]
-      if (byte === undefined) throw damageError()
+      if (byte === undefined) throw createDamageError()
       length += byte
       if (byte < 255) return length
     }
@@ -26,7 +26,7 @@ export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
   while (from < input.length) {
     const token = input[from++]!
     const literalBytes = nextLength(token >> 4)
-    if (from + literalBytes > input.length || to + literalBytes > outputBytes) throw damageError()
+    if (from + literalBytes > input.length || to + literalBytes > outputBytes) throw createDamageError()
     output.set(input.subarray(from, from + literalBytes), to)
     from += literalBytes
     to += literalBytes
@@ -35,11 +35,11 @@ export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
     const distance = input[from]! | (input[from + 1]! << 8)
     from += 2
     const matchEnd = to + nextLength(token & 15) + matchBytesMin
-    if (distance === 0 || distance > to || matchEnd > outputBytes) throw damageError()
+    if (distance === 0 || distance > to || matchEnd > outputBytes) throw createDamageError()
     // Byte by byte, since a match may overlap its own output.
     for (; to < matchEnd; to++) output[to] = output[to - distance]!
   }
-  if (to !== outputBytes) throw damageError()
+  if (to !== outputBytes) throw createDamageError()
   return output
 }
 
@@ -62,6 +62,6 @@ export function unpackHadoopLz4(input: Uint8Array, outputBytes: number): Uint8Ar
   return output
 }
 
-function damageError(): RangeError {
+function createDamageError(): RangeError {
   return new RangeError('a block of LZ4 is damaged')
 }

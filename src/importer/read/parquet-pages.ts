@@ -35,9 +35,9 @@ export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
   const trailerAt = Math.max(0, file.byteLength - trailerBytes)
   const trailer = new DataView(await file.slice(trailerAt))
   const footerBytes = trailer.byteLength < trailerBytes ? Infinity : trailer.getUint32(0, true)
-  if (footerBytes > trailerAt) throw damageError('its end does not say where its footer starts')
+  if (footerBytes > trailerAt) throw createDamageError('its end does not say where its footer starts')
   if (footerBytes > footerBytesMax)
-    throw damageError(`its footer has ${footerBytes} bytes, more than the limit of ${footerBytesMax}`)
+    throw createDamageError(`its footer has ${footerBytes} bytes, more than the limit of ${footerBytesMax}`)
   const end = await file.slice(trailerAt - footerBytes)
   checkThrift(new Uint8Array(end, 0, footerBytes))
   return parquetMetadata(end)
@@ -46,18 +46,19 @@ export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
 /** @throws Error when row counts contradict the file's, or when a group lacks columns of the schema. */
 export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
   if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
-    throw damageError('its row groups do not add up to its number of rows')
-  const leaves = new Set<string | undefined>(leafNames(schema))
+    throw createDamageError('its row groups do not add up to its number of rows')
+  const leaves = new Set<string | undefined>(listLeafNames(schema))
   for (const { columns, num_rows } of row_groups) {
-    if (num_rows < 0n) throw damageError('a row group has a negative number of rows')
+    if (num_rows < 0n) throw createDamageError('a row group has a negative number of rows')
     const names = new Set(columns.map(({ meta_data }) => meta_data?.path_in_schema.join('\0')))
     // `checkPages` reports columns without metadata.
-    if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw damageError('a row group lacks columns of the schema')
+    if (!names.has(undefined) && !leaves.isSubsetOf(names))
+      throw createDamageError('a row group lacks columns of the schema')
   }
 }
 
-function leafNames({ children, path }: SchemaTree): string[] {
-  if (children.length > 0) return children.flatMap(leafNames)
+function listLeafNames({ children, path }: SchemaTree): string[] {
+  if (children.length > 0) return children.flatMap(listLeafNames)
   // A schema without columns consists of its root alone.
   return path.length === 0 ? [] : [path.join('\0')]
 }
@@ -66,8 +67,9 @@ function leafNames({ children, path }: SchemaTree): string[] {
 export async function checkPages(file: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
   for (const chunk of columns) {
     const { meta_data: column } = chunk
-    if (column === undefined) throw damageError('it is encrypted, or spread over several files')
-    if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw damageError('a column lacks rows')
+    if (column === undefined) throw createDamageError('it is encrypted, or spread over several files')
+    if (column.path_in_schema.length === 1 && column.num_values < num_rows)
+      throw createDamageError('a column lacks rows')
     await checkPageList(file, chunk, await checkColumn(file, column))
   }
 }
@@ -80,7 +82,7 @@ async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: Reado
   checkThrift(new Uint8Array(bytes))
   const { page_locations } = readOffsetIndex({ view: new DataView(bytes), offset: 0 })
   if (!page_locations.every(({ offset }) => pages.has(Number(offset))))
-    throw damageError('the offset index of a column names pages that do not exist')
+    throw createDamageError('the offset index of a column names pages that do not exist')
 }
 
 /** @returns the offsets of its pages. */
@@ -91,21 +93,21 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<R
     Number(column.data_page_offset),
   )
   const end = start + Number(column.total_compressed_size)
-  if (start < 0 || end < start || end > file.byteLength) throw damageError('a column is outside the file')
+  if (start < 0 || end < start || end > file.byteLength) throw createDamageError('a column is outside the file')
   let values = 0n
   for (let at = start; values < column.num_values; ) {
-    if (at >= end) throw damageError('a column is cut off')
+    if (at >= end) throw createDamageError('a column is cut off')
     pages.add(at)
     const ahead = await file.slice(at, Math.min(at + headerBytesMax, end))
     checkThrift(new Uint8Array(ahead))
     const reader = new ForwardReader(new DataView(ahead))
     const header = parquetHeader(reader)
     const body = at + reader.offset
-    values += valuesIn(header, column)
+    values += countPageValues(header, column)
     at = body + header.compressed_page_size
-    if (!(header.compressed_page_size >= 0) || at > end) throw damageError('a page is longer than its column')
+    if (!(header.compressed_page_size >= 0) || at > end) throw createDamageError('a page is longer than its column')
     if (header.crc !== undefined && crc32(new Uint8Array(await file.slice(body, at))) !== header.crc >>> 0)
-      throw damageError('the checksum of a page does not match')
+      throw createDamageError('the checksum of a page does not match')
   }
   return pages
 }
@@ -124,13 +126,13 @@ class ForwardReader {
   }
 
   set offset(offset: number) {
-    if (!(offset >= this.#offset)) throw damageError('the header of a page is invalid')
+    if (!(offset >= this.#offset)) throw createDamageError('the header of a page is invalid')
     this.#offset = offset
   }
 }
 
 /** @returns how many values of the column are in the page. */
-function valuesIn(header: PageHeader, { num_values, total_uncompressed_size }: ColumnMetaData): bigint {
+function countPageValues(header: PageHeader, { num_values, total_uncompressed_size }: ColumnMetaData): bigint {
   const { data_page_header, data_page_header_v2: v2, dictionary_page_header, uncompressed_page_size } = header
   const page = data_page_header ?? v2 ?? dictionary_page_header
   if (page === undefined) return 0n
@@ -142,23 +144,23 @@ function valuesIn(header: PageHeader, { num_values, total_uncompressed_size }: C
     isBetween(levelBytes, header.compressed_page_size) &&
     isBetween(v2?.num_rows ?? 0, page.num_values) &&
     page.encoding !== undefined
-  if (!isPossible) throw damageError('a page has more values than its column')
-  checkClaims(header, page.num_values)
+  if (!isPossible) throw createDamageError('a page has more values than its column')
+  checkPageSizes(header, page.num_values)
   return page === dictionary_page_header ? 0n : BigInt(page.num_values)
 }
 
 /** Memory is allocated for what a page claims, before its bytes are read. */
-function checkClaims({ compressed_page_size, uncompressed_page_size }: PageHeader, values: number): void {
+function checkPageSizes({ compressed_page_size, uncompressed_page_size }: PageHeader, values: number): void {
   if (uncompressed_page_size > Math.max(pageBytesMax, compressed_page_size * unpackedPerByteMax))
-    throw damageError(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)
+    throw createDamageError(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)
   if (values > Math.max(pageValuesMax, uncompressed_page_size * valuesPerByteMax))
-    throw damageError(`a page of ${uncompressed_page_size} bytes claims to hold ${values} values`)
+    throw createDamageError(`a page of ${uncompressed_page_size} bytes claims to hold ${values} values`)
 }
 
 function isBetween(count: number, countMax: number): boolean {
   return count >= 0 && count <= countMax
 }
 
-function damageError(detail: string): Error {
+function createDamageError(detail: string): Error {
   return new Error(detail)
 }

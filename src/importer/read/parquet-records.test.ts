@@ -7,8 +7,8 @@ import type { CompressionCodec, SchemaElement, SchemaTree } from 'hyparquet'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { unpackLz4 } from './lz4-block.ts'
-import { parquetRecords } from './parquet-records.ts'
-import { rowConverter } from './parquet-values.ts'
+import { readParquetRecords } from './parquet-records.ts'
+import { createRowConverter } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
 
 describe('a Parquet file', () => {
@@ -58,7 +58,7 @@ describe('a Parquet file', () => {
       const element: SchemaElement = { name: 'price', type: 'BYTE_ARRAY', converted_type: 'DECIMAL', scale }
       const leaf: SchemaTree = { element, children: [], count: 1, path: ['price'] }
       const root: SchemaTree = { element: { name: 'root', num_children: 1 }, children: [leaf], count: 2, path: [] }
-      return rowConverter(root)({ price: new Uint8Array(bytes).fill(1, bytes - 1) })
+      return createRowConverter(root)({ price: new Uint8Array(bytes).fill(1, bytes - 1) })
     }
     assert.deepEqual(read(2, 64), { price: '0.01' })
     assert.throws(() => read(2, 65), /a decimal has 65 bytes, more than the limit of 64/)
@@ -127,7 +127,7 @@ describe('a Parquet file', () => {
   it('may have INT96 times, which are instants', () => {
     const element: SchemaElement = { name: 'at', type: 'INT96', repetition_type: 'OPTIONAL' }
     const leaf: SchemaTree = { children: [], count: 1, element, path: ['at'] }
-    const row = rowConverter({ children: [leaf], count: 2, element: { name: 'root', num_children: 1 }, path: [] })
+    const row = createRowConverter({ children: [leaf], count: 2, element: { name: 'root', num_children: 1 }, path: [] })
     assert.deepEqual(row({ at: 1714564800123456789n }), { at: '2024-05-01T12:00:00.123456789Z' })
     assert.deepEqual(row({ at: undefined }), { at: null })
   })
@@ -247,7 +247,7 @@ function written({ fields, columns, ...options }: Written): Buffer {
 async function records(t: TestContext, bytes: Buffer) {
   const path = join(tempDir(t), 'file.parquet')
   writeFileSync(path, bytes)
-  return Array.fromAsync(parquetRecords(path, 'file'))
+  return Array.fromAsync(readParquetRecords(path, 'file'))
 }
 
 async function values(t: TestContext, bytes: Buffer) {

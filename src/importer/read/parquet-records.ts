@@ -14,10 +14,10 @@ import { RecordReject, type RejectReason } from '../records/imported-event.ts'
 import { yieldToEventLoop } from './event-loop.ts'
 import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
 import { checkGroups, checkPages, readMetadata } from './parquet-pages.ts'
-import { rowConverter, storedSchema } from './parquet-values.ts'
+import { createRowConverter, toHyparquetSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
-import { tableOf } from './table-name.ts'
-import { isTooLarge, tooLargeRecord, typedRecord } from './typed-record.ts'
+import { parseTableName } from './table-name.ts'
+import { encodeTypedRecord, isTooLarge, tooLargeRecord } from './typed-record.ts'
 
 const magic = Buffer.from('PAR1')
 const encryptedMagic = Buffer.from('PARE')
@@ -29,9 +29,9 @@ const emptyRowsMax = 100_000
 
 /** hyparquet itself supports Snappy. */
 const unpackers: Compressors = {
-  GZIP: boundedUnpacker(gunzipSync),
-  ZSTD: boundedUnpacker(zstdDecompressSync),
-  BROTLI: boundedUnpacker(brotliDecompressSync),
+  GZIP: createBoundedUnpacker(gunzipSync),
+  ZSTD: createBoundedUnpacker(zstdDecompressSync),
+  BROTLI: createBoundedUnpacker(brotliDecompressSync),
   LZ4: unpackHadoopLz4,
   LZ4_RAW: unpackLz4,
 }
@@ -39,7 +39,7 @@ const unpackers: Compressors = {
 type Unpacker = (input: Uint8Array, options: { readonly maxOutputLength: number }) => Uint8Array
 
 /** Stops at the page's stated size: a page of a few megabytes could unpack to more than fits in memory. */
-function boundedUnpacker(unpack: Unpacker): (input: Uint8Array, outputBytes: number) => Uint8Array {
+function createBoundedUnpacker(unpack: Unpacker): (input: Uint8Array, outputBytes: number) => Uint8Array {
   return (input, outputBytes) => {
     try {
       // Node does not accept 0. If a page then has one byte too many, hyparquet notices.
@@ -56,9 +56,9 @@ export function isParquet(beginning: Buffer): boolean {
 }
 
 /** @param object how records name the file. */
-export async function* parquetRecords(path: string, object: string): AsyncGenerator<ReadRecord> {
+export async function* readParquetRecords(path: string, object: string): AsyncGenerator<ReadRecord> {
   await using handle = await open(path)
-  const table = tableOf(object)
+  const table = parseTableName(object)
   const file = new FileParts(handle, (await handle.stat()).size)
   let line = 1
   try {
@@ -81,8 +81,8 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
 async function* readRows(file: AsyncBuffer) {
   const metadata = await readMetadata(file)
   const schema = parquetSchema(metadata)
-  const convert = rowConverter(schema)
-  const stored = { ...metadata, schema: storedSchema(metadata.schema) }
+  const convert = createRowConverter(schema)
+  const stored = { ...metadata, schema: toHyparquetSchema(metadata.schema) }
   const columns = schema.children.map(({ element }) => element.name)
   checkGroups(metadata, schema)
   let emptyCount = 0
@@ -100,7 +100,7 @@ async function* readRows(file: AsyncBuffer) {
         compressors: unpackers,
         utf8: false,
         useOffsetIndex: true,
-        // Only called for INT96: `storedSchema` removes the types of all other times.
+        // Only called for INT96: `toHyparquetSchema` removes the types of all other times.
         parsers: { timestampFromNanoseconds: nanoseconds => nanoseconds },
         rowStart,
         rowEnd,
@@ -111,7 +111,7 @@ async function* readRows(file: AsyncBuffer) {
     for (const row of rows) {
       if (isEmpty(row) && ++emptyCount > emptyRowsMax)
         throw new Error(`it claims more than ${emptyRowsMax} rows that hold no value`)
-      yield isTooLarge(row) ? tooLargeRecord : typedRecord(convert(row))
+      yield isTooLarge(row) ? tooLargeRecord : encodeTypedRecord(convert(row))
     }
   }
 }

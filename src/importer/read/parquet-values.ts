@@ -4,7 +4,7 @@
 
 import type { SchemaElement, SchemaTree } from 'hyparquet'
 import { type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
-import { jsonInText } from '../records/record-fields.ts'
+import { parseJsonText } from '../records/record-fields.ts'
 import {
   bytesValue,
   dateValue,
@@ -24,7 +24,7 @@ const ownConvertedTypes = /^(?:DECIMAL|DATE|TIME_|TIMESTAMP_|JSON|BSON|INTERVAL)
 const digitsByUnit: Readonly<Record<string, TimeDigits>> = { MILLIS: 3, MICROS: 6, NANOS: 9 }
 
 /** The schema for hyparquet: without the types converted here, and with both annotations on lists and maps. */
-export function storedSchema(schema: readonly SchemaElement[]): SchemaElement[] {
+export function toHyparquetSchema(schema: readonly SchemaElement[]): SchemaElement[] {
   return schema.map(element => {
     const { converted_type, logical_type, ...others } = element
     if (element.num_children) {
@@ -39,11 +39,11 @@ export function storedSchema(schema: readonly SchemaElement[]): SchemaElement[] 
 type Convert = (value: never) => JsonValue
 
 /** Create it once per file. */
-export function rowConverter(tree: SchemaTree): (row: Record<string, unknown>) => JsonObject {
-  return objectConverter(tree.children.map(child => [child.element.name, converterOf(child)]))
+export function createRowConverter(tree: SchemaTree): (row: Record<string, unknown>) => JsonObject {
+  return createObjectConverter(tree.children.map(child => [child.element.name, createConverter(child)]))
 }
 
-function objectConverter(fields: readonly (readonly [name: string, convert: Convert])[]) {
+function createObjectConverter(fields: readonly (readonly [name: string, convert: Convert])[]) {
   return (row: Record<string, unknown>): JsonObject => {
     const object: JsonObject = {}
     for (const [name, convert] of fields) setOwn(object, name, convert(row[name] as never))
@@ -51,37 +51,37 @@ function objectConverter(fields: readonly (readonly [name: string, convert: Conv
   }
 }
 
-function converterOf(node: SchemaTree): Convert {
-  const convert = presentConverterOf(node)
+function createConverter(node: SchemaTree): Convert {
+  const convert = createPresentConverter(node)
   const orNull = (value: unknown): JsonValue => (value === undefined || value === null ? null : convert(value as never))
   if (node.element.repetition_type !== 'REPEATED') return orNull
   return (values: unknown) => (Array.isArray(values) ? values.map(orNull) : orNull(values))
 }
 
-function presentConverterOf(node: SchemaTree): Convert {
+function createPresentConverter(node: SchemaTree): Convert {
   const kind = node.element.logical_type?.type ?? node.element.converted_type
   const [inner] = node.children
-  if (inner === undefined) return leafConverter(node.element)
-  if (kind === 'LIST') return listConverter(inner)
+  if (inner === undefined) return createLeafConverter(node.element)
+  if (kind === 'LIST') return createListConverter(inner)
   if ((kind === 'MAP' || kind === 'MAP_KEY_VALUE') && inner.children.length === 2)
-    return mapConverter(inner.children[1]!)
-  if (kind === 'VARIANT') return plainValue
-  return objectConverter(node.children.map(child => [child.element.name, converterOf(child)])) as Convert
+    return createMapConverter(inner.children[1]!)
+  if (kind === 'VARIANT') return toJsonValue
+  return createObjectConverter(node.children.map(child => [child.element.name, createConverter(child)])) as Convert
 }
 
-function listConverter(repeated: SchemaTree): Convert {
+function createListConverter(repeated: SchemaTree): Convert {
   const [only] = repeated.children
-  const convert = repeated.children.length === 1 ? converterOf(only!) : presentConverterOf(repeated)
+  const convert = repeated.children.length === 1 ? createConverter(only!) : createPresentConverter(repeated)
   const orNull = (value: unknown): JsonValue => (value === undefined || value === null ? null : convert(value as never))
   return (values: unknown[]) => values.map(orNull)
 }
 
-function mapConverter(value: SchemaTree): Convert {
-  const convert = converterOf(value)
-  return (map: Record<string, unknown>) => objectConverter(Object.keys(map).map(key => [key, convert]))(map)
+function createMapConverter(value: SchemaTree): Convert {
+  const convert = createConverter(value)
+  return (map: Record<string, unknown>) => createObjectConverter(Object.keys(map).map(key => [key, convert]))(map)
 }
 
-function leafConverter(element: SchemaElement): Convert {
+function createLeafConverter(element: SchemaElement): Convert {
   const { logical_type: logical, converted_type: converted, type } = element
   const kind = logical?.type ?? converted?.replace(/_(?:MILLIS|MICROS)$/, '')
   const unit = logical !== undefined && 'unit' in logical ? logical.unit : converted?.split('_')[1]
@@ -104,24 +104,24 @@ function leafConverter(element: SchemaElement): Convert {
     case 'UUID':
       return (bytes: Uint8Array) => uuidValue(bytes)
     case 'JSON':
-      return (bytes: Uint8Array) => jsonOrText(bytesValue(bytes))
+      return (bytes: Uint8Array) => parseJsonOrText(bytesValue(bytes))
   }
   // Nanoseconds, from the parser passed to hyparquet.
   if (type === 'INT96') return (nanoseconds: bigint) => timestampValue(nanoseconds, 9, true)
-  return type === 'FLOAT' ? (value: number) => floatValue(value) : plainValue
+  return type === 'FLOAT' ? (value: number) => floatValue(value) : toJsonValue
 }
 
-function plainValue(value: unknown): JsonValue {
+function toJsonValue(value: unknown): JsonValue {
   if (typeof value === 'bigint') return integerValue(value)
   if (typeof value === 'number') return doubleValue(value)
   if (value instanceof Uint8Array) return bytesValue(value)
   if (value instanceof Date) return value.toISOString()
-  if (Array.isArray(value)) return value.map(plainValue)
+  if (Array.isArray(value)) return value.map(toJsonValue)
   if (typeof value !== 'object' || value === null) return (value ?? null) as JsonValue
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plainValue(member)]))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toJsonValue(member)]))
 }
 
-function jsonOrText(text: string): JsonValue {
-  const value = jsonInText(text)
+function parseJsonOrText(text: string): JsonValue {
+  const value = parseJsonText(text)
   return value === undefined ? text : value
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { csvCells } from './csv-cells.ts'
-import { fitsOtherwise, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
+import { splitCsvRow } from './csv-cells.ts'
+import { fitsOtherQuoting, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 
 const line = (text: string) => parseJsonLine(Buffer.from(text))
 const row = (text: string, columns = ['a', 'b']) => parseCsvRow(Buffer.from(text), columns)
@@ -117,10 +117,10 @@ describe('a row of CSV', () => {
     // Two rows if backslashes are escapes.
     const swallowed = `${String.raw`7,"say \"hi\"",1`}\n8,"bye",2`
     assert.ok('value' in parseCsvRow(Buffer.from(swallowed), ['id', 'said', 'n']))
-    assert.equal(fitsOtherwise(swallowed, 3, ',', false), true)
-    assert.equal(fitsOtherwise(String.raw`7,1,"C:\dir\"`, 3, ',', false), false)
+    assert.equal(fitsOtherQuoting(swallowed, 3, ',', false), true)
+    assert.equal(fitsOtherQuoting(String.raw`7,1,"C:\dir\"`, 3, ',', false), false)
     for (const text of [String.raw`7,"say \"hi\" there",1`, String.raw`7,"C:\dir",1`, '7,"""x""",1'])
-      for (const hasEscapes of [false, true]) assert.equal(fitsOtherwise(text, 3, ',', hasEscapes), false, text)
+      for (const hasEscapes of [false, true]) assert.equal(fitsOtherQuoting(text, 3, ',', hasEscapes), false, text)
   })
 
   it('is skipped when it is blank, and refused when its bytes are not text', () => {
@@ -148,7 +148,7 @@ describe('a row of CSV', () => {
     fc.assert(
       fc.property(fc.array(cell, { minLength: 2, maxLength: 5 }), cells => {
         const text = cells.map(each => `"${each.replaceAll('"', '""')}"`).join(',')
-        assert.deepEqual(csvCells(`${text}\r\n`), cells)
+        assert.deepEqual(splitCsvRow(`${text}\r\n`), cells)
       }),
     )
   })

@@ -6,8 +6,8 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from
 import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
 import { RecordReject, type Rejected, type Skipped, skipRecord } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
-import { type CsvDelimiter, csvCells, delimiterNames } from './csv-cells.ts'
-import { recordValuesMax, rowEnds } from './split-records.ts'
+import { type CsvDelimiter, delimiterNames, splitCsvRow } from './csv-cells.ts'
+import { createRowEndFinder, recordValuesMax } from './split-records.ts'
 
 export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
 
@@ -34,7 +34,7 @@ export function parseCsvRow(
     const cells = readCells(text, delimiter, hasEscapes)
     if (cells.length !== columns.length) {
       const header = `the header names ${describeColumns(columns.length, delimiter)}`
-      const hint = fitsOtherwise(text, columns.length, delimiter, hasEscapes) ? otherQuotes[hasEscapes ? 0 : 1] : ''
+      const hint = fitsOtherQuoting(text, columns.length, delimiter, hasEscapes) ? otherQuotes[hasEscapes ? 0 : 1] : ''
       throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}${hint}`)
     }
     const value: JsonObject = {}
@@ -47,19 +47,24 @@ export function parseCsvRow(
  * Whether a row also fits the header, with different cells or an earlier end, in the dialect with the opposite `hasEscapes`.
  * @param hasEscapes of the dialect in which it was read.
  */
-export function fitsOtherwise(row: string, columnCount: number, delimiter: CsvDelimiter, hasEscapes: boolean): boolean {
+export function fitsOtherQuoting(
+  row: string,
+  columnCount: number,
+  delimiter: CsvDelimiter,
+  hasEscapes: boolean,
+): boolean {
   if (!row.includes('\\"')) return false
-  const other = firstRow(row, delimiter, !hasEscapes)
-  const cells = other === null ? null : csvCells(other, delimiter, columnCount, !hasEscapes)
+  const other = cutFirstRow(row, delimiter, !hasEscapes)
+  const cells = other === null ? null : splitCsvRow(other, delimiter, columnCount, !hasEscapes)
   if (cells?.length !== columnCount) return false
-  const own = csvCells(row, delimiter, columnCount, hasEscapes)
+  const own = splitCsvRow(row, delimiter, columnCount, hasEscapes)
   return own === null || cells.some((cell, index) => cell !== own[index])
 }
 
 /** A row whose quotes were misread may contain the following rows. @returns null if a quote is not closed. */
-function firstRow(rows: string, delimiter: CsvDelimiter, hasEscapes: boolean): string | null {
+function cutFirstRow(rows: string, delimiter: CsvDelimiter, hasEscapes: boolean): string | null {
   const bytes = Buffer.from(`${rows}\n`)
-  const end = rowEnds({ delimiter, rowEnd: '\n', hasEscapes }).next(bytes, 0)
+  const end = createRowEndFinder({ delimiter, rowEnd: '\n', hasEscapes }).next(bytes, 0)
   return end < 0 ? null : bytes.toString('utf8', 0, end - 1)
 }
 
@@ -70,8 +75,8 @@ const otherQuotes = [
 ] as const
 
 function readCells(row: string, delimiter: CsvDelimiter, hasEscapes: boolean): string[] {
-  const cells = csvCells(row, delimiter, recordValuesMax, hasEscapes)
-  if (cells === null) throw tooManyValues()
+  const cells = splitCsvRow(row, delimiter, recordValuesMax, hasEscapes)
+  if (cells === null) throw createValueCountReject()
   return cells
 }
 
@@ -87,11 +92,11 @@ export function parseCsvHeader(
   delimiter: CsvDelimiter = ',',
   hasEscapes = false,
 ): { readonly columns: readonly string[] } | Rejected {
-  return catchReject(() => ({ columns: distinctNames(readCells(decodeText(header), delimiter, hasEscapes)) }))
+  return catchReject(() => ({ columns: makeNamesDistinct(readCells(decodeText(header), delimiter, hasEscapes)) }))
 }
 
 /** Names unnamed columns and renames duplicate ones, so that no cell is lost. */
-function distinctNames(names: readonly string[]): string[] {
+function makeNamesDistinct(names: readonly string[]): string[] {
   const distinct = new Set<string>()
   /** The next number to try for a name. Without it, thousands of equal names would take quadratic time. */
   const next = new Map<string, number>()
@@ -123,25 +128,25 @@ function catchReject<T>(read: () => T): T | Rejected {
 }
 
 function parseObject(text: string): JsonObject {
-  const value = parseText(text)
+  const value = parseJsonText(text)
   if (!isJsonObject(value)) throw new RecordReject('json_not_object', null)
   return value
 }
 
-export function nestedTooDeep(): RecordReject {
+export function createNestingReject(): RecordReject {
   return new RecordReject('json_syntax', null, `it nests more than ${recordNestingMax} lists and objects`)
 }
 
-function tooManyValues(): RecordReject {
+function createValueCountReject(): RecordReject {
   return new RecordReject('record_too_large', null, `it holds more than ${recordValuesMax} values`)
 }
 
 /** V8's position counts from the start of the record, and would read as a line of the file. */
 const placeInRecord = / \(line \d+ column \d+\)$/
 
-function parseText(text: string): JsonValue {
-  if (nestsDeeperThan(text, recordNestingMax)) throw nestedTooDeep()
-  if (holdsMoreValuesThan(text, recordValuesMax)) throw tooManyValues()
+function parseJsonText(text: string): JsonValue {
+  if (nestsDeeperThan(text, recordNestingMax)) throw createNestingReject()
+  if (holdsMoreValuesThan(text, recordValuesMax)) throw createValueCountReject()
   try {
     return parseJson(text)
   } catch (error) {

@@ -25,7 +25,7 @@ export async function findRawFiles(paths: readonly string[], rules: FolderRules 
   const found = new Map<string, RawFile>()
   for (const path of paths)
     for (const file of (await isFolder(path)) ? await listFiles(path, rules, new Set()) : [path]) {
-      const identity = await identityOf(file)
+      const identity = await findFileIdentity(file)
       const first = found.get(identity)?.path
       if (first === undefined) found.set(identity, { path: file, object: file })
       else if (resolve(first) !== resolve(file)) rules.onOtherName?.(file, first)
@@ -42,7 +42,7 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /** Equal for all names of a file, whether symbolic or hard links. */
-async function identityOf(path: string): Promise<string> {
+async function findFileIdentity(path: string): Promise<string> {
   const { dev, ino } = await stat(path, { bigint: true })
   // Some network file systems have no inode numbers.
   return ino === 0n ? await realpath(path) : `${dev}:${ino}`

@@ -10,7 +10,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer'
 import { runs } from '../../../tests/support/nightly.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { findRawFiles } from './raw-files.ts'
-import { type ReadOptions, recordReader } from './read-files.ts'
+import { createRecordReader, type ReadOptions } from './read-files.ts'
 
 /** For files that need no unpacking to disk. */
 const noSpool: ReadOptions = { spool: { folder: '/dev/null/none' } }
@@ -45,7 +45,7 @@ describe('the records of a file', () => {
     writeFileSync(path, '\n'.repeat(200_000))
     let [count, countAtTurn] = [0, 0]
     // In one chunk, so that nothing is awaited after reading it.
-    for await (const _ of recordReader({ ...noSpool, chunkBytes: 200_000 })({ path, object: 'a.json' }))
+    for await (const _ of createRecordReader({ ...noSpool, chunkBytes: 200_000 })({ path, object: 'a.json' }))
       if (++count === 1) setTimeout(() => (countAtTurn = count))
     assert.equal(count, 200_000)
     assert.ok(countAtTurn > 0 && countAtTurn < count, `${countAtTurn}`)
@@ -85,7 +85,8 @@ describe('the records of a file', () => {
     const folder = tempDir(t)
     const path = join(folder, 'a.json.gz')
     writeFileSync(path, gzipSync(lines.repeat(10_000)))
-    for (let times = 0; times < 20; times++) for await (const _ of recordReader(noSpool)({ path, object: path })) break
+    for (let times = 0; times < 20; times++)
+      for await (const _ of createRecordReader(noSpool)({ path, object: path })) break
     assert.ok((await readdir('/proc/self/fd').catch(() => [])).length < 100)
   })
 
@@ -150,7 +151,7 @@ async function read(
   for (const [name, bytes] of Object.entries(files)) {
     const path = join(folder, name)
     writeFileSync(path, bytes)
-    const reader = recordReader({ ...noSpool, ...options })
+    const reader = createRecordReader({ ...noSpool, ...options })
     for await (const { raw, parsed, table } of reader({ path, object: name })) {
       const outcome = 'value' in parsed ? parsed.value : 'skipped' in parsed ? parsed.skipped : parsed.rejected.reason
       found.push({ object: raw.object, line: raw.line, table, outcome })

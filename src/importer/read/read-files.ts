@@ -3,16 +3,16 @@
 
 import { createReadStream } from 'node:fs'
 import { RecordReject } from '../records/imported-event.ts'
-import { avroRecords, isAvro } from './avro-records.ts'
+import { isAvro, readAvroRecords } from './avro-records.ts'
 import { ByteReader } from './byte-reader.ts'
 import { PackingDamage } from './decompress.ts'
 import { isYieldDue, yieldToEventLoop } from './event-loop.ts'
-import { isParquet, parquetRecords } from './parquet-records.ts'
+import { isParquet, readParquetRecords } from './parquet-records.ts'
 import type { RawFile, ReadRecord, ReadRecords } from './read-record.ts'
 import { type SpoolOptions, unpackToDisk } from './spooled-file.ts'
-import { tableOf } from './table-name.ts'
-import { textFormat, textRecords } from './text-records.ts'
-import { type UnpackedFile, unpackedFiles } from './unpacked-files.ts'
+import { parseTableName } from './table-name.ts'
+import { detectTextFormat, readTextRecords } from './text-records.ts'
+import { type UnpackedFile, unpackFiles } from './unpacked-files.ts'
 
 export interface ReadOptions {
   /** Where compressed Parquet is unpacked, since it must be read from its end. Created when needed. */
@@ -28,7 +28,7 @@ export interface ReadOptions {
 const chunkBytes = 256 * 1024
 const magicBytes = 4
 
-export function recordReader(options: ReadOptions): ReadRecords {
+export function createRecordReader(options: ReadOptions): ReadRecords {
   return (file, onDiskBytes) => readFile(file, options, onDiskBytes)
 }
 
@@ -40,7 +40,7 @@ async function* readFile(
   const stream = createReadStream(file.path, { highWaterMark: options.chunkBytes ?? chunkBytes })
   const source = new ByteReader(reportDiskBytes(stream, onDiskBytes))
   try {
-    for await (const unpacked of unpackedFiles(file.object, source))
+    for await (const unpacked of unpackFiles(file.object, source))
       for await (const record of readRecords(unpacked, file, options)) {
         if (isYieldDue()) await yieldToEventLoop()
         yield record
@@ -62,12 +62,12 @@ async function* reportDiskBytes(
 
 async function* readRecords(unpacked: UnpackedFile, file: RawFile, options: ReadOptions): AsyncGenerator<ReadRecord> {
   const beginning = await unpacked.bytes.peek(magicBytes)
-  if (isAvro(beginning)) yield* avroRecords(unpacked)
+  if (isAvro(beginning)) yield* readAvroRecords(unpacked)
   else if (isParquet(beginning)) yield* readParquet(unpacked, file, options)
   else {
-    const found = await textFormat(unpacked)
+    const found = await detectTextFormat(unpacked)
     const format = found === 'array' ? found : (options.format ?? found)
-    yield* textRecords(unpacked, format, options.recordBytesMax)
+    yield* readTextRecords(unpacked, format, options.recordBytesMax)
   }
 }
 
@@ -77,7 +77,7 @@ async function* readParquet(unpacked: UnpackedFile, file: RawFile, { spool }: Re
   try {
     await using disk = await unpackToDisk(unpacked, file.path, spool)
     damage = unpacked.damage()
-    if (damage === null) yield* parquetRecords(disk.path, unpacked.object)
+    if (damage === null) yield* readParquetRecords(disk.path, unpacked.object)
   } catch (error) {
     if (!(error instanceof PackingDamage)) throw error
     damage = error
@@ -85,5 +85,5 @@ async function* readParquet(unpacked: UnpackedFile, file: RawFile, { spool }: Re
   if (damage === null) return
   const parsed = new RecordReject(damage.reason, null, damage.message).outcome()
   const raw = { object: unpacked.object, line: 1, byte: 0 }
-  yield { raw, bytes: Buffer.alloc(0), parsed, isJson: true, table: tableOf(unpacked.object) }
+  yield { raw, bytes: Buffer.alloc(0), parsed, isJson: true, table: parseTableName(unpacked.object) }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { csvCells } from './csv-cells.ts'
+import { splitCsvRow } from './csv-cells.ts'
 import { splitRecords } from './split-records.ts'
 
 async function split(chunks: readonly (string | Buffer)[], format: 'json' | 'csv', bytesMax?: number) {
@@ -86,7 +86,7 @@ describe('the records of a file', () => {
         const text = rows.map(cells => `${cells.map(quoted).join(',')}\r\n`).join('')
         const found = await split([text], 'csv')
         assert.deepEqual(
-          found.map(record => csvCells(record.text)),
+          found.map(record => splitCsvRow(record.text)),
           rows,
         )
       }),

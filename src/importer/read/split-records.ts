@@ -1,7 +1,7 @@
 // Splits the chunks of a file into lines, rows or list elements, with their positions.
 // Source: docs/wire/import.md §1.9, §2.6.
 
-import { type CsvShape, mayClose, plainCsv } from './csv-cells.ts'
+import { type CsvShape, mayCloseCell, plainCsv } from './csv-cells.ts'
 import { JsonValues } from './json-values.ts'
 
 export interface RawRecord {
@@ -44,8 +44,13 @@ export async function* splitRecords(
   bytesMax = recordBytesMax,
   shape = plainCsv,
 ): AsyncGenerator<RawRecord> {
-  const createValueFinder = () => valueLineEnds(Math.min(lineBytesMax, bytesMax >> 2))
-  const findEnd = { json: lineEnds, values: createValueFinder, csv: () => rowEnds(shape), array: elementEnds }[format]()
+  const createValueFinder = () => createValueLineEndFinder(Math.min(lineBytesMax, bytesMax >> 2))
+  const findEnd = {
+    json: createLineEndFinder,
+    values: createValueFinder,
+    csv: () => createRowEndFinder(shape),
+    array: createElementEndFinder,
+  }[format]()
   const lineEnd = format === 'csv' ? shape.rowEnd.charCodeAt(0) : newline
   let parts: Uint8Array[] = []
   let partsBytes = 0
@@ -96,13 +101,13 @@ export interface EndFinder {
   taken?(): Pick<RawRecord, 'value' | 'within'>
 }
 
-function lineEnds(): EndFinder {
+function createLineEndFinder(): EndFinder {
   const next: EndFinder['next'] = (chunk, from) => chunk.indexOf(newline, from) + 1 || -1
   return { next, isOpen: () => false }
 }
 
-/** Line ends within quotes belong to their cell. A quote only has a meaning at the start of a cell, as in `csvCells`. */
-export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder {
+/** Line ends within quotes belong to their cell. A quote only has a meaning at the start of a cell, as in `splitCsvRow`. */
+export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder {
   const [between, end] = [delimiter.charCodeAt(0), rowEnd.charCodeAt(0)]
   let place: 'beginning' | 'plain' | 'quoted' | 'escaped' | 'behind quote' | 'behind escaped quote' = 'beginning'
   /** How much of a byte order mark was read. */
@@ -120,7 +125,7 @@ export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder 
         place = unit === quote && !hasEscapes ? 'behind escaped quote' : 'quoted'
         return false
       case 'behind escaped quote':
-        if (!mayClose(String.fromCharCode(unit), delimiter)) {
+        if (!mayCloseCell(String.fromCharCode(unit), delimiter)) {
           place = 'quoted'
           stepQuoted(unit)
           return false
@@ -147,7 +152,7 @@ export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder 
 }
 
 /** Elements of JSON lists, and objects between and after lists, each on any number of lines. */
-function elementEnds(): EndFinder {
+function createElementEndFinder(): EndFinder {
   const values = JsonValues.ofFile()
   let lookedBytes = 0
   let leadBytes: number | null = null
@@ -173,7 +178,7 @@ function elementEnds(): EndFinder {
  * ends is not a single record. It is not split after anything but lists and objects: then it may have lost its beginning, and
  * elements of nested lists would pass for records.
  */
-function valueLineEnds(lineBytesMax: number): EndFinder {
+function createValueLineEndFinder(lineBytesMax: number): EndFinder {
   /** Set while a line is read byte by byte. */
   let values: JsonValues | null = null
   let lookedBytes = 0

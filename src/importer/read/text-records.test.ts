@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { ByteReader } from './byte-reader.ts'
 import { PackingDamage } from './decompress.ts'
-import { type TextFormat, textFormat, textRecords } from './text-records.ts'
+import { detectTextFormat, readTextRecords, type TextFormat } from './text-records.ts'
 
 describe('rows of CSV that end in a carriage return alone', () => {
   it('are read like others, for any chunking', async () => {
@@ -444,7 +444,7 @@ describe('the format of a text', () => {
   ]
   for (const [object, text, format] of formats)
     it(`is ${format} for ${JSON.stringify(text)} in ${object}`, async () => {
-      assert.equal(await textFormat(file(Buffer.from(text), { object })), format)
+      assert.equal(await detectTextFormat(file(Buffer.from(text), { object })), format)
     })
 })
 
@@ -500,7 +500,7 @@ async function read(text: string | Buffer, format: TextFormat, given: Given = {}
 }
 
 async function records(text: string | Buffer, format: TextFormat, given: Given = {}) {
-  const found = await Array.fromAsync(textRecords(file(Buffer.from(text), given), format, given.bytesMax))
+  const found = await Array.fromAsync(readTextRecords(file(Buffer.from(text), given), format, given.bytesMax))
   return found.map(record => ({ ...record, bytes: Buffer.from(record.bytes) }))
 }
 

@@ -4,13 +4,13 @@
 import { isUtf8 } from 'node:buffer'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
 import { type CsvShape, plainCsv } from './csv-cells.ts'
-import { csvShape, isSeparatorLine } from './csv-shape.ts'
+import { detectCsvShape, isSeparatorLine } from './csv-shape.ts'
 import { PackingDamage } from './decompress.ts'
-import { valuesOfLine } from './json-values.ts'
+import { findLineValues } from './json-values.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
 import { type RawRecord, splitRecords } from './split-records.ts'
-import { tableOf } from './table-name.ts'
+import { parseTableName } from './table-name.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
 
 export type TextFormat = 'json' | 'array' | 'csv'
@@ -30,7 +30,7 @@ const lookaheadBytes = 1024
  * Detects the format of a text by its beginning. CSV has no distinctive beginning, so the file name decides if it has a known
  * extension, which keeps broken JSON from being read as CSV.
  */
-export async function textFormat({ object, bytes }: UnpackedFile): Promise<TextFormat> {
+export async function detectTextFormat({ object, bytes }: UnpackedFile): Promise<TextFormat> {
   const beginning = await bytes.peek(lookaheadBytes)
   const first = beginning.find((byte, at) => byte > blank && byteOrderMark[at] !== byte)
   if (first === bracketOpen) return 'array'
@@ -40,19 +40,19 @@ export async function textFormat({ object, bytes }: UnpackedFile): Promise<TextF
   return first === braceOpen || /\.(?:json|jsonl|ndjson)\b/i.test(object) ? 'json' : 'csv'
 }
 
-export async function* textRecords(
+export async function* readTextRecords(
   file: UnpackedFile,
   format: TextFormat,
   bytesMax?: number,
 ): AsyncGenerator<ReadRecord> {
   const { object, bytes, damage } = file
-  const shape = format === 'csv' ? await csvShape(bytes, sampledBytes) : plainCsv
+  const shape = format === 'csv' ? await detectCsvShape(bytes, sampledBytes) : plainCsv
   const { delimiter, hasEscapes } = shape
   const lineEnd = shape.rowEnd.charCodeAt(0)
-  const parsers = { json: lineParser, array: elementParser, csv: () => rowParser(shape) }
+  const parsers = { json: createLineParser, array: createElementParser, csv: () => createRowParser(shape) }
   const { parse, columns = () => null } = parsers[format]()
   const sharedFields = {
-    table: tableOf(object),
+    table: parseTableName(object),
     isJson: format !== 'csv',
     ...(delimiter !== ',' && { delimiter }),
     ...(hasEscapes && { hasEscapes }),
@@ -63,15 +63,15 @@ export async function* textRecords(
     const { line, byte, cutLength } = record
     isListOpen = format === 'array' && record.value === null && record.ending === 'unclosed'
     for (const { start, bytes: valueBytes, parsed, isPart } of parse(record.bytes, record)) {
-      const place = { line: line + linesIn(record.bytes.subarray(0, start), lineEnd), byte: byte + start }
-      end = { line: place.line + linesIn(valueBytes, lineEnd), byte: place.byte + valueBytes.length }
+      const place = { line: line + countLines(record.bytes.subarray(0, start), lineEnd), byte: byte + start }
+      end = { line: place.line + countLines(valueBytes, lineEnd), byte: place.byte + valueBytes.length }
       if (parsed === null) continue
       const isCutOff = isPart && 'rejected' in parsed && isTruncationReason(parsed.rejected.reason, valueBytes)
-      const outcome = isCutOff ? rejectOf(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
+      const outcome = isCutOff ? createReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
       const header = columns()
       yield {
         raw: { object, ...place },
-        bytes: withoutLineEnd(valueBytes, lineEnd),
+        bytes: removeLineEnd(valueBytes, lineEnd),
         parsed: outcome,
         ...sharedFields,
         ...(header !== null && { columns: header }),
@@ -83,7 +83,7 @@ export async function* textRecords(
   }
   const found = damage() ?? (isListOpen ? new PackingDamage('truncated_record', 'the list is not closed') : null)
   if (found === null) return
-  const parsed = rejectOf(found.reason, found.message)
+  const parsed = createReject(found.reason, found.message)
   yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...sharedFields }
 }
 
@@ -105,13 +105,13 @@ interface Parser {
 }
 
 /** A line is one record, unless it cannot be parsed as one and consists of lists of objects or of several objects. */
-function lineParser(): Parser {
+function createLineParser(): Parser {
   const parse: Parser['parse'] = (bytes, record) => {
     const { isCut, ending, within = null } = record
     const isPart = ending === 'unended'
-    const whole = { start: 0, bytes, parsed: isCut ? tooLarge() : parseJsonLine(bytes), isPart }
+    const whole = { start: 0, bytes, parsed: isCut ? createTooLargeReject() : parseJsonLine(bytes), isPart }
     if (isCut || (within === null && !('rejected' in whole.parsed))) return [whole]
-    const { values, isListOpen, isLastOpen, hasOther } = valuesIn(bytes, record)
+    const { values, isListOpen, isLastOpen, hasOther } = parseValues(bytes, record)
     // Other values between objects show that the line has lost its beginning: each nested object would pass for a record.
     if (hasOther) return [whole]
     if (values.length === 0) return within !== null || isEmptyList(whole.parsed) ? [] : [whole]
@@ -121,15 +121,15 @@ function lineParser(): Parser {
     const all = isPart && isLastOpen ? values.with(-1, { ...last, isPart }) : values
     const isLineEnd = isPart || bytes.at(-1) === newline
     if (!isListOpen || !isLineEnd || isLastOpen) return all
-    const unclosed = rejectOf('json_syntax', 'the list is not closed')
+    const unclosed = createReject('json_syntax', 'the list is not closed')
     return [...all, { start: last.start + last.bytes.length, bytes: Buffer.alloc(0), parsed: unclosed, isPart }]
   }
   return { parse }
 }
 
-function valuesIn(bytes: Uint8Array, { byte, within }: RawRecord) {
+function parseValues(bytes: Uint8Array, { byte, within }: RawRecord) {
   const markEnd = byte === 0 && byteOrderMark.equals(bytes.subarray(0, markBytes)) ? markBytes : 0
-  const { ranges, isListOpen, isLastOpen } = valuesOfLine(bytes.subarray(markEnd), within === 'list')
+  const { ranges, isListOpen, isLastOpen } = findLineValues(bytes.subarray(markEnd), within === 'list')
   const values = ranges.map(({ start, end }): ParsedValue => {
     const valueBytes = bytes.subarray(markEnd + start, markEnd + end)
     return { start: markEnd + start, bytes: valueBytes, parsed: parseJsonLine(valueBytes), isPart: false }
@@ -148,27 +148,29 @@ function isOneValue(bytes: Uint8Array, values: readonly ParsedValue[]): boolean 
   return values.length === 1 && values[0]!.bytes.length === Buffer.from(bytes).toString('latin1').trim().length
 }
 
-function elementParser(): Parser {
+function createElementParser(): Parser {
   const parse: Parser['parse'] = (all, { isCut, ending, value = null }) => {
     const bytes = all.subarray(value ?? all.length)
     const start = all.length - bytes.length
     const isPart = ending === 'unclosed'
-    if (isCut) return [{ start, bytes, parsed: tooLarge(), isPart }]
+    if (isCut) return [{ start, bytes, parsed: createTooLargeReject(), isPart }]
     if (value === null && ending === 'complete')
-      return [{ start: 0, bytes, parsed: rejectOf('json_syntax', 'the list is not closed'), isPart }]
+      return [{ start: 0, bytes, parsed: createReject('json_syntax', 'the list is not closed'), isPart }]
     if (value === null) return [{ start, bytes, parsed: null, isPart }]
-    return [{ start, bytes, parsed: ending === 'complete' ? parseJsonLine(bytes) : rejectOf('json_syntax'), isPart }]
+    return [
+      { start, bytes, parsed: ending === 'complete' ? parseJsonLine(bytes) : createReject('json_syntax'), isPart },
+    ]
   }
   return { parse }
 }
 
-function rowParser({ delimiter, hasEscapes }: CsvShape): Parser {
+function createRowParser({ delimiter, hasEscapes }: CsvShape): Parser {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
   const parseRow = (bytes: Uint8Array, { isCut, ending, line }: RawRecord): ParsedRecord | null => {
     if (isHeaderBroken) return null
-    if (isCut) return tooLarge()
-    if (ending === 'unclosed') return rejectOf('csv_column_count')
+    if (isCut) return createTooLargeReject()
+    if (ending === 'unclosed') return createReject('csv_column_count')
     if (columns !== null) return parseCsvRow(bytes, columns, delimiter, hasEscapes)
     if (line === 1 && isSeparatorLine(bytes)) return null
     const header = parseCsvHeader(bytes, delimiter, hasEscapes)
@@ -192,21 +194,21 @@ function isTruncationReason(reason: RejectReason, bytes: Uint8Array): boolean {
   return reason === 'json_syntax' || reason === 'csv_column_count'
 }
 
-function rejectOf(reason: RejectReason, detail?: string): ParsedRecord {
+function createReject(reason: RejectReason, detail?: string): ParsedRecord {
   return new RecordReject(reason, null, detail).outcome()
 }
 
-function tooLarge(): ParsedRecord {
-  return rejectOf('record_too_large')
+function createTooLargeReject(): ParsedRecord {
+  return createReject('record_too_large')
 }
 
-function linesIn(bytes: Uint8Array, lineEnd: number): number {
+function countLines(bytes: Uint8Array, lineEnd: number): number {
   let count = 0
   for (let at = bytes.indexOf(lineEnd); at >= 0; at = bytes.indexOf(lineEnd, at + 1)) count++
   return count
 }
 
-function withoutLineEnd(bytes: Uint8Array, lineEnd: number): Uint8Array {
+function removeLineEnd(bytes: Uint8Array, lineEnd: number): Uint8Array {
   if (bytes.at(-1) !== lineEnd) return bytes
   if (lineEnd !== newline) return bytes.subarray(0, -1)
   let end = bytes.length - 1

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '#core/json.ts'
 import { isDeeperThan } from '#core/json-depth.ts'
 import { RecordReject } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
-import { nestedTooDeep } from './parse-record.ts'
+import { createNestingReject } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
 import { recordBytesMax, recordValuesMax } from './split-records.ts'
 
@@ -15,13 +15,13 @@ export const tooLargeRecord: Pick<ReadRecord, 'bytes' | 'parsed'> = {
 }
 
 /** @returns a reject for a record that exceeds the size or the nesting allowed for text records. */
-export function typedRecord(value: JsonObject): Pick<ReadRecord, 'bytes' | 'parsed'> {
-  if (isDeeperThan(value, recordNestingMax)) return { bytes: Buffer.alloc(0), parsed: nestedTooDeep().outcome() }
-  const bytes = jsonBytes(value)
+export function encodeTypedRecord(value: JsonObject): Pick<ReadRecord, 'bytes' | 'parsed'> {
+  if (isDeeperThan(value, recordNestingMax)) return { bytes: Buffer.alloc(0), parsed: createNestingReject().outcome() }
+  const bytes = encodeJson(value)
   return bytes.length > recordBytesMax ? tooLargeRecord : { bytes, parsed: { value } }
 }
 
-export function jsonBytes(value: JsonValue): Buffer {
+export function encodeJson(value: JsonValue): Buffer {
   return Buffer.from(JSON.stringify(value))
 }
 

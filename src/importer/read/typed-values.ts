@@ -68,7 +68,7 @@ const scaleMax = 1_000
 export function decimalValue(unscaled: bigint | Uint8Array, scale: number): JsonValue {
   if (!Number.isInteger(scale) || Math.abs(scale) > scaleMax)
     throw new RangeError(`a decimal has the scale ${scale}, more than the limit of ${scaleMax}`)
-  const value = typeof unscaled === 'bigint' ? unscaled : bigEndian(unscaled)
+  const value = typeof unscaled === 'bigint' ? unscaled : readBigEndian(unscaled)
   const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0')
   const sign = value < 0n ? '-' : ''
   return scale <= 0
@@ -76,7 +76,7 @@ export function decimalValue(unscaled: bigint | Uint8Array, scale: number): Json
     : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
 }
 
-function bigEndian(bytes: Uint8Array): bigint {
+function readBigEndian(bytes: Uint8Array): bigint {
   if (bytes.length > decimalBytesMax)
     throw new RangeError(`a decimal has ${bytes.length} bytes, more than the limit of ${decimalBytesMax}`)
   let value = 0n

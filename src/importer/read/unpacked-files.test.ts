@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { BlobReader, BlobWriter, ZipWriter, type ZipWriterConstructorOptions } from '@zip.js/zip.js'
 import { ByteReader } from './byte-reader.ts'
-import { unpackedFiles } from './unpacked-files.ts'
+import { unpackFiles } from './unpacked-files.ts'
 
 /** Text that stays long when compressed, so that it can be cut in the middle. */
 const text = Buffer.from(Array.from({ length: 9_000 }, (_, line) => `${line} ${Math.sin(line)}\n`).join(''))
@@ -188,7 +188,7 @@ function zipOfNames(names: readonly string[]): Buffer {
 /** The unpacked files: `all` for the text of these tests, or how many bytes. */
 async function unpacked(bytes: Buffer, chunk: number, countMax?: number) {
   const found: { object: string; text: string; damage: string | null }[] = []
-  for await (const file of unpackedFiles('file', new ByteReader(chunks(bytes, chunk)), countMax)) {
+  for await (const file of unpackFiles('file', new ByteReader(chunks(bytes, chunk)), countMax)) {
     const read: Buffer[] = []
     for await (const part of file.bytes) read.push(part)
     const whole = Buffer.concat(read)

@@ -3,9 +3,9 @@
 import { basename } from 'node:path/posix'
 import { ByteReader } from './byte-reader.ts'
 import { decompress, PackingDamage } from './decompress.ts'
-import { gzipMembers } from './gzip-members.ts'
+import { decompressGzipMembers } from './gzip-members.ts'
 import type { RawPosition } from './read-record.ts'
-import { zipEntries } from './zip-entries.ts'
+import { readZipEntries } from './zip-entries.ts'
 
 export interface UnpackedFile {
   /** See `RawPosition`: names inside archives follow after `!`. */
@@ -38,7 +38,7 @@ const magics: readonly (readonly [name: string, magic: Buffer])[] = (
 ).map(([name, magic]) => [name, Buffer.from(magic, 'latin1')])
 
 /** @param countMax most files that are read from an archive, including nested ones. */
-export async function* unpackedFiles(
+export async function* unpackFiles(
   object: string,
   source: ByteReader,
   countMax = filesMax,
@@ -46,7 +46,8 @@ export async function* unpackedFiles(
   let [count, nameChars] = [0, 0]
   for await (const file of unpackLayers(object, { bytes: source, damages: [] }, 0)) {
     nameChars += file.object.length
-    if (++count > countMax || nameChars > nameCharsMax) return yield withoutBytes(object, tooManyFiles(count - 1))
+    if (++count > countMax || nameChars > nameCharsMax)
+      return yield createDamagedFile(object, createFileCountDamage(count - 1))
     yield file
   }
 }
@@ -66,16 +67,16 @@ async function* unpackLayers(object: string, { bytes, damages }: Layer, depth: n
     yield* unpackLayers(object, stopAtDamage(unpack(packing, bytes, depth), damages), depth + 1)
   } else {
     try {
-      if (depth >= depthMax) throw tooDeep()
+      if (depth >= depthMax) throw createDepthDamage()
       if (packing === 'zip') yield* unpackEntries(object, { bytes, damages }, depth)
     } catch (error) {
-      yield withoutBytes(object, damageIn(error))
+      yield createDamagedFile(object, toPackingDamage(error))
     }
   }
 }
 
 async function* unpackEntries(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
-  for await (const entry of zipEntries(bytes)) {
+  for await (const entry of readZipEntries(bytes)) {
     const content = stopAtDamage(entry.bytes, [])
     if (!entry.name.split('/').some(isHidden)) yield* unpackLayers(`${object}!${entry.name}`, content, depth + 1)
     // Read the rest: the bytes after the files of a nested archive, or a whole hidden file.
@@ -93,15 +94,15 @@ function stopAtDamage(source: AsyncIterable<Buffer>, damages: PackingDamage[]): 
     try {
       yield* source
     } catch (error) {
-      damages.push(damageIn(error))
+      damages.push(toPackingDamage(error))
     }
   }
   return { bytes: new ByteReader(upToDamage()), damages }
 }
 
 async function* unpack(packing: string, bytes: ByteReader, depth: number): AsyncGenerator<Buffer> {
-  if (depth >= depthMax) throw tooDeep()
-  if (packing === 'gzip') yield* gzipMembers(bytes)
+  if (depth >= depthMax) throw createDepthDamage()
+  if (packing === 'gzip') yield* decompressGzipMembers(bytes)
   else if (packing !== 'zstd')
     throw new PackingDamage('compressed_input', `it is packed with ${packing}: pack it with gzip, zstd or zip`)
   else {
@@ -120,21 +121,21 @@ export function isHidden(name: string): boolean {
   return basename(name).startsWith('.') || name === '__MACOSX'
 }
 
-function withoutBytes(object: string, damage: PackingDamage): UnpackedFile {
+function createDamagedFile(object: string, damage: PackingDamage): UnpackedFile {
   const bytes = new ByteReader((async function* () {})())
   return { object, bytes, damage: () => damage, isUnpackedFile: false }
 }
 
-function tooDeep(): PackingDamage {
+function createDepthDamage(): PackingDamage {
   return new PackingDamage('compressed_input', `it is packed more than ${depthMax} times`)
 }
 
-function tooManyFiles(count: number): PackingDamage {
+function createFileCountDamage(count: number): PackingDamage {
   const text = `it holds more files than the limit of ${count.toLocaleString('en')} per archive: unpack it, and import a part of them at a time`
   return new PackingDamage('compressed_input', text)
 }
 
-function damageIn(error: unknown): PackingDamage {
+function toPackingDamage(error: unknown): PackingDamage {
   if (error instanceof PackingDamage) return error
   throw error
 }

@@ -32,10 +32,10 @@ const packings: ReadonlyMap<number, Packing> = new Map([
 ])
 
 /** @throws PackingDamage when the archive itself cannot be read further. */
-export async function* zipEntries(archive: ByteReader): AsyncGenerator<ZipEntry> {
+export async function* readZipEntries(archive: ByteReader): AsyncGenerator<ZipEntry> {
   for (;;) {
     const beginning = await archive.peek(4)
-    if (beginning.length < 4) throw truncationDamage()
+    if (beginning.length < 4) throw createTruncationDamage()
     const signature = beginning.readUInt32LE()
     if (listHeaders.has(signature)) return
     if (signature !== fileHeader)
@@ -63,7 +63,7 @@ async function readHeader(archive: ByteReader): Promise<EntryHeader> {
   const fixed = await readExactly(archive, headerBytes)
   const flags = fixed.readUInt16LE(6)
   const name = await readExactly(archive, fixed.readUInt16LE(26))
-  const zip64 = extraField(await readExactly(archive, fixed.readUInt16LE(28)), zip64Field)
+  const zip64 = findExtraField(await readExactly(archive, fixed.readUInt16LE(28)), zip64Field)
   const size32 = fixed.readUInt32LE(18)
   // The extra field starts with the unpacked size.
   const size = size32 === inZip64 && zip64 !== null && zip64.length >= 16 ? Number(zip64.readBigUInt64LE(8)) : size32
@@ -78,7 +78,7 @@ async function readHeader(archive: ByteReader): Promise<EntryHeader> {
   }
 }
 
-function extraField(extra: Buffer, id: number): Buffer | null {
+function findExtraField(extra: Buffer, id: number): Buffer | null {
   for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2))
     if (extra.readUInt16LE(at) === id) return extra.subarray(at + 4, at + 4 + extra.readUInt16LE(at + 2))
   return null
@@ -130,7 +130,7 @@ class EntryContent {
     const { packedBytes, flags } = this.#header
     const left = packedBytes === null ? -1 : this.#start + packedBytes - this.#archive.position
     if (left < 0) throw new PackingDamage('compressed_input', 'the zip archive does not say where its next file starts')
-    if ((await this.#archive.skip(left)) < left) throw truncationDamage()
+    if ((await this.#archive.skip(left)) < left) throw createTruncationDamage()
     if (flags & hasDescriptor) await this.#descriptorCrc()
   }
 
@@ -141,7 +141,7 @@ class EntryContent {
       throw new PackingDamage('compressed_input', 'it is stored without its length: pack it again with deflate')
     for (let left = packedBytes; left > 0; ) {
       const bytes = await this.#archive.chunk(left)
-      if (bytes === null) throw truncationDamage()
+      if (bytes === null) throw createTruncationDamage()
       left -= bytes.length
       yield bytes
     }
@@ -166,16 +166,16 @@ function isHeader(signature: number): boolean {
 
 async function readExactly(archive: ByteReader, count: number): Promise<Buffer> {
   const bytes = await archive.take(count)
-  if (bytes.length < count) throw truncationDamage()
+  if (bytes.length < count) throw createTruncationDamage()
   return bytes
 }
 
 async function peekExactly(archive: ByteReader, count: number): Promise<Buffer> {
   const bytes = await archive.peek(count)
-  if (bytes.length < count) throw truncationDamage()
+  if (bytes.length < count) throw createTruncationDamage()
   return bytes
 }
 
-function truncationDamage(): PackingDamage {
+function createTruncationDamage(): PackingDamage {
   return new PackingDamage('truncated_record', 'the zip archive is cut off')
 }

@@ -1,6 +1,6 @@
 // The outcome of one record, identical for `convert`, the rehearsal and sending.
 
-import { groupEventProperties, isLink, withSet } from './generated-events.ts'
+import { addToSet, createGroupEventProperties, isLink } from './generated-events.ts'
 import type { RecordConverter, SourceRecord } from './import-source.ts'
 import {
   type ConvertedRecord,
@@ -10,7 +10,7 @@ import {
   type Skipped,
   skipRecord,
 } from './imported-event.ts'
-import { checkDrops, withoutLongGroups } from './service-drops.ts'
+import { checkDrops, removeLongGroups } from './service-drops.ts'
 
 /** The receiver silently discards larger events. Source: docs/wire/import.md §2.5. */
 export const eventBytesMax = 1_000_000
@@ -34,7 +34,7 @@ export function convertRecord(
     if (yieldsNothing(outcome)) return skipRecord('filtered')
     if (textLength * expansionMax > eventBytesMax) checkSizes(outcome)
     checkDrops(outcome)
-    return withoutLongGroups(outcome)
+    return removeLongGroups(outcome)
   } catch (error) {
     if (!(error instanceof RecordReject)) throw error
     return error.outcome()
@@ -48,10 +48,10 @@ function yieldsNothing({ events, groups = [], links = [] }: ConvertedRecord): bo
 
 /** Measures the largest events that can result, with every property of a person or group as if it were new. @throws RecordReject */
 function checkSizes({ events: [first, ...others], groups = [], person }: ConvertedRecord): void {
-  if (first !== undefined) checkSize(person === undefined ? first : withSet(first, person.properties))
+  if (first !== undefined) checkSize(person === undefined ? first : addToSet(first, person.properties))
   for (const event of others) checkSize(event)
   for (const group of groups)
-    checkSize({ event: '$groupidentify', distinctId: group.distinctId, properties: groupEventProperties(group) })
+    checkSize({ event: '$groupidentify', distinctId: group.distinctId, properties: createGroupEventProperties(group) })
 }
 
 /** @throws RecordReject */

@@ -7,9 +7,9 @@ import type { JsonObject, JsonValue } from '#core/json.ts'
 import { canonicalJson } from './canonical-json.ts'
 
 /** UUIDv5 of `historical-import.v1` in the DNS namespace. Changing any rule needs a new name and so a new root. */
-const root = namespaceOf('9b8097fb-81cb-5930-84dd-6d0df26c84cd')
+const root = parseNamespace('9b8097fb-81cb-5930-84dd-6d0df26c84cd')
 /** The ASCII bytes of `posthog_mixpanel`, as in PostHog's own importer, so that its events and ours have the same uuids. */
-const mixpanelNamespace = namespaceOf('706f7374-686f-675f-6d69-7870616e656c')
+const mixpanelNamespace = parseNamespace('706f7374-686f-675f-6d69-7870616e656c')
 
 /** @param parts joined by line feeds; an absent part is an empty text. */
 export function rootUuid(...parts: readonly string[]): string {
@@ -46,6 +46,6 @@ export function sessionUuid(startMs: number, ...parts: readonly string[]): strin
   return `${start.slice(0, 8)}-${start.slice(8)}-7${named.slice(1, 4)}-${variant}${named.slice(5, 8)}-${named.slice(8, 20)}`
 }
 
-function namespaceOf(uuid: string): Buffer {
+function parseNamespace(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex')
 }

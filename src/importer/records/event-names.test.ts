@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { withEventNames } from './event-names.ts'
+import { addEventRenaming } from './event-names.ts'
 import type { ImportSource, RecordConverter, SourceContext } from './import-source.ts'
 import { skipRecord } from './imported-event.ts'
 import { SourceConfig } from './source-config.ts'
@@ -23,7 +23,7 @@ class NamedRecords implements RecordConverter {
   }
 }
 
-const product: ImportSource = withEventNames({
+const product: ImportSource = addEventRenaming({
   name: 'product',
   summary: '',
   prepare(config) {

@@ -12,7 +12,7 @@ import { EventNameWatch } from './unseen-names.ts'
 const identityEvents = ['$identify', '$create_alias', '$merge_dangerously', '$groupidentify']
 
 /** Applies `event_names` to the names that the source's own mapping gives. Uuids do not change. */
-export function withEventNames(source: ImportSource): ImportSource {
+export function addEventRenaming(source: ImportSource): ImportSource {
   const { name, summary } = source
   return {
     name,
@@ -21,38 +21,38 @@ export function withEventNames(source: ImportSource): ImportSource {
       const converter = source.prepare(config, context)
       const names = readEventNames(name, config)
       if (names.size === 0) return converter
-      if (context.unseenNames === undefined) return renamingConverter(converter, names, null)
+      if (context.unseenNames === undefined) return createRenamingConverter(converter, names, null)
       const watch = new EventNameWatch(names.keys())
       context.unseenNames.add(watch)
-      return renamingConverter(converter, names, watch)
+      return createRenamingConverter(converter, names, watch)
     },
   }
 }
 
-function renamingConverter(
+function createRenamingConverter(
   converter: RecordConverter,
   names: ReadonlyMap<string, string>,
   watch: EventNameWatch | null,
 ): RecordConverter {
   const { factsOf, timeOf } = converter
   return {
-    convert: record => renameEvents(noteSeen(converter.convert(record), watch), names),
+    convert: record => renameEvents(recordSeenNames(converter.convert(record), watch), names),
     ...(factsOf !== undefined && { factsOf: factsOf.bind(converter) }),
     ...(timeOf !== undefined && { timeOf: timeOf.bind(converter) }),
   }
 }
 
-function noteSeen(outcome: Conversion, watch: EventNameWatch | null): Conversion {
+function recordSeenNames(outcome: Conversion, watch: EventNameWatch | null): Conversion {
   if (watch?.isWaiting === true && 'events' in outcome) for (const { event } of outcome.events) watch.see(event)
   return outcome
 }
 
 function renameEvents(outcome: Conversion, names: ReadonlyMap<string, string>): Conversion {
   if (!('events' in outcome) || !outcome.events.some(({ event }) => names.has(event))) return outcome
-  return { ...outcome, events: outcome.events.map(event => withNewName(event, names)) }
+  return { ...outcome, events: outcome.events.map(event => renameEvent(event, names)) }
 }
 
-function withNewName(event: ImportedEvent, names: ReadonlyMap<string, string>): ImportedEvent {
+function renameEvent(event: ImportedEvent, names: ReadonlyMap<string, string>): ImportedEvent {
   const name = names.get(event.event)
   return name === undefined ? event : { ...event, event: name, sourceName: event.sourceName ?? event.event }
 }
@@ -81,7 +81,7 @@ function findNameProblem(name: string): string | null {
 }
 
 /** @returns the option that renames the event; null where a name is not enough. */
-export function renamingAdvice(from: string, to: string): string | null {
+export function formatRenameOption(from: string, to: string): string | null {
   if (identityEvents.includes(to)) return null
   return `--config FILE, where FILE holds ${JSON.stringify({ [eventNamesKey]: { [from]: to } })}`
 }

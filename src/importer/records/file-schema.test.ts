@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { matchesSchema, orNull, type Schema, Type } from './file-schema.ts'
+import { allowNull, matchesSchema, type Schema, Type } from './file-schema.ts'
 
 const text = Type.String({ minLength: 1, maxLength: 3 })
-const day = Type.Object({ day: text, note: Type.Optional(orNull(Type.String())) })
+const day = Type.Object({ day: text, note: Type.Optional(allowNull(Type.String())) })
 const strict = Type.Object({ day: text }, { additionalProperties: false })
 
 const cases: readonly [

@@ -40,23 +40,23 @@ type ObjectOf<P> = { -readonly [K in Exclude<keyof P, OptionalKeys<P>>]: Static<
 
 const none: readonly Fault[] = []
 
-function schemaOfKind<T>(what: string, isOfKind: (value: unknown) => boolean): Schema<T> {
+function createSchema<T>(what: string, isOfKind: (value: unknown) => boolean): Schema<T> {
   const faults = [{ at: '', what }]
   return { faults: value => (isOfKind(value) ? none : faults) }
 }
 
 /** Named as in TypeBox, which validates requests. */
 export const Type = {
-  Number: () => schemaOfKind<number>('must be number', Number.isFinite),
-  Boolean: () => schemaOfKind<boolean>('must be boolean', value => typeof value === 'boolean'),
-  Null: () => schemaOfKind<null>('must be null', value => value === null),
+  Number: () => createSchema<number>('must be number', Number.isFinite),
+  Boolean: () => createSchema<boolean>('must be boolean', value => typeof value === 'boolean'),
+  Null: () => createSchema<null>('must be null', value => value === null),
   Literal: <const V extends string | number | boolean>(literal: V) =>
-    schemaOfKind<V>(`must be ${JSON.stringify(literal)}`, value => value === literal),
+    createSchema<V>(`must be ${JSON.stringify(literal)}`, value => value === literal),
   Enum: <const V extends string>(values: readonly V[]) =>
-    schemaOfKind<V>(`must be one of ${values.join(', ')}`, value => values.includes(value as V)),
+    createSchema<V>(`must be one of ${values.join(', ')}`, value => values.includes(value as V)),
   String: ({ minLength = 0, maxLength = Number.POSITIVE_INFINITY } = {}): Schema<string> => {
-    const text = schemaOfKind<string>('must be string', value => typeof value === 'string')
-    const fits = schemaOfKind<string>(`must have ${minLength} to ${maxLength} characters`, value =>
+    const text = createSchema<string>('must be string', value => typeof value === 'string')
+    const fits = createSchema<string>(`must have ${minLength} to ${maxLength} characters`, value =>
       isWithin(value as string),
     )
     const isWithin = ({ length }: string) => length >= minLength && length <= maxLength
@@ -66,7 +66,7 @@ export const Type = {
     faults: value => {
       if (!Array.isArray(value)) return [{ at: '', what: 'must be array' }]
       if (value.length < minItems) return [{ at: '', what: `must have ${minItems} items or more` }]
-      return faultsOfEntries(value.entries(), () => entry)
+      return findEntryFaults(value.entries(), () => entry)
     },
   }),
   Tuple: <const S extends readonly Schema<unknown>[]>(
@@ -74,7 +74,7 @@ export const Type = {
   ): Schema<{ -readonly [K in keyof S]: Static<S[K]> }> => ({
     faults: value =>
       Array.isArray(value) && value.length === entries.length
-        ? faultsOfEntries(value.entries(), index => entries[index as number]!)
+        ? findEntryFaults(value.entries(), index => entries[index as number]!)
         : [{ at: '', what: `must be array of ${entries.length} items` }],
   }),
   Object: <P extends Properties>(
@@ -90,7 +90,7 @@ export const Type = {
         const faults: Fault[] = []
         for (const [key, schema] of known) {
           const entry = value[key]
-          if (entry !== undefined) faults.push(...faultsAt(key, schema.faults(entry)))
+          if (entry !== undefined) faults.push(...placeFaults(key, schema.faults(entry)))
           else if (!('isOptional' in schema)) missing.push(key)
         }
         if (missing.length > 0) faults.push({ at: '', what: `must have required properties ${missing.join(', ')}` })
@@ -105,7 +105,7 @@ export const Type = {
   /** An object with arbitrary keys. */
   Record: <T>(entry: Schema<T>): Schema<Record<string, T>> => ({
     faults: value =>
-      isObject(value) ? faultsOfEntries(Object.entries(value), () => entry) : [{ at: '', what: 'must be object' }],
+      isObject(value) ? findEntryFaults(Object.entries(value), () => entry) : [{ at: '', what: 'must be object' }],
   }),
   Union: <const S extends readonly Schema<unknown>[]>(alternatives: S): Schema<Static<S[number]>> => ({
     faults: value => {
@@ -121,7 +121,7 @@ export const Type = {
 /** Any object. */
 export const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}))
 
-export function orNull<T>(schema: Schema<T>): Schema<T | null> {
+export function allowNull<T>(schema: Schema<T>): Schema<T | null> {
   return Type.Union([schema, Type.Null()])
 }
 
@@ -129,16 +129,16 @@ export function matchesSchema<T>(schema: Schema<T>, value: unknown): value is T 
   return schema.faults(value).length === 0
 }
 
-function faultsOfEntries<K extends string | number>(
+function findEntryFaults<K extends string | number>(
   entries: Iterable<readonly [K, unknown]>,
   schemaOf: (key: K) => Schema<unknown>,
 ): readonly Fault[] {
   const found: Fault[] = []
-  for (const [key, entry] of entries) found.push(...faultsAt(key, schemaOf(key).faults(entry)))
+  for (const [key, entry] of entries) found.push(...placeFaults(key, schemaOf(key).faults(entry)))
   return found
 }
 
-function faultsAt(key: string | number, faults: readonly Fault[]): readonly Fault[] {
+function placeFaults(key: string | number, faults: readonly Fault[]): readonly Fault[] {
   if (faults.length === 0) return none
   const place = String(key).replaceAll('~', '~0').replaceAll('/', '~1')
   return faults.map(fault => ({ ...fault, at: `/${place}${fault.at}` }))

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { contentHash, rootUuid } from './deterministic-uuid.ts'
-import { eventsOfRecord, isLink, withSet } from './generated-events.ts'
-import { memoryLedger } from './import-ledger.ts'
+import { addToSet, createRecordEvents, isLink } from './generated-events.ts'
+import { createMemoryLedger } from './import-ledger.ts'
 import type { ConvertedRecord, GroupSnapshot, IdentityLink, ImportedEvent } from './imported-event.ts'
 
 const own: ImportedEvent = { uuid: 'u', event: 'Tap', distinctId: 'ada', timeUs: 7, properties: { n: 1 } }
@@ -24,8 +24,8 @@ const group = (properties: JsonObject | null): GroupSnapshot => ({
 
 /** The events of consecutive records. */
 function eventsOf(...records: Partial<ConvertedRecord>[]) {
-  const ledger = memoryLedger()
-  return records.map(record => eventsOfRecord('heap', { events: [own], ...record }, ledger))
+  const ledger = createMemoryLedger()
+  return records.map(record => createRecordEvents('heap', { events: [own], ...record }, ledger))
 }
 
 it('withSet merges into the $set of an event, and replaces one that is no object', () => {
@@ -36,7 +36,7 @@ it('withSet merges into the $set of an event, and replaces one that is no object
     ],
     ['text', { b: 2 }],
   ] as const)
-    assert.deepEqual(withSet({ ...own, properties: { $set } }, { b: 2 }).properties, { $set: all })
+    assert.deepEqual(addToSet({ ...own, properties: { $set } }, { b: 2 }).properties, { $set: all })
 })
 
 describe('the events of a record', () => {

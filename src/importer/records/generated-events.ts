@@ -23,9 +23,9 @@ export interface RecordEvents {
 }
 
 /** The events of one record, given what the ledger knows from earlier records. */
-export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
+export function createRecordEvents(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
   const generated = generateEvents(source, record, ledger)
-  const own = ownEvents(withChangedProperties(record, ledger), generated.isOwnLinkRefused)
+  const own = replaceRefusedLink(addChangedProperties(record, ledger), generated.isOwnLinkRefused)
   return {
     events: [...generated.groups, ...generated.links, ...own],
     notes: [...(record.notes ?? []), ...generated.notes],
@@ -48,13 +48,13 @@ export function generateEvents(source: string, record: ConvertedRecord, ledger: 
   const notes: RecordNote[] = []
   let isOwnLinkRefused = false
   for (const group of record.groups ?? []) {
-    const event = groupEvent(source, group, ledger.group(group.type, group.key, group.properties))
+    const event = createGroupEvent(source, group, ledger.group(group.type, group.key, group.properties))
     if (event !== null) groups.push(event)
   }
   for (const link of record.links ?? []) {
     if (!isLink(link)) continue
     const outcome = ledger.link(link.deviceId, link.userId)
-    if (outcome === 'linked' && link.isOwnEvent !== true) links.push(linkEvent(source, link))
+    if (outcome === 'linked' && link.isOwnEvent !== true) links.push(createLinkEvent(source, link))
     if (outcome === 'shared') notes.push('shared_device')
     isOwnLinkRefused ||= outcome === 'shared' && link.isOwnEvent === true
   }
@@ -62,7 +62,10 @@ export function generateEvents(source: string, record: ConvertedRecord, ledger: 
 }
 
 /** A refused identification still carries properties of its person, so it becomes a `$set`. */
-export function ownEvents(events: readonly ImportedEvent[], isOwnLinkRefused: boolean): readonly ImportedEvent[] {
+export function replaceRefusedLink(
+  events: readonly ImportedEvent[],
+  isOwnLinkRefused: boolean,
+): readonly ImportedEvent[] {
   const [first, ...others] = events
   if (first === undefined || !isOwnLinkRefused) return events
   const { $anon_distinct_id: _, ...properties } = first.properties
@@ -79,11 +82,11 @@ function isLinkable(id: string): boolean {
   return !isIllegalId(id) && !isIdTooLong(id) && !isIllegalDistinctId(id)
 }
 
-export function linkEvent(source: string, link: IdentityLink): ImportedEvent {
-  return { uuid: rootUuid('identify', source, link.userId, link.deviceId), ...linkEventWithoutUuid(link) }
+export function createLinkEvent(source: string, link: IdentityLink): ImportedEvent {
+  return { uuid: rootUuid('identify', source, link.userId, link.deviceId), ...createLinkEventWithoutUuid(link) }
 }
 
-export function linkEventWithoutUuid(link: IdentityLink): Omit<ImportedEvent, 'uuid'> {
+export function createLinkEventWithoutUuid(link: IdentityLink): Omit<ImportedEvent, 'uuid'> {
   const { userId, deviceId, timeUs, properties } = link
   return {
     event: '$identify',
@@ -97,7 +100,11 @@ export function linkEventWithoutUuid(link: IdentityLink): Omit<ImportedEvent, 'u
  * @param before the group's last known properties; null for a new group.
  * @returns null when nothing has changed.
  */
-export function groupEvent(source: string, group: GroupSnapshot, before: JsonObject | null): ImportedEvent | null {
+export function createGroupEvent(
+  source: string,
+  group: GroupSnapshot,
+  before: JsonObject | null,
+): ImportedEvent | null {
   if (before !== null && (group.properties === null || isSameJson(before, group.properties))) return null
   const properties = group.properties ?? {}
   const removedKeys = before === null ? [] : Object.keys(before).filter(key => !Object.hasOwn(properties, key))
@@ -106,21 +113,21 @@ export function groupEvent(source: string, group: GroupSnapshot, before: JsonObj
     event: '$groupidentify',
     distinctId: group.distinctId,
     timeUs: group.timeUs,
-    properties: { ...groupEventProperties(group), ...(removedKeys.length > 0 && { $group_unset: removedKeys }) },
+    properties: { ...createGroupEventProperties(group), ...(removedKeys.length > 0 && { $group_unset: removedKeys }) },
   }
 }
 
 /** The properties of the first event of a group. */
-export function groupEventProperties({ type, key, properties }: GroupSnapshot): JsonObject {
+export function createGroupEventProperties({ type, key, properties }: GroupSnapshot): JsonObject {
   return { $group_type: type, $group_key: key, $group_set: properties ?? {} }
 }
 
 /** The record's own events, with the person's changed properties in the `$set` of the first. */
-function withChangedProperties(record: ConvertedRecord, ledger: ImportLedger): readonly ImportedEvent[] {
+function addChangedProperties(record: ConvertedRecord, ledger: ImportLedger): readonly ImportedEvent[] {
   const [first, ...others] = record.events
   if (record.person === undefined || first === undefined) return record.events
   const news = findChangedProperties(record.person, ledger.person(record.person.distinctId, record.person.properties))
-  return [withSet(first, news), ...others]
+  return [addToSet(first, news), ...others]
 }
 
 /** The properties that differ from the known ones. */
@@ -135,7 +142,7 @@ export function findChangedProperties({ properties }: PersonSnapshot, before: Js
 }
 
 /** The event with more properties in its `$set`; the same event when there are none. */
-export function withSet(event: ImportedEvent, added: JsonObject): ImportedEvent {
+export function addToSet(event: ImportedEvent, added: JsonObject): ImportedEvent {
   if (Object.keys(added).length === 0) return event
   const set = ownValue(event.properties, '$set') ?? null
   const all = isJsonObject(set) ? mergeObjects(set, added) : added

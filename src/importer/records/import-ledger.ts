@@ -20,7 +20,7 @@ export interface ImportLedger {
 }
 
 /** An empty ledger in memory. */
-export function memoryLedger(): ImportLedger {
+export function createMemoryLedger(): ImportLedger {
   const userByDevice = new Map<string, string>()
   const groups = new Map<string, JsonObject>()
   const persons = new Map<string, JsonObject>()

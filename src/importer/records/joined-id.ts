@@ -12,7 +12,7 @@ const joinedBy: Readonly<Record<string, string>> = {
 }
 
 /** @returns the id whose person the event joins with its own; null for events that join none. */
-export function joinedId({ event, distinctId, properties }: ImportedEvent): string | null {
+export function findJoinedId({ event, distinctId, properties }: ImportedEvent): string | null {
   const key = Object.hasOwn(joinedBy, event) ? joinedBy[event]! : null
   const id = key === null ? undefined : ownValue(properties, key)
   return typeof id === 'string' && isLink({ userId: distinctId, deviceId: id }) ? id : null

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §1.1 to §1.7.
 
 import type { JsonObject } from '#core/json.ts'
-import { put } from './record-fields.ts'
+import { putProperty } from './record-fields.ts'
 
 /** Which parts to set; false for parts that the source has in separate fields. */
 export interface AddressParts {
@@ -16,9 +16,9 @@ export interface AddressParts {
  */
 export function putAddress(properties: JsonObject, url: string | null, parts: AddressParts): void {
   if (url === null) return
-  put(properties, '$current_url', url)
+  putProperty(properties, '$current_url', url)
   const address = URL.parse(url)
   if (address === null) return
-  if (parts.host) put(properties, '$host', address.host)
-  if (parts.path) put(properties, '$pathname', address.pathname)
+  if (parts.host) putProperty(properties, '$host', address.host)
+  if (parts.path) putProperty(properties, '$pathname', address.pathname)
 }

@@ -21,13 +21,13 @@ const openingBracket = 0x28
 const firstBeyondAscii = 0x80
 
 /** @returns null when the field is absent, empty or no text. */
-export function textField(record: JsonObject, key: string): string | null {
+export function readTextField(record: JsonObject, key: string): string | null {
   const value = ownValue(record, key)
   return typeof value === 'string' && !isEmptyValue(value) ? value : null
 }
 
 /** @returns an empty object when the field is no object. */
-export function objectField(record: JsonObject, key: string): JsonObject {
+export function readObjectField(record: JsonObject, key: string): JsonObject {
   const value = ownValue(record, key)
   return isJsonObject(value) ? value : {}
 }
@@ -36,7 +36,7 @@ export function objectField(record: JsonObject, key: string): JsonObject {
  * The name of an event.
  * @throws RecordReject `event_missing`, `event_not_string`, `event_name_too_long`.
  */
-export function eventName(value: JsonValue | undefined, field: string): string {
+export function readEventName(value: JsonValue | undefined, field: string): string {
   if (value === undefined || value === null) throw new RecordReject('event_missing', field)
   if (typeof value !== 'string') throw new RecordReject('event_not_string', field)
   if (value.trim() === '') throw new RecordReject('event_missing', field)
@@ -60,7 +60,7 @@ export function isLongerThan(text: string, characterCountMax: number): boolean {
 export const recordNestingMax = 500
 
 /** Parses JSON in a text field. @returns undefined when it is no JSON, or nests deeper than a record may. */
-export function jsonInText(text: string): JsonValue | undefined {
+export function parseJsonText(text: string): JsonValue | undefined {
   if (nestsDeeperThan(text, recordNestingMax)) return undefined
   try {
     return parseJson(text)
@@ -70,13 +70,13 @@ export function jsonInText(text: string): JsonValue | undefined {
 }
 
 /** Sets a property unless its value is empty. */
-export function put(properties: JsonObject, key: string, value: JsonValue | undefined): void {
+export function putProperty(properties: JsonObject, key: string, value: JsonValue | undefined): void {
   if (value !== undefined && !isEmptyValue(value)) setOwn(properties, key, value)
 }
 
 /** Sets all properties of `from` that are not empty. */
-export function putAll(properties: JsonObject, from: JsonObject): void {
-  for (const [key, value] of Object.entries(from)) put(properties, key, value)
+export function putProperties(properties: JsonObject, from: JsonObject): void {
+  for (const [key, value] of Object.entries(from)) putProperty(properties, key, value)
 }
 
 /** Adds `$set` and `$set_once` unless they are empty. */
@@ -95,6 +95,6 @@ export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonOb
 /** The properties with these names, without empty ones. */
 export function pickProperties(properties: JsonObject, keys: readonly string[]): JsonObject {
   const picked: JsonObject = {}
-  for (const key of keys) put(picked, key, ownValue(properties, key))
+  for (const key of keys) putProperty(picked, key, ownValue(properties, key))
   return picked
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonValue } from '#core/json.ts'
 import { convertRecord } from './convert-record.ts'
-import { recordTime } from './record-time.ts'
+import { readRecordTime } from './record-time.ts'
 
 const nowMs = Date.UTC(2026, 0, 15)
 
@@ -39,5 +39,5 @@ describe('the time of a record', () => {
 })
 
 function read(value: JsonValue | undefined, holdLiveWindow = false): number {
-  return recordTime(value, { zone: 'UTC' }, { nowMs, holdLiveWindow }, 'at')
+  return readRecordTime(value, { zone: 'UTC' }, { nowMs, holdLiveWindow }, 'at')
 }

@@ -14,7 +14,12 @@ import { checkTime, type TimeWindow } from './time-window.ts'
  * @throws RecordReject `timestamp_missing`, `timestamp_invalid`, `timestamp_zone_unknown`, `timestamp_out_of_range`,
  *   `timestamp_future`, `within_live_window`.
  */
-export function recordTime(value: JsonValue | undefined, form: TimeForm, window: TimeWindow, field: string): number {
+export function readRecordTime(
+  value: JsonValue | undefined,
+  form: TimeForm,
+  window: TimeWindow,
+  field: string,
+): number {
   if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', field)
   const timeUs = readTime(value, form, field)
   if (timeUs === null) throw new RecordReject('timestamp_invalid', field)

@@ -9,13 +9,13 @@ import type { JsonObject } from '#core/json.ts'
 import { isDeeperThan } from '#core/json-depth.ts'
 import { noIngestionSettings } from '#core/project.ts'
 import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
-import { linkEventWithoutUuid } from './generated-events.ts'
+import { createLinkEventWithoutUuid } from './generated-events.ts'
 import { type ConvertedRecord, type ImportedEvent, RecordReject, type ServiceDrop } from './imported-event.ts'
 
 /** @throws RecordReject when the service would refuse or drop an event of the record. */
 export function checkDrops({ events, links = [], groups = [], person }: ConvertedRecord): void {
   for (const event of events) checkEvent(event)
-  for (const link of links) if (Object.keys(link.properties).length > 0) checkEvent(linkEventWithoutUuid(link))
+  for (const link of links) if (Object.keys(link.properties).length > 0) checkEvent(createLinkEventWithoutUuid(link))
   for (const group of groups) if (group.properties !== null) checkNesting(group.properties, '$group_set')
   if (person !== undefined) checkNesting(person.properties, '$set')
 }
@@ -24,7 +24,7 @@ export function checkDrops({ events, links = [], groups = [], person }: Converte
  * The record for a project that stores events without persons: without its links.
  * @throws RecordReject for a record that joins persons, or that consists only of links.
  */
-export function withoutPersons(record: ConvertedRecord): ConvertedRecord {
+export function removeLinks(record: ConvertedRecord): ConvertedRecord {
   const { events, links = [] } = record
   for (const event of events) checkEvent(event, true)
   if (events.length === 0 && links.length > 0)
@@ -33,7 +33,7 @@ export function withoutPersons(record: ConvertedRecord): ConvertedRecord {
 }
 
 /** The record without groups whose key is too long. Its own events are stored regardless. */
-export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
+export function removeLongGroups(record: ConvertedRecord): ConvertedRecord {
   const { groups = [], notes = [] } = record
   if (groups.length === 0) return record
   const kept = groups.filter(({ key }) => key.length <= groupKeyLengthMax)

@@ -6,7 +6,7 @@ import { nearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from './import-source.ts'
 import { isZoneName, readTime } from './source-time.ts'
 
-/** Read for every source by `withEventNames`, so sources do not read it. */
+/** Read for every source by `addEventRenaming`, so sources do not read it. */
 export const eventNamesKey = 'event_names'
 
 export class SourceConfig {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { parseJson } from '#core/json.ts'
-import { isZoneName, readTime, timeText, usPerMs, utcDay, wallClockToUtc } from './source-time.ts'
+import { formatTime, isZoneName, readTime, usPerMs, utcDay, wallClockToUtc } from './source-time.ts'
 
 const read = (value: Parameters<typeof readTime>[0], zone: string | null = 'UTC') => {
   const timeUs = readTime(value, { zone }, 'at')
-  return timeUs === null ? null : timeText(timeUs)
+  return timeUs === null ? null : formatTime(timeUs)
 }
 
 describe('the time of a record', () => {
@@ -36,7 +36,7 @@ describe('the time of a record', () => {
   ]
   for (const [text, dayFirst, monthFirst] of yearLast)
     it(`is read from ${text} if the order of its parts is known`, () => {
-      const ordered = (dateOrder: 'dmy' | 'mdy') => timeText(readTime(text, { zone: 'UTC', dateOrder }, 'at')!)
+      const ordered = (dateOrder: 'dmy' | 'mdy') => formatTime(readTime(text, { zone: 'UTC', dateOrder }, 'at')!)
       assert.deepEqual([ordered('dmy'), ordered('mdy')], [dayFirst, monthFirst])
     })
 
@@ -70,7 +70,7 @@ describe('the time of a record', () => {
     const edges = ['100000000000', '99999999999', '100000000000000', '99999999999999', '100000000000000000']
     const years = edges.map(literal => new Date(readTime(literal, { zone: null }, 'at')! / usPerMs).getUTCFullYear())
     assert.deepEqual(years, [1973, 2255, 1973, 2255, 1973], 'later times than a safe integer are clamped')
-    assert.equal(timeText(readTime(1_714_564_800, { zone: null, unit: 'ms' }, 'at')!), '1970-01-20T20:16:04.800Z')
+    assert.equal(formatTime(readTime(1_714_564_800, { zone: null, unit: 'ms' }, 'at')!), '1970-01-20T20:16:04.800Z')
   })
 
   it('needs a zone for a text that names none', () => {
@@ -115,8 +115,8 @@ describe('the time of a record', () => {
   })
 
   it('is formatted with three fractional digits, or six if it has microseconds', () => {
-    assert.equal(timeText(0), '1970-01-01T00:00:00.000Z')
-    assert.equal(timeText(1_001), '1970-01-01T00:00:00.001001Z')
+    assert.equal(formatTime(0), '1970-01-01T00:00:00.000Z')
+    assert.equal(formatTime(1_001), '1970-01-01T00:00:00.001001Z')
     assert.equal(utcDay(Date.UTC(2024, 4, 1, 23, 59, 59) * usPerMs), '2024-05-01')
   })
 })

@@ -33,12 +33,12 @@ const numeral = /^-?\d+(?:\.\d+)?$/
  * @throws RecordReject `timestamp_zone_unknown` if neither the text nor the form has a zone.
  */
 export function readTime(value: JsonValue, form: TimeForm, field: string): number | null {
-  if (typeof value === 'number') return fromNumber(value, form.unit)
-  if (isRawNumber(value)) return fromNumeral(value.rawJSON, form.unit)
+  if (typeof value === 'number') return parseNumericTime(value, form.unit)
+  if (isRawNumber(value)) return parseNumeral(value.rawJSON, form.unit)
   if (typeof value !== 'string') return null
   const trimmed = value.trim()
-  if (numeral.test(trimmed)) return fromNumeral(trimmed, form.unit)
-  const parts = text.exec(trimmed) ?? yearFirst(trimmed, form.dateOrder)
+  if (numeral.test(trimmed)) return parseNumeral(trimmed, form.unit)
+  const parts = text.exec(trimmed) ?? orderYearFirst(trimmed, form.dateOrder)
   if (parts === null) return null
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone] = parts
   const wallUs = toWallClockUs(Number(year), Number(month), Number(day), Number(hour), Number(minute), Number(second))
@@ -53,7 +53,7 @@ export function readTime(value: JsonValue, form: TimeForm, field: string): numbe
 }
 
 /** The parts of a date with the year last, in the order of `text`. */
-function yearFirst(trimmed: string, order: DateOrder | undefined): readonly (string | undefined)[] | null {
+function orderYearFirst(trimmed: string, order: DateOrder | undefined): readonly (string | undefined)[] | null {
   const parts = order === undefined ? null : yearLast.exec(trimmed)
   if (parts === null) return null
   const [, first, , second, year, ...time] = parts
@@ -107,7 +107,7 @@ const dayTexts = new Map<number, string>()
 const keptDaysMax = 10_000
 
 /** RFC 3339 in UTC with three digits, or six where there are microseconds. */
-export function timeText(timeUs: number): string {
+export function formatTime(timeUs: number): string {
   const ms = Math.floor(timeUs / usPerMs)
   const us = timeUs - ms * usPerMs
   const iso = new Date(ms).toISOString()
@@ -136,11 +136,11 @@ function inferUnit(value: number): EpochUnit {
 }
 
 /** Uses the decimal digits of a fraction, so that a number and the same text give the same time. */
-function fromNumber(value: number, unit: EpochUnit = inferUnit(value)): number | null {
-  return Number.isInteger(value) && unit !== 'ns' ? fromEpoch(value, unit) : fromNumeral(String(value), unit)
+function parseNumericTime(value: number, unit: EpochUnit = inferUnit(value)): number | null {
+  return Number.isInteger(value) && unit !== 'ns' ? epochToMicroseconds(value, unit) : parseNumeral(String(value), unit)
 }
 
-function fromEpoch(value: number, unit: EpochUnit): number | null {
+function epochToMicroseconds(value: number, unit: EpochUnit): number | null {
   return clampMicroseconds(Math.round(value * usPerUnit[unit]))
 }
 
@@ -151,9 +151,9 @@ function clampMicroseconds(us: number): number | null {
 }
 
 /** Exact for more digits than a double holds, as in nanoseconds or in seconds with six decimals. */
-function fromNumeral(literal: string, unit: EpochUnit = inferUnit(Number(literal))): number | null {
+function parseNumeral(literal: string, unit: EpochUnit = inferUnit(Number(literal))): number | null {
   const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(literal) ?? []
-  if (whole === undefined) return fromEpoch(Number(literal), unit)
+  if (whole === undefined) return epochToMicroseconds(Number(literal), unit)
   const shift = { s: 6, ms: 3, us: 0, ns: -3 }[unit]
   const digits = shift >= 0 ? whole + fraction.slice(0, shift).padEnd(shift, '0') : whole.slice(0, shift) || '0'
   return clampMicroseconds(Number(`${sign}${digits}`))

@@ -3,7 +3,7 @@
 
 import { globSync, readFileSync } from 'node:fs'
 import { type JsonObject, ownValue } from '#core/json.ts'
-import { JobFolder, objectIn } from '../job/job-folder.ts'
+import { JobFolder, parseObject } from '../job/job-folder.ts'
 import { rejectFiles, rejectTexts } from '../stages/reject-files.ts'
 import { fixOf } from '../stages/reject-fixes.ts'
 import { isReject, linesOf, outcomesOf, type RetryContext } from './retried-records.ts'
@@ -38,7 +38,7 @@ interface FoundReject {
 
 function rejectsIn(texts: readonly string[]): readonly FoundReject[] {
   return texts.flatMap((text, index) => {
-    const reject = objectIn(text) as JsonObject | null
+    const reject = parseObject(text) as JsonObject | null
     return reject !== null && isReject(reject) ? [{ line: index + 1, reject }] : []
   })
 }
@@ -49,7 +49,7 @@ async function firstForeign(folder: JobFolder, found: readonly FoundReject[]): P
   for (const own of foldersWithRejects(folder))
     for (const { path } of rejectFiles(own))
       for await (const text of rejectTexts(path)) {
-        const reject = objectIn(text) as JsonObject | null
+        const reject = parseObject(text) as JsonObject | null
         if (reject !== null) wanted.delete(identityOf(reject))
         if (wanted.size === 0) return null
       }

@@ -4,7 +4,7 @@
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StagedPart } from '../job/staged-part.ts'
-import { orNull, Type } from '../records/file-schema.ts'
+import { allowNull, Type } from '../records/file-schema.ts'
 
 export const checkpointFile = 'checkpoint.json'
 
@@ -70,7 +70,7 @@ const partProgressSchema = Type.Object({
   sha256: Type.String(),
   state: Type.Enum(['sending', 'sent']),
   committed: Type.Object({ line: count, byte: count, batch: count }),
-  inflight: orNull(
+  inflight: allowNull(
     Type.Object({
       batch: count,
       from_line: count,
@@ -97,7 +97,7 @@ const partProgressSchema = Type.Object({
 const checkpointSchema = Type.Object({
   v: Type.Literal(1),
   job_id: Type.String(),
-  service_job_id: orNull(Type.String()),
+  service_job_id: allowNull(Type.String()),
   target: Type.String(),
   project: Type.String(),
   approval_sha256: Type.String(),

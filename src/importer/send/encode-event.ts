@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, setOwn } from '#core/json.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { timeText } from '../records/source-time.ts'
+import { formatTime } from '../records/source-time.ts'
 
 export interface EventMarks {
   /** Name of the source, such as `mixpanel`. */
@@ -23,7 +23,7 @@ export function encodeEvent(event: ImportedEvent, marks: EventMarks): EncodedEve
   const sent: JsonObject = {
     uuid: event.uuid,
     event: event.event,
-    timestamp: timeText(event.timeUs),
+    timestamp: formatTime(event.timeUs),
     properties: mergeObjects(event.properties, marksOf(event, marks)),
   }
   let text = JSON.stringify(sent)

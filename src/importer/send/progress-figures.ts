@@ -1,7 +1,7 @@
 // The job's figures that are reported to the service at each step, which shows them in its list of jobs.
 
 import type { JsonObject } from '#core/json.ts'
-import { blankLinesOf, type Manifest } from '../job/manifest.ts'
+import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import { type Checkpoint, sumCounts } from './checkpoint.ts'
 import { type RetryOutcomes, repairedRejects, sumOutcomes } from './retry-outcomes.ts'
 
@@ -11,7 +11,7 @@ export function progressFigures(checkpoint: Checkpoint | null, manifest: Manifes
   const all = checkpoint === null ? [] : [checkpoint.identity.progress.counts, ...parts]
   const { read, rejected } = sumCounts(parts)
   return {
-    records: read + blankLinesOf(manifest),
+    records: read + countBlankLines(manifest),
     sent: sumCounts(all).sent + sumOutcomes(retried).sent,
     rejected: Math.max(0, rejected - repairedRejects(retried)),
   }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { recordReader } from '#importer/read/read-files.ts'
+import { createRecordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { outcomesOf, TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
@@ -99,7 +99,7 @@ async function rehearsed(t: TestContext, text = csv, config: JsonObject = {}) {
   writeFileSync(raw, text)
   const job = new TestJob(join(folder, 'job'), generic, [raw], {
     config: { mapping, ...config },
-    read: recordReader({ spool: { folder } }),
+    read: createRecordReader({ spool: { folder } }),
   })
   await job.stage()
   await job.scan()

@@ -13,8 +13,8 @@ import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
 import { type ParsedRecord, parseCsvRow, parseJsonLine } from '../read/parse-record.ts'
 import { Type } from '../records/file-schema.ts'
-import { eventsOfRecord } from '../records/generated-events.ts'
-import { type ImportLedger, memoryLedger } from '../records/import-ledger.ts'
+import { createRecordEvents } from '../records/generated-events.ts'
+import { createMemoryLedger, type ImportLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import { type JobConversion, jobConversion } from '../stages/job-conversion.ts'
 import { ledgerFile } from '../stages/scan.ts'
@@ -123,7 +123,7 @@ export function* outcomesOf(context: RetryContext, lines: readonly RetriedLine[]
 
 /** Devices remain linked to the user that the job linked them to. */
 function withLinksOf(ledger: JobLedger): ImportLedger {
-  const own = memoryLedger()
+  const own = createMemoryLedger()
   return {
     ...own,
     link: (deviceId, userId) => {
@@ -210,6 +210,6 @@ function resultOf(
   const record = conversion.convert(line, table)
   if ('skipped' in record) return { kind: 'skipped', reason: record.skipped }
   if ('rejected' in record) return { kind: 'rejected', ...record.rejected }
-  const { events, notes } = eventsOfRecord(plan.source, record, ledger)
+  const { events, notes } = createRecordEvents(plan.source, record, ledger)
   return { kind: 'events', events, notes, dropped: record.dropped ?? [] }
 }

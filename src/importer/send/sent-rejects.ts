@@ -3,7 +3,7 @@
 
 import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type JobFolder, objectIn } from '../job/job-folder.ts'
+import { type JobFolder, parseObject } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { openNewFile, ownFile } from '../read/own-files.ts'
 import { matchesSchema, Type } from '../records/file-schema.ts'
@@ -63,7 +63,7 @@ function checkLength(path: string, bytes: number): void {
 }
 
 function parseReject(path: string, text: string): SentReject {
-  const value = objectIn(text)
+  const value = parseObject(text)
   if (!matchesSchema(sentRejectSchema, value)) throw damageStop(path)
   return value
 }

@@ -6,8 +6,8 @@ import { isUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import { isIllegalId } from '../records/distinct-ids.ts'
-import { eventsOfRecord } from '../records/generated-events.ts'
-import { memoryLedger } from '../records/import-ledger.ts'
+import { createRecordEvents } from '../records/generated-events.ts'
+import { createMemoryLedger } from '../records/import-ledger.ts'
 import { ImportConfigError } from '../records/import-source.ts'
 import { allSources, findSource, sourceNames } from './sources.ts'
 
@@ -78,7 +78,7 @@ describe('every source', () => {
             assert.equal(JSON.stringify(value), text, 'the record is not changed')
             assert.deepEqual(outcomeOf(parseJson(text) as JsonObject), outcome)
             if (!('events' in outcome)) return
-            for (const event of eventsOfRecord(name, outcome, memoryLedger()).events) {
+            for (const event of createRecordEvents(name, outcome, createMemoryLedger()).events) {
               assert.ok(isUuid(event.uuid) && event.uuid === event.uuid.toLowerCase(), event.uuid)
               assert.ok(event.event.length > 0 && event.event.length <= 200)
               assert.ok(!isIllegalId(event.distinctId) && event.distinctId.length <= 200, event.distinctId)

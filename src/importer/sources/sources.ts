@@ -10,7 +10,7 @@ import { matomo } from '#importer/sources/matomo/matomo.ts'
 import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
 import { segment } from '#importer/sources/segment/segment.ts'
-import { withEventNames } from '../records/event-names.ts'
+import { addEventRenaming } from '../records/event-names.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import { posthog } from './posthog/posthog.ts'
 
@@ -28,7 +28,7 @@ const products: readonly ImportSource[] = [
   generic,
 ]
 
-const sources = products.map(withEventNames)
+const sources = products.map(addEventRenaming)
 
 /** Products whose records have the format of another source. */
 const otherNames: ReadonlyMap<string, string> = new Map([['rudderstack', 'segment']])

@@ -6,7 +6,7 @@ import type { ImportPlan } from '../job/plan.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
 import { type Conversion, type ConvertedRecord, RecordReject, type Rejected } from '../records/imported-event.ts'
-import { withoutPersons } from '../records/service-drops.ts'
+import { removeLinks } from '../records/service-drops.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { UnseenNames } from '../records/unseen-names.ts'
 import type { StagedLine } from './staged-line.ts'
@@ -41,7 +41,7 @@ export function jobConversion(
 
 function personless(record: ConvertedRecord): Conversion {
   try {
-    return withoutPersons(record)
+    return removeLinks(record)
   } catch (error) {
     if (!(error instanceof RecordReject)) throw error
     return error.outcome()

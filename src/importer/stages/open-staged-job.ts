@@ -3,11 +3,11 @@
 import type { JsonObject } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobLedger } from '../job/ledger.ts'
-import { blankLinesOf, type Manifest } from '../job/manifest.ts'
+import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StagedJob, StagedOutcome, StagedPart } from '../job/staged-part.ts'
-import { fitsOtherwise } from '../read/parse-record.ts'
-import { ownEvents, withSet } from '../records/generated-events.ts'
+import { fitsOtherQuoting } from '../read/parse-record.ts'
+import { addToSet, replaceRefusedLink } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type {
   Conversion,
@@ -44,7 +44,7 @@ export function openStagedJob({ folder, plan, manifest, source, unseenNames }: O
   return {
     parts: manifest.parts,
     generatedCount: ledger.generatedCount(),
-    blankLines: blankLinesOf(manifest),
+    blankLines: countBlankLines(manifest),
     *generatedEvents({ afterIndex } = { afterIndex: -1 }) {
       let index = afterIndex + 1
       for (const event of ledger.generatedEvents(index)) yield { index: index++, event }
@@ -80,7 +80,7 @@ function outcomeOf(
   const isTwofold =
     columns !== undefined &&
     text.length < shownSourceMax &&
-    fitsOtherwise(text, columns.length, delimiter ?? ',', hasEscapes)
+    fitsOtherQuoting(text, columns.length, delimiter ?? ',', hasEscapes)
   const notes = isTwofold ? [hasEscapes ? 'csv_quotes:escaped' : 'csv_quotes:doubled'] : []
   return {
     line: number,
@@ -126,9 +126,9 @@ function resultOf(
 function eventsOf({ events, person }: ConvertedRecord, note: ScanNote): readonly ImportedEvent[] {
   const [first, ...others] = events
   const isRefused = note.r === 1
-  if (person === undefined || first === undefined) return ownEvents(events, isRefused)
+  if (person === undefined || first === undefined) return replaceRefusedLink(events, isRefused)
   const news = note.p === undefined ? person.properties : pickByIndex(person, note.p)
-  return ownEvents([withSet(first, news), ...others], isRefused)
+  return replaceRefusedLink([addToSet(first, news), ...others], isRefused)
 }
 
 function pickByIndex({ properties }: PersonSnapshot, indexes: readonly number[]): JsonObject {

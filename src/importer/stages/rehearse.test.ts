@@ -8,7 +8,7 @@ import type { Sample } from '#importer/stages/report/samples.ts'
 import { TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { sha256Hex } from '../job/sha256.ts'
-import { recordReader } from '../read/read-files.ts'
+import { createRecordReader } from '../read/read-files.ts'
 import { posthog } from '../sources/posthog/posthog.ts'
 import { segment } from '../sources/segment/segment.ts'
 import { type RejectLine, sentRejectsFile } from './reject-files.ts'
@@ -32,7 +32,7 @@ describe('a rehearsal', () => {
     const paths = Object.keys(files).map(name => join(folder, name))
     const job = new TestJob(join(folder, 'job'), generic, paths, {
       config: { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } },
-      read: recordReader({ spool: { folder: join(folder, 'spool') } }),
+      read: createRecordReader({ spool: { folder: join(folder, 'spool') } }),
     })
     await job.stage()
     await job.scan()
@@ -329,7 +329,7 @@ describe('a rehearsal', () => {
     const path = join(tempDir(t), 'raw.csv')
     const rows = Array.from({ length: 3_000 }, (_, id) => [`row-${id}`, 'e', 'u', '2024-05-01T00:00:00Z'])
     const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] }
-    const read = recordReader({ spool: { folder: tempDir(t) } })
+    const read = createRecordReader({ spool: { folder: tempDir(t) } })
     // The row joined by a quote ends up with the right number of cells, or with another one.
     for (const column of [1, 2]) {
       rows[10] = ['r-10', '"open', 'u', '2024-05-01T00:00:00Z']
@@ -354,7 +354,7 @@ describe('a rehearsal', () => {
     const spoken = String.raw`8,"say \"hi\"",u,${at},x`
     writeFileSync(path, `id,event,user,at,more\n${plain.join('')}${spoken}\n9,"bye",u,${at},x\n`)
     const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] } }
-    const read = recordReader({ spool: { folder: tempDir(t) } })
+    const read = createRecordReader({ spool: { folder: tempDir(t) } })
     const job = new TestJob(tempDir(t), generic, [path], { config, read })
     await job.stage()
     await job.scan()
@@ -375,7 +375,7 @@ describe('a rehearsal', () => {
     const rows = Array.from({ length: 100 }, (_, id) => `r-${id},e,u,2024-05-01T00:00:00Z\n`)
     writeFileSync(path, `id,event,user,at\n${rows.join('')}r,"${'two\nlines '.repeat(300)}",u,yesterday\n`)
     const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] } }
-    const read = recordReader({ spool: { folder: tempDir(t) } })
+    const read = createRecordReader({ spool: { folder: tempDir(t) } })
     const job = new TestJob(tempDir(t), generic, [path], { config, read })
     await job.stage()
     await job.scan()

@@ -25,17 +25,17 @@ import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
 import { formatPercent, manyNames, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
 import { type AskedOfTarget, type TargetAnswer, targetWarnings } from '#importer/stages/report/target-facts.ts'
 import { unseenNameWarnings } from '#importer/stages/report/unseen-name-warnings.ts'
-import { manifestSha256 } from '../job/approval.ts'
+import { hashManifest } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
-import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
-import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
+import { countBlankLines, countRecordsRead, type Manifest } from '../job/manifest.ts'
+import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { envelopeBytesMax } from '../records/convert-record.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
-import { joinedId } from '../records/joined-id.ts'
+import { findJoinedId } from '../records/joined-id.ts'
 import { utcDay } from '../records/source-time.ts'
 import { isRecent } from '../records/time-window.ts'
 import { UnseenNames } from '../records/unseen-names.ts'
@@ -72,8 +72,8 @@ export interface RehearseOptions {
 export async function rehearse(options: RehearseOptions): Promise<RehearsalReport> {
   const { folder, manifest, progress, signal, monotonicNowMs, waitForSpace = unlimitedSpace } = options
   const startMs = monotonicNowMs()
-  progress.begin('rehearse', { records: recordsRead(manifest) })
-  progress.add({ records: blankLinesOf(manifest), isEarlier: true })
+  progress.begin('rehearse', { records: countRecordsRead(manifest) })
+  progress.add({ records: countBlankLines(manifest), isEarlier: true })
   // Wait before removing anything: otherwise files left by a full disk would be removed, only to fill the disk again.
   await waitForSpace()
   forgetRehearsalRejects(folder)
@@ -243,7 +243,7 @@ class RehearsalCounts {
       sourceTimezone: manifest.sourceTimezone,
       target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
       choices: planChoices(plan, targetAnswer),
-      hashes: { manifest: manifestSha256(manifest), mapping: mappingSha256(plan) },
+      hashes: { manifest: hashManifest(manifest), mapping: hashMapping(plan) },
       targetAnswer,
       range: this.#events.range(),
       balance,
@@ -295,7 +295,7 @@ class RehearsalCounts {
       this.#groupEvents++
       this.#groups.add(JSON.stringify([$group_type, $group_key]))
     }
-    const joined = joinedId(event)
+    const joined = findJoinedId(event)
     if (joined !== null) {
       this.#ids.add(joined)
       this.#joined.add(joined)
@@ -311,7 +311,7 @@ class RehearsalCounts {
   }
 
   #balance(): Balance {
-    const blankLines = blankLinesOf(this.#options.manifest)
+    const blankLines = countBlankLines(this.#options.manifest)
     const balance = {
       read: this.#records + blankLines,
       blankLines,

@@ -8,7 +8,7 @@ import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { openNewFile } from '../read/own-files.ts'
 import { splitRecords } from '../read/split-records.ts'
-import { jsonObject, orNull, Type } from '../records/file-schema.ts'
+import { allowNull, jsonObject, Type } from '../records/file-schema.ts'
 import { fixOf } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
@@ -40,8 +40,8 @@ export const rejectLineSchema = Type.Object({
   byte: Type.Number(),
   ordinal: Type.Optional(Type.Number()),
   reason: Type.String(),
-  field: orNull(Type.String()),
-  detail: orNull(Type.String()),
+  field: allowNull(Type.String()),
+  detail: allowNull(Type.String()),
   source_sha256: Type.String(),
   source: Type.String(),
   record: Type.Optional(jsonObject),

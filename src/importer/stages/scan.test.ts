@@ -13,8 +13,8 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobLedger } from '../job/ledger.ts'
 import { rootUuid } from '../records/deterministic-uuid.ts'
 import { Type } from '../records/file-schema.ts'
-import { eventsOfRecord } from '../records/generated-events.ts'
-import { memoryLedger } from '../records/import-ledger.ts'
+import { createRecordEvents } from '../records/generated-events.ts'
+import { createMemoryLedger } from '../records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
 import { ledgerFile, readScan } from './scan.ts'
@@ -108,12 +108,12 @@ describe('the scan', () => {
           const own = (await outcomesOf(staged)).flatMap(({ result }) =>
             result.kind === 'events' ? result.events : [],
           )
-          const ledger = memoryLedger()
+          const ledger = createMemoryLedger()
           const straight = records
             .toSorted((a, b) => a.at - b.at || a.id - b.id)
             .flatMap(value => {
               const record = { value: JSON.parse(JSON.stringify(value)), table: null, ordinal: 1 }
-              return eventsOfRecord(
+              return createRecordEvents(
                 'plain',
                 convertPlain(record, () => null),
                 ledger,

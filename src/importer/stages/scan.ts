@@ -5,15 +5,15 @@
 import { mkdirSync } from 'node:fs'
 import { isJsonObject } from '#core/json.ts'
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
-import { manifestSha256 } from '../job/approval.ts'
+import { hashManifest } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { JobLedger } from '../job/ledger.ts'
-import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
+import { countBlankLines, countRecordsRead, type Manifest } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedPart } from '../job/staged-part.ts'
-import { orNull, Type } from '../records/file-schema.ts'
+import { allowNull, Type } from '../records/file-schema.ts'
 import { findChangedProperties, type GeneratedEvents, generateEvents } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
@@ -68,7 +68,7 @@ const countsSchema = Type.Object({
 })
 
 /** As returned by `Repeats.state`. */
-const repeatsSchema = Type.Object({ timeUs: orNull(Type.Number()), seen: Type.Array(Type.String()) })
+const repeatsSchema = Type.Object({ timeUs: allowNull(Type.Number()), seen: Type.Array(Type.String()) })
 
 export interface ScanOptions {
   readonly folder: JobFolder
@@ -99,9 +99,9 @@ const statsSchema = Type.Object({
   sharedDevices: Type.Number(),
   devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
   repeatedRecords: Type.Number(),
-  zoneShift: orNull(zoneShiftSchema),
+  zoneShift: allowNull(zoneShiftSchema),
   zoneUnproved: Type.Number(),
-  wrongZone: orNull(zoneShiftSchema),
+  wrongZone: allowNull(zoneShiftSchema),
 })
 
 /** @returns null if no scan has finished. */
@@ -112,7 +112,7 @@ export function readStats(folder: JobFolder): ScanStats | null {
 /** @throws JobStopped if the times are not, or may not be, in the zone that they are read in. */
 export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   const { folder, plan, manifest, source } = options
-  const scannedSha256 = manifestSha256(manifest)
+  const scannedSha256 = hashManifest(manifest)
   // A finished scan is repeated from the beginning; only a stopped one continues.
   if (readStats(folder) !== null || !isScanOf(folder, scannedSha256)) forgetScan(folder)
   const ledger = new JobLedger(folder.file(ledgerFile))
@@ -134,8 +134,8 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
 
 /** Counts all records read, blank lines included, in every pass, so that all figures of a job agree. */
 function beginPass(progress: StageProgress, manifest: Manifest): void {
-  progress.begin('scan', { records: recordsRead(manifest) })
-  progress.add({ records: blankLinesOf(manifest), isEarlier: true })
+  progress.begin('scan', { records: countRecordsRead(manifest) })
+  progress.add({ records: countBlankLines(manifest), isEarlier: true })
 }
 
 /**
@@ -144,7 +144,7 @@ function beginPass(progress: StageProgress, manifest: Manifest): void {
  */
 export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | null {
   const stats = readStats(folder)
-  if (stats?.scannedSha256 !== manifestSha256(manifest)) return null
+  if (stats?.scannedSha256 !== hashManifest(manifest)) return null
   if (!manifest.parts.every(part => hasScanNotes(folder, part))) return null
   const isWhole = ledgerSays(
     folder,

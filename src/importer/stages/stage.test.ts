@@ -7,7 +7,7 @@ import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { ProgressTracker } from '#importer/job/progress-figures.ts'
-import { recordReader } from '#importer/read/read-files.ts'
+import { createRecordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { runs } from '../../../tests/support/nightly.ts'
@@ -91,7 +91,7 @@ describe('staging', () => {
     const said: string[] = []
     const { folder, plan, source, signal } = job
     const { converter } = jobConversion(plan, source, () => null)
-    const read = recordReader({ spool: { folder: folder.file('spill') } })
+    const read = createRecordReader({ spool: { folder: folder.file('spill') } })
     const progress = { ...silentProgress, say: (line: string) => said.push(line) }
     await stageRecords({ folder, plan, read, converter, progress, signal })
     assert.equal(said.length, 21)
@@ -110,7 +110,7 @@ describe('staging', () => {
       spill({
         folder,
         files,
-        read: recordReader({ spool: { folder: '' } }),
+        read: createRecordReader({ spool: { folder: '' } }),
         converter,
         progress: job.progress,
         signal,
@@ -140,7 +140,7 @@ describe('staging', () => {
     const folder = new CountedFolder(job.folder.path)
     const { plan, source, progress, signal } = job
     const { converter } = jobConversion(plan, source, () => null)
-    const read = recordReader({ spool: { folder: '' } })
+    const read = createRecordReader({ spool: { folder: '' } })
     const spilled = await spill({
       ...{ folder, files: plan.files, read, converter, progress, signal },
       sorted: new Set<string>(),
@@ -168,7 +168,7 @@ describe('staging', () => {
     await stageRecords({
       folder,
       plan,
-      read: recordReader({ spool: { folder: folder.file('spill') }, chunkBytes: 1_024 }),
+      read: createRecordReader({ spool: { folder: folder.file('spill') }, chunkBytes: 1_024 }),
       converter,
       progress,
       signal,
@@ -184,7 +184,7 @@ describe('staging', () => {
 
   it('resumes within JSON pages and within records on one line as if it had not been stopped', async t => {
     const folder = tempDir(t)
-    const read = recordReader({ spool: { folder }, chunkBytes: 1_000, recordBytesMax: 2_000 })
+    const read = createRecordReader({ spool: { folder }, chunkBytes: 1_000, recordBytesMax: 2_000 })
     const lines = Array.from({ length: 600 }, (_, index) => recordAt(index, (index * 7919) % 86_400).trim())
     const pages = [lines.slice(0, 200), lines.slice(200, 300)].map(page => `[${page}]`).join('\n')
     const texts = [pages, lines.slice(300, 450).join(''), `${lines.slice(450, 500).join('')}\n[${lines.slice(500)}]\n`]

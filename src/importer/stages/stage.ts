@@ -7,13 +7,13 @@ import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { type Manifest, type RawSource, rawSourceSchema, writeManifest } from '../job/manifest.ts'
-import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
+import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type StagedPart, stagedPartSchema } from '../job/staged-part.ts'
 import type { ReadRecords } from '../read/read-record.ts'
 import { Type } from '../records/file-schema.ts'
 import type { RecordConverter } from '../records/import-source.ts'
-import { timeText } from '../records/source-time.ts'
+import { formatTime } from '../records/source-time.ts'
 import { PartWriter, partBytesMax } from './part-writer.ts'
 import { checkStill, hashRawFile } from './raw-sources.ts'
 import { sortedDay } from './sort-day.ts'
@@ -63,7 +63,7 @@ export async function stageRecords(options: StageOptions): Promise<Manifest> {
 
 /** The hashes of all files, from when the stage first began. */
 async function rawSources({ folder, plan, signal }: StageOptions): Promise<readonly RawSource[]> {
-  const mapping = mappingSha256(plan)
+  const mapping = hashMapping(plan)
   const known = folder.readJson(hashesFile, hashesSchema)
   if (known !== null && known.mapping === mapping && areSourcesUnchanged(known.sources)) return known.sources
   // Records of an older version of a file, or with times read by another mapping, may already be spilled.
@@ -146,7 +146,7 @@ function manifestOf(plan: ImportPlan, { raw, objects, parts }: Pick<Manifest, 'r
     sourceTimezone: typeof zone === 'string' ? zone : null,
     createdAt: plan.createdAt,
     toolVersion: plan.toolVersion,
-    mappingSha256: mappingSha256(plan),
+    mappingSha256: hashMapping(plan),
     raw,
     objects,
     parts,
@@ -156,6 +156,6 @@ function manifestOf(plan: ImportPlan, { raw, objects, parts }: Pick<Manifest, 'r
       days: new Set(known.map(({ id }) => id.split('/')[0])).size,
     },
     sourceRange:
-      known.length === 0 ? null : { first: timeText(known[0]!.firstUs!), last: timeText(known.at(-1)!.lastUs!) },
+      known.length === 0 ? null : { first: formatTime(known[0]!.firstUs!), last: formatTime(known.at(-1)!.lastUs!) },
   }
 }

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { recordReader } from '#importer/read/read-files.ts'
-import { withEventNames } from '#importer/records/event-names.ts'
+import { createRecordReader } from '#importer/read/read-files.ts'
+import { addEventRenaming } from '#importer/records/event-names.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
@@ -97,7 +97,7 @@ describe('warnings of names that no record has', () => {
   it('cover event_names in the configuration of any source', async t => {
     const message = { type: 'track', event: 'Paid', userId: 'u', messageId: 'm', timestamp: record.at }
     const config = { event_names: { Payd: 'Bought', Paid: 'Bought' } }
-    assert.deepEqual(await warned(await job(t, jsonl([message]), config, withEventNames(segment))), [
+    assert.deepEqual(await warned(await job(t, jsonl([message]), config, addEventRenaming(segment))), [
       'event_names names the event "Payd", which no record has. Did you mean "Paid"?',
     ])
   })
@@ -128,7 +128,7 @@ async function job(
   const folder = tempDir(t)
   const raw = join(folder, text.startsWith('{') ? 'raw.jsonl' : 'raw.csv')
   writeFileSync(raw, text)
-  const read = recordReader({ spool: { folder } })
+  const read = createRecordReader({ spool: { folder } })
   const made = new TestJob(join(folder, 'job'), source, [raw], { config, read, ...(onRecord && { onRecord }) })
   await made.stage()
   await made.scan()

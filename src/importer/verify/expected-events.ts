@@ -12,8 +12,8 @@ import { checkPause } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { joinedId } from '../records/joined-id.ts'
-import { timeText, utcDay } from '../records/source-time.ts'
+import { findJoinedId } from '../records/joined-id.ts'
+import { formatTime, utcDay } from '../records/source-time.ts'
 import type { Checkpoint } from '../send/checkpoint.ts'
 import { retryPrefix } from '../send/retried-records.ts'
 import { type SentJob, sentSteps } from '../send/sent-events.ts'
@@ -180,7 +180,7 @@ class Tally {
       names: new Map(
         Array.from(this.#names, ([name, { count, firstUs, lastUs }]) => [
           name,
-          { count, first: timeText(firstUs), last: timeText(lastUs) },
+          { count, first: formatTime(firstUs), last: formatTime(lastUs) },
         ]),
       ),
       samples: [...this.#chosen().values()].map(({ events }) => events),
@@ -198,7 +198,7 @@ class Tally {
   #count(event: ImportedEvent, day: string): void {
     this.#rows++
     if (event.event === '$groupidentify') this.#groups++
-    else if (joinedId(event) !== null) this.#links++
+    else if (findJoinedId(event) !== null) this.#links++
     this.#countName(day, event.event)
     this.#buckets[crc32(event.distinctId) % bucketCount]!++
     this.#span(event)

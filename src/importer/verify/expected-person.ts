@@ -8,7 +8,7 @@ import { emptyProfile, type Profile } from '#core/persons/profile.ts'
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
 import { unsetKeys } from '#core/processing/properties/person-update.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { joinedId } from '../records/joined-id.ts'
+import { findJoinedId } from '../records/joined-id.ts'
 import { usPerMs } from '../records/source-time.ts'
 import { hasProfile, personMaps } from './person-maps.ts'
 
@@ -32,7 +32,7 @@ export function newPerson(id: string): ExpectedPerson {
 
 /** Whether the event says anything about its person that can be compared. */
 export function describesPerson(event: ImportedEvent): boolean {
-  if (joinedId(event) !== null) return true
+  if (findJoinedId(event) !== null) return true
   const { set, setOnce } = personMaps(event)
   return set !== null || setOnce !== null || unsetOf(event).length > 0
 }
@@ -40,7 +40,7 @@ export function describesPerson(event: ImportedEvent): boolean {
 export function addToPerson(person: ExpectedPerson, event: ImportedEvent): void {
   const { distinctId, timeUs, uuid } = event
   person.ids.add(distinctId)
-  const other = event.event === '$identify' ? joinedId(event) : null
+  const other = event.event === '$identify' ? findJoinedId(event) : null
   if (other !== null) person.ids.add(other)
   const { set, setOnce } = personMaps(event)
   const timestampMs = Math.floor(timeUs / usPerMs)

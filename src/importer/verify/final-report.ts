@@ -10,7 +10,7 @@ import {
   rehearsalReportSchema,
 } from '#importer/stages/report/rehearsal-report.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { orNull, Type } from '../records/file-schema.ts'
+import { allowNull, Type } from '../records/file-schema.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from '../send/checkpoint.ts'
 import { isOfReject, type RetryOutcomes, type RetrySums, sumOutcomes } from '../send/retry-outcomes.ts'
 import type { ExpectedEvents } from './expected-events.ts'
@@ -88,7 +88,7 @@ const finalReportSchema = Type.Object({
   v: Type.Literal(1),
   kind: Type.Literal('final'),
   jobId: Type.String(),
-  serviceJobId: orNull(Type.String()),
+  serviceJobId: allowNull(Type.String()),
   source: Type.String(),
   target: Type.String(),
   project: Type.String(),
@@ -116,7 +116,7 @@ const finalReportSchema = Type.Object({
   seconds: count,
   eventsPerSecond: count,
   retries: count,
-  repaired: orNull(Type.Object({ read: count, sent: count, refused: count, rejected: count, skipped: count })),
+  repaired: allowNull(Type.Object({ read: count, sent: count, refused: count, rejected: count, skipped: count })),
   verification: verificationSchema,
   isVerificationOld: Type.Optional(Type.Boolean()),
   rehearsal: rehearsalReportSchema,

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { joinedId } from '../records/joined-id.ts'
+import { findJoinedId } from '../records/joined-id.ts'
 import { listAt, type ServiceApi } from '../send/job-api.ts'
 import { type SentJob, sentEvents } from '../send/sent-events.ts'
 import { PersonChoice, type PersonOf, personsDefault } from './chosen-persons.ts'
@@ -122,7 +122,7 @@ async function contestedIds(differing: readonly SeenPerson[], sent: readonly Sen
   const contested = new Set<string>()
   if (missing.size === 0) return contested
   for await (const event of sentEvents(sent)) {
-    const other = joinedId(event)
+    const other = findJoinedId(event)
     if (other === null) continue
     if (missing.has(event.distinctId)) contested.add(event.distinctId)
     const ids = missing.get(other)

@@ -16,13 +16,13 @@ import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import { formatSpan } from '#importer/fetch/describe-wait.ts'
-import { type FetchClock, forwardClock } from '#importer/fetch/fetch-clock.ts'
+import { createForwardClock, type FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { readFetchPlan } from '#importer/fetch/fetch-plan.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
-import { ignoredOptionsText } from '#importer/fetch/other-export-text.ts'
+import { formatIgnoredOptions } from '#importer/fetch/other-export-text.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { planFile } from '#importer/job/plan.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
@@ -53,7 +53,7 @@ export interface FetchOptions {
 }
 
 export const clock: FetchClock = {
-  nowMs: forwardClock(Date.now),
+  nowMs: createForwardClock(Date.now),
   sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
   random: Math.random,
 }
@@ -100,7 +100,7 @@ function checkNothingIgnored(folder: string, bound: JsonObject, asked: JsonObjec
   const ignored = Object.entries(asked)
     .filter(([key, value]) => !isDeepStrictEqual(parseFetchConfig({ ...bound, [key]: value }), before))
     .map(([key]) => key)
-  if (ignored.length > 0) throw new ImportConfigError(ignoredOptionsText(folder, { bound, asked, ignored }))
+  if (ignored.length > 0) throw new ImportConfigError(formatIgnoredOptions(folder, { bound, asked, ignored }))
 }
 
 async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {

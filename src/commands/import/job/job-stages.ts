@@ -3,13 +3,13 @@
 
 import { statSync } from 'node:fs'
 import { quotePath } from '#commands/import/messages/next-line.ts'
-import { type ApprovedParts, manifestSha256 } from '#importer/job/approval.ts'
+import { type ApprovedParts, hashManifest } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
-import { type ImportPlan, mappingSha256, writePlan } from '#importer/job/plan.ts'
+import { hashMapping, type ImportPlan, writePlan } from '#importer/job/plan.ts'
 import type { StageName, StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
-import { recordReader } from '#importer/read/read-files.ts'
+import { createRecordReader } from '#importer/read/read-files.ts'
 import { allSources } from '#importer/sources/sources.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
@@ -46,14 +46,14 @@ export const stage: JobStage = {
   async isDone({ folder, plan }) {
     const manifest = readManifest(folder)
     if (manifest === null) return false
-    if (manifest.mappingSha256 !== mappingSha256(plan)) return false
+    if (manifest.mappingSha256 !== hashMapping(plan)) return false
     await checkUnchanged(manifest.raw)
     return (await planWithProfileTime(folder, plan, manifest)) === null
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
     forgetStages(folder)
     const spool = { folder: folder.file('spill'), waitForSpace }
-    const read = recordReader(plan.format === null ? { spool } : { spool, format: plan.format })
+    const read = createRecordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const stageBy = (current: ImportPlan) => {
       const { converter } = jobConversion(current, source, () => null)
       return stageRecords({ folder, plan: current, read, converter, progress, signal, waitForSpace })
@@ -89,8 +89,8 @@ export const rehearsal: JobStage = {
     const report = readReport(folder)
     return (
       report !== null &&
-      report.hashes.manifest === manifestSha256(manifestOf(folder)) &&
-      report.hashes.mapping === mappingSha256(plan)
+      report.hashes.manifest === hashManifest(manifestOf(folder)) &&
+      report.hashes.mapping === hashMapping(plan)
     )
   },
   async run(run) {

@@ -4,7 +4,7 @@
 import { quotePath } from '#commands/import/messages/next-line.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
-import { orNull, Type } from '#importer/records/file-schema.ts'
+import { allowNull, Type } from '#importer/records/file-schema.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, liveCounts, settledDays } from '#importer/verify/verify-stage.ts'
@@ -15,7 +15,7 @@ export const liveBeforeFile = 'live-before.json'
 /** The days for which sending was refused, so that the next step is not the same command again. */
 export const liveOverlapFile = 'live-overlap.json'
 const liveOverlapSchema = Type.Object({ days: Type.Array(Type.String()) })
-const liveBeforeSchema = Type.Object({ days: orNull(Type.Record(Type.Number())) })
+const liveBeforeSchema = Type.Object({ days: allowNull(Type.Record(Type.Number())) })
 
 /**
  * Days with live events that the user has not accepted yet, from the last refusal and the target's answer to the rehearsal.

@@ -2,10 +2,10 @@
 
 import { type NextStep, quotePath } from '#commands/import/messages/next-line.ts'
 import { formatCount } from '#core/format-count.ts'
-import { changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
+import { hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
-import { mappingSha256 } from '#importer/job/plan.ts'
+import { hashMapping } from '#importer/job/plan.ts'
 import { progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChanged } from '#importer/stages/raw-sources.ts'
@@ -42,16 +42,17 @@ export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'
   const isRehearsed =
     manifest !== null &&
     report !== null &&
-    report.hashes.manifest === manifestSha256(manifest) &&
-    report.hashes.mapping === mappingSha256(plan)
+    report.hashes.manifest === hashManifest(manifest) &&
+    report.hashes.mapping === hashMapping(plan)
   const sent = sentSoFar(folder)
-  const needsFiles = manifest?.mappingSha256 === mappingSha256(plan) && sent?.isAll !== true
+  const needsFiles = manifest?.mappingSha256 === hashMapping(plan) && sent?.isAll !== true
   const ending = readEnding(folder)
   return {
     isRehearsed,
     hasTarget: plan.target !== null,
     stopAt: at => (report === null ? null : findStop(report, plan, at)),
-    changed: approval === null || manifest === null ? null : changesSince(approval, approvedParts({ folder, plan })),
+    changed:
+      approval === null || manifest === null ? null : listChangesSince(approval, approvedParts({ folder, plan })),
     sent,
     overlapDays: overlapDays(folder, report?.targetAnswer),
     changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,

@@ -7,9 +7,9 @@ import { instanceAddress } from '#commands/client/instance-address.ts'
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
-import { objectIn } from '#importer/job/job-folder.ts'
-import { importKeyScopeList, listScopes, missingScopes } from '#importer/job/key-scopes.ts'
-import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import { parseObject } from '#importer/job/job-folder.ts'
+import { findMissingScopes, importKeyScopeList, listScopes } from '#importer/job/key-scopes.ts'
+import { findApiAddress, type ImportTarget } from '#importer/job/plan.ts'
 import { isNoPath } from '#wire/wire-error.ts'
 import { projectWithKey } from '../service/known-project.ts'
 import type { PlanOptions } from './plan-options.ts'
@@ -75,7 +75,7 @@ export async function hasLiveEvents(target: ImportTarget): Promise<boolean | nul
   const { personalKey } = read.value
   const query = 'SELECT event FROM events WHERE import_job_id = 0 LIMIT 1'
   try {
-    const api = new PrivateApi({ instance: apiAddressOf(target), personalKey, project: projectId, timeoutMs })
+    const api = new PrivateApi({ instance: findApiAddress(target), personalKey, project: projectId, timeoutMs })
     const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query } })
     return Array.isArray(results) ? results.length > 0 : null
   } catch (error) {
@@ -125,7 +125,7 @@ async function findKeyProblem(address: string, projectKey: string): Promise<stri
     return `${noAnswer} at ${address} (${explainNoAnswer(cause)})`
   }
   if (response.ok) return null
-  if (response.status === 404 && isNoPath((objectIn(text) as { detail?: unknown } | null)?.detail))
+  if (response.status === 404 && isNoPath((parseObject(text) as { detail?: unknown } | null)?.detail))
     return `${address} does not accept events: it has no /array/, the client configuration. Set --host to the URL before such paths, such as http://127.0.0.1:8000, not to the port of PENNON_ADMIN_PORT. Nothing was sent`
   if ([400, 401, 403, 404].includes(response.status))
     return `${address} rejected the project API key ${projectKey} (${response.status}). Check whether it belongs to another instance or region. Nothing was sent`
@@ -183,7 +183,7 @@ async function projectOf(
 async function askMissingScopes(instance: string, personalKey: string): Promise<readonly string[] | null> {
   try {
     const { scopes } = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).ownKey()
-    return Array.isArray(scopes) ? missingScopes(scopes.map(String)) : null
+    return Array.isArray(scopes) ? findMissingScopes(scopes.map(String)) : null
   } catch (error) {
     if (error instanceof ClientError) return null
     throw error

@@ -7,7 +7,7 @@ import { quotePath } from '#commands/import/messages/next-line.ts'
 import { refuse } from '#commands/refuse.ts'
 import { readConfig } from '#config.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { apiAddressOf } from '#importer/job/plan.ts'
+import { findApiAddress } from '#importer/job/plan.ts'
 import { rehearsalMark } from '#importer/send/sampled-job.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { shareIn } from '../plan/plan-options.ts'
@@ -62,7 +62,7 @@ export async function agreeOnProject(
     throw new JobStopped('the plan has no target, so the URL of the rehearsal project is unknown')
   const target = recordedTarget(job)
   if (projectKey === target.projectKey) throw createTargetRefusal()
-  const { project, hasOthers } = await findRehearsalProject(apiAddressOf(target), projectKey)
+  const { project, hasOthers } = await findRehearsalProject(findApiAddress(target), projectKey)
   if (project.id === target.projectId) throw createTargetRefusal()
   // A name that was given is always checked.
   if (hasOthers !== false || name !== undefined)

@@ -8,7 +8,7 @@ import { printJson } from '#commands/import/messages/print.ts'
 import { printable } from '#core/printable.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { mappingSha256 } from '#importer/job/plan.ts'
+import { hashMapping } from '#importer/job/plan.ts'
 import { rehearsalMark, sampledJob } from '#importer/send/sampled-job.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
@@ -39,7 +39,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
   try {
     const personOf = (id: string) => whole.personOf(id)
     const job = sampledJob(whole, share, personOf)
-    const mapping = mappingSha256(plan)
+    const mapping = hashMapping(plan)
     // Another share or mapping is another rehearsal.
     const folder = new JobFolder(run.folder.file('rehearsal-project', `${project}-${share}-${mapping.slice(0, 8)}`))
     const { checkpoint } = await sendStage({

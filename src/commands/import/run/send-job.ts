@@ -4,10 +4,10 @@
 import { isInterruption } from '#commands/import/messages/interruption.ts'
 import { quotePath } from '#commands/import/messages/next-line.ts'
 import type { JsonObject } from '#core/json.ts'
-import { changesSince, readApproval } from '#importer/job/approval.ts'
+import { listChangesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { checkLedger } from '#importer/job/ledger.ts'
-import { mappingSha256 } from '#importer/job/plan.ts'
+import { hashMapping } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { ServiceRefusal } from '#importer/send/job-api.ts'
 import { progressFigures } from '#importer/send/progress-figures.ts'
@@ -67,7 +67,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   const approval = readApproval(folder)!
   const parts = approvedParts(run)
   const { manifest } = parts
-  const changed = changesSince(approval, parts)
+  const changed = listChangesSince(approval, parts)
   if (changed.length > 0)
     throw new JobStopped(
       `${changed.join(' and ')} changed since the approval. Review and approve again: pennon import approve ${quotePath(path)}`,
@@ -94,7 +94,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
         range: rehearsal.range === null ? null : { ...rehearsal.range },
         gaps: gapsBetween(rehearsal.days.map(({ day }) => day)),
         timezone: manifest.sourceTimezone,
-        mapping_sha256: mappingSha256(plan),
+        mapping_sha256: hashMapping(plan),
         approval_sha256: approval.sha256,
         tool_version: plan.toolVersion,
       },
@@ -123,7 +123,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
         target: target.address,
         project: serviceJob.project,
         approvalSha256: approval.sha256,
-        mappingSha256: mappingSha256(plan),
+        mappingSha256: hashMapping(plan),
       },
       projectKey: target.projectKey,
       secretJobId: serviceJob.secretId,

@@ -5,7 +5,7 @@ import { readConfig } from '#config.ts'
 import { undoDays } from '#core/imports/import-job.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { apiAddressOf, type ImportPlan } from '#importer/job/plan.ts'
+import { findApiAddress, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
 import { findTargetMismatch } from './recorded-target.ts'
@@ -39,7 +39,7 @@ export async function askService({ folder, plan }: { folder: JobFolder; plan: Im
   if (personalKey === null)
     return { id, unknownBecause: 'set PENNON_PERSONAL_KEY to a personal key with the scope import_job:read' }
   try {
-    const api = new PrivateApi({ instance: apiAddressOf(plan.target), personalKey, project, timeoutMs })
+    const api = new PrivateApi({ instance: findApiAddress(plan.target), personalKey, project, timeoutMs })
     return stateOf(id, await api.get(`/import_jobs/${encodeURIComponent(id)}/`))
   } catch (error) {
     if (error instanceof ClientError) return { id, unknownBecause: error.message }

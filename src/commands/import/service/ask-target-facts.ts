@@ -5,7 +5,7 @@ import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { apiAddressOf, type ImportPlan } from '#importer/job/plan.ts'
+import { findApiAddress, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/target-facts.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
@@ -34,7 +34,7 @@ export async function askTargetFacts(
       notAsked: `set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse again: pennon import run ${quotePath(folder.path)} --rehearse-again.`,
     }
   const api = new PrivateApi({
-    instance: apiAddressOf(target),
+    instance: findApiAddress(target),
     personalKey,
     project: target.projectId ?? '@current',
     timeoutMs,

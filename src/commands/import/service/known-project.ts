@@ -6,7 +6,7 @@ import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { apiAddressOf, type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
+import { findApiAddress, type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { findTargetMismatch } from './recorded-target.ts'
 
@@ -50,7 +50,7 @@ export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Pro
   if (!read.ok || read.value.personalKey === null) return plan
   let project: KnownProject | null
   try {
-    project = await projectWithKey(apiAddressOf(target), read.value.personalKey, target.projectKey)
+    project = await projectWithKey(findApiAddress(target), read.value.personalKey, target.projectKey)
   } catch (error) {
     if (error instanceof ClientError) return plan
     throw error

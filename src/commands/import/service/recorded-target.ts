@@ -2,7 +2,7 @@
 // edited. Source: ours; docs/import.md.
 
 import { quotePath } from '#commands/import/messages/next-line.ts'
-import { readApproval, targetSha256 } from '#importer/job/approval.ts'
+import { hashTarget, readApproval } from '#importer/job/approval.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ImportPlan, ImportTarget } from '#importer/job/plan.ts'
@@ -24,7 +24,7 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
   if (approval === null) return null
   // The project may have become known since the approval, which does not change where the key goes.
   const beforeKnown = { ...target, projectId: null, projectName: null }
-  if (![target, beforeKnown].some(each => targetSha256(each) === approval.hashes.target))
+  if (![target, beforeKnown].some(each => hashTarget(each) === approval.hashes.target))
     return `${notSent}: plan.json has a different target than was approved. Restore the previous plan.json; or, if you changed it, check the target and approve again: pennon import approve ${quotePath(folder.path)}`
   return null
 }

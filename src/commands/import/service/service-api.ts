@@ -2,15 +2,15 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
-import { type FetchClock, forwardClock } from '#importer/fetch/fetch-clock.ts'
+import { createForwardClock, type FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { importKeyScopeList } from '#importer/job/key-scopes.ts'
-import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import { findApiAddress, type ImportTarget } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
 
 export const wallClock: FetchClock = {
-  nowMs: forwardClock(Date.now),
+  nowMs: createForwardClock(Date.now),
   sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
   random: Math.random,
 }
@@ -29,5 +29,5 @@ export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiti
       },
     )
   const project = target.projectId ?? '@current'
-  return new ServiceApi({ address: apiAddressOf(target), personalKey, project, clock: wallClock, progress, signal })
+  return new ServiceApi({ address: findApiAddress(target), personalKey, project, clock: wallClock, progress, signal })
 }

@@ -2,10 +2,16 @@
 // docs/wire/import.md §1.1; Amplitude's documentation, "Export API": 4 GB and 365 days per call, 404 for no data.
 
 import { BrokenAnswer, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
-import { basicAuthorization, basicSecrets } from '#importer/fetch/fetch-secrets.ts'
+import { basicAuthorization, listBasicSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
-import { type DayWindow, dayWindows, type HourWindow, splitHours, toHourWindow } from '#importer/fetch/fetch-windows.ts'
-import { faultOfStatus, sendRequest } from '#importer/fetch/http-request.ts'
+import {
+  type DayWindow,
+  divideIntoWindows,
+  type HourWindow,
+  splitHours,
+  toHourWindow,
+} from '#importer/fetch/fetch-windows.ts'
+import { createStatusFault, sendRequest } from '#importer/fetch/http-request.ts'
 import { downloadBody } from './download-part.ts'
 import { checkZip } from './whole-zip.ts'
 
@@ -22,7 +28,7 @@ export interface AmplitudeExport {
   readonly secretKey: string
 }
 
-export function amplitudeExport(options: AmplitudeExport): FetchSource {
+export function createAmplitudeSource(options: AmplitudeExport): FetchSource {
   return {
     limits: { perSecond: null, perHour: null, atOnce: 2 },
     advice: 'Use Amplitude’s export to Amazon S3 for these hours, and fetch from there with --source s3.',
@@ -30,7 +36,7 @@ export function amplitudeExport(options: AmplitudeExport): FetchSource {
     notes: [
       'Amplitude exports by the time of upload, not of the event: add some days to --to for events that came late.',
     ],
-    listParts: () => dayWindows(options.range, options.windowDays).map(days => toFetchPart(toHourWindow(days))),
+    listParts: () => divideIntoWindows(options.range, options.windowDays).map(days => toFetchPart(toHourWindow(days))),
     splitPart: ({ asks }) => splitHours(asks as unknown as HourWindow)?.map(toFetchPart) ?? null,
     fetchPart: (part, tools) => fetchHours(part, options, tools),
   }
@@ -56,9 +62,9 @@ async function fetchHours(
     return { kind: 'empty' }
   }
   if (answer.status !== 200) {
-    const fault = await faultOfStatus(answer, {
+    const fault = await createStatusFault(answer, {
       source: 'Amplitude',
-      secrets: basicSecrets(apiKey, secretKey),
+      secrets: listBasicSecrets(apiKey, secretKey),
       nowMs: tools.nowMs(),
     })
     if (answer.status === 400 || answer.status === 413) throw new WindowTooLarge(fault.message, true)

@@ -1,14 +1,14 @@
 // Creates the source of a configuration's export API, with secrets from the environment.
 
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
-import { type Environment, findSecret, needSecret } from '#importer/fetch/fetch-secrets.ts'
+import { type Environment, findSecret, requireSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { checkRange } from '#importer/fetch/fetch-windows.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
-import { amplitudeExport, amplitudeHosts, amplitudeReadyMs } from './amplitude-export.ts'
-import { matomoReadyMs, matomoVisits } from './matomo-visits.ts'
-import { mixpanelExport, mixpanelHosts } from './mixpanel-export.ts'
-import { posthogEvents, posthogHosts, posthogReadyMs } from './posthog-events.ts'
+import { amplitudeHosts, amplitudeReadyMs, createAmplitudeSource } from './amplitude-export.ts'
+import { createMatomoSource, matomoReadyMs } from './matomo-visits.ts'
+import { createMixpanelSource, mixpanelHosts } from './mixpanel-export.ts'
+import { createPosthogSource, posthogHosts, posthogReadyMs } from './posthog-events.ts'
 
 /** The limit of Mixpanel's standard contract. */
 const mixpanelCallsPerHour = 60
@@ -17,13 +17,13 @@ const mixpanelCallsPerHour = 60
  * @param isPlan whether no request will be sent, so that secrets may be missing.
  * @throws ImportConfigError for a range that has not ended or an unknown region; FetchStop for a missing secret.
  */
-export function apiSource(config: FetchConfig, env: Environment, nowMs: number, isPlan: boolean): FetchSource {
-  const secret = (name: string, what: string) => (isPlan ? '' : needSecret(env, name, what))
+export function createApiSource(config: FetchConfig, env: Environment, nowMs: number, isPlan: boolean): FetchSource {
+  const secret = (name: string, what: string) => (isPlan ? '' : requireSecret(env, name, what))
   const range = config.range!
   switch (config.source) {
     case 'mixpanel':
       checkRange(range, nowMs, 0, 'any')
-      return mixpanelExport({
+      return createMixpanelSource({
         host: findHost(config, mixpanelHosts),
         range,
         windowDays: config.window_days ?? 1,
@@ -32,7 +32,7 @@ export function apiSource(config: FetchConfig, env: Environment, nowMs: number, 
       })
     case 'amplitude':
       checkRange(range, nowMs, amplitudeReadyMs, 'utc')
-      return amplitudeExport({
+      return createAmplitudeSource({
         host: findHost(config, amplitudeHosts),
         range,
         windowDays: config.window_days ?? 1,
@@ -41,7 +41,7 @@ export function apiSource(config: FetchConfig, env: Environment, nowMs: number, 
       })
     case 'matomo':
       checkRange(range, nowMs, matomoReadyMs, 'any')
-      return matomoVisits({
+      return createMatomoSource({
         host: new URL(config.host!),
         siteId: config.site_id!,
         range,
@@ -49,7 +49,7 @@ export function apiSource(config: FetchConfig, env: Environment, nowMs: number, 
       })
     case 'posthog':
       checkRange(range, nowMs, posthogReadyMs, 'utc')
-      return posthogEvents({
+      return createPosthogSource({
         host: findHost(config, posthogHosts),
         projectId: config.project_id!,
         range,

@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib'
 import { asFetchFault, BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import type { HttpAnswer } from '#importer/fetch/http-request.ts'
-import { beginPart } from '#importer/fetch/part-file.ts'
+import { preparePartFile } from '#importer/fetch/part-file.ts'
 
 /** Writes the body unchanged. @returns its size. @throws BrokenAnswer when it ends early. */
 export async function downloadBody(body: Readable, tools: PartTools): Promise<number> {
@@ -23,7 +23,7 @@ export async function downloadGzip({ headers, body }: HttpAnswer, tools: PartToo
 }
 
 async function writeBody([body, ...between]: readonly [Readable, ...Transform[]], tools: PartTools): Promise<number> {
-  await beginPart(tools.file)
+  await preparePartFile(tools.file)
   let bytes = 0
   const count = new Transform({
     transform: (chunk: Buffer, _encoding, done) => {

@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { parsePlainJson } from '#core/json.ts'
-import { jsonListElements } from '#importer/fetch/apis/json-list-elements.ts'
+import { splitJsonList } from '#importer/fetch/apis/json-list-elements.ts'
 import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 import { zipOf } from '../../../../tests/support/export-stand-in.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
@@ -93,7 +93,7 @@ describe('a zip', () => {
 it('the elements of a JSON list are returned as their original text', () => {
   fc.assert(
     fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1), (values, indent) => {
-      const elements = jsonListElements(` ${JSON.stringify(values, null, indent)}\n`)!
+      const elements = splitJsonList(` ${JSON.stringify(values, null, indent)}\n`)!
       assert.deepEqual(
         elements.map(element => parsePlainJson(element)),
         parsePlainJson(JSON.stringify(values)),
@@ -101,9 +101,9 @@ it('the elements of a JSON list are returned as their original text', () => {
       assert.ok(elements.every(element => !element.includes('\n')))
     }),
   )
-  assert.deepEqual(jsonListElements('[{"id":9007199254740993, "x": 1.0},[",]"]]'), [
+  assert.deepEqual(splitJsonList('[{"id":9007199254740993, "x": 1.0},[",]"]]'), [
     '{"id":9007199254740993, "x": 1.0}',
     '[",]"]',
   ])
-  for (const text of ['{}', '[1', '[{"a":"]"}', '', 'null']) assert.equal(jsonListElements(text), null, text)
+  for (const text of ['{}', '[1', '[{"a":"]"}', '', 'null']) assert.equal(splitJsonList(text), null, text)
 })

@@ -1,7 +1,7 @@
 // Splits a JSON list into the original text of its elements, so that numbers keep their literals.
 
 /** @returns each element on one line; null when the text is no list. */
-export function jsonListElements(text: string): string[] | null {
+export function splitJsonList(text: string): string[] | null {
   const open = /^\s*\[/.exec(text)
   if (open === null) return null
   const elements: string[] = []
@@ -15,7 +15,7 @@ export function jsonListElements(text: string): string[] | null {
     if (mark === '{' || mark === '[') depth++
     else if ((mark === ',' || mark === ']') && depth === 0) {
       const element = text.slice(from, token.index).trim()
-      if (element !== '') elements.push(onOneLine(element))
+      if (element !== '') elements.push(removeLineBreaks(element))
       if (mark === ']') return elements
       from = token.index + 1
     } else if (mark === '}' || mark === ']') depth--
@@ -24,6 +24,6 @@ export function jsonListElements(text: string): string[] | null {
 }
 
 /** JSON has line breaks only between its tokens. */
-function onOneLine(text: string): string {
+function removeLineBreaks(text: string): string {
   return text.replace(/[\r\n]+/g, ' ')
 }

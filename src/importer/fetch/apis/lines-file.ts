@@ -6,14 +6,14 @@ import { finished } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { asFetchFault } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
-import { beginPart } from '#importer/fetch/part-file.ts'
+import { preparePartFile } from '#importer/fetch/part-file.ts'
 
 /** @param pages lines without line breaks. @returns how many lines there are. */
 export async function writeLines(
   pages: AsyncIterable<readonly string[]>,
   { file, willWrite, received }: Pick<PartTools, 'file' | 'willWrite' | 'received'>,
 ): Promise<number> {
-  await beginPart(file)
+  await preparePartFile(file)
   const gzip = createGzip()
   const written = createWriteStream(file.path, { flags: 'wx', mode: 0o600 })
   const done = finished(gzip.pipe(written))

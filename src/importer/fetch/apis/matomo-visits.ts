@@ -5,9 +5,9 @@ import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core
 import { BrokenAnswer, FetchStop, FetchWait } from '#importer/fetch/fetch-faults.ts'
 import { redactSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
-import { type DayWindow, dayWindows } from '#importer/fetch/fetch-windows.ts'
-import { faultOfStatus, readBody, sendRequest } from '#importer/fetch/http-request.ts'
-import { jsonListElements } from './json-list-elements.ts'
+import { type DayWindow, divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
+import { createStatusFault, readBody, sendRequest } from '#importer/fetch/http-request.ts'
+import { splitJsonList } from './json-list-elements.ts'
 import { writeLines } from './lines-file.ts'
 
 /** A visit may extend half an hour into the next day. */
@@ -26,7 +26,7 @@ export interface MatomoVisits {
 const pageVisits = { first: 1_000, min: 10 }
 const pageBytesMax = 256 * 2 ** 20
 
-export function matomoVisits(options: MatomoVisits): FetchSource {
+export function createMatomoSource(options: MatomoVisits): FetchSource {
   /** By part id: how many visits the last try received, if Matomo's count differed. */
   const differed = new Map<string, number>()
   return {
@@ -35,7 +35,7 @@ export function matomoVisits(options: MatomoVisits): FetchSource {
     callsPerPart: 3,
     notes: ['A day of more than 1,000 visits takes a call more for every 1,000.'],
     listParts: () =>
-      dayWindows(options.range, 1).map(({ from }) => ({
+      divideIntoWindows(options.range, 1).map(({ from }) => ({
         id: `matomo-${encodeURIComponent(options.siteId)}-${from}.jsonl.gz`,
         asks: { day: from },
         bytes: null,
@@ -104,7 +104,7 @@ async function readPage(
       options,
       tools,
     )
-    const visits = jsonListElements(text)
+    const visits = splitJsonList(text)
     if (visits === null) throw new BrokenAnswer('the visits are no list')
     return visits
   } catch (fault) {
@@ -128,7 +128,7 @@ async function callApi(query: Record<string, string>, options: MatomoVisits, too
     warn: tools.warn,
   })
   if (answer.status !== 200)
-    throw await faultOfStatus(answer, { source: 'Matomo', secrets: [token], nowMs: tools.nowMs() })
+    throw await createStatusFault(answer, { source: 'Matomo', secrets: [token], nowMs: tools.nowMs() })
   const text = (await readBody(answer.body, pageBytesMax)).toString()
   checkAnswer(text, token)
   return text

@@ -2,10 +2,10 @@
 // Export": both dates are inclusive; 60 calls per hour, 3 per second, 100 at once.
 
 import { WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
-import { basicAuthorization, basicSecrets } from '#importer/fetch/fetch-secrets.ts'
+import { basicAuthorization, listBasicSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
-import { type DayWindow, dayWindows, splitDays } from '#importer/fetch/fetch-windows.ts'
-import { faultOfStatus, sendRequest } from '#importer/fetch/http-request.ts'
+import { type DayWindow, divideIntoWindows, splitDays } from '#importer/fetch/fetch-windows.ts'
+import { createStatusFault, sendRequest } from '#importer/fetch/http-request.ts'
 import { downloadGzip } from './download-part.ts'
 import { checkGzipLines } from './whole-lines.ts'
 
@@ -27,7 +27,7 @@ export interface MixpanelExport {
   readonly projectId: string | null
 }
 
-export function mixpanelExport(options: MixpanelExport): FetchSource {
+export function createMixpanelSource(options: MixpanelExport): FetchSource {
   const { range, windowDays, callsPerHour } = options
   return {
     limits: { perSecond: 3, perHour: callsPerHour, atOnce: 4 },
@@ -37,7 +37,7 @@ export function mixpanelExport(options: MixpanelExport): FetchSource {
     notes: [
       'Mixpanel counts days in the zone of the project, and adds late events for days: leave a few days before --to.',
     ],
-    listParts: () => dayWindows(range, windowDays).map(toFetchPart),
+    listParts: () => divideIntoWindows(range, windowDays).map(toFetchPart),
     splitPart: ({ asks }) => splitDays(asks as unknown as DayWindow)?.map(toFetchPart) ?? null,
     fetchPart: (part, tools) => fetchDays(part, options, tools),
   }
@@ -66,9 +66,9 @@ async function fetchDays(
     warn: tools.warn,
   })
   if (answer.status !== 200) {
-    const fault = await faultOfStatus(answer, {
+    const fault = await createStatusFault(answer, {
       source: 'Mixpanel',
-      secrets: basicSecrets(user, secret),
+      secrets: listBasicSecrets(user, secret),
       nowMs: tools.nowMs(),
     })
     if (answer.status === 400 || answer.status === 413) throw new WindowTooLarge(fault.message, true)

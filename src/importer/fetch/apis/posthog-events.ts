@@ -4,8 +4,8 @@
 import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { BrokenAnswer, FetchStop, FetchWait, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
-import { type DayWindow, dayWindows } from '#importer/fetch/fetch-windows.ts'
-import { faultOfStatus, readBody, sendRequest } from '#importer/fetch/http-request.ts'
+import { type DayWindow, divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
+import { createStatusFault, readBody, sendRequest } from '#importer/fetch/http-request.ts'
 import { readTime } from '#importer/records/source-time.ts'
 import { writeLines } from './lines-file.ts'
 
@@ -25,7 +25,7 @@ const columns = ['uuid', 'event', 'distinct_id', 'properties', 'timestamp', 'cre
 const pageRows = { first: 10_000, min: 10 }
 const pageBytesMax = 256 * 2 ** 20
 
-export function posthogEvents(options: PosthogEvents): FetchSource {
+export function createPosthogSource(options: PosthogEvents): FetchSource {
   return {
     limits: { perSecond: 2, perHour: null, atOnce: 1 },
     advice: 'Use a batch export to a bucket, and fetch from there with --source s3.',
@@ -34,7 +34,7 @@ export function posthogEvents(options: PosthogEvents): FetchSource {
       'A day of more than 10,000 events takes a call more for every 10,000. For tens of millions a batch export to a bucket is faster.',
     ],
     listParts: () =>
-      dayWindows(options.range, 1).map(({ from }) => ({
+      divideIntoWindows(options.range, 1).map(({ from }) => ({
         id: `posthog-${encodeURIComponent(options.projectId)}-${from}.jsonl.gz`,
         asks: { day: from },
         bytes: null,
@@ -94,7 +94,7 @@ async function readPage(
   })
   if (answer.status !== 200) {
     const { status } = answer
-    const fault = await faultOfStatus(answer, { source: 'PostHog', secrets: [personalKey], nowMs: tools.nowMs() })
+    const fault = await createStatusFault(answer, { source: 'PostHog', secrets: [personalKey], nowMs: tools.nowMs() })
     const isTooLarge =
       status === 400 ? /too_large|memory|too large/i.test(fault.message) : [413, 500, 504].includes(status)
     if (isTooLarge && rowsMax > pageRows.min) return 'too_large'

@@ -23,13 +23,13 @@ export async function checkGzipLines(path: string): Promise<WholeLines> {
   try {
     await pipeline(createReadStream(path), createGunzip(), lines)
   } catch (cause) {
-    throw brokenGzip(cause)
+    throw toBrokenAnswer(cause)
   }
   return lines.checked()
 }
 
 /** @returns a BrokenAnswer for damage within a gzip; any other error, such as of the disk, unchanged. */
-export function brokenGzip(cause: unknown): unknown {
+export function toBrokenAnswer(cause: unknown): unknown {
   const { code = '', message } = cause as { code?: string; message?: string }
   return /^Z_/.test(code) ? new BrokenAnswer(`its gzip is cut short or damaged (${message})`) : cause
 }

@@ -7,7 +7,7 @@ import { PassThrough, Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { crc32, createGunzip, createInflateRaw } from 'node:zlib'
 import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
-import { brokenGzip, LastLine } from './whole-lines.ts'
+import { LastLine, toBrokenAnswer } from './whole-lines.ts'
 
 interface ZipEntry {
   readonly name: string
@@ -120,10 +120,10 @@ async function checkEntry(file: FileHandle, path: string, entry: ZipEntry): Prom
         entry.method === 8 ? createInflateRaw() : new PassThrough(),
         sum,
         isGzip ? createGunzip() : new PassThrough(),
-        isLines ? lines : discardStream(),
+        isLines ? lines : createDiscardStream(),
       )
   } catch (cause) {
-    const fault = brokenGzip(cause)
+    const fault = toBrokenAnswer(cause)
     throw fault instanceof BrokenAnswer ? new BrokenAnswer(`${entry.name} in the zip: ${fault.message}`) : fault
   }
   if (sum.bytes !== entry.bytes || sum.value !== entry.crc)
@@ -141,7 +141,7 @@ class Checksum extends Transform {
   }
 }
 
-function discardStream(): Writable {
+function createDiscardStream(): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done() })
 }
 

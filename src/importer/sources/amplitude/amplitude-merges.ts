@@ -7,7 +7,7 @@ import { idText } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { SourceContext, SourceFact } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 import { amplitudeId } from './amplitude-values.ts'
 
@@ -31,7 +31,7 @@ export function userFacts(record: JsonObject): SourceFact[] {
 /** @throws RecordReject */
 export function mergeTime(record: JsonObject, window: TimeWindow): number {
   const field = 'merge_time'
-  return recordTime(ownValue(record, field), { zone: 'UTC' }, window, field)
+  return readRecordTime(ownValue(record, field), { zone: 'UTC' }, window, field)
 }
 
 interface Known {

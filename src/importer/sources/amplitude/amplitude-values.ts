@@ -4,7 +4,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { legalId } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
-import { isEmptyValue, jsonInText, textField } from '#importer/records/record-fields.ts'
+import { isEmptyValue, parseJsonText, readTextField } from '#importer/records/record-fields.ts'
 
 export function isEmptyInAmplitude(value: JsonValue | undefined): boolean {
   return isEmptyValue(value) || value === 'EMPTY'
@@ -17,7 +17,7 @@ export function amplitudeId(value: JsonValue | undefined): string | null {
 
 /** A text field; null when it is empty. */
 export function textIn(record: JsonObject, field: string): string | null {
-  const text = textField(record, field)
+  const text = readTextField(record, field)
   return isEmptyInAmplitude(text) ? null : text
 }
 
@@ -47,7 +47,7 @@ export function objectIn(record: JsonObject, field: string): JsonObject {
 
 /** Parses a text that holds a JSON object; returns other values unchanged. */
 export function asObject(value: JsonValue | undefined): JsonValue | undefined {
-  return typeof value === 'string' && value.startsWith('{') ? (jsonInText(value) ?? value) : value
+  return typeof value === 'string' && value.startsWith('{') ? (parseJsonText(value) ?? value) : value
 }
 
 /** Reads a boolean in any of the forms that exports use; returns other values unchanged. */

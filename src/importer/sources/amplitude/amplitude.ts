@@ -14,7 +14,7 @@ import {
   RecordReject,
   skipRecord,
 } from '#importer/records/imported-event.ts'
-import { eventName } from '#importer/records/record-fields.ts'
+import { readEventName } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { readTime } from '#importer/records/source-time.ts'
 import { checkTime } from '#importer/records/time-window.ts'
@@ -53,7 +53,7 @@ const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'session_e
 const groupCall = '$groupidentify'
 
 function convertEvent(record: JsonObject, context: SourceContext): Conversion {
-  const sourceName = eventName(ownValue(record, 'event_type'), 'event_type')
+  const sourceName = readEventName(ownValue(record, 'event_type'), 'event_type')
   if (sessionMarkers.has(sourceName)) return skipRecord('session_marker')
   const userId = amplitudeId(ownValue(record, 'user_id'))
   const deviceId = amplitudeId(ownValue(record, 'device_id'))

@@ -7,8 +7,14 @@ import { isSameJson } from '#core/json-equal.ts'
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { idText, legalId } from '#importer/records/distinct-ids.ts'
 import { putAddress } from '#importer/records/page-address.ts'
-import { isEmptyValue, objectField, put, putPersonUpdates, textField } from '#importer/records/record-fields.ts'
-import { readTime, timeText } from '#importer/records/source-time.ts'
+import {
+  isEmptyValue,
+  putPersonUpdates,
+  putProperty,
+  readObjectField,
+  readTextField,
+} from '#importer/records/record-fields.ts'
+import { formatTime, readTime } from '#importer/records/source-time.ts'
 import { ga4KeyedValues } from './ga4-values.ts'
 
 type Names = ReadonlyMap<string, string>
@@ -82,14 +88,15 @@ export function ga4Properties(row: JsonObject): JsonObject {
   const properties: JsonObject = {}
   const params = ga4KeyedValues(ownValue(row, 'event_params'))
   for (const [field, value] of Object.entries(row))
-    if (!consumed.has(field)) put(properties, field, wholeFields.has(field) ? nullIfEmpty(value) : withoutUnset(value))
-  putDevice(properties, objectField(row, 'device'))
-  putNamed(properties, 'geo', objectField(row, 'geo'), geoNames)
-  putNamed(properties, 'collected_traffic_source', objectField(row, 'collected_traffic_source'), campaignNames)
+    if (!consumed.has(field))
+      putProperty(properties, field, wholeFields.has(field) ? nullIfEmpty(value) : withoutUnset(value))
+  putDevice(properties, readObjectField(row, 'device'))
+  putNamed(properties, 'geo', readObjectField(row, 'geo'), geoNames)
+  putNamed(properties, 'collected_traffic_source', readObjectField(row, 'collected_traffic_source'), campaignNames)
   for (const [key, value] of Object.entries(params)) if (key !== 'page_location') putParam(properties, key, value)
-  putAddress(properties, textField(params, 'page_location'), { host: false, path: true })
-  put(properties, '$ga4_user_pseudo_id', idText(row.user_pseudo_id))
-  put(properties, '$session_id', sessionId(row, ownValue(params, 'ga_session_id')))
+  putAddress(properties, readTextField(params, 'page_location'), { host: false, path: true })
+  putProperty(properties, '$ga4_user_pseudo_id', idText(row.user_pseudo_id))
+  putProperty(properties, '$session_id', sessionId(row, ownValue(params, 'ga_session_id')))
   putPerson(properties, row)
   return properties
 }
@@ -98,15 +105,15 @@ export function ga4Properties(row: JsonObject): JsonObject {
 function putParam(properties: JsonObject, key: string, value: JsonValue): void {
   const name = paramNames.get(key) ?? key
   const known = ownValue(properties, name)
-  put(properties, known === undefined || isSameJson(known, value) ? name : `event_params.${key}`, value)
+  putProperty(properties, known === undefined || isSameJson(known, value) ? name : `event_params.${key}`, value)
 }
 
 function putDevice(properties: JsonObject, device: JsonObject): void {
   const { web_info: _web, category: _category, ...rest } = device
-  const category = textField(device, 'category')
-  if (category !== null) put(properties, '$device_type', category.charAt(0).toUpperCase() + category.slice(1))
-  const web = objectField(device, 'web_info')
-  for (const [field, name] of webNames) put(properties, name, ownValue(web, field))
+  const category = readTextField(device, 'category')
+  if (category !== null) putProperty(properties, '$device_type', category.charAt(0).toUpperCase() + category.slice(1))
+  const web = readObjectField(device, 'web_info')
+  for (const [field, name] of webNames) putProperty(properties, name, ownValue(web, field))
   const unnamedWeb = Object.fromEntries(Object.entries(web).filter(([field]) => !webNames.has(field)))
   if (Object.keys(unnamedWeb).length > 0) rest.web_info = unnamedWeb
   putNamed(properties, 'device', rest, deviceNames)
@@ -118,9 +125,9 @@ function putNamed(properties: JsonObject, recordName: string, record: JsonObject
   for (const [field, value] of Object.entries(record)) {
     const name = names.get(field)
     if (name === undefined) setOwn(rest, field, value)
-    else put(properties, name, value)
+    else putProperty(properties, name, value)
   }
-  put(properties, recordName, withoutUnset(rest))
+  putProperty(properties, recordName, withoutUnset(rest))
 }
 
 /** @returns the value; null for an empty list or a record of empty values, which BigQuery writes for "none". */
@@ -134,7 +141,7 @@ function nullIfEmpty(value: JsonValue): JsonValue {
 function withoutUnset(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return nullIfEmpty(value)
   const nonEmpty: JsonObject = {}
-  for (const [field, each] of Object.entries(value)) put(nonEmpty, field, withoutUnset(each))
+  for (const [field, each] of Object.entries(value)) putProperty(nonEmpty, field, withoutUnset(each))
   return Object.keys(nonEmpty).length === 0 ? null : nonEmpty
 }
 
@@ -152,11 +159,12 @@ function sessionId(row: JsonObject, session: JsonValue | undefined): string | nu
 
 function putPerson(properties: JsonObject, row: JsonObject): void {
   const set: JsonObject = {}
-  for (const [key, value] of Object.entries(ga4KeyedValues(ownValue(row, 'user_properties')))) put(set, key, value)
+  for (const [key, value] of Object.entries(ga4KeyedValues(ownValue(row, 'user_properties'))))
+    putProperty(set, key, value)
   const setOnce: JsonObject = {}
-  const firstTouch = objectField(row, 'traffic_source')
-  for (const [field, name] of firstTouchNames) put(setOnce, name, ownValue(firstTouch, field))
-  put(setOnce, 'first_touch_at', instantText(ownValue(row, 'user_first_touch_timestamp')))
+  const firstTouch = readObjectField(row, 'traffic_source')
+  for (const [field, name] of firstTouchNames) putProperty(setOnce, name, ownValue(firstTouch, field))
+  putProperty(setOnce, 'first_touch_at', instantText(ownValue(row, 'user_first_touch_timestamp')))
   putPersonUpdates(properties, { set, setOnce })
 }
 
@@ -165,5 +173,5 @@ function instantText(value: JsonValue | undefined): string | null {
   const timeUs = isEmptyValue(value)
     ? null
     : readTime(value!, { zone: 'UTC', unit: 'us' }, 'user_first_touch_timestamp')
-  return timeUs === null || timeUs <= 0 ? null : timeText(timeUs)
+  return timeUs === null || timeUs <= 0 ? null : formatTime(timeUs)
 }

@@ -8,8 +8,8 @@ import { contentHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { type Conversion, skipRecord } from '#importer/records/imported-event.ts'
-import { eventName, isEmptyValue } from '#importer/records/record-fields.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import { isEmptyValue, readEventName } from '#importer/records/record-fields.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { usPerMs } from '#importer/records/source-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
@@ -39,12 +39,12 @@ export const ga4: ImportSource = {
 }
 
 function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Conversion {
-  const name = eventName(ownValue(row, 'event_name'), 'event_name')
+  const name = readEventName(ownValue(row, 'event_name'), 'event_name')
   if (sessionMarkers.has(name)) return skipRecord('session_marker')
   // Without consent both are null, and no id may be invented.
   const candidates = ['user_id', 'user_pseudo_id'].map(field => ({ value: ownValue(row, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
-  const timeUs = recordTime(ownValue(row, 'event_timestamp'), { zone: null, unit: 'us' }, window, 'event_timestamp')
+  const timeUs = readRecordTime(ownValue(row, 'event_timestamp'), { zone: null, unit: 'us' }, window, 'event_timestamp')
   if (window.nowMs - tableDayMs(row, timeUs) < settleDays * dayMs) return skipRecord('filtered')
   const event = eventNames.get(name) ?? name
   const events = [{ uuid: uuidOf(row), event, sourceName: name, distinctId, timeUs, properties: ga4Properties(row) }]

@@ -21,8 +21,14 @@ import {
   RecordReject,
   skipRecord,
 } from '#importer/records/imported-event.ts'
-import { eventName, isEmptyValue, put, putAll, putPersonUpdates } from '#importer/records/record-fields.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import {
+  isEmptyValue,
+  putPersonUpdates,
+  putProperties,
+  putProperty,
+  readEventName,
+} from '#importer/records/record-fields.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import type { EpochUnit } from '#importer/records/source-time.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
@@ -126,7 +132,7 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   if ('skip' in target) return skipRecord(target.skip)
   const { distinctId, anonId } = readIds(fields, mapping)
   const [timeField, time] = findFirstValue(fields, mapping.timestamp)
-  const timeUs = recordTime(time, form, conversions.window, timeField)
+  const timeUs = readRecordTime(time, form, conversions.window, timeField)
   const uuid = uuidOf(record, fields, conversions)
   const properties = propertiesOf(fields, mapping, target, notes)
   const links: IdentityLink[] =
@@ -142,7 +148,7 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
 function readName(fields: TypedFields, { event, event_constant }: Mapping): string {
   if (event === undefined) return event_constant!
   const [field, value] = findFirstValue(fields, event)
-  return event_constant !== undefined && isEmptyValue(value) ? event_constant : eventName(value, field)
+  return event_constant !== undefined && isEmptyValue(value) ? event_constant : readEventName(value, field)
 }
 
 type Target = Exclude<RenamedEvent, string>
@@ -195,7 +201,7 @@ function groupsOf(fields: TypedFields, mapping: Mapping, notes: RecordNote[]): J
   for (const [type, path] of Object.entries(mapping.groups ?? {})) {
     const value = fields.at(path)
     const key = idText(value)
-    if (key !== null) put(groups, type, key)
+    if (key !== null) putProperty(groups, type, key)
     else if (!isEmptyValue(value)) notes.push(`group_key_illegal:${path}`)
   }
   return groups
@@ -210,7 +216,7 @@ function propertiesOf(
   const given =
     mapping.properties === undefined ? remainingFields(fields, mapping) : selectedFields(fields, mapping.properties)
   const properties = renameFields(given, { ...mapping.rename, ...target.rename })
-  putAll(properties, target.properties ?? {})
+  putProperties(properties, target.properties ?? {})
   const groups = groupsOf(fields, mapping, notes)
   if (Object.keys(groups).length > 0) properties.$groups = groups
   putPersonUpdates(properties, {

@@ -4,8 +4,8 @@ import type { JsonObject } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
 import type { ConvertedRecord } from '#importer/records/imported-event.ts'
-import { eventName, put, textField } from '#importer/records/record-fields.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import { putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import { putHeapField } from './heap-fields.ts'
 import { type HeapLookups, heapTime } from './heap-lookups.ts'
 
@@ -22,8 +22,8 @@ export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups):
     ],
     'distinct_id',
   )
-  const event = table === 'pageviews' ? '$pageview' : eventName(table, 'table')
-  const timeUs = recordTime(row.time, heapTime, lookups.window, 'time')
+  const event = table === 'pageviews' ? '$pageview' : readEventName(table, 'table')
+  const timeUs = readRecordTime(row.time, heapTime, lookups.window, 'time')
   const eventId = eventIdText(row.event_id)
   const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
   return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, properties: propertiesOf(row, userId) }] }
@@ -33,25 +33,25 @@ function propertiesOf(row: JsonObject, userId: string | null): JsonObject {
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(row)) if (!consumed.has(field)) putHeapField(properties, field, value)
   putPage(properties, row)
-  put(properties, '$heap_user_id', userId)
-  put(properties, '$heap_session_id', idText(row.session_id))
+  putProperty(properties, '$heap_user_id', userId)
+  putProperty(properties, '$heap_session_id', idText(row.session_id))
   return properties
 }
 
 /** Ignores `landing_page`, which is the first page of the session and not this one. */
 function putPage(properties: JsonObject, row: JsonObject): void {
-  const domain = textField(row, 'domain')
-  const query = textField(row, 'query')
-  const hash = textField(row, 'hash')
+  const domain = readTextField(row, 'domain')
+  const query = readTextField(row, 'query')
+  const hash = readTextField(row, 'hash')
   if (domain === null) {
-    put(properties, 'query', query)
-    put(properties, 'hash', hash)
+    putProperty(properties, 'query', query)
+    putProperty(properties, 'hash', hash)
     return
   }
-  const path = textField(row, 'path')
+  const path = readTextField(row, 'path')
   const url = `https://${domain}${withLeadingChar(path, '/')}${withLeadingChar(query, '?')}${withLeadingChar(hash, '#')}`
-  put(properties, '$host', domain)
-  put(properties, '$current_url', url)
+  putProperty(properties, '$host', domain)
+  putProperty(properties, '$current_url', url)
 }
 
 /** Adds the character with which the part of a URL starts, which only some exports write. */

@@ -1,7 +1,7 @@
 // Maps Heap's property names to ours, for events and users. Source: docs/wire/import.md §1.4.
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
-import { put } from '#importer/records/record-fields.ts'
+import { putProperty } from '#importer/records/record-fields.ts'
 
 const names: ReadonlyMap<string, string> = new Map([
   ['browser', '$browser'],
@@ -19,7 +19,7 @@ const names: ReadonlyMap<string, string> = new Map([
 /** Sets a property under our name for the field, or else under the field's own name. */
 export function putHeapField(properties: JsonObject, field: string, value: JsonValue): void {
   if (field === 'platform') putPlatform(properties, '$os', '$os_version', value)
-  else put(properties, names.get(field) ?? field, value)
+  else putProperty(properties, names.get(field) ?? field, value)
 }
 
 /**
@@ -33,12 +33,12 @@ export function putHeapInitialField(properties: JsonObject, field: string, value
   }
   // For a user this is the first page of all; in an event it would be the first page of the session.
   const name = field === 'landing_page' ? '$current_url' : (names.get(field) ?? field)
-  put(properties, `$initial_${name.startsWith('$') ? name.slice(1) : name}`, value)
+  putProperty(properties, `$initial_${name.startsWith('$') ? name.slice(1) : name}`, value)
 }
 
 /** `Mac OS X 14.4` is `Mac OS X` and `14.4`; a platform that does not end in a number has no version. */
 function putPlatform(properties: JsonObject, osKey: string, versionKey: string, value: JsonValue): void {
   const [, os, version] = (typeof value === 'string' && /^(.*\S)\s+(\d\S*)$/.exec(value.trim())) || []
-  put(properties, osKey, os ?? value)
-  put(properties, versionKey, version)
+  putProperty(properties, osKey, os ?? value)
+  putProperty(properties, versionKey, version)
 }

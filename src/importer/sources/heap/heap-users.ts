@@ -4,9 +4,9 @@ import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
 import type { ConvertedRecord } from '#importer/records/imported-event.ts'
-import { isEmptyValue, put, putPersonUpdates } from '#importer/records/record-fields.ts'
-import { recordTime } from '#importer/records/record-time.ts'
-import { readTime, timeText } from '#importer/records/source-time.ts'
+import { isEmptyValue, putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
+import { formatTime, readTime } from '#importer/records/source-time.ts'
 import { putHeapField, putHeapInitialField } from './heap-fields.ts'
 import { type HeapLookups, heapTime } from './heap-lookups.ts'
 
@@ -30,8 +30,8 @@ export function heapUser(row: JsonObject, { window, identityOf }: HeapLookups): 
   ]
   const distinctId = chooseId(candidates, 'distinct_id')
   const field = dateField(row)
-  const timeUs = recordTime(row[field], heapTime, window, field)
-  const uuid = rootUuid('heap', 'user', deviceId ?? '', timeText(timeUs))
+  const timeUs = readRecordTime(row[field], heapTime, window, field)
+  const uuid = rootUuid('heap', 'user', deviceId ?? '', formatTime(timeUs))
   const events = [{ uuid, event: '$set', sourceName: 'users', distinctId, timeUs, properties: buildUpdates(row) }]
   if (identity === null || deviceId === null) return { events }
   return { events, links: [{ userId: identity, deviceId, timeUs, properties: {} }] }
@@ -52,7 +52,7 @@ function buildUpdates(row: JsonObject): JsonObject {
   for (const [field, value] of Object.entries(row)) {
     if (consumed.has(field)) continue
     if (field.startsWith(initialPrefix)) putHeapInitialField(setOnce, field.slice(initialPrefix.length), value)
-    else if (dates.has(field)) put(set, field, dateText(value, field))
+    else if (dates.has(field)) putProperty(set, field, dateText(value, field))
     else putHeapField(set, field, value)
   }
   const properties: JsonObject = {}
@@ -64,5 +64,5 @@ function buildUpdates(row: JsonObject): JsonObject {
 function dateText(value: JsonValue, field: string): string | null {
   if (!isDate(value)) return null
   const timeUs = readTime(value, heapTime, field)
-  return timeUs === null ? null : timeText(timeUs)
+  return timeUs === null ? null : formatTime(timeUs)
 }

@@ -7,7 +7,7 @@ import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { ImportSource, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { heapEvent } from './heap-events.ts'
 import { type HeapLookups, heapTime } from './heap-lookups.ts'
@@ -66,7 +66,7 @@ function convertMigration(row: JsonObject, { identityOf, window }: HeapLookups):
   const alias = chooseId([{ value: row.from_user_id, field: 'from_user_id' }], 'from_user_id')
   const target = chooseId([{ value: row.to_user_id, field: 'to_user_id' }], 'to_user_id')
   const distinctId = identityOf(target) ?? target
-  const timeUs = recordTime(row.time, heapTime, window, 'time')
+  const timeUs = readRecordTime(row.time, heapTime, window, 'time')
   if (!isLink({ userId: distinctId, deviceId: alias })) return skipRecord('filtered')
   const uuid = rootUuid('alias', 'heap', distinctId, alias)
   const sourceName = 'user_migrations'

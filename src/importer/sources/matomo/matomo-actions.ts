@@ -2,7 +2,7 @@
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { putAddress } from '#importer/records/page-address.ts'
-import { eventName, isEmptyValue, put, textField } from '#importer/records/record-fields.ts'
+import { isEmptyValue, putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
 import { isMatomoDisplay, isMatomoLesserTitle } from './matomo-display.ts'
 
 export interface MatomoAction {
@@ -43,18 +43,18 @@ export function matomoKnowsType(type: string): boolean {
 
 /** @throws RecordReject for an event without a name. */
 export function matomoEventName({ type, path, value }: MatomoAction): string {
-  if (type === 'event') return eventName(ownValue(value, 'eventAction'), `${path}.eventAction`)
+  if (type === 'event') return readEventName(ownValue(value, 'eventAction'), `${path}.eventAction`)
   if (type === content)
     return isEmptyValue(ownValue(value, 'contentInteraction')) ? 'content_impression' : 'content_interaction'
-  return names.get(type) ?? eventName(`matomo_${type}`, `${path}.type`)
+  return names.get(type) ?? readEventName(`matomo_${type}`, `${path}.type`)
 }
 
 export function matomoActionProperties({ value }: MatomoAction): JsonObject {
   const properties: JsonObject = {}
-  putAddress(properties, textField(value, 'url'), { host: true, path: true })
+  putAddress(properties, readTextField(value, 'url'), { host: true, path: true })
   for (const [field, fieldValue] of Object.entries(value)) {
     if (consumed.has(field) || isMatomoDisplay(field) || isMatomoLesserTitle(value, field)) continue
-    put(properties, propertyNames.get(field) ?? field, fieldValue)
+    putProperty(properties, propertyNames.get(field) ?? field, fieldValue)
   }
   return properties
 }

@@ -1,7 +1,7 @@
 // The properties of a Matomo visit that each of its events carries. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { put } from '#importer/records/record-fields.ts'
+import { putProperty } from '#importer/records/record-fields.ts'
 import { isMatomoDisplay } from './matomo-display.ts'
 
 const names: ReadonlyMap<string, string> = new Map([
@@ -44,11 +44,11 @@ export function matomoVisitProperties(visit: JsonObject): JsonObject {
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(visit)) {
     if (consumed.has(field) || isMatomoDisplay(field) || value === keywordUnknown) continue
-    put(properties, names.get(field) ?? field, field === 'countryCode' ? upperCase(value) : value)
+    putProperty(properties, names.get(field) ?? field, field === 'countryCode' ? upperCase(value) : value)
   }
   putResolution(properties, ownValue(visit, 'resolution'))
-  put(properties, '$geoip_latitude', degrees(ownValue(visit, 'latitude')))
-  put(properties, '$geoip_longitude', degrees(ownValue(visit, 'longitude')))
+  putProperty(properties, '$geoip_latitude', degrees(ownValue(visit, 'latitude')))
+  putProperty(properties, '$geoip_longitude', degrees(ownValue(visit, 'longitude')))
   return properties
 }
 
@@ -61,8 +61,8 @@ function upperCase(code: JsonValue): JsonValue {
 function putResolution(properties: JsonObject, value: JsonValue | undefined): void {
   const [, width, height] = (typeof value === 'string' && /^(\d{1,6})x(\d{1,6})$/.exec(value)) || []
   if (width === undefined || height === undefined) return
-  put(properties, '$screen_width', Number(width))
-  put(properties, '$screen_height', Number(height))
+  putProperty(properties, '$screen_width', Number(width))
+  putProperty(properties, '$screen_height', Number(height))
 }
 
 function degrees(value: JsonValue | undefined): JsonValue | undefined {

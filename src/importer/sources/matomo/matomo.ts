@@ -7,7 +7,7 @@ import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { put } from '#importer/records/record-fields.ts'
+import { putProperty } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { usPerMs } from '#importer/records/source-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
@@ -90,6 +90,6 @@ function visitProperties(visit: JsonObject, startUs: number): JsonObject {
   const visitId = idText(visit.idVisit)
   if (visitId === null) return properties
   const startMs = Math.floor(startUs / usPerMs)
-  put(properties, '$session_id', sessionUuid(startMs, 'matomo', 'session', idText(visit.idSite) ?? '', visitId))
+  putProperty(properties, '$session_id', sessionUuid(startMs, 'matomo', 'session', idText(visit.idSite) ?? '', visitId))
   return properties
 }

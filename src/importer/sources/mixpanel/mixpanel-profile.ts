@@ -3,8 +3,8 @@
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { type Conversion, RecordReject } from '#importer/records/imported-event.ts'
-import { put, putPersonUpdates } from '#importer/records/record-fields.ts'
-import { timeText } from '#importer/records/source-time.ts'
+import { putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
+import { formatTime } from '#importer/records/source-time.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import { chooseMixpanelId } from './mixpanel-ids.ts'
 import { isNamedTwice, putCountry } from './mixpanel-properties.ts'
@@ -35,12 +35,12 @@ export function convertProfile(record: JsonObject, timeUs: number | null, window
   const set: JsonObject = {}
   for (const [key, value] of Object.entries(from)) {
     if (key === '$last_seen' || countryKeys.includes(key)) continue
-    if (!isNamedTwice(from, key, profileRenames)) put(set, profileRenames.get(key) ?? key, value)
+    if (!isNamedTwice(from, key, profileRenames)) putProperty(set, profileRenames.get(key) ?? key, value)
   }
   for (const key of countryKeys) putCountry(set, ownValue(from, key))
   const properties: JsonObject = {}
   putPersonUpdates(properties, { set })
-  const uuid = rootUuid('mixpanel', 'profile', distinctId, timeText(timeUs))
+  const uuid = rootUuid('mixpanel', 'profile', distinctId, formatTime(timeUs))
   return {
     events: [{ uuid, event: '$set', sourceName: 'profile', distinctId, timeUs, isTimeFilledIn: true, properties }],
     dropped: Object.keys(from).filter(key => key === '$last_seen' || isNamedTwice(from, key, profileRenames)),

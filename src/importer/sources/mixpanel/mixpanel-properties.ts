@@ -2,7 +2,7 @@
 
 import { countryOf } from '#core/countries.ts'
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { isEmptyValue, pickProperties, put, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { isEmptyValue, pickProperties, putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
 import { personId } from './mixpanel-ids.ts'
 
 const autocaptureTypes: ReadonlyMap<string, string> = new Map([
@@ -52,13 +52,13 @@ export function propertiesOf(sourceName: string, from: JsonObject): JsonObject {
   const properties: JsonObject = {}
   for (const [key, value] of Object.entries(from)) {
     if (ownKeys.has(key) || droppedKeys.has(key) || leftOut.includes(key)) continue
-    if (!isNamedTwice(from, key, renames)) put(properties, renames.get(key) ?? key, value)
+    if (!isNamedTwice(from, key, renames)) putProperty(properties, renames.get(key) ?? key, value)
   }
   putCountry(properties, ownValue(from, 'mp_country_code'))
-  put(properties, '$mixpanel_user_id', personId(ownValue(from, '$user_id')))
-  put(properties, '$mixpanel_device_id', personId(ownValue(from, '$device_id')))
-  put(properties, '$device_id', ownValue(from, '$device_id'))
-  put(properties, '$event_type', autocaptureTypes.get(sourceName))
+  putProperty(properties, '$mixpanel_user_id', personId(ownValue(from, '$user_id')))
+  putProperty(properties, '$mixpanel_device_id', personId(ownValue(from, '$device_id')))
+  putProperty(properties, '$device_id', ownValue(from, '$device_id'))
+  putProperty(properties, '$event_type', autocaptureTypes.get(sourceName))
   putPersonUpdates(properties, {
     set: pickProperties(properties, personKeys),
     setOnce: pickProperties(properties, personOnceKeys),
@@ -77,8 +77,9 @@ export function isNamedTwice(from: JsonObject, key: string, names: ReadonlyMap<s
 
 /** Sets the country code, and the country's name as in live events. */
 export function putCountry(properties: JsonObject, code: JsonValue | undefined): void {
-  put(properties, '$geoip_country_code', code)
-  if (typeof code === 'string') put(properties, '$geoip_country_name', countryOf(code.trim().toUpperCase())?.name)
+  putProperty(properties, '$geoip_country_code', code)
+  if (typeof code === 'string')
+    putProperty(properties, '$geoip_country_name', countryOf(code.trim().toUpperCase())?.name)
 }
 
 /** Fields that no event carries. @param uuidKey the field that the uuid is derived from, which therefore counts as carried. */

@@ -5,7 +5,7 @@ import { contentUuid, mixpanelUuid, rootUuid } from '#importer/records/determini
 import { eventIdText } from '#importer/records/distinct-ids.ts'
 import type { ImportSource, RecordConverter } from '#importer/records/import-source.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { eventName } from '#importer/records/record-fields.ts'
+import { readEventName } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import { identityOf, joinsItself, linkOf, type Pair } from './mixpanel-ids.ts'
@@ -52,7 +52,7 @@ const eventNames: ReadonlyMap<string, string> = new Map([
 ])
 
 function convertEvent(record: JsonObject, settings: Settings): Conversion {
-  const sourceName = eventName(ownValue(record, 'event'), 'event')
+  const sourceName = readEventName(ownValue(record, 'event'), 'event')
   const from = ownValue(record, 'properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
   if (sourceName === '$merge' && !settings.allowsMerge)

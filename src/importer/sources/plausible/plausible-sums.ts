@@ -4,8 +4,8 @@ import { type JsonObject, ownValue } from '#core/json.ts'
 import { contentUuid } from '#importer/records/deterministic-uuid.ts'
 import { checkIdLength } from '#importer/records/distinct-ids.ts'
 import type { Conversion } from '#importer/records/imported-event.ts'
-import { eventName, put } from '#importer/records/record-fields.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import { putProperty, readEventName } from '#importer/records/record-fields.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 import { isPlausibleCount, plausibleNumber } from './plausible-tables.ts'
 
@@ -20,15 +20,15 @@ export interface PlausibleSettings {
 }
 
 export function plausibleSum(table: string, row: JsonObject, { site, zone, window }: PlausibleSettings): Conversion {
-  const timeUs = recordTime(ownValue(row, 'date'), { zone }, window, 'date')
+  const timeUs = readRecordTime(ownValue(row, 'date'), { zone }, window, 'date')
   const properties: JsonObject = {}
   for (const [column, value] of Object.entries(row)) {
     if (column === 'date') continue
-    put(properties, column, isPlausibleCount(column) ? (plausibleNumber(row, column) ?? value) : value)
+    putProperty(properties, column, isPlausibleCount(column) ? (plausibleNumber(row, column) ?? value) : value)
   }
   properties.$import_aggregate = true
   properties.$process_person_profile = false
-  const event = eventName(`plausible_${table}`, 'table')
+  const event = readEventName(`plausible_${table}`, 'table')
   const distinctId = checkIdLength(`plausible:${site}`)
   const uuid = contentUuid('plausible', row)
   const filledIn = { isIdFilledIn: true, isTimeFilledIn: true } as const

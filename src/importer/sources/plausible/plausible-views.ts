@@ -5,8 +5,8 @@ import { type JsonObject, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { checkIdLength, idText } from '#importer/records/distinct-ids.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { textField } from '#importer/records/record-fields.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import { readTextField } from '#importer/records/record-fields.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import { usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import type { PlausibleSettings } from './plausible-sums.ts'
@@ -24,7 +24,7 @@ export function plausibleViews(table: string, row: JsonObject, settings: Plausib
   const day = localDay(row, settings)
   if (viewCount === 0) return skipRecord('filtered')
   const date = idText(row.date) ?? ''
-  const [host, page] = [textField(row, 'hostname'), textField(row, 'page')]
+  const [host, page] = [readTextField(row, 'hostname'), readTextField(row, 'page')]
   const visitorCount = Math.max(1, settings.visitors ?? plausibleCount(row, 'visitors') ?? 1)
   // All events share one object, since a row may count very many.
   const properties = viewProperties(host ?? settings.site, page)
@@ -51,7 +51,7 @@ function localDay(
   row: JsonObject,
   { zone, window }: { readonly zone: string | null; readonly window: TimeWindow },
 ): { readonly startMs: number; readonly lengthMs: number } {
-  const startUs = recordTime(ownValue(row, 'date'), { zone }, window, 'date')
+  const startUs = readRecordTime(ownValue(row, 'date'), { zone }, window, 'date')
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(idText(row.date) ?? '') ?? []
   if (zone === null || year === undefined) throw new RecordReject('timestamp_invalid', 'date')
   const endUs = wallClockToUtc(Date.UTC(Number(year), Number(month) - 1, Number(day) + 1) * usPerMs, zone)

@@ -6,8 +6,8 @@ import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, isIllegalId } from '#importer/records/distinct-ids.ts'
 import type { SourceContext, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { textField } from '#importer/records/record-fields.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import { readTextField } from '#importer/records/record-fields.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 
 /** @param table the table of all records; null takes it from each record's file. */
@@ -17,8 +17,8 @@ export function isPersonRow({ value, table: ofFile }: SourceRecord, table: strin
 }
 
 export function personRowTime({ value }: SourceRecord, window: TimeWindow): number {
-  const field = textField(value, 'timestamp') === null ? 'created_at' : 'timestamp'
-  return recordTime(ownValue(value, field), { zone: 'UTC' }, window, field)
+  const field = readTextField(value, 'timestamp') === null ? 'created_at' : 'timestamp'
+  return readRecordTime(ownValue(value, field), { zone: 'UTC' }, window, field)
 }
 
 type FindFact = SourceContext['findFact']
@@ -30,7 +30,7 @@ const ownerKind = 'person_of_id'
 
 /** Ids can move between persons, and tables also contain replaced rows, so the highest version counts. */
 export function factsOfPersonRow({ value }: SourceRecord, findFact: FindFact): SourceFact[] {
-  const personId = textField(value, 'person_id')
+  const personId = readTextField(value, 'person_id')
   const distinctId = idText(ownValue(value, 'distinct_id'))
   if (personId === null || distinctId === null || isIllegalId(distinctId)) return []
   const version = readVersion(value)
@@ -57,7 +57,7 @@ export function mergeOfPersonRow(
 ): Conversion {
   const { value } = record
   const alias = chooseId([{ value: ownValue(value, 'distinct_id'), field: 'distinct_id' }], 'distinct_id')
-  const personId = textField(value, 'person_id') ?? ''
+  const personId = readTextField(value, 'person_id') ?? ''
   if (isTrue(ownValue(value, 'is_deleted')) || !belongsTo(alias, personId, findFact)) return skipRecord('filtered')
   const distinctId = findMergeTarget(personId, findFact)
   if (distinctId === null || distinctId === alias) return skipRecord('filtered')

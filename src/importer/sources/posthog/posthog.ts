@@ -7,8 +7,8 @@ import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, eventIdText } from '#importer/records/distinct-ids.ts'
 import type { ImportSource, SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
-import { eventName, isEmptyValue, jsonInText, textField } from '#importer/records/record-fields.ts'
-import { recordTime } from '#importer/records/record-time.ts'
+import { isEmptyValue, parseJsonText, readEventName, readTextField } from '#importer/records/record-fields.ts'
+import { readRecordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 import { factsOfPersonRow, isPersonRow, mergeOfPersonRow, personRowTime } from './posthog-persons.ts'
@@ -63,7 +63,7 @@ export const posthog: ImportSource = {
 }
 
 function convertEvent({ value: record }: SourceRecord, options: PostHogOptions): Conversion {
-  const name = eventName(ownValue(record, 'event'), 'event')
+  const name = readEventName(ownValue(record, 'event'), 'event')
   if (unsupportedEvents.has(name)) throw new RecordReject('unsupported_event', 'event')
   const given = propertiesOf(record)
   const distinctId = chooseId(
@@ -73,7 +73,7 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
     ],
     'distinct_id',
   )
-  const timeUs = recordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, options.window, 'timestamp')
+  const timeUs = readRecordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, options.window, 'timestamp')
   const notes: RecordNote[] = []
   const uuid = uuidOf(record, notes)
   const properties = keptProperties(given, options, notes)
@@ -81,7 +81,7 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
     ? [...strippedFields(given, 'properties.'), ...strippedFields(record, '')]
     : []
   if (stripped.length > 0) notes.push('person_data_left_out')
-  const chain = textField(record, 'elements_chain')
+  const chain = readTextField(record, 'elements_chain')
   if (chain !== null) properties.$elements_chain = chain
   const isOfPennon = pennonColumns.every(column => typeof ownValue(record, column) === 'string')
   const isBookkeeping = (key: string) => bookkeepingFields.has(key) || (isOfPennon && pennonFields.has(key))
@@ -99,7 +99,7 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
 function propertiesOf(record: JsonObject): JsonObject {
   const written = ownValue(record, 'properties') ?? ''
   if (written === '') return {}
-  const value = typeof written === 'string' ? jsonInText(written) : written
+  const value = typeof written === 'string' ? parseJsonText(written) : written
   if (value === null) return {}
   if (!isJsonObject(value)) throw new RecordReject('properties_not_object', 'properties')
   return value

@@ -1,7 +1,7 @@
 // Maps the context of Segment's messages to properties. Source: docs/wire/import.md §1.3 (context).
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
-import { isEmptyValue, objectField, put, textField } from '#importer/records/record-fields.ts'
+import { isEmptyValue, putProperty, readObjectField, readTextField } from '#importer/records/record-fields.ts'
 
 /** For each part of the context, the property of each field. */
 const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -18,18 +18,18 @@ const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 export function putContext(properties: JsonObject, context: JsonObject): void {
-  put(properties, '$ip', ownValue(context, 'ip'))
-  put(properties, '$locale', ownValue(context, 'locale'))
-  put(properties, '$timezone', ownValue(context, 'timezone'))
-  put(properties, '$raw_user_agent', ownValue(context, 'userAgent'))
+  putProperty(properties, '$ip', ownValue(context, 'ip'))
+  putProperty(properties, '$locale', ownValue(context, 'locale'))
+  putProperty(properties, '$timezone', ownValue(context, 'timezone'))
+  putProperty(properties, '$raw_user_agent', ownValue(context, 'userAgent'))
   for (const [part, byField] of Object.entries(targets)) {
-    const from = objectField(context, part)
-    for (const [field, target] of Object.entries(byField)) put(properties, target, ownValue(from, field))
+    const from = readObjectField(context, part)
+    for (const [field, target] of Object.entries(byField)) putProperty(properties, target, ownValue(from, field))
   }
-  put(properties, '$device_type', deviceType(textField(objectField(context, 'device'), 'type')))
-  for (const [field, value] of Object.entries(objectField(context, 'campaign')))
-    put(properties, `utm_${field === 'name' ? 'campaign' : field}`, value)
-  putPage(properties, objectField(context, 'page'))
+  putProperty(properties, '$device_type', deviceType(readTextField(readObjectField(context, 'device'), 'type')))
+  for (const [field, value] of Object.entries(readObjectField(context, 'campaign')))
+    putProperty(properties, `utm_${field === 'name' ? 'campaign' : field}`, value)
+  putPage(properties, readObjectField(context, 'page'))
 }
 
 const readKeys: ReadonlySet<string> = new Set(['ip', 'locale', 'timezone', 'userAgent'])
@@ -45,7 +45,7 @@ export function unreadContext(context: JsonObject, alsoRead: readonly string[]):
     return readKeys.has(key) || isPart || alsoRead.includes(key) ? [] : [key]
   })
   for (const [part, names] of Object.entries(readFields))
-    for (const field of Object.keys(objectField(context, part)))
+    for (const field of Object.keys(readObjectField(context, part)))
       if (!names.includes(field)) unread.push(`${part}.${field}`)
   return unread
 }
@@ -65,10 +65,10 @@ export function putPage(properties: JsonObject, page: JsonObject): void {
   for (const [field, target] of Object.entries(moved)) {
     const value = ownValue(page, field)
     if (page === properties && target !== field) delete properties[field]
-    put(properties, target, value)
+    putProperty(properties, target, value)
   }
-  const url = textField(properties, '$current_url')
-  put(properties, '$host', url === null ? null : URL.parse(url)?.host)
+  const url = readTextField(properties, '$current_url')
+  putProperty(properties, '$host', url === null ? null : URL.parse(url)?.host)
 }
 
 const deviceTypes: Readonly<Record<string, string>> = {

@@ -8,7 +8,14 @@ import { checkIdLength, chooseId, eventIdText, idText, isIllegalId, legalId } fr
 import { isLink } from '#importer/records/generated-events.ts'
 import type { ImportSource, SourceContext } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { eventName, isEmptyValue, objectField, put, putAll, textField } from '#importer/records/record-fields.ts'
+import {
+  isEmptyValue,
+  putProperties,
+  putProperty,
+  readEventName,
+  readObjectField,
+  readTextField,
+} from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { putContext, putPage, unreadContext } from './segment-context.ts'
 import { otherSegmentTimes, segmentTime } from './segment-time.ts'
@@ -48,7 +55,7 @@ interface OwnEvent {
 }
 
 function convertMessage(record: JsonObject, { context, zone, groupType }: Settings): Conversion {
-  if (ownValue(objectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
+  if (ownValue(readObjectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
   const toEvent = eventOfType(record)
   const [userId, anonymousId] = ['userId', 'anonymousId'].map(field => legalId(ownValue(record, field)))
   const ids = { userId: userId ?? null, anonymousId: anonymousId ?? null }
@@ -62,7 +69,7 @@ function convertMessage(record: JsonObject, { context, zone, groupType }: Settin
     ids.userId === null || ids.anonymousId === null
       ? []
       : [{ userId: ids.userId, deviceId: ids.anonymousId, timeUs, properties: {}, isOwnEvent }]
-  const type = textField(record, 'type')
+  const type = readTextField(record, 'type')
   const sourceName = type === 'track' || type === null ? {} : { sourceName: type }
   const events = [{ uuid: uuidOf(record), ...own, ...sourceName, distinctId, timeUs }]
   return { events, links, dropped: [...droppedOf(record), ...otherSegmentTimes(record, timeField)] }
@@ -94,19 +101,19 @@ function eventOfType(record: JsonObject): (message: Message) => OwnEvent {
 }
 
 function trackEvent({ record, properties }: Message): OwnEvent {
-  return { event: eventName(ownValue(record, 'event'), 'event'), properties }
+  return { event: readEventName(ownValue(record, 'event'), 'event'), properties }
 }
 
 function viewEvent({ record, properties }: Message): OwnEvent {
   const isScreen = ownValue(record, 'type') === 'screen'
-  put(properties, isScreen ? '$screen_name' : 'name', ownValue(record, 'name'))
+  putProperty(properties, isScreen ? '$screen_name' : 'name', ownValue(record, 'name'))
   return { event: isScreen ? '$screen' : '$pageview', properties }
 }
 
 /** Becomes a `$set` without an anonymous id, since there is nothing to link. */
 function identifyEvent({ record, userId, anonymousId, properties }: Message): OwnEvent {
   const set: JsonObject = {}
-  putAll(set, traitsOf(record))
+  putProperties(set, traitsOf(record))
   if (Object.keys(set).length > 0) properties.$set = set
   const links = userId !== null && anonymousId !== null && isLink({ userId, deviceId: anonymousId })
   if (!links) return { event: '$set', properties }
@@ -115,18 +122,18 @@ function identifyEvent({ record, userId, anonymousId, properties }: Message): Ow
 
 /** RudderStack's SDKs only send the traits of the context. */
 function traitsOf(record: JsonObject): JsonObject {
-  return objectField(hasOwnTraits(record) ? record : objectField(record, 'context'), 'traits')
+  return readObjectField(hasOwnTraits(record) ? record : readObjectField(record, 'context'), 'traits')
 }
 
 function hasOwnTraits(record: JsonObject): boolean {
-  return Object.keys(objectField(record, 'traits')).length > 0
+  return Object.keys(readObjectField(record, 'traits')).length > 0
 }
 
 function groupEvent({ record, properties, groupType }: Message): OwnEvent {
-  const { groupType: own, ...traits } = objectField(record, 'traits')
+  const { groupType: own, ...traits } = readObjectField(record, 'traits')
   const set: JsonObject = {}
   const isTyped = typeof own === 'string' && !isEmptyValue(own)
-  putAll(set, isTyped ? traits : objectField(record, 'traits'))
+  putProperties(set, isTyped ? traits : readObjectField(record, 'traits'))
   return {
     event: '$groupidentify',
     properties: {
@@ -191,19 +198,20 @@ function propertiesOf(record: JsonObject, groupType: string): JsonObject {
   if (!isEmptyValue(from) && !isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(record))
-    if (!isRead(record, field) && !notKept.includes(field) && !isEmptyObject(value)) put(properties, field, value)
-  const context = objectField(record, 'context')
+    if (!isRead(record, field) && !notKept.includes(field) && !isEmptyObject(value))
+      putProperty(properties, field, value)
+  const context = readObjectField(record, 'context')
   putContext(properties, context)
-  putAll(properties, objectField(record, 'properties'))
+  putProperties(properties, readObjectField(record, 'properties'))
   if (isView(record)) putPage(properties, properties)
-  put(properties, '$segment_message_id', idText(ownValue(record, 'messageId')))
+  putProperty(properties, '$segment_message_id', idText(ownValue(record, 'messageId')))
   const groupId = groupIdOf(context)
   if (groupId !== null) properties.$groups = { [groupType]: groupId }
   return properties
 }
 
 function isRead(record: JsonObject, field: string): boolean {
-  return messageFields.has(field) || (fieldsOfType[textField(record, 'type') ?? ''] ?? []).includes(field)
+  return messageFields.has(field) || (fieldsOfType[readTextField(record, 'type') ?? ''] ?? []).includes(field)
 }
 
 /** SDKs send empty objects. */
@@ -218,12 +226,12 @@ function groupIdOf(context: JsonObject): string | null {
 }
 
 function isView(record: JsonObject): boolean {
-  const type = textField(record, 'type')
+  const type = readTextField(record, 'type')
   return type === 'page' || type === 'screen'
 }
 
 function droppedOf(record: JsonObject): string[] {
-  const context = objectField(record, 'context')
+  const context = readObjectField(record, 'context')
   const readsTraits = ownValue(record, 'type') === 'identify' && !hasOwnTraits(record)
   const read = [...(readsTraits ? ['traits'] : []), ...(groupIdOf(context) === null ? [] : ['groupId'])]
   return [

@@ -2,7 +2,7 @@
 // record, so names beyond a limit are counted together.
 
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { timeText, usPerMs } from '#importer/records/source-time.ts'
+import { formatTime, usPerMs } from '#importer/records/source-time.ts'
 import type { DayCount, EventCount } from './rehearsal-report.ts'
 
 /** Limits of names counted separately, in all and summed over the days. A much larger report could not be written or read. */
@@ -94,8 +94,8 @@ export class EventCounts {
         event,
         sources: [...sources].toSorted(compareTexts),
         count,
-        first: timeText(firstUs),
-        last: timeText(lastUs),
+        first: formatTime(firstUs),
+        last: formatTime(lastUs),
       }))
       .toSorted((a, b) => b.count - a.count || compareTexts(a.event, b.event))
   }
@@ -111,7 +111,7 @@ export class EventCounts {
   }
 
   range(): { readonly first: string; readonly last: string } | null {
-    return this.total === 0 ? null : { first: timeText(this.#firstUs), last: timeText(this.#lastUs) }
+    return this.total === 0 ? null : { first: formatTime(this.#firstUs), last: formatTime(this.#lastUs) }
   }
 }
 

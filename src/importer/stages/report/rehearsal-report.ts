@@ -1,7 +1,7 @@
 // `rehearsal/report.json`: the findings of a rehearsal. Source: docs/wire/import.md §2.7, §2.9.
 
 import type { ImportTarget } from '#importer/job/plan.ts'
-import { jsonObject, orNull, Type } from '../../records/file-schema.ts'
+import { allowNull, jsonObject, Type } from '../../records/file-schema.ts'
 import type { DamagedFile } from './damaged-files.ts'
 import type { DistinctEstimate } from './distinct-count.ts'
 import { type PlanChoice, planChoicesSchema } from './plan-choices.ts'
@@ -144,7 +144,7 @@ const reasonCountsSchema = Type.Array(
     fields: Type.Array(text),
     files: Type.Array(text),
     fix: text,
-    examples: Type.Array(Type.Object({ object: text, line: count, field: orNull(text) })),
+    examples: Type.Array(Type.Object({ object: text, line: count, field: allowNull(text) })),
   }),
 )
 
@@ -152,8 +152,8 @@ const targetAnswerSchema = Type.Union([
   Type.Object({ notAsked: text }),
   Type.Object({
     askedAt: text,
-    timezone: orNull(text),
-    dropsLiveOlderThanSeconds: orNull(count),
+    timezone: allowNull(text),
+    dropsLiveOlderThanSeconds: allowNull(count),
     hasEvents: Type.Boolean(),
     overlap: Type.Array(Type.Object({ day: text, live: count, imported: count, jobs: Type.Array(text) })),
     pendingJobs: Type.Array(Type.Object({ id: text, name: text, state: text })),
@@ -170,12 +170,12 @@ export const rehearsalReportSchema = Type.Object({
   rehearsedAt: Type.Optional(text),
   source: text,
   config: jsonObject,
-  sourceTimezone: orNull(text),
-  target: orNull(Type.Object({ address: text, projectId: orNull(text), projectName: orNull(text) })),
+  sourceTimezone: allowNull(text),
+  target: allowNull(Type.Object({ address: text, projectId: allowNull(text), projectName: allowNull(text) })),
   choices: planChoicesSchema,
   hashes: Type.Object({ manifest: text, mapping: text }),
   targetAnswer: targetAnswerSchema,
-  range: orNull(Type.Object({ first: text, last: text })),
+  range: allowNull(Type.Object({ first: text, last: text })),
   balance: Type.Object({
     read: count,
     blankLines: count,
@@ -195,7 +195,7 @@ export const rehearsalReportSchema = Type.Object({
   rejects: reasonCountsSchema,
   skips: reasonCountsSchema,
   damagedFiles: Type.Array(Type.Object({ object: text, records: count, line: count, why: text })),
-  looksLike: orNull(text),
+  looksLike: allowNull(text),
   heldByRejects: Type.Optional(count),
   rejectShare: count,
   maxRejectShare: count,

@@ -1,7 +1,7 @@
 // Updates the report of a rehearsal after limits of the plan change, as long as they do not change the results.
 
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { type ImportPlan, mappingSha256 } from '#importer/job/plan.ts'
+import { hashMapping, type ImportPlan } from '#importer/job/plan.ts'
 import { planChoices } from './plan-choices.ts'
 import type { RehearsalReport } from './rehearsal-report.ts'
 import { writeReport } from './report-files.ts'
@@ -14,7 +14,7 @@ import { readSamples } from './samples.ts'
  */
 export function withLimitsOf(folder: JobFolder, report: RehearsalReport, plan: ImportPlan): RehearsalReport {
   // With another mapping, the rehearsal is repeated anyway.
-  if (report.hashes.mapping !== mappingSha256(plan)) return report
+  if (report.hashes.mapping !== hashMapping(plan)) return report
   const { maxRejectShare } = plan.limits
   const choices = planChoices(plan, report.targetAnswer)
   const isSame = report.maxRejectShare === maxRejectShare && JSON.stringify(report.choices) === JSON.stringify(choices)

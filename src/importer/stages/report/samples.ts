@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { timeText } from '#importer/records/source-time.ts'
-import { jsonObject, orNull, Type } from '../../records/file-schema.ts'
+import { formatTime } from '#importer/records/source-time.ts'
+import { allowNull, jsonObject, Type } from '../../records/file-schema.ts'
 
 export const samplesFile = 'rehearsal/samples.jsonl'
 const perKind = 5
@@ -31,12 +31,12 @@ export interface Sample {
 
 export const sampleSchema = Type.Object({
   of: Type.String(),
-  day: orNull(Type.String()),
+  day: allowNull(Type.String()),
   object: Type.String(),
   line: Type.Number(),
   source: Type.String(),
   events: Type.Optional(Type.Array(jsonObject)),
-  field: Type.Optional(orNull(Type.String())),
+  field: Type.Optional(allowNull(Type.String())),
   detail: Type.Optional(Type.String()),
 })
 
@@ -107,5 +107,5 @@ function kindOf(result: StagedOutcome['result']): string {
 }
 
 export function shownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
-  return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
+  return { uuid, event, distinct_id: distinctId, timestamp: formatTime(timeUs), properties }
 }

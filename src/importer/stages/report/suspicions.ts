@@ -1,9 +1,9 @@
 // Finds suspicious patterns in the events of a rehearsal, to warn before they are sent. Source: docs/wire/import.md §2.7.
 
 import { formatCount } from '#core/format-count.ts'
-import { renamingAdvice } from '#importer/records/event-names.ts'
+import { formatRenameOption } from '#importer/records/event-names.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { timeText } from '#importer/records/source-time.ts'
+import { formatTime } from '#importer/records/source-time.ts'
 import { compareTexts } from './event-counts.ts'
 import { FrequentTexts } from './frequent-texts.ts'
 import type { DayCount, EventCount, ReasonCount, Warning } from './rehearsal-report.ts'
@@ -85,7 +85,7 @@ export class Suspicions {
         .toSorted((a, b) => b.count - a.count)
         .map(({ timeUs, count }) => ({
           code: 'frequent_timestamp',
-          text: `${formatPercent(count / this.#total)} of all events happened at ${timeText(timeUs)}: often a default value for a missing time.`,
+          text: `${formatPercent(count / this.#total)} of all events happened at ${formatTime(timeUs)}: often a default value for a missing time.`,
         })),
       ...this.#mixedIds(),
       ...(this.#groupTypes.size > groupTypesMax
@@ -172,7 +172,7 @@ function similarNames(events: readonly EventCount[]): readonly Warning[] {
   return events.flatMap(({ event, count }) => {
     const known = knownBySkeleton.get(skeleton(event))
     if (known === undefined || known === event) return []
-    const advice = renamingAdvice(event, known)
+    const advice = formatRenameOption(event, known)
     const remedy = advice === null ? '' : ` To send them under that name, plan again with ${advice}.`
     const text = `${formatCount(count, 'event is', 'events are')} called ${JSON.stringify(event)}; the service knows ${known}.${remedy}`
     return [{ code: 'similar_event_name', text }]

@@ -1,7 +1,7 @@
 // Paths into records. A field whose name contains dots, as in many CSV headers, takes precedence over a nested field.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { jsonInText } from '#importer/records/record-fields.ts'
+import { parseJsonText } from '#importer/records/record-fields.ts'
 
 /**
  * @param path such as `user_id`, `user.id` or `items.0.id`. Texts that hold JSON are searched too.
@@ -19,12 +19,12 @@ export function valueAt(record: JsonObject, path: string): JsonValue | undefined
 
 /** The value as an object, parsed if it is JSON text; null for anything else. */
 export function membersOf(value: JsonValue | undefined): JsonObject | null {
-  const plain = typeof value === 'string' && value.startsWith('{') ? jsonInText(value) : value
+  const plain = typeof value === 'string' && value.startsWith('{') ? parseJsonText(value) : value
   return isJsonObject(plain) ? plain : null
 }
 
 /** Like `membersOf`, with lists as objects keyed by index. */
 function childrenOf(value: JsonValue | undefined): JsonObject | null {
-  const plain = typeof value === 'string' && value.startsWith('[') ? jsonInText(value) : value
+  const plain = typeof value === 'string' && value.startsWith('[') ? parseJsonText(value) : value
   return Array.isArray(plain) ? Object.fromEntries(plain.entries()) : membersOf(plain)
 }

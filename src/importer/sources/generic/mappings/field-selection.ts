@@ -3,7 +3,7 @@
 
 import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
-import { isEmptyValue, put } from '#importer/records/record-fields.ts'
+import { isEmptyValue, putProperty } from '#importer/records/record-fields.ts'
 import { membersOf, valueAt } from './field-path.ts'
 import { type TypeForm, typedValue } from './field-types.ts'
 import type { FieldSelection, FieldType, Mapping } from './mapping-schema.ts'
@@ -52,11 +52,12 @@ export function selectedFields(fields: TypedFields, selection: FieldSelection): 
     if (value === undefined || isEmptyValue(value)) return selected
     const members = membersOf(value)
     if (members === null) throw new RecordReject('properties_not_object', selection)
-    for (const [key, member] of Object.entries(members)) put(selected, key, fields.typed(member, `${selection}.${key}`))
+    for (const [key, member] of Object.entries(members))
+      putProperty(selected, key, fields.typed(member, `${selection}.${key}`))
     return selected
   }
   const entries = Array.isArray(selection) ? selection.map(path => [path, path] as const) : Object.entries(selection)
-  for (const [name, path] of entries) put(selected, name, fields.at(path))
+  for (const [name, path] of entries) putProperty(selected, name, fields.at(path))
   return selected
 }
 
@@ -70,8 +71,10 @@ export function remainingFields(fields: TypedFields, mapping: Mapping): JsonObje
     if (used.has(key)) continue
     const members = spread.has(key) ? membersOf(value) : null
     if (members === null && spread.has(key) && !isEmptyValue(value)) fields.note(`spread_no_object:${key}`)
-    if (members === null) put(remaining, key, fields.typed(value, key))
-    else for (const [name, member] of Object.entries(members)) put(inner, name, fields.typed(member, `${key}.${name}`))
+    if (members === null) putProperty(remaining, key, fields.typed(value, key))
+    else
+      for (const [name, member] of Object.entries(members))
+        putProperty(inner, name, fields.typed(member, `${key}.${name}`))
   }
   return mergeObjects(inner, remaining)
 }

@@ -1,8 +1,8 @@
 // Converts values, such as the texts of CSV, to the types in a mapping. Source: docs/wire/import.md §1.9 (`types`).
 
 import { isRawNumber, type JsonValue, numberOrLiteral } from '#core/json.ts'
-import { jsonInText } from '#importer/records/record-fields.ts'
-import { readTime, type TimeForm, timeText } from '#importer/records/source-time.ts'
+import { parseJsonText } from '#importer/records/record-fields.ts'
+import { formatTime, readTime, type TimeForm } from '#importer/records/source-time.ts'
 import type { FieldType } from './mapping-schema.ts'
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
@@ -45,11 +45,11 @@ export function typedValue(value: JsonValue, type: FieldType, form: TypeForm, fi
     case 'bool':
       return typeof value === 'boolean' ? value : truths.get(String(textOf(value)).trim().toLowerCase())
     case 'json':
-      return typeof value === 'string' ? jsonInText(value) : value
+      return typeof value === 'string' ? parseJsonText(value) : value
     case 'timestamp':
     case 'datetime': {
       const timeUs = readTime(value, form, field)
-      return timeUs === null ? undefined : timeText(timeUs)
+      return timeUs === null ? undefined : formatTime(timeUs)
     }
   }
 }
