@@ -8,7 +8,7 @@ import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defaultEngineLimits, usersConfig } from '#adapters/clickhouse-embedded/engine-config.ts'
+import { defaultEngineLimits, formatUsersConfig } from '#adapters/clickhouse-embedded/engine-config.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { openSalts } from '#compose/stores/salts.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
@@ -237,7 +237,7 @@ async function startSharedEngine(dataFolder: string): Promise<Engine> {
   const { child, endpoint } = await spawnPreparedEngine(dataFolder, async () => {
     const prepared = await prepareEngine(dataFolder)
     const limits = { ...defaultEngineLimits, queryTimeoutSeconds: 60 }
-    const users = usersConfig({ ...prepared.endpoint, database: 'vectors' }, limits)
+    const users = formatUsersConfig({ ...prepared.endpoint, database: 'vectors' }, limits)
     writeFileSync(
       join(prepared.args[2]!, 'users.xml'),
       users.replaceAll('GRANT ALL ON vectors.*', 'GRANT ALL ON vectors_*.*'),

@@ -6,7 +6,10 @@ import { describe, it, type TestContext } from 'node:test'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { type ClickHouseEndpoint, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import {
+  type ClickHouseEndpoint,
+  parseEndpointUrl,
+} from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { removeEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
 import { startEngineForTests } from '../support/engine.ts'
 import { startStranger } from '../support/stranger-process.ts'
@@ -79,7 +82,7 @@ describe('clients of the event store', () => {
           })
         }),
       )
-      const store = open(t, () => endpointOfUrl(`http://user:pass@127.0.0.1:${port}/pennon`))
+      const store = open(t, () => parseEndpointUrl(`http://user:pass@127.0.0.1:${port}/pennon`))
       await assert.rejects(insertOne(store), isUnavailable)
     })
   }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
 import pg from 'pg'
-import { personEraser } from '#adapters/clickhouse/writing/erase-persons.ts'
+import { createPersonEraser } from '#adapters/clickhouse/writing/erase-persons.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import type { PersonErasure } from '#core/persons/erasure.ts'
@@ -332,7 +332,7 @@ function testErasureFromEventStore(): void {
         await merges('START')
         await world.command('OPTIMIZE TABLE pennon.deduplicated_flag_calls FINAL')
       }
-      const eraser = personEraser({
+      const eraser = createPersonEraser({
         write: run =>
           engine.clients.write((client, database, endpoint) => {
             const query: typeof client.query = async params => {

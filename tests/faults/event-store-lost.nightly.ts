@@ -7,7 +7,10 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, it, type TestContext } from 'node:test'
-import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import {
+  createClickHouseClients,
+  parseEndpointUrl,
+} from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngineForTests } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
@@ -99,7 +102,7 @@ describe('an event store of CLICKHOUSE_URL', () => {
     }
     const empty = async (query: (database: string) => readonly string[]) => {
       const clients = createClickHouseClients({
-        endpoint: () => endpointOfUrl(settings.CLICKHOUSE_URL),
+        endpoint: () => parseEndpointUrl(settings.CLICKHOUSE_URL),
         queryTimeoutSeconds: 8,
       })
       try {

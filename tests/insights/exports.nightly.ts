@@ -10,7 +10,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { openEventExport, usualExportLimits } from '#adapters/clickhouse/exports/event-export.ts'
-import { type Ask, exportQueries } from '#adapters/clickhouse/exports/export-queries.ts'
+import { type Ask, createExportQueries } from '#adapters/clickhouse/exports/export-queries.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { dayMs } from '#core/time.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
@@ -220,7 +220,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
 
   it('of a busy day read each row a fixed number of times, however many rows there are', async () => {
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-    const { once, patiently } = exportQueries(clients)(AbortSignal.timeout(120_000))
+    const { once, patiently } = createExportQueries(clients)(AbortSignal.timeout(120_000))
     let rowsRead = 0
     /** Asks twice: the format with statistics says how many rows the engine read. */
     const counting =
@@ -266,7 +266,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
   it('split a part that is too large for one query, and continue', async () => {
     await seedMany(engine, 3, 5_000)
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-    const { once, patiently } = exportQueries(clients)(AbortSignal.timeout(60_000))
+    const { once, patiently } = createExportQueries(clients)(AbortSignal.timeout(60_000))
     const limits = { ...usualExportLimits, windowRowsMin: 2_000, sliceRowsMax: 1_000, sliceBytesMax: 1024 * 1024 }
     const uuids: string[][] = []
     let asked = 0

@@ -7,9 +7,9 @@ import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import {
   bucketParams,
-  bucketStart,
-  epochMs,
-  isWithin,
+  bucketStartSql,
+  epochMsSql,
+  isWithinBucketsSql,
 } from '../../src/adapters/clickhouse/insights/bucket-expression.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
 import { aStoredEvent } from '../support/values.ts'
@@ -43,8 +43,8 @@ describe('insights on the engine', () => {
     const calendar = { timezone: 'Europe/Berlin', weekStartDay: 1 } as const
     const buckets = makeBuckets({ ...range, startsExactly: true }, 'day', calendar, 100)!
     const times = [...buckets.edges.flatMap(edge => [edge - 1, edge, edge + 1]), range.fromMs - 86_400_000]
-    const query = `SELECT ${epochMs('time')}, ${bucketStart('time')} FROM (
-      SELECT fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), 'UTC') AS time) WHERE ${isWithin('time')}`
+    const query = `SELECT ${epochMsSql('time')}, ${bucketStartSql('time')} FROM (
+      SELECT fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), 'UTC') AS time) WHERE ${isWithinBucketsSql('time')}`
     const rows = await server.clients.read(async client => {
       const result = await client.query({
         query,

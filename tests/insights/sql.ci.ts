@@ -6,7 +6,7 @@ import type { StoredEvent } from '#core/events/stored-event.ts'
 import { parseJson } from '#core/json.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import { parseEndpointUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
@@ -359,7 +359,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
 
   it('tells the operator of a separate ClickHouse which setup SQL needs', async t => {
     const { url, writer, database } = engine.endpoint()
-    const endpoint = endpointOfUrl(
+    const endpoint = parseEndpointUrl(
       url.replace('://', `://${writer.username}:${writer.password}@`).concat(`/${database}`),
     )
     const theirs = createClickHouseEventStore({ endpoint: () => endpoint, clock: { nowMs: Date.now } })

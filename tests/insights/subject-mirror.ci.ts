@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
-import { mirrorIsFilled } from '#adapters/clickhouse/queries/persons-of-today.ts'
+import { isMirrorFilledSql } from '#adapters/clickhouse/queries/persons-of-today.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { Group } from '#core/groups/group.ts'
@@ -76,11 +76,11 @@ describe('the mirror of persons and groups', () => {
   async function mirrored(): Promise<string[]> {
     const persons = await read<string[]>(
       `SELECT project_id, uuid, properties, is_identified, toUnixTimestamp64Milli(created_at) FROM persons FINAL
-        WHERE ${mirrorIsFilled()} AND is_deleted = 0`,
+        WHERE ${isMirrorFilledSql()} AND is_deleted = 0`,
     )
     const groups = await read<string[]>(
       `SELECT project_id, group_type_index, group_key, properties, toUnixTimestamp64Milli(created_at) FROM groups FINAL
-        WHERE ${mirrorIsFilled()} AND is_deleted = 0`,
+        WHERE ${isMirrorFilledSql()} AND is_deleted = 0`,
     )
     return [...persons, ...groups].map(row => row.map(String).join(' ')).toSorted()
   }

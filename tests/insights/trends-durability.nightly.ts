@@ -7,7 +7,10 @@ import { after, before, describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import {
+  createClickHouseClients,
+  parseEndpointUrl,
+} from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { startManagement } from '../support/management-api.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
@@ -23,7 +26,7 @@ describe('trends', () => {
     engine = await startEngine()
     const ofUrl = () => {
       const { url, writer, database } = engine.endpoint()
-      return endpointOfUrl(`${url.replace('://', `://${writer.username}:${writer.password}@`)}/${database}`)
+      return parseEndpointUrl(`${url.replace('://', `://${writer.username}:${writer.password}@`)}/${database}`)
     }
     let storeMs = Date.parse('2026-05-01T12:00:00Z')
     const clock = { nowMs: () => ++storeMs }

@@ -8,7 +8,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { migrate } from '#adapters/clickhouse/migrate.ts'
-import { stoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
+import { listStoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { backUp } from '#compose/backup/backup.ts'
 import { readConfig } from '#config.ts'
@@ -79,7 +79,7 @@ describe('a backup', () => {
     assert.match(verified.stdout, /schema_version \d+/)
     assert.deepEqual([existsSync(`${file}.verifying`), existsSync(join(folder, 'none'))], [false, false])
 
-    const names = stoppedEventFiles(dataFolder).files.map(({ name }) => basename(name))
+    const names = listStoppedEventFiles(dataFolder).files.map(({ name }) => basename(name))
     for (const name of ['%24group_0.bin', 'flags%2Ekeys.bin']) assert.ok(names.includes(name), name)
   })
 

@@ -6,7 +6,10 @@ import { findMissing } from '#core/processing/held-rows.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import type { EventRows } from '#ports/events/event-writer.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import {
+  createClickHouseClients,
+  parseEndpointUrl,
+} from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { aStoredEvent } from '../support/values.ts'
@@ -22,7 +25,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     const endpoint = () => {
       const { url, writer, database } = engine.endpoint()
       if (kind === 'the embedded engine') return engine.endpoint()
-      return endpointOfUrl(url.replace('://', `://${writer.username}:${writer.password}@`).concat(`/${database}`))
+      return parseEndpointUrl(url.replace('://', `://${writer.username}:${writer.password}@`).concat(`/${database}`))
     }
     before(async () => {
       engine = await startEngine()

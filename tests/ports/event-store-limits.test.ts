@@ -11,8 +11,8 @@ import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import {
   createClickHouseClients,
-  endpointOfUrl,
   longReadSettings,
+  parseEndpointUrl,
 } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -211,7 +211,7 @@ describe('the embedded engine and its client', () => {
     const { url, writer } = engine.endpoint()
     const text = url.replace('http://', `http://${writer.username}:${encodeURIComponent(writer.password)}@`)
     const byUrl = createClickHouseEventStore({
-      endpoint: () => endpointOfUrl(`${text}/pennon`),
+      endpoint: () => parseEndpointUrl(`${text}/pennon`),
       queryTimeoutSeconds,
       clock: { nowMs: Date.now },
     })
@@ -219,9 +219,9 @@ describe('the embedded engine and its client', () => {
     await byUrl.insert({ ...nothing, events: [aStoredEvent({ projectId: 11 })] })
     assert.equal((await byUrl.listEvents({ projectId: 11, descending: true, limit: 10 })).events.length, 1)
     await byUrl.close()
-    assert.equal(endpointOfUrl('https://u:p%40@h:8443').database, 'default')
-    assert.equal(endpointOfUrl('https://u:p%40@h:8443').writer.password, 'p@')
-    assert.throws(() => endpointOfUrl('http://h:8123/a;drop'), /CLICKHOUSE_URL/)
+    assert.equal(parseEndpointUrl('https://u:p%40@h:8443').database, 'default')
+    assert.equal(parseEndpointUrl('https://u:p%40@h:8443').writer.password, 'p@')
+    assert.throws(() => parseEndpointUrl('http://h:8123/a;drop'), /CLICKHOUSE_URL/)
   })
 
   it('answers `timeout` after the query limit', async t => {

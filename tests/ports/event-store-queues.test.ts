@@ -5,7 +5,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { it, type TestContext } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { parseEndpointUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
@@ -26,7 +26,7 @@ async function waitingStore(t: TestContext) {
   })
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
   const url = `http://u:p@127.0.0.1:${(server.address() as AddressInfo).port}/pennon`
-  const store = createClickHouseEventStore({ endpoint: () => endpointOfUrl(url), clock: { nowMs: () => 0 } })
+  const store = createClickHouseEventStore({ endpoint: () => parseEndpointUrl(url), clock: { nowMs: () => 0 } })
   t.after(async () => {
     await store.close()
     server.closeAllConnections()

@@ -14,7 +14,7 @@ export type HeldDatabase = Database.Database
  * such a connection leaves its side files behind.
  * @throws SqliteError
  */
-export function holdDatabase(path: string): HeldDatabase {
+export function openHeldDatabase(path: string): HeldDatabase {
   const readonly = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
   const database = new Database(path, { readonly, fileMustExist: true, timeout: 10_000 })
   try {

@@ -20,36 +20,37 @@ export class UnfitNameError extends Error {}
 export function isBackupName(name: string): boolean {
   const parts = name.split('/')
   return (
-    parts.every(part => /^[\x21-\x5b\x5d-\x7e]+$/.test(part) && part !== '.' && part !== '..') && splitOf(name) !== null
+    parts.every(part => /^[\x21-\x5b\x5d-\x7e]+$/.test(part) && part !== '.' && part !== '..') &&
+    splitName(name) !== null
   )
 }
 
 /** @throws UnfitNameError */
 export function encodeTarHeader({ name, size }: TarHeader, mtimeMs: number): Buffer {
-  const split = isBackupName(name) ? splitOf(name) : null
+  const split = isBackupName(name) ? splitName(name) : null
   if (split === null) throw new UnfitNameError(`cannot contain a file named ${JSON.stringify(name)}`)
   const header = Buffer.alloc(blockBytes)
   const { prefix, rest } = split
   header.write(rest, 0, 'latin1')
   header.write('0000600\0', 100, 'latin1')
-  header.write(`${octal(0, 7)}\0${octal(0, 7)}\0`, 108, 'latin1')
-  if (size < 8 ** 11) header.write(`${octal(size, 11)}\0`, 124, 'latin1')
+  header.write(`${encodeOctal(0, 7)}\0${encodeOctal(0, 7)}\0`, 108, 'latin1')
+  if (size < 8 ** 11) header.write(`${encodeOctal(size, 11)}\0`, 124, 'latin1')
   else {
     header[124] = 0x80
     header.writeBigUInt64BE(BigInt(size), 128)
   }
-  header.write(`${octal(Math.floor(mtimeMs / 1000), 11)}\0`, 136, 'latin1')
+  header.write(`${encodeOctal(Math.floor(mtimeMs / 1000), 11)}\0`, 136, 'latin1')
   header.write('0', 156, 'latin1')
   header.write('ustar\x0000', 257, 'latin1')
   header.write(prefix, 345, 'latin1')
-  header.write(`${octal(checksumOf(header), 6)}\0 `, 148, 'latin1')
+  header.write(`${encodeOctal(computeChecksum(header), 6)}\0 `, 148, 'latin1')
   return header
 }
 
 /** @returns null at the end of the archive; 'damaged' when it is not the header of a plain file. */
 export function decodeTarHeader(header: Buffer): TarHeader | 'damaged' | null {
   if (header.every(byte => byte === 0)) return null
-  if (Number.parseInt(readText(header, 148, 8), 8) !== checksumOf(header)) return 'damaged'
+  if (Number.parseInt(readText(header, 148, 8), 8) !== computeChecksum(header)) return 'damaged'
   if (header[156] !== 0x30 || readText(header, 257, 5) !== 'ustar') return 'damaged'
   const prefix = readText(header, 345, 155)
   const size =
@@ -59,12 +60,12 @@ export function decodeTarHeader(header: Buffer): TarHeader | 'damaged' | null {
 }
 
 /** The padding between a file of this size and the next header. */
-export function paddingOf(size: number): number {
+export function countPaddingBytes(size: number): number {
   return (blockBytes - (size % blockBytes)) % blockBytes
 }
 
 /** @returns null when the name is too long for a tar. */
-function splitOf(name: string): { prefix: string; rest: string } | null {
+function splitName(name: string): { prefix: string; rest: string } | null {
   if (name.length <= 100) return { prefix: '', rest: name }
   // The first slash that leaves the rest short enough.
   const slash = name.indexOf('/', name.length - 101)
@@ -72,13 +73,13 @@ function splitOf(name: string): { prefix: string; rest: string } | null {
 }
 
 /** The sum of all bytes, its own eight counted as blanks. */
-function checksumOf(header: Buffer): number {
+function computeChecksum(header: Buffer): number {
   let sum = 8 * 0x20
   for (let at = 0; at < blockBytes; at++) if (at < 148 || at >= 156) sum += header[at]!
   return sum
 }
 
-function octal(value: number, digits: number): string {
+function encodeOctal(value: number, digits: number): string {
   return value.toString(8).padStart(digits, '0')
 }
 

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { blockBytes, decodeTarHeader, isBackupName, paddingOf } from './tar-header.ts'
+import { blockBytes, countPaddingBytes, decodeTarHeader, isBackupName } from './tar-header.ts'
 import { checksumsName } from './write-backup.ts'
 
 /** Its message is a line for operators that names the file inside the backup, if known. */
@@ -33,21 +33,21 @@ export async function unpackBackup(
       const entry = read.bytesRead < blockBytes ? 'cut' : decodeTarHeader(header)
       if (entry === null) break
       if (entry === 'cut' || entry === 'damaged' || at + blockBytes + entry.size > total)
-        throw headerFault(entry, found)
+        throw createHeaderError(entry, found)
       if (!isBackupName(entry.name) || found.has(entry.name))
         throw new BackupDamagedError(`it contains ${JSON.stringify(entry.name)}, which is not part of a Pennon backup`)
       const place = { source, from: at + blockBytes, size: entry.size }
       found.set(entry.name, await unpackFile(place, join(folder, entry.name), onBytes))
-      at += blockBytes + entry.size + paddingOf(entry.size)
+      at += blockBytes + entry.size + countPaddingBytes(entry.size)
     }
   } finally {
     await source.close()
   }
-  await compareSums(found, folder)
+  await verifyChecksums(found, folder)
   return [...found.keys()].filter(name => name !== checksumsName)
 }
 
-function headerFault(entry: unknown, found: ReadonlyMap<string, string>): BackupDamagedError {
+function createHeaderError(entry: unknown, found: ReadonlyMap<string, string>): BackupDamagedError {
   const behind = [...found.keys()].at(-1)
   const place = behind === undefined ? 'at its beginning' : `behind ${behind}`
   return new BackupDamagedError(entry === 'damaged' ? `it is damaged ${place}` : `it is incomplete: it ends ${place}`)
@@ -80,7 +80,7 @@ async function unpackFile(
   return hash.digest('hex')
 }
 
-async function compareSums(found: ReadonlyMap<string, string>, folder: string): Promise<void> {
+async function verifyChecksums(found: ReadonlyMap<string, string>, folder: string): Promise<void> {
   if (!found.has(checksumsName)) throw new BackupDamagedError(`it has no ${checksumsName}: it is incomplete`)
   const lines = (await readFile(join(folder, checksumsName), 'utf8')).split('\n').slice(0, -1)
   const told = new Map<string, string>()

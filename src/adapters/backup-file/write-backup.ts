@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
-import { blockBytes, encodeTarHeader, paddingOf } from './tar-header.ts'
+import { blockBytes, countPaddingBytes, encodeTarHeader } from './tar-header.ts'
 
 export const checksumsName = 'SHA256SUMS'
 
@@ -42,7 +42,7 @@ export async function createBackup(
     const content = Buffer.from(given)
     await write(encodeTarHeader({ name, size: content.length }, options.nowMs()))
     await write(content)
-    await write(Buffer.alloc(paddingOf(content.length)))
+    await write(Buffer.alloc(countPaddingBytes(content.length)))
     sums.push(`${createHash('sha256').update(content).digest('hex')}  ${name}\n`)
   }
 
@@ -54,14 +54,14 @@ export async function createBackup(
       const hash = createHash('sha256')
       for (let at = 0; at < size; ) {
         options.checkStop()
-        const read = await readFull(source, buffer, at, Math.min(chunkBytes, size - at))
+        const read = await readUntilFull(source, buffer, at, Math.min(chunkBytes, size - at))
         if (read === 0) throw new Error(`${from} was truncated while being copied`)
         const chunk = buffer.subarray(0, read)
         hash.update(chunk)
         await write(chunk)
         at += read
       }
-      await write(Buffer.alloc(paddingOf(size)))
+      await write(Buffer.alloc(countPaddingBytes(size)))
       sums.push(`${hash.digest('hex')}  ${name}\n`)
     } finally {
       await source.close()
@@ -83,6 +83,6 @@ export async function createBackup(
   }
 }
 
-async function readFull(file: FileHandle, buffer: Buffer, position: number, length: number): Promise<number> {
+async function readUntilFull(file: FileHandle, buffer: Buffer, position: number, length: number): Promise<number> {
   return (await file.read(buffer, 0, length, position)).bytesRead
 }

@@ -40,7 +40,7 @@ const resultBytesMax = 256 * 1024 * 1024
  * cost more than they save. `merge_tree` makes every part durable before an insert is answered.
  * Source: ours: 310 MB and 0.3 % of a core when idle.
  */
-export function serverConfig(options: {
+export function formatServerConfig(options: {
   storeFolder: string
   usersFile: string
   httpPort: number
@@ -134,7 +134,7 @@ const nothingMerged = {
  * function that reaches files or the network. `default` is the engine's own session, which has no password: it may
  * open the listener and count numbers, nothing else.
  */
-export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): string {
+export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits): string {
   const { database, writer, reader, analyst } = endpoint
   const views = viewsDatabase(database)
   return xmlElement('clickhouse', {

@@ -54,7 +54,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
     })
     const missing = parts.find(path => !existsSync(join(path, 'checksums.txt')) || !path.startsWith(`${frozen}/store/`))
     if (missing !== undefined) throw new Error(`the engine reports that it froze ${missing}, which does not exist`)
-    return { files: filesOf(dataFolder, frozen), rows: rowsOf(dataFolder, frozen), release }
+    return { files: listEventFiles(dataFolder, frozen), rows: countRowsByTable(dataFolder, frozen), release }
   } catch (error) {
     release()
     throw error
@@ -64,55 +64,59 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
 }
 
 /** The files of a store whose engine must stay stopped while they are used; empty without a store. */
-export function stoppedEventFiles(dataFolder: string): EventFiles {
+export function listStoppedEventFiles(dataFolder: string): EventFiles {
   const store = storeFolder(dataFolder)
-  return { files: filesOf(dataFolder, store), rows: rowsOf(dataFolder, store), release: () => undefined }
+  return {
+    files: listEventFiles(dataFolder, store),
+    rows: countRowsByTable(dataFolder, store),
+    release: () => undefined,
+  }
 }
 
 /** Whether a backup left frozen files, or is using some now. */
 export function hasFreezes(dataFolder: string): boolean {
-  return freezesIn(dataFolder).length > 0
+  return listFreezes(dataFolder).length > 0
 }
 
 /** Removes all frozen files: call it only while no backup runs. */
 export function removeFreezes(dataFolder: string): void {
-  for (const path of freezesIn(dataFolder)) rmSync(path, { recursive: true, force: true })
+  for (const path of listFreezes(dataFolder)) rmSync(path, { recursive: true, force: true })
 }
 
-function freezesIn(dataFolder: string): string[] {
+function listFreezes(dataFolder: string): string[] {
   const folder = shadowFolder(dataFolder)
-  return namesIn(folder)
+  return listNames(folder)
     .filter(name => name.startsWith(freezePrefix))
     .map(name => join(folder, name))
 }
 
 /** @param partsFolder has `store/<3 characters>/<uuid of a table>/<part>` in it. */
-function filesOf(dataFolder: string, partsFolder: string): EventFile[] {
+function listEventFiles(dataFolder: string, partsFolder: string): EventFile[] {
   const store = storeFolder(dataFolder)
   const files: EventFile[] = []
   const add = (path: string, place: string) => {
     const stats = statSync(path, { throwIfNoEntry: false })
     if (stats?.isFile()) files.push({ name: `events/store/${place}`, path, bytes: stats.size })
   }
-  for (const name of namesIn(join(store, 'metadata'))) add(join(store, 'metadata', name), `metadata/${name}`)
-  for (const table of tableFolders(store))
-    for (const name of namesIn(join(store, table))) add(join(store, table, name), `${table}/${name}`)
-  for (const table of tableFolders(partsFolder))
-    for (const part of namesIn(join(partsFolder, table)).filter(name => isPart(join(partsFolder, table, name))))
-      for (const path of filesBelow(join(partsFolder, table, part)))
+  for (const name of listNames(join(store, 'metadata'))) add(join(store, 'metadata', name), `metadata/${name}`)
+  for (const table of listTableFolders(store))
+    for (const name of listNames(join(store, table))) add(join(store, table, name), `${table}/${name}`)
+  for (const table of listTableFolders(partsFolder))
+    for (const part of listNames(join(partsFolder, table)).filter(name => isPart(join(partsFolder, table, name))))
+      for (const path of listFilesBelow(join(partsFolder, table, part)))
         add(path, `${table}/${part}/${relative(join(partsFolder, table, part), path)}`)
   return files
 }
 
-function rowsOf(dataFolder: string, partsFolder: string): Record<string, number> {
-  const names = tableNames(storeFolder(dataFolder))
+function countRowsByTable(dataFolder: string, partsFolder: string): Record<string, number> {
+  const names = readTableNames(storeFolder(dataFolder))
   const rows: Record<string, number> = {}
-  for (const table of tableFolders(partsFolder)) {
+  for (const table of listTableFolders(partsFolder)) {
     const name = names.get(basename(table))
     if (name === undefined) continue
     const folder = join(partsFolder, table)
-    const parts = namesIn(folder).filter(part => isPart(join(folder, part)))
-    rows[name] = uncoveredParts(parts)
+    const parts = listNames(folder).filter(part => isPart(join(folder, part)))
+    rows[name] = selectUncoveredParts(parts)
       .map(part => Number(readFileSync(join(folder, part, 'count.txt'), 'utf8')))
       .reduce((sum, count) => sum + count, 0)
   }
@@ -120,10 +124,10 @@ function rowsOf(dataFolder: string, partsFolder: string): Record<string, number>
 }
 
 /** The name of each table by its uuid, from the definitions that the engine keeps. */
-function tableNames(store: string): Map<string, string> {
+function readTableNames(store: string): Map<string, string> {
   const names = new Map<string, string>()
-  for (const folder of tableFolders(store))
-    for (const file of namesIn(join(store, folder)).filter(name => name.endsWith('.sql'))) {
+  for (const folder of listTableFolders(store))
+    for (const file of listNames(join(store, folder)).filter(name => name.endsWith('.sql'))) {
       const [, uuid] =
         /^ATTACH TABLE \S+ UUID '([0-9a-f-]+)'/.exec(readFileSync(join(store, folder, file), 'utf8')) ?? []
       if (uuid !== undefined) names.set(uuid, basename(file, '.sql'))
@@ -132,7 +136,7 @@ function tableNames(store: string): Map<string, string> {
 }
 
 /** Without those that the engine has merged into another one and not removed yet. */
-export function uncoveredParts(names: readonly string[]): readonly string[] {
+export function selectUncoveredParts(names: readonly string[]): readonly string[] {
   const parts = names.flatMap(name => {
     const [, partition, min, max, level, mutation] = /^(.+?)_(\d+)_(\d+)_(\d+)(?:_(\d+))?$/.exec(name) ?? []
     return partition === undefined
@@ -150,9 +154,9 @@ export function uncoveredParts(names: readonly string[]): readonly string[] {
 }
 
 /** Folders of the tables, and of all table definitions of a database. */
-function tableFolders(folder: string): string[] {
-  return namesIn(join(folder, 'store')).flatMap(start =>
-    namesIn(join(folder, 'store', start)).map(uuid => `store/${start}/${uuid}`),
+function listTableFolders(folder: string): string[] {
+  return listNames(join(folder, 'store')).flatMap(start =>
+    listNames(join(folder, 'store', start)).map(uuid => `store/${start}/${uuid}`),
   )
 }
 
@@ -162,13 +166,13 @@ function isPart(path: string): boolean {
 }
 
 /** Recursive, since a part may contain parts: projections. */
-function filesBelow(folder: string): string[] {
+function listFilesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
 }
 
-function namesIn(folder: string): string[] {
+function listNames(folder: string): string[] {
   return statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(folder) : []
 }
 

@@ -18,24 +18,24 @@ export class FollowedLinkError extends Error {}
 export function removeFollowedLinks(dataFolder: string): readonly string[] {
   const store = join(engineFolder(dataFolder), 'store')
   const copies: { readonly place: string; readonly target: string }[] = []
-  for (const definition of definitionsIn(join(store, 'metadata'))) {
+  for (const definition of listDefinitions(join(store, 'metadata'))) {
     const database = basename(definition, '.sql')
-    const tables = targetOf(store, definition)
+    const tables = findTargetFolder(store, definition)
     if (tables === null) continue
     copies.push({ place: join(store, 'metadata', database), target: tables })
-    for (const table of definitionsIn(tables)) {
-      const target = targetOf(store, table)
+    for (const table of listDefinitions(tables)) {
+      const target = findTargetFolder(store, table)
       if (target !== null) copies.push({ place: join(store, 'data', database, basename(table, '.sql')), target })
     }
   }
   const found = copies.filter(({ place }) => isFolder(place))
-  for (const { place, target } of found) requireEverythingIn(target, place)
+  for (const { place, target } of found) requireSameFiles(target, place)
   for (const { place } of found) rmSync(place, { recursive: true })
   return found.map(({ place }) => place)
 }
 
-function requireEverythingIn(target: string, place: string): void {
-  for (const path of filesBelow(place)) {
+function requireSameFiles(target: string, place: string): void {
+  for (const path of listFilesBelow(place)) {
     const original = statSync(join(target, relative(place, path)), { throwIfNoEntry: false })
     if (original?.size !== statSync(path).size)
       throw new FollowedLinkError(
@@ -45,7 +45,7 @@ function requireEverythingIn(target: string, place: string): void {
 }
 
 /** @param folder of definitions: `NAME.sql` each. */
-function definitionsIn(folder: string): string[] {
+function listDefinitions(folder: string): string[] {
   return existsSync(folder)
     ? readdirSync(folder)
         .filter(name => name.endsWith('.sql'))
@@ -54,7 +54,7 @@ function definitionsIn(folder: string): string[] {
 }
 
 /** The folder of a database or a table by its definition; null when it has none. */
-function targetOf(store: string, definition: string): string | null {
+function findTargetFolder(store: string, definition: string): string | null {
   const [, uuid] = /^ATTACH \w+ \S+ UUID '([0-9a-f-]{36})'/.exec(readFileSync(definition, 'utf8')) ?? []
   const folder = uuid === undefined ? null : join(store, 'store', uuid.slice(0, 3), uuid)
   return folder !== null && existsSync(folder) ? folder : null
@@ -65,7 +65,7 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
-function filesBelow(folder: string): string[] {
+function listFilesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
-import { defaultEngineLimits, type EngineLimits, serverConfig, usersConfig } from './engine-config.ts'
+import { defaultEngineLimits, type EngineLimits, formatServerConfig, formatUsersConfig } from './engine-config.ts'
 import { type EngineEndpoint, engineFolder, replacePrivateFile, writeEngineEndpoint } from './engine-endpoint.ts'
 
 export interface PreparedEngine {
@@ -26,7 +26,7 @@ export async function prepareEngine(dataFolder: string, given: Partial<EngineLim
   const storeFolder = join(folder, 'store')
   mkdirSync(storeFolder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
-  const httpPort = await freeLoopbackPort()
+  const httpPort = await findFreePort()
   const endpoint: EngineEndpoint = {
     url: `http://127.0.0.1:${httpPort}`,
     database: 'pennon',
@@ -36,14 +36,17 @@ export async function prepareEngine(dataFolder: string, given: Partial<EngineLim
     analyst: { username: 'pennon_analyst', password: randomText() },
   }
   const usersFile = join(folder, 'users.xml')
-  replacePrivateFile(usersFile, usersConfig(endpoint, limits))
-  replacePrivateFile(join(folder, 'config.xml'), serverConfig({ storeFolder, usersFile, httpPort, endpoint, limits }))
+  replacePrivateFile(usersFile, formatUsersConfig(endpoint, limits))
+  replacePrivateFile(
+    join(folder, 'config.xml'),
+    formatServerConfig({ storeFolder, usersFile, httpPort, endpoint, limits }),
+  )
   writeEngineEndpoint(dataFolder, endpoint)
   return { args: ['engine', '--folder', folder, '--http-port', String(httpPort)], endpoint }
 }
 
 /** A port picked by the system. When another program takes it before the engine does, the engine fails and is restarted. */
-function freeLoopbackPort(): Promise<number> {
+function findFreePort(): Promise<number> {
   return new Promise((done, failed) => {
     const server = createServer()
     server.once('error', failed)

@@ -21,7 +21,7 @@ import {
   createClickHouseClients,
 } from './connection/clickhouse-clients.ts'
 import { type ExportLimits, openEventExport, usualExportLimits } from './exports/event-export.ts'
-import { type ExportQueriesOptions, exportQueries } from './exports/export-queries.ts'
+import { createExportQueries, type ExportQueriesOptions } from './exports/export-queries.ts'
 import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
 import { findFirstEventTime } from './insights/first-event-time.ts'
 import { countExposures } from './insights/flag-exposure.ts'
@@ -31,7 +31,7 @@ import { type MigrateOptions, migrate } from './migrate.ts'
 import { findChargedTimes } from './queries/charged-times.ts'
 import { listEventNames, listPropertyNames } from './queries/definition-queries.ts'
 import { findEvent, listEvents } from './queries/event-queries.ts'
-import { importedRows } from './queries/imported-rows.ts'
+import { createImportedRows } from './queries/imported-rows.ts'
 import { findOverrides } from './queries/override-queries.ts'
 import { listPropertyValues } from './queries/property-values.ts'
 import { findRecording, listRecordings } from './queries/recording-queries.ts'
@@ -39,8 +39,8 @@ import { countRejected, listRejected } from './queries/rejected-queries.ts'
 import { countSurveyEvents } from './queries/survey-queries.ts'
 import { countUsage } from './queries/usage-queries.ts'
 import { createSqlSetUp } from './sql/set-up.ts'
-import { sqlQueries } from './sql/sql-queries.ts'
-import { personEraser } from './writing/erase-persons.ts'
+import { createSqlQueries } from './sql/sql-queries.ts'
+import { createPersonEraser } from './writing/erase-persons.ts'
 import { findErasureCounts } from './writing/erasure-counts.ts'
 import {
   eventColumns,
@@ -53,13 +53,13 @@ import {
   writeReplayedRow,
 } from './writing/event-rows.ts'
 import { deleteExpired } from './writing/expired-rows.ts'
-import { arrivalColumns, flagArrivals, writeArrivalRow } from './writing/flag-arrivals.ts'
+import { arrivalColumns, listFlagArrivals, writeArrivalRow } from './writing/flag-arrivals.ts'
 import { deduplicatedColumns, findFlagCalls, writeDeduplicatedRow } from './writing/flag-calls.ts'
 import { findHeldRows, writeMark } from './writing/held-rows.ts'
 import { discardDay, discardJob, publishJob } from './writing/import-partitions.ts'
 import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
 import { addKnownProperties, countPendingIds } from './writing/known-properties.ts'
-import { subjectMirror } from './writing/mirror-rows.ts'
+import { createSubjectMirror } from './writing/mirror-rows.ts'
 import { recordingColumns, writeRecordingRow } from './writing/recording-rows.ts'
 
 export interface ClickHouseEventStoreOptions {
@@ -107,18 +107,18 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
       queue.run(projectId, signal, () => clients.read(query, signal))
   const ask = askIn(createQueryQueue(queueLimits))
   return {
-    ...writer(clients, inserter, clock),
-    ...upkeep(clients, { rejectRetentionDays, freeBytes: options.freeBytes, isEmbedded }),
-    ...queries(ask),
-    ...insights(askIn(createQueryQueue(insightQueueLimits))),
-    ...rejects(ask, inserter),
-    ...recordings(ask),
+    ...createWriter(clients, inserter, clock),
+    ...createUpkeep(clients, { rejectRetentionDays, freeBytes: options.freeBytes, isEmbedded }),
+    ...createQueries(ask),
+    ...createInsights(askIn(createQueryQueue(insightQueueLimits))),
+    ...createRejects(ask, inserter),
+    ...createRecordings(ask),
     ...createExports(clients, options.exports),
-    ...subjectMirror(clients, inserter),
-    ...personEraser(clients),
-    ...flagUsageUpkeep(clients),
-    ...importedRows(clients, { ask, askStored: askIn(createQueryQueue(storedQueueLimits)) }),
-    ...sqlQueries({
+    ...createSubjectMirror(clients, inserter),
+    ...createPersonEraser(clients),
+    ...createFlagUsageUpkeep(clients),
+    ...createImportedRows(clients, { ask, askStored: askIn(createQueryQueue(storedQueueLimits)) }),
+    ...createSqlQueries({
       clients,
       queryTimeoutSeconds,
       setUp: createSqlSetUp(clients, queryTimeoutSeconds),
@@ -130,7 +130,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
   }
 }
 
-function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock): EventWriter {
+function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: Clock): EventWriter {
   let lastInsertedAtMs = 0
   return {
     async insert({
@@ -159,7 +159,7 @@ function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock)
       await insert('deduplicated_flag_calls', deduplicatedColumns, deduplicated, (to, row) =>
         writeDeduplicatedRow(to, row, erasuresOf(row)),
       )
-      await insert('flag_call_arrivals', arrivalColumns, flagArrivals(events, deduplicated), writeArrivalRow)
+      await insert('flag_call_arrivals', arrivalColumns, listFlagArrivals(events, deduplicated), writeArrivalRow)
       const refusedRecordings = await insert('replay_messages', recordingColumns, recordings, (to, row) =>
         writeRecordingRow(to, row, insertedAtMs, erasuresOf(row)),
       )
@@ -186,7 +186,7 @@ function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock)
   }
 }
 
-function upkeep(clients: ClickHouseClients, migration: MigrateOptions): EventStoreUpkeep {
+function createUpkeep(clients: ClickHouseClients, migration: MigrateOptions): EventStoreUpkeep {
   return {
     migrate: () => migrate(clients, migration),
     findHeldRows: (instance, markId) => findHeldRows(clients, instance, markId),
@@ -199,7 +199,7 @@ function upkeep(clients: ClickHouseClients, migration: MigrateOptions): EventSto
 }
 
 /** Not queued with a project's queries: the worker paces its own. */
-function flagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
+function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   return {
     listBusyFlags: (projectId, since, signal) =>
       clients.count((client, stop) => listBusyFlags(client, projectId, since, stop), signal),
@@ -210,7 +210,7 @@ function flagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   }
 }
 
-function queries(ask: Ask): EventQueries {
+function createQueries(ask: Ask): EventQueries {
   return {
     listEvents: (query, signal) => ask(query.projectId, signal, (client, either) => listEvents(client, query, either)),
     findEvent: (projectId, uuid, signal) =>
@@ -226,7 +226,7 @@ function queries(ask: Ask): EventQueries {
   }
 }
 
-function insights(ask: Ask): InsightQueries {
+function createInsights(ask: Ask): InsightQueries {
   return {
     findFirstEventTime: (projectId, signal) =>
       ask(projectId, signal, (client, either) => findFirstEventTime(client, projectId, either)),
@@ -238,7 +238,7 @@ function insights(ask: Ask): InsightQueries {
   }
 }
 
-function rejects(ask: Ask, inserter: RowInserter): RejectStore {
+function createRejects(ask: Ask, inserter: RowInserter): RejectStore {
   return {
     listRejected: (query, signal) =>
       ask(query.projectId, signal, (client, either) => listRejected(client, query, either)),
@@ -250,7 +250,7 @@ function rejects(ask: Ask, inserter: RowInserter): RejectStore {
   }
 }
 
-function recordings(ask: Ask): RecordingStore {
+function createRecordings(ask: Ask): RecordingStore {
   return {
     listRecordings: (query, signal) =>
       ask(query.projectId, signal, (client, either) => listRecordings(client, query, either)),
@@ -260,7 +260,7 @@ function recordings(ask: Ask): RecordingStore {
 }
 
 function createExports(clients: ClickHouseClients, given: ClickHouseEventStoreOptions['exports'] = {}): EventExports {
-  const queries = exportQueries(clients, given)
+  const queries = createExportQueries(clients, given)
   const limits = { ...usualExportLimits, ...given }
   return { openEventExport: (query, signal) => openEventExport(queries(signal), query, limits) }
 }

@@ -9,11 +9,11 @@ import { existsSync, linkSync, rmSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { copyDatabase, holdDatabase } from '#adapters/backup-file/copy-database.ts'
+import { copyDatabase, openHeldDatabase } from '#adapters/backup-file/copy-database.ts'
 import { syncFolder } from '#adapters/backup-file/sync-folder.ts'
 import { UnfitNameError } from '#adapters/backup-file/tar-header.ts'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
-import { type EventFiles, stoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
+import { type EventFiles, listStoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
 import {
   countSqliteRows,
   findSqliteDamage,
@@ -152,7 +152,7 @@ async function backUpOrThrow(
 
 async function copyState(dataFolder: string, drafts: string) {
   const path = stateFileOf(drafts)
-  const database = holdDatabase(stateFileOf(dataFolder))
+  const database = openHeldDatabase(stateFileOf(dataFolder))
   try {
     await copyDatabase(database, path)
   } finally {
@@ -170,7 +170,7 @@ async function copyState(dataFolder: string, drafts: string) {
 async function findEvents(dataFolder: string, lock: Result<DataLock, string>): Promise<EventFiles> {
   if (lock.ok) {
     removeAbandonedFreezes(dataFolder)
-    return stoppedEventFiles(dataFolder)
+    return listStoppedEventFiles(dataFolder)
   }
   // While another backup or a restore of a stopped instance runs, no engine answers.
   if ((readLockHolder(dataFolder)?.command ?? 'serve') !== 'serve')

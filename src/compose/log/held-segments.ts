@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { copyDatabase, type HeldDatabase, holdDatabase } from '#adapters/backup-file/copy-database.ts'
+import { copyDatabase, type HeldDatabase, openHeldDatabase } from '#adapters/backup-file/copy-database.ts'
 import type { BackupWriter } from '#adapters/backup-file/write-backup.ts'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
@@ -120,7 +120,7 @@ export class HeldSegments {
   #hold(segment: SegmentName): HeldSegment | null {
     if (segment.form === 'damaged') return { segment, database: null, reason: 'it was set aside' }
     try {
-      return { segment, database: holdDatabase(segment.path), reason: null }
+      return { segment, database: openHeldDatabase(segment.path), reason: null }
     } catch (cause) {
       if (!String((cause as { code?: string }).code).startsWith('SQLITE_')) throw cause
       return existsSync(segment.path) ? { segment, database: null, reason: (cause as Error).message } : null

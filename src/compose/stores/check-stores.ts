@@ -1,13 +1,13 @@
 // Checks versions and schemas of the stores, for `doctor` and `version`; opens none of them for use.
 
 import Database from 'better-sqlite3'
-import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { parseEndpointUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { findTablesProblem } from '#adapters/clickhouse/migrate.ts'
 import { findSchemaProblem } from '#adapters/sql/known-migrations.ts'
 import type { Config } from '#config.ts'
 
 export { engineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
-export { endpointOfUrl }
+export { parseEndpointUrl as endpointOfUrl }
 
 /** Calls `checkPostgres`, which is loaded only when there is a server to ask. */
 export async function checkPostgresAt(url: string) {
@@ -26,7 +26,7 @@ export async function findPostgresProblem(url: string): Promise<string | null> {
 
 /** Like `findPostgresProblem`, for the tables of CLICKHOUSE_URL; null also while its server does not answer. */
 export async function findEventStoreProblem({ clickhouseUrl, queryTimeoutSeconds }: Config): Promise<string | null> {
-  return clickhouseUrl === null ? null : findTablesProblem(endpointOfUrl(clickhouseUrl), queryTimeoutSeconds)
+  return clickhouseUrl === null ? null : findTablesProblem(parseEndpointUrl(clickhouseUrl), queryTimeoutSeconds)
 }
 
 export function sqliteVersion(): string {

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { parseEndpointUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
 import type { Config } from '#config.ts'
@@ -17,7 +17,7 @@ import { createPayloadCipher, type PayloadCipher } from '#services/manage/payloa
  * Uses the ClickHouse of `CLICKHOUSE_URL`, or else the embedded engine, whose endpoint file says where it listens now.
  */
 export function openEventStore(config: Config, clock: Clock): EventStore {
-  const given = config.clickhouseUrl === null ? null : endpointOfUrl(config.clickhouseUrl)
+  const given = config.clickhouseUrl === null ? null : parseEndpointUrl(config.clickhouseUrl)
   return createClickHouseEventStore({
     endpoint: () => given ?? readEngineEndpoint(config.dataFolder),
     clock,

@@ -6,7 +6,7 @@ import type { ClickHouseClient, ResponseHeaders } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
 
 /** @returns how many rows the server says that the answer has; null when it does not say. */
-export function rowsAnswered(headers: ResponseHeaders): number | null {
+export function readRowCount(headers: ResponseHeaders): number | null {
   const summary = headers['x-clickhouse-summary']
   if (typeof summary !== 'string') return null
   const { result_rows: rows } = JSON.parse(summary) as { readonly result_rows?: string | number }
@@ -15,11 +15,11 @@ export function rowsAnswered(headers: ResponseHeaders): number | null {
 
 /** @throws PortError `unavailable` for an answer that lacks rows. */
 export function checkAnswer(headers: ResponseHeaders, rowCount: number): void {
-  const rows = rowsAnswered(headers)
-  if (rows !== null && rows !== rowCount) throw cutOff(`a response of ${rows} rows contained ${rowCount}`)
+  const rows = readRowCount(headers)
+  if (rows !== null && rows !== rowCount) throw createCutOffError(`a response of ${rows} rows contained ${rowCount}`)
 }
 
-export function cutOff(what: string): PortError {
+export function createCutOffError(what: string): PortError {
   const cause = new Error(`${what}: the event store cuts answers off when its disk is full`)
   return new PortError('event-store', 'unavailable', cause)
 }
@@ -44,7 +44,7 @@ export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
     const json = result.json.bind(result)
     result.json = (async () => {
       const rows = await json().catch((error: unknown) => {
-        throw error instanceof SyntaxError ? cutOff('a response ended within a row') : error
+        throw error instanceof SyntaxError ? createCutOffError('a response ended within a row') : error
       })
       if (Array.isArray(rows)) checkAnswer(result.response_headers, rows.length)
       return rows

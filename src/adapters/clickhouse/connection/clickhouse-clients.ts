@@ -6,7 +6,7 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
 import { viewsDatabase } from './analyst.ts'
 import { withCheckedAnswers } from './checked-answers.ts'
-import { isEndpointFailure, storeError } from './clickhouse-errors.ts'
+import { isEndpointFailure, toStoreError } from './clickhouse-errors.ts'
 import { ProvingAgent } from './proving-agent.ts'
 
 /** Where to connect; the embedded engine's endpoint file has this shape. */
@@ -99,7 +99,7 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
     run: (connected: Connected) => Promise<T>,
   ): Promise<T> => {
     const failure = (error: unknown) =>
-      which === 'analyse' ? error : storeError(error, which === 'write' ? 'write' : 'read')
+      which === 'analyse' ? error : toStoreError(error, which === 'write' ? 'write' : 'read')
     const first = connect(null)
     if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine is not running'))
     try {
@@ -244,7 +244,7 @@ async function closeClients({ write, read, count, analyse }: Connected): Promise
  * `CLICKHOUSE_URL`: `http(s)://user:pass@host:8123/db`, one user for both.
  * @throws Error for the operator when the path is not the name of a database.
  */
-export function endpointOfUrl(text: string): ClickHouseEndpoint {
+export function parseEndpointUrl(text: string): ClickHouseEndpoint {
   const url = new URL(text)
   const database = url.pathname === '/' || url.pathname === '' ? 'default' : url.pathname.slice(1).replace(/\/$/, '')
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(database)) {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ClickHouseError } from '@clickhouse/client'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
-import { sqlFailureOf } from '../sql/sql-errors.ts'
-import { isEndpointFailure, storeError } from './clickhouse-errors.ts'
+import { toSqlFailure } from '../sql/sql-errors.ts'
+import { isEndpointFailure, toStoreError } from './clickhouse-errors.ts'
 
 const refusal = (code: string) => new ClickHouseError({ message: 'refused', code })
 
@@ -14,20 +14,20 @@ describe('failures of the event store', () => {
       ['241', 'full'],
       ['396', 'full'],
     ] as const) {
-      const error = storeError(refusal(code), 'read')
+      const error = toStoreError(refusal(code), 'read')
       assert.ok(error instanceof QueryTooLargeError)
       assert.equal(error.code, portCode)
     }
     const tooLong = Object.assign(new Error('Cannot create a string'), { code: 'ERR_STRING_TOO_LONG' })
-    assert.ok(storeError(tooLong, 'read') instanceof QueryTooLargeError)
+    assert.ok(toStoreError(tooLong, 'read') instanceof QueryTooLargeError)
   })
 
   it('count as a full store when the shared memory is used up', () => {
     const exceeded = (whose: string) =>
       new ClickHouseError({ message: `${whose} memory limit exceeded: would`, code: '241' })
-    assert.ok(storeError(exceeded('Query'), 'read') instanceof QueryTooLargeError)
+    assert.ok(toStoreError(exceeded('Query'), 'read') instanceof QueryTooLargeError)
     for (const whose of ['User', '(total)']) {
-      const error = storeError(exceeded(whose), 'read')
+      const error = toStoreError(exceeded(whose), 'read')
       assert.ok(error instanceof PortError && !(error instanceof QueryTooLargeError), whose)
       assert.equal(error.code, 'full')
     }
@@ -41,7 +41,7 @@ describe('failures of the event store', () => {
     ])
       assert.equal(isEndpointFailure(new Error(text)), false)
     assert.deepEqual(
-      sqlFailureOf(new Error(`std::exception. Code: 1001, type: std::runtime_error, e.what() = no ${version}`), 'p'),
+      toSqlFailure(new Error(`std::exception. Code: 1001, type: std::runtime_error, e.what() = no ${version}`), 'p'),
       {
         kind: 'failed',
         detail: 'no',
@@ -56,7 +56,7 @@ describe('failures of the event store', () => {
       ['243', 'read', 'full'],
       ['241', 'write', 'unavailable'],
     ] as const) {
-      const error = storeError(refusal(code), during)
+      const error = toStoreError(refusal(code), during)
       assert.ok(error instanceof PortError && !(error instanceof QueryTooLargeError))
       assert.equal(error.code, portCode)
     }

@@ -57,7 +57,7 @@ export function isContentError(error: unknown): error is ClickHouseError {
  * Errors of libraries within the engine have a different form (`std::exception. Code: 1001, type: …`), which the client
  * cannot parse and treats as a broken connection. Source: observed, with an invalid state of `groupBitmap`.
  */
-export function engineErrorOf(error: unknown): unknown {
+export function toEngineError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ClickHouseError) return error
   const form = /^(?:std::exception|Poco::Exception)\. Code: (\d+), (?:type: [^,]*, e\.what\(\) = )?(.*)$/s.exec(
     error.message,
@@ -66,7 +66,7 @@ export function engineErrorOf(error: unknown): unknown {
 }
 
 /** Whether the memory shared by all queries of a user or the server ran out: the same query may work later. */
-export function lacksSharedMemory({ code, message }: ClickHouseError): boolean {
+export function isOutOfSharedMemory({ code, message }: ClickHouseError): boolean {
   return (
     code === '241' && /\b(?:user|total)\)? memory limit exceeded|memory limit \((?:total|for user)\)/i.test(message)
   )
@@ -74,7 +74,7 @@ export function lacksSharedMemory({ code, message }: ClickHouseError): boolean {
 
 /** The engine was restarted on another port or with other passwords, or is gone: read the endpoint again. */
 export function isEndpointFailure(thrown: unknown): boolean {
-  const error = engineErrorOf(thrown)
+  const error = toEngineError(thrown)
   if (error instanceof ClickHouseError) return accessCodes.has(error.code)
   return isConnectionError(error) && !isClientTimeout(error)
 }
@@ -91,12 +91,12 @@ export function isUnknownDatabase(error: unknown): boolean {
  * @param during `read`: running out of memory or time is the query's own size; `write`: it is the server's state, and
  *  so is every refusal that is not listed: nothing may be lost, so it counts as `unavailable` and is retried.
  */
-export function storeError(thrown: unknown, during: 'read' | 'write'): unknown {
-  const error = engineErrorOf(thrown)
+export function toStoreError(thrown: unknown, during: 'read' | 'write'): unknown {
+  const error = toEngineError(thrown)
   if (error instanceof PortError) return error
   if (error instanceof ClickHouseError) {
     if (error.code === '395' && error.message.includes(fillingMessage)) return new MirrorFillingError(error)
-    if (during === 'read' && lacksSharedMemory(error)) return new PortError('event-store', 'full', error)
+    if (during === 'read' && isOutOfSharedMemory(error)) return new PortError('event-store', 'full', error)
     const ownLimit = during === 'read' ? ownLimitCodes[error.code] : undefined
     if (ownLimit !== undefined) return new QueryTooLargeError('event-store', ownLimit, error)
     return new PortError('event-store', portCodes[error.code] ?? 'unavailable', error)

@@ -37,7 +37,7 @@ export class ProvingAgent extends Agent {
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
     const socket = connect(options as TcpNetConnectOpts)
-    prove(socket, this.#secret, `${options.host}:${options.port}`, this.#waitMsMax).then(
+    proveServer(socket, this.#secret, `${options.host}:${options.port}`, this.#waitMsMax).then(
       () => callback?.(null, socket),
       (error: Error) => {
         socket.destroy()
@@ -49,7 +49,7 @@ export class ProvingAgent extends Agent {
 }
 
 /** Asks for the hash of a fresh random number and the secret. Rejects with the cause of a failure. */
-function prove(socket: Socket, secret: string, place: string, waitMsMax: number): Promise<void> {
+function proveServer(socket: Socket, secret: string, place: string, waitMsMax: number): Promise<void> {
   const nonce = randomBytes(16).toString('hex')
   const expected = createHash('sha256').update(nonce).update(secret).digest('hex')
   return new Promise((resolve, reject) => {

@@ -6,8 +6,8 @@ import type { EventCursor } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Filter } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
-import { eventsWithPersons } from '../queries/persons-of-today.ts'
-import { endOfPage, exportedColumns, exportedOf } from './export-pages.ts'
+import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
+import { decodeExportedEvent, exportedColumns, findPageEnd } from './export-pages.ts'
 import type { Ask } from './export-queries.ts'
 import { type HeldRows, holdRows } from './held-rows.ts'
 import { type KeyPlace, rangeCondition } from './key-ranges.ts'
@@ -67,12 +67,12 @@ export async function* readDayInKeyOrder(
       conditions: [...filter.keyConditions, ofDay, range.condition].join(' AND '),
     }
     const values = { ...params, ...range.params, rows: rowsMax, bytes: bytesMax }
-    const [row] = await endOfPage<[event: string, distinctId: string, uuid: string]>(ask, sql, values)
+    const [row] = await findPageEnd<[event: string, distinctId: string, uuid: string]>(ask, sql, values)
     return row === undefined ? null : { event: row[0], distinctId: row[1], uuid: row[2] }
   }
 
   function toExportedEvent(json: unknown): ExportedEvent {
-    const { event, cursor } = exportedOf(json)
+    const { event, cursor } = decodeExportedEvent(json)
     return { event, cursor: { ...cursor, key: { event: event.event, distinctId: event.distinctId, base } } }
   }
 
@@ -80,7 +80,7 @@ export async function* readDayInKeyOrder(
     const range = rangeCondition({ above: last, upTo })
     const conditions = [...filter.conditions, ofDay, range.condition].join(' AND ')
     const inRange = [...filter.keyConditions, ofDay, range.condition].join(' AND ')
-    const events = eventsWithPersons(
+    const events = eventsWithPersonsSql(
       storedColumns,
       `WHERE ${conditions}`,
       `SELECT distinct_id FROM events WHERE ${inRange}`,

@@ -9,11 +9,11 @@ import type { EventExport, EventExportQuery, ExportedEvent } from '#ports/events
 import type { EventCursor, EventQuery } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { timeParam } from '../parameters/time-param.ts'
-import { type Filter, filterOf, tieBreak } from '../queries/event-filter.ts'
+import { buildFilter, type Filter, tieBreak } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
-import { eventsWithPersons } from '../queries/persons-of-today.ts'
+import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
 import { readDayInKeyOrder } from './day-in-key-order.ts'
-import { bytesOfEvent, endOfPage, exportedColumns, exportedOf, hasRowsLeft } from './export-pages.ts'
+import { bytesOfEvent, decodeExportedEvent, exportedColumns, findPageEnd, hasRowsLeft } from './export-pages.ts'
 import type { Ask, ExportAsk } from './export-queries.ts'
 import {
   type Bucket,
@@ -24,7 +24,7 @@ import {
   type SliceLimits,
 } from './export-slices.ts'
 import { holdRows } from './held-rows.ts'
-import { type KeyRange, keyRanges, rangeCondition } from './key-ranges.ts'
+import { findKeyRanges, type KeyRange, rangeCondition } from './key-ranges.ts'
 import { comparePlaces } from './place-order.ts'
 
 export interface ExportLimits extends SliceLimits {
@@ -58,7 +58,7 @@ export async function openEventExport(
 ): Promise<EventExport> {
   const { after } = query
   const place = after?.key ?? null
-  const filter = filterOf(listQuery(query))
+  const filter = buildFilter(listQuery(query))
   if (filter === null || (place !== null && !isUuid(after!.uuid))) return { eventCountMax: 0, batches: exportNothing() }
   const keyDay = place === null ? null : utcDay(after!.timestampMs)
   if (keyDay !== null) {
@@ -66,7 +66,7 @@ export async function openEventExport(
     filter.conditions.push(filter.keyConditions.at(-1)!)
     filter.params.from_day = keyDay
   }
-  const days = await daysOf(once, filter, query.descending)
+  const days = await listDaysWithRows(once, filter, query.descending)
   const windows = cutWindows(days, limits, keyDay)
   const base = place?.base ?? (place === null ? (after ?? null) : null)
   const inKeyOrder = (day: string) => {
@@ -101,7 +101,7 @@ async function* exportWindows(
 }
 
 /** The sort key alone has the days and their rows, copies included. */
-async function daysOf(ask: Ask, filter: Filter, descending: boolean): Promise<Array<[string, number]>> {
+async function listDaysWithRows(ask: Ask, filter: Filter, descending: boolean): Promise<Array<[string, number]>> {
   const days: Array<[string, number]> = []
   for (;;) {
     const last = days.at(-1)?.[0]
@@ -110,7 +110,7 @@ async function daysOf(ask: Ask, filter: Filter, descending: boolean): Promise<Ar
       const result = await client.query({
         query: `SELECT toString(toDate32(timestamp)) AS day, count() FROM events
           WHERE ${filter.keyConditions.join(' AND ')} AND ${beyond}
-          GROUP BY day ORDER BY day ${orderOf(descending)} LIMIT {days:UInt32}`,
+          GROUP BY day ORDER BY day ${sortDirection(descending)} LIMIT {days:UInt32}`,
         query_params: { ...filter.params, ...(last !== undefined && { last_day: last }), days: dayCountMax },
         use_multipart_params: true,
         format: 'JSONCompactEachRow',
@@ -202,7 +202,7 @@ class WindowReader {
   async #divide(count: number): Promise<void> {
     const { conditions, params } = this.#inDays(this.#filter.keyConditions, this.#span)
     const { rowCount } = this.#window
-    this.#ranges = await keyRanges(this.#ask, { conditions: conditions.join(' AND '), params, rowCount, count })
+    this.#ranges = await findKeyRanges(this.#ask, { conditions: conditions.join(' AND '), params, rowCount, count })
   }
 
   /** Queries one range after the other, and divides them further when that is too much for one query. */
@@ -230,7 +230,7 @@ class WindowReader {
     const rows =
       personId === undefined
         ? `(SELECT ${columns} FROM events ${where})`
-        : `(${eventsWithPersons(columns, where, `SELECT distinct_id FROM events ${where}`)}) WHERE person = {person:UUID}`
+        : `(${eventsWithPersonsSql(columns, where, `SELECT distinct_id FROM events ${where}`)}) WHERE person = {person:UUID}`
     return this.#ask(async (client, signal) => {
       const result = await client.query({
         query: `SELECT intDiv(toUnixTimestamp64Milli(timestamp) - {start:Int64}, {width:Int64}) AS bucket, count(), sum(bytes)
@@ -248,7 +248,7 @@ class WindowReader {
   /** The last place that still fits a page after `after`; null when the rest does. */
   async #endOfPage(slice: Bucket, after: EventCursor | null): Promise<EventCursor | null> {
     const { descending } = this.#query
-    const order = orderOf(descending)
+    const order = sortDirection(descending)
     const ends = await this.#overRanges(async (range, rangeCount) => {
       const { conditions, params } = this.#inSlice(slice, range, { after, upTo: null })
       // The page ends with the first range that has its share.
@@ -261,7 +261,7 @@ class WindowReader {
         conditions,
       }
       type End = [timestampMs: number | string, uuid: string, tie: string, isMore: 0 | 1]
-      const [end] = await endOfPage<End>(this.#ask, sql, { ...params, rows, bytes })
+      const [end] = await findPageEnd<End>(this.#ask, sql, { ...params, rows, bytes })
       return end?.[3] === 1 ? [{ timestampMs: Number(end[0]), uuid: end[1], tieBreak: end[2] }] : []
     })
     return ends.flat().sort((a, b) => comparePlaces(a, b, descending))[0] ?? null
@@ -270,7 +270,7 @@ class WindowReader {
   /** @throws PortError `full` when it has more rows than a page and was not measured. */
   async #readPage(slice: Bucket, page: Page, isMeasured: boolean): Promise<Iterable<Iterable<ExportedEvent>>> {
     const { descending } = this.#query
-    const order = orderOf(descending)
+    const order = sortDirection(descending)
     const { sliceRowsMax } = this.#limits
     const { personId } = this.#filter
     const found = await this.#overRanges(
@@ -278,7 +278,7 @@ class WindowReader {
         const { conditions, params } = this.#inSlice(slice, range, page)
         // All copies of the identities are read, and nothing of others: which copy wins decides FINAL.
         const where = `PREWHERE uuid IN (SELECT uuid FROM events WHERE ${conditions}) WHERE ${conditions}`
-        const events = eventsWithPersons(storedColumns, where, `SELECT distinct_id FROM events WHERE ${conditions}`)
+        const events = eventsWithPersonsSql(storedColumns, where, `SELECT distinct_id FROM events WHERE ${conditions}`)
         const withPerson = personId === undefined ? '' : 'WHERE person = {person:UUID}'
         return this.#ask(async (client, signal) => {
           const answer = await client.exec({
@@ -289,7 +289,7 @@ class WindowReader {
             use_multipart_params: true,
             abort_signal: signal,
           })
-          return holdRows(answer, exportedOf)
+          return holdRows(answer, decodeExportedEvent)
         })
       },
       isMeasured ? isTooMuch : isTimeout,
@@ -350,7 +350,7 @@ function startOfDay(day: string): number {
   return Date.parse(`${day}T00:00:00Z`)
 }
 
-function orderOf(descending: boolean): 'ASC' | 'DESC' {
+function sortDirection(descending: boolean): 'ASC' | 'DESC' {
   return descending ? 'DESC' : 'ASC'
 }
 

@@ -2,7 +2,7 @@
 
 import type { ExportedEvent } from '#ports/events/event-exports.ts'
 import { tieBreak } from '../queries/event-filter.ts'
-import { type EventRow, viewColumns, viewOfRow } from '../queries/event-rows.ts'
+import { type EventRow, toEventView, viewColumns } from '../queries/event-rows.ts'
 import type { Ask } from './export-queries.ts'
 
 /** SQL: about the bytes of an event, of whose texts the engine reads the sizes alone. */
@@ -11,9 +11,9 @@ export const bytesOfEvent = 'length(properties) + length(person_properties) + le
 export const exportedColumns = `${viewColumns}, toString(${tieBreak})`
 
 /** @param json a row of `exportedColumns`. */
-export function exportedOf(json: unknown): ExportedEvent {
+export function decodeExportedEvent(json: unknown): ExportedEvent {
   const row = json as [...EventRow, tie: string]
-  const event = viewOfRow(row)
+  const event = toEventView(row)
   return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row[16] } }
 }
 
@@ -24,7 +24,7 @@ export const hasRowsLeft = 'number < row_count OR row_count = {rows:UInt32}'
  * The last place of a page of `rows` and `bytes`, which are among the params; none without rows. Copies count as well. A
  * single row may have more bytes than a page.
  */
-export function endOfPage<Place>(
+export function findPageEnd<Place>(
   ask: Ask,
   { place, columns, order, conditions }: Readonly<Record<'place' | 'columns' | 'order' | 'conditions', string>>,
   params: Readonly<Record<string, unknown>>,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { bucketWidthMs, cutSlices, cutWindows } from './export-slices.ts'
-import { keyRanges, rangeCondition, wholeRange } from './key-ranges.ts'
+import { findKeyRanges, rangeCondition, wholeRange } from './key-ranges.ts'
 import { comparePlaces } from './place-order.ts'
 
 const limits = { windowRowsMin: 10, dayRowsMax: 20, sliceRowsMax: 5, sliceBytesMax: 50 }
@@ -134,7 +134,7 @@ describe('the slices of a window', () => {
 describe('ranges of the sort key', () => {
   const row = (event: string): [string, string, string] => [event, `${event} id`, `${event} uuid`]
   const rangesOf = (count: number, samples: readonly [string, string, string][]) =>
-    keyRanges(async () => samples as never, { conditions: 'c', params: {}, rowCount: 100, count })
+    findKeyRanges(async () => samples as never, { conditions: 'c', params: {}, rowCount: 100, count })
 
   it('follow each other from the first key to the last', async () => {
     for (const [count, sampled] of [

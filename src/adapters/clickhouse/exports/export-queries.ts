@@ -29,7 +29,7 @@ const waitingMax = 1_000
 const everyProject = 0
 
 /** @returns the two ways to query, for an export that `signal` ends. */
-export function exportQueries(
+export function createExportQueries(
   clients: Pick<ClickHouseClients, 'read'>,
   { retryPausesMs = usualPausesMs }: Partial<ExportQueriesOptions> = {},
 ): (signal: AbortSignal) => ExportAsk {

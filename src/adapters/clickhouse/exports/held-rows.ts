@@ -5,7 +5,7 @@
 import type { Readable } from 'node:stream'
 import type { ExecResult } from '@clickhouse/client'
 import { freeBytes } from '#core/free-bytes.ts'
-import { checkAnswer, cutOff } from '../connection/checked-answers.ts'
+import { checkAnswer, createCutOffError } from '../connection/checked-answers.ts'
 
 /** The size of the blocks in which bytes are held. Thousands of small buffers would leave gaps in the memory they came from. */
 const blockBytes = 1024 * 1024
@@ -44,14 +44,14 @@ export async function holdRows<Row>(
     }
     freeBytes(bytes)
   }
-  if (lastByte !== lineFeed) throw cutOff('an answer ended within a row')
+  if (lastByte !== lineFeed) throw createCutOffError('an answer ended within a row')
   checkAnswer(answer.response_headers, rowCount)
   return {
     rowCount,
     *batches() {
       const begun: Buffer[] = []
       for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) {
-        yield rowsOf(block, Math.min(byteCount, blockBytes), begun, read)
+        yield parseRows(block, Math.min(byteCount, blockBytes), begun, read)
         byteCount -= blockBytes
       }
     },
@@ -59,7 +59,7 @@ export async function holdRows<Row>(
 }
 
 /** @param begun the row that the block before began; afterwards the one that this block leaves begun. */
-function* rowsOf<Row>(block: Buffer, used: number, begun: Buffer[], read: (json: unknown) => Row): Generator<Row> {
+function* parseRows<Row>(block: Buffer, used: number, begun: Buffer[], read: (json: unknown) => Row): Generator<Row> {
   const bytes = block.subarray(0, used)
   let from = 0
   for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, from)) {

@@ -24,7 +24,7 @@ const samplesPerRange = 8
  * few keys were sampled.
  * @param conditions of the rows, on key columns alone. @param rowCount how many there are.
  */
-export async function keyRanges(
+export async function findKeyRanges(
   ask: Ask,
   {
     conditions,

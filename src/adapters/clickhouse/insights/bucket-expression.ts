@@ -7,12 +7,12 @@ import type { Buckets } from '#core/insights/buckets.ts'
  * for its index in SQL would take three times as long.
  * @param column a DateTime64 within the edges; an earlier time would count for the first bucket.
  */
-export function bucketStart(column: string): string {
-  return `roundDown(${epochMs(column)}, arrayConcat({edges:Array(Int64)}, {later_edges:Array(Int64)}))`
+export function bucketStartSql(column: string): string {
+  return `roundDown(${epochMsSql(column)}, arrayConcat({edges:Array(Int64)}, {later_edges:Array(Int64)}))`
 }
 
 /** SQL of epoch ms of a DateTime64. */
-export function epochMs(column: string): string {
+export function epochMsSql(column: string): string {
   return `toUnixTimestamp64Milli(${column})`
 }
 
@@ -20,7 +20,7 @@ export function epochMs(column: string): string {
  * The condition that a row lies within the buckets, of the parameters `from` and `end`. The engine finds the days of the
  * sort key by it.
  */
-export function isWithin(column: string): string {
+export function isWithinBucketsSql(column: string): string {
   return `${column} >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND ${column} < fromUnixTimestamp64Milli({end:Int64}, 'UTC')`
 }
 

@@ -2,8 +2,8 @@
 // and persons of today columns of tables that are joined, so that no text of properties has to pass a join.
 
 import type { Breakdown, Condition, PropertyCondition } from '#core/insights/conditions.ts'
-import { flagProperty, jsonProperty, type PropertyAccess, textProperty } from './property-access.ts'
-import { type MatchContext, type PropertyTest, propertyTest } from './property-test.ts'
+import { accessFlag, accessJsonProperty, accessText, type PropertyAccess } from './property-access.ts'
+import { compilePropertyTest, type MatchContext, type PropertyTest } from './property-test.ts'
 import type { QueryParams } from './query-params.ts'
 
 /** Node's decisions on residual values, as hex digests of `digestOf`. */
@@ -35,7 +35,7 @@ export interface ConditionContext extends MatchContext {
 }
 
 /** SQL of the digest that represents a residual text in lists, since texts may be long. */
-export function digestOf(text: string): string {
+export function digestSql(text: string): string {
   return `hex(sipHash128(${text}))`
 }
 
@@ -90,7 +90,7 @@ export class ConditionSql {
     // Longer values count by their beginning.
     const shownValue = (access: PropertyAccess) => `leftUTF8(toString(${access.shown}), ${breakdownCharsMax})`
     if (source.kind !== 'group') return this.#column('events', shownValue(this.#access(source.kind, key)))
-    if (key === '$group_key') return this.#column('events', groupColumn(source.groupTypeIndex))
+    if (key === '$group_key') return this.#column('events', groupColumnSql(source.groupTypeIndex))
     const table: TableName = `group_${source.groupTypeIndex}`
     return this.#column(table, shownValue(this.#json(table, 'properties', key)))
   }
@@ -99,9 +99,9 @@ export class ConditionSql {
     const { source, key } = condition
     if (source.kind === 'group') {
       const { groupTypeIndex } = source
-      const groupKey = groupColumn(groupTypeIndex)
+      const groupKey = groupColumnSql(groupTypeIndex)
       // A group's key is a property of it, which every event of a group has.
-      if (key === '$group_key') return this.#leaf(condition, 'events', textProperty(groupKey, `${groupKey} != ''`))
+      if (key === '$group_key') return this.#leaf(condition, 'events', accessText(groupKey, `${groupKey} != ''`))
       const groups: TableName = `group_${groupTypeIndex}`
       const leaf = this.#leaf(condition, groups, this.#json(groups, 'properties', key))
       const { compiled } = this.#table(groups).leaves.find(({ column }) => column === leaf)!
@@ -115,13 +115,13 @@ export class ConditionSql {
   #access(kind: 'event' | 'person' | 'flag', key: string): PropertyAccess {
     if (kind === 'flag') {
       this.readsFlags = true
-      return flagProperty(key, this.#context.readsFlagMap, this.#params, sql => this.#column('events', sql))
+      return accessFlag(key, this.#context.readsFlagMap, this.#params, sql => this.#column('events', sql))
     }
     return this.#json('events', kind === 'event' ? 'properties' : 'person_properties', key)
   }
 
   #json(table: TableName, column: string, key: string): PropertyAccess {
-    return jsonProperty(column, key, this.#params, sql => this.#column(table, sql))
+    return accessJsonProperty(column, key, this.#params, sql => this.#column(table, sql))
   }
 
   /** @returns the column of the table that says whether the condition holds. */
@@ -131,10 +131,10 @@ export class ConditionSql {
     const { leaves } = this.#table(table)
     const known = leaves.find(leaf => leaf.id === id)
     if (known !== undefined) return known.column
-    const test = propertyTest(condition, access, this.#context, this.#params)
+    const test = compilePropertyTest(condition, access, this.#context, this.#params)
     const residual = this.#column(table, test.residual)
     const decided = this.#decided.get(id)
-    const isIn = (digests: readonly string[]) => `${digestOf(residual)} IN (${this.#params.list('String', digests)})`
+    const isIn = (digests: readonly string[]) => `${digestSql(residual)} IN (${this.#params.list('String', digests)})`
     const decision =
       decided === undefined || decided.known.length === 0
         ? 'NULL'
@@ -166,6 +166,6 @@ export class ConditionSql {
 
 const breakdownCharsMax = 1_000
 
-export function groupColumn(groupTypeIndex: number): string {
+export function groupColumnSql(groupTypeIndex: number): string {
   return `\`$group_${groupTypeIndex}\``
 }

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import type { Condition, PropertyCondition } from '#core/insights/conditions.ts'
 import type { JsonValue } from '#core/json.ts'
 import { ConditionSql, type Decided } from './condition-sql.ts'
-import { textProperty } from './property-access.ts'
-import { matchesResidual, propertyTest } from './property-test.ts'
+import { accessText } from './property-access.ts'
+import { compilePropertyTest, matchesResidual } from './property-test.ts'
 import { QueryParams } from './query-params.ts'
 
 const nowMs = Date.UTC(2026, 0, 31, 12)
@@ -129,7 +129,7 @@ describe('conditions in SQL', () => {
 describe('a time in SQL', () => {
   const paramsOf = (operator: string, value: JsonValue): unknown[] => {
     const params = new QueryParams()
-    const { matches } = propertyTest(property(operator, value), textProperty('t', '1'), context, params)
+    const { matches } = compilePropertyTest(property(operator, value), accessText('t', '1'), context, params)
     return [...Object.values(params.values), ...(matches === '0' ? ['never'] : [])]
   }
 
@@ -153,7 +153,7 @@ describe('numbers in SQL', () => {
   it('are compared with the bound, and never match without one', () => {
     const paramsOf = (operator: string, value: JsonValue) => {
       const params = new QueryParams()
-      const { matches } = propertyTest(property(operator, value), textProperty('t', '1'), context, params)
+      const { matches } = compilePropertyTest(property(operator, value), accessText('t', '1'), context, params)
       return matches === '0' ? null : Object.values(params.values)
     }
     for (const [operator, value, expected] of [
@@ -200,10 +200,10 @@ describe('a value that is left to Node', () => {
       ['icontains', '\ud83c', 'v"🏴"', true],
     ]
     for (const [operator, value, text, expected] of cases) {
-      const test = propertyTest(property(operator, value), textProperty('t', '1'), context, new QueryParams())
+      const test = compilePropertyTest(property(operator, value), accessText('t', '1'), context, new QueryParams())
       assert.equal(matchesResidual(text, 'k', test, nowMs), expected, `${operator} ${value} of ${text}`)
     }
-    const proto = propertyTest(property('exact', 'a'), textProperty('t', '1'), context, new QueryParams())
+    const proto = compilePropertyTest(property('exact', 'a'), accessText('t', '1'), context, new QueryParams())
     assert.equal(matchesResidual('t{"__proto__":"a"}', '__proto__', proto, nowMs), true)
     assert.equal(matchesResidual('t{}', 'constructor', proto, nowMs), false)
   })

@@ -1,7 +1,7 @@
 // Finds where a range of "all" times begins.
 
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { epochMs } from './bucket-expression.ts'
+import { epochMsSql } from './bucket-expression.ts'
 
 /**
  * As in PostHog. Any holder of the public key can send an event of 1900, after which "all" would always have too many
@@ -19,7 +19,7 @@ export async function findFirstEventTime(
   signal: AbortSignal,
 ): Promise<number | null> {
   const result = await client.query({
-    query: `SELECT ${epochMs('min(timestamp)')}, count() FROM events FINAL
+    query: `SELECT ${epochMsSql('min(timestamp)')}, count() FROM events FINAL
       WHERE project_id = {project:UInt32} AND toDate32(timestamp) = (
         SELECT min(toDate32(timestamp)) FROM events
         WHERE project_id = {project:UInt32} AND toDate32(timestamp) >= '${firstDay}'

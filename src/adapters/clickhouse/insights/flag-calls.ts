@@ -3,9 +3,9 @@
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { eventsWithPersons } from '../queries/persons-of-today.ts'
-import { bucketParams, isWithin } from './bucket-expression.ts'
-import { flagNamed, jsonText, responseNamed } from './named-flag.ts'
+import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
+import { bucketParams, isWithinBucketsSql } from './bucket-expression.ts'
+import { flagNamed, jsonTextSql, responseNamed } from './named-flag.ts'
 
 /** A query of the calls, and its parameters. */
 export interface FlagCallRows {
@@ -18,7 +18,7 @@ export interface FlagCallRows {
  * Deduplicated calls are joined to persons only if the flag has any.
  * @param importJobIds of imported calls, includes only calls of these jobs; all when absent.
  */
-export async function flagCallRows(
+export async function buildFlagCallRows(
   client: ClickHouseClient,
   { projectId, flagKey, buckets }: FlagUsageQuery,
   signal: AbortSignal,
@@ -36,9 +36,9 @@ export async function flagCallRows(
     abort_signal: signal,
   })
   const hasDeduplicated = (await result.json()).length > 0
-  const calls = eventsWithPersons(
+  const calls = eventsWithPersonsSql(
     'timestamp, distinct_id, flag_response AS value',
-    `WHERE ${ofFlag} AND ${isWithin('timestamp')}${ofJobs(importJobIds)}`,
+    `WHERE ${ofFlag} AND ${isWithinBucketsSql('timestamp')}${jobConditionSql(importJobIds)}`,
   )
   const stored = `SELECT timestamp, value, person FROM (${calls})`
   return { sql: hasDeduplicated ? `${stored} UNION ALL ${deduplicatedCalls}` : stored, params }
@@ -47,23 +47,23 @@ export async function flagCallRows(
 const ofFlag = `project_id = {project:UInt32} AND event = {flag_call:String} AND flag_called = {flag:String}`
 const dayOf = (ms: string) => `toDate32(fromUnixTimestamp64Milli(${ms}, 'UTC'))`
 const onDays = `toDate32(timestamp) BETWEEN ${dayOf('{from:Int64}')} AND ${dayOf('{end:Int64} - 1')}`
-const deduplicatedWithin = `project_id = {project:UInt32} AND ${isWithin('timestamp')} AND feature_flag = {flag:String}`
+const deduplicatedWithin = `project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND feature_flag = {flag:String}`
 
 /**
  * The same rows of all events of these names that name the flag, with the variant as value, and the answer where they name
  * none. For the parameters of `flagCallRows`.
  */
-export function variantRows(eventNames: readonly string[], importJobIds: readonly number[]): string {
-  const variant = jsonText('$feature_flag_variant_key')
-  const events = eventsWithPersons(
+export function variantRowsSql(eventNames: readonly string[], importJobIds: readonly number[]): string {
+  const variant = jsonTextSql('$feature_flag_variant_key')
+  const events = eventsWithPersonsSql(
     `timestamp, distinct_id, if(${variant} = '', ${responseNamed}, ${variant}) AS value`,
     `WHERE project_id = {project:UInt32} AND event IN (${eventNames.map(name => `'${name}'`).join(', ')})
-      AND ${isWithin('timestamp')}${ofJobs(importJobIds)} AND ${flagNamed} = {flag:String}`,
+      AND ${isWithinBucketsSql('timestamp')}${jobConditionSql(importJobIds)} AND ${flagNamed} = {flag:String}`,
   )
   return `SELECT timestamp, value, person FROM (${events})`
 }
 
-function ofJobs(importJobIds: readonly number[] | undefined): string {
+function jobConditionSql(importJobIds: readonly number[] | undefined): string {
   return importJobIds === undefined ? '' : ' AND (NOT historical_migration OR import_job_id IN {jobs:Array(UInt32)})'
 }
 

@@ -3,8 +3,8 @@
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ExposureQuery, FlagExposure } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { bucketStart } from './bucket-expression.ts'
-import { flagCallRows, variantRows } from './flag-calls.ts'
+import { bucketStartSql } from './bucket-expression.ts'
+import { buildFlagCallRows, variantRowsSql } from './flag-calls.ts'
 
 /** What SDKs send beside a call when a rule split the person. Source: docs/wire/ingestion.md 6.9. */
 const exposureEventName = '$experiment_exposure'
@@ -15,17 +15,17 @@ export async function countExposures(
   query: ExposureQuery,
   signal: AbortSignal,
 ): Promise<FlagExposure> {
-  const rows = await flagCallRows(client, query, signal, query.importJobIds)
+  const rows = await buildFlagCallRows(client, query, signal, query.importJobIds)
   // Reading properties of calls costs much. Where they name no variant, which only rules do, the answer is the variant; and a
   // deduplicated call of a rule repeats a stored one of its day with the same variant.
   const exposures = query.isOfRules
-    ? variantRows([flagCallEventName, exposureEventName], query.importJobIds)
-    : `${rows.sql} UNION ALL ${variantRows([exposureEventName], query.importJobIds)}`
+    ? variantRowsSql([flagCallEventName, exposureEventName], query.importJobIds)
+    : `${rows.sql} UNION ALL ${variantRowsSql([exposureEventName], query.importJobIds)}`
   const result = await client.query({
     query: `SELECT is_multiple, if(is_multiple, '', variant) AS only, if(is_multiple, 0, start) AS first,
         toFloat64(count())
       FROM (
-        SELECT min(value) != max(value) AS is_multiple, toString(any(value)) AS variant, ${bucketStart('min(timestamp)')} AS start
+        SELECT min(value) != max(value) AS is_multiple, toString(any(value)) AS variant, ${bucketStartSql('min(timestamp)')} AS start
         FROM (${exposures}) WHERE value IN {variants:Array(String)} GROUP BY person
       ) GROUP BY is_multiple, only, first`,
     query_params: { ...rows.params, variants: [...query.variants] },

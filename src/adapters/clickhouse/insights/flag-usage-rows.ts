@@ -3,8 +3,8 @@
 import type { FlagUsage, ValueUsage } from '#core/insights/flag-usage.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { bucketStart } from './bucket-expression.ts'
-import { flagCallRows } from './flag-calls.ts'
+import { bucketStartSql } from './bucket-expression.ts'
+import { buildFlagCallRows } from './flag-calls.ts'
 
 /** More values than these of a bucket's calls are counted as one, so that made-up answers cannot make an answer large. */
 const countedValuesMax = 1_000
@@ -15,7 +15,7 @@ export async function countFromRows(
   query: FlagUsageQuery,
   signal: AbortSignal,
 ): Promise<FlagUsage> {
-  const rows = await flagCallRows(client, query, signal)
+  const rows = await buildFlagCallRows(client, query, signal)
   const result = await client.query({
     query: `SELECT rank <= {values_max:UInt32} AS is_named, if(is_named, value, '') AS named, cell.1 AS bucket,
         toFloat64(sum(cell.2)), toFloat64(sum(cell.3))
@@ -24,7 +24,7 @@ export async function countFromRows(
         FROM (
           SELECT value, groupArray((bucket, calls, persons)) AS cells, sum(calls) AS total
           FROM (
-            SELECT value, ${bucketStart('timestamp')} AS bucket, count() AS calls, uniqExact(person) AS persons
+            SELECT value, ${bucketStartSql('timestamp')} AS bucket, count() AS calls, uniqExact(person) AS persons
             FROM (${rows.sql}) GROUP BY value, bucket
           ) GROUP BY value
         )
@@ -42,7 +42,7 @@ export async function countFromRows(
     const [isNamed, value, start, calls, persons] = row
     const bucket = indexOf.get(Number(start))!
     const key = isNamed ? value : null
-    const counted = counts.get(key) ?? noneCounted(value, bucketCount)
+    const counted = counts.get(key) ?? createZeroCounts(value, bucketCount)
     counts.set(key, counted)
     counted.calls[bucket] = calls
     counted.persons[bucket] = persons
@@ -57,7 +57,7 @@ interface Counted extends ValueUsage {
   readonly persons: number[]
 }
 
-function noneCounted(value: string, bucketCount: number): Counted {
+function createZeroCounts(value: string, bucketCount: number): Counted {
   const emptyCounts = () => new Array<number>(bucketCount).fill(0)
   return { value, calls: emptyCounts(), persons: emptyCounts() }
 }

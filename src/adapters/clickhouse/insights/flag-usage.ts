@@ -19,10 +19,10 @@ export async function countFlagUsage(
   const kept = new Map((await findCachedUsage(client, query, signal)).map(count => [count.fromMs, count]))
   const values: ValueUsage[] = []
   const rests: Omit<ValueUsage, 'value'>[] = []
-  for (const { from, end } of openRuns(edges.length - 1, index => kept.has(edges[index]!))) {
+  for (const { from, end } of findUncachedRuns(edges.length - 1, index => kept.has(edges[index]!))) {
     const run = { ...query, buckets: { edges: edges.slice(from, end + 1) } }
     const counted = await countFromRows(client, run, signal)
-    const placeCounts = (counts: readonly number[]) => placedAt(counts, from, edges.length - 1)
+    const placeCounts = (counts: readonly number[]) => padWithZeros(counts, from, edges.length - 1)
     const inPlace = ({ calls, persons }: Omit<ValueUsage, 'value'>) => ({
       calls: placeCounts(calls),
       persons: placeCounts(persons),
@@ -38,8 +38,8 @@ export async function countFlagUsage(
     const cells = count.rest === null ? count.values : [...count.values, { ...count.rest, value: null }]
     for (const { value, calls, persons } of cells) {
       const line = keptOf.get(value) ?? {
-        calls: placedAt([], 0, edges.length - 1),
-        persons: placedAt([], 0, edges.length - 1),
+        calls: padWithZeros([], 0, edges.length - 1),
+        persons: padWithZeros([], 0, edges.length - 1),
       }
       keptOf.set(value, line)
       line.calls[index] = calls
@@ -53,7 +53,7 @@ export async function countFlagUsage(
 }
 
 /** The runs of buckets that are not kept: indexes, `end` exclusive. */
-export function openRuns(count: number, isKept: (index: number) => boolean): { from: number; end: number }[] {
+export function findUncachedRuns(count: number, isKept: (index: number) => boolean): { from: number; end: number }[] {
   const runs: { from: number; end: number }[] = []
   for (let index = 0; index < count; index++) {
     if (isKept(index)) continue
@@ -65,7 +65,7 @@ export function openRuns(count: number, isKept: (index: number) => boolean): { f
 }
 
 /** Places the counts of a run within all buckets. */
-function placedAt(counts: readonly number[], from: number, bucketCount: number): number[] {
+function padWithZeros(counts: readonly number[], from: number, bucketCount: number): number[] {
   const placed = new Array<number>(bucketCount).fill(0)
   for (const [index, count] of counts.entries()) placed[from + index] = count
   return placed

@@ -4,16 +4,16 @@
  * The flag and the answer that an event's properties name, as `flagCallOf` (core/processing/deduplicate-flag-calls.ts) has them. The
  * regular expressions are for properties that this engine's parser refuses, for a number of 30 digits anywhere in them.
  */
-export const flagNamed = `if(isValidJSON(properties), ${jsonText('$feature_flag')},
+export const flagNamed = `if(isValidJSON(properties), ${jsonTextSql('$feature_flag')},
     extract(properties, '"[$]feature_flag"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 export const responseNamed = `if(isValidJSON(properties),
     if(JSONType(properties, '$feature_flag_response') = 'Bool',
       JSONExtractRaw(properties, '$feature_flag_response'),
-      ${jsonText('$feature_flag_response')}),
+      ${jsonTextSql('$feature_flag_response')}),
     trim(BOTH '"' FROM extract(properties,
       '"[$]feature_flag_response"\\\\s*:\\\\s*(true|false|"[^"\\\\\\\\]*")')))`
 
 /** '' for anything but text. */
-export function jsonText(key: string): string {
+export function jsonTextSql(key: string): string {
   return `if(JSONType(properties, '${key}') = 'String', JSONExtractString(properties, '${key}'), '')`
 }

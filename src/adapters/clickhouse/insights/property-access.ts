@@ -34,7 +34,7 @@ export const residualTags = { value: 'v', double: 'd', text: 't' } as const
 export type NameSql = (sql: string) => string
 
 /** @param column SQL of a JSON object's text. */
-export function jsonProperty(column: string, key: string, params: QueryParams, name: NameSql): PropertyAccess {
+export function accessJsonProperty(column: string, key: string, params: QueryParams, name: NameSql): PropertyAccess {
   const keyParam = params.text(key)
   const raw = name(`JSONExtractRaw(${column}, ${keyParam})`)
   const type = name(`toString(JSONType(${column}, ${keyParam}))`)
@@ -65,21 +65,21 @@ export const wideFlagSet = '&&'
  * @param flag the property's name, with `$feature/`.
  * @param readsMap whether the values of some events are in the map alone, which takes several times as long to read.
  */
-export function flagProperty(flag: string, readsMap: boolean, params: QueryParams, name: NameSql): PropertyAccess {
+export function accessFlag(flag: string, readsMap: boolean, params: QueryParams, name: NameSql): PropertyAccess {
   const encoded = `concat('&', encodeURLComponent(${params.text(flag)}), '=')`
   const found = `extract(flag_set, concat(regexpQuoteMeta(${encoded}), '([^&]*)&'))`
   const value = `decodeURLComponent(${found})`
   const isPresent = `position(flag_set, ${encoded}) > 0`
-  if (!readsMap) return textProperty(name(value), isPresent)
+  if (!readsMap) return accessText(name(value), isPresent)
   const orInMap = (inSet: string, inMap: string) => `if(flag_set = '${wideFlagSet}', ${inMap}, ${inSet})`
-  return textProperty(
+  return accessText(
     name(orInMap(value, `flags[${params.text(flag)}]`)),
     orInMap(isPresent, `mapContains(flags, ${params.text(flag)})`),
   )
 }
 
 /** A column, or other SQL, of a text. */
-export function textProperty(text: string, isPresent: string): PropertyAccess {
+export function accessText(text: string, isPresent: string): PropertyAccess {
   return {
     ...{ isPresent, text, shown: text, type: `'String'`, number: '0.', isUnreadable: '0', mayLoseLiteral: '0' },
     residualValue: `concat('${residualTags.value}', toJSONString(toString(${text})))`,

@@ -30,7 +30,7 @@ export interface PropertyTest {
 type Condition = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion'>
 
 /** @throws Error for an operator that does not exist; readers of queries refuse those. */
-export function propertyTest(
+export function compilePropertyTest(
   condition: Condition,
   access: PropertyAccess,
   context: MatchContext,
@@ -40,7 +40,7 @@ export function propertyTest(
   const compiled = compileMatch(operator, value, { timezone: context.timezone, propertyMatchingVersion })
   if (compiled === null) throw new Error(`no operator ${operator}`)
   const { isPresent } = access
-  const test = testOf(condition, access, context, params)
+  const test = compileTest(condition, access, context, params)
   // Nothing has to be read of a value that never matters.
   if (test === null) {
     const residual = `if(${access.isUnreadable}, ${access.residualText}, '')`
@@ -60,41 +60,57 @@ interface Test {
 }
 
 /** Null when the value of the property does not matter. */
-function testOf(condition: Condition, access: PropertyAccess, context: MatchContext, params: QueryParams): Test | null {
+function compileTest(
+  condition: Condition,
+  access: PropertyAccess,
+  context: MatchContext,
+  params: QueryParams,
+): Test | null {
   const { operator, value } = condition
   if (operator === 'is_set' || operator === 'is_not_set' || value === null) return null
   if (hasHalfPair(value) || operator.startsWith('semver_')) {
-    return { matches: '0', residual: [...numberTexts(access), ['1', access.residualValue]] }
+    return { matches: '0', residual: [...numberResiduals(access), ['1', access.residualValue]] }
   }
-  if (operator.startsWith('is_date_')) return dateTest(condition, access, context, params)
-  const numbers = numberTest(condition, access, params)
+  if (operator.startsWith('is_date_')) return compileDateTest(condition, access, context, params)
+  const numbers = compileNumberTest(condition, access, params)
   if (numbers !== undefined) return numbers
-  return textTest(condition, access, context, params)
+  return compileTextTest(condition, access, context, params)
 }
 
-function isText({ type }: PropertyAccess): string {
+function isTextSql({ type }: PropertyAccess): string {
   return `${type} = 'String'`
 }
 
 /** The engine and we write fractions and `-0` differently. */
-function numberTexts({ type, text, mayLoseLiteral, residualText, residualDouble }: PropertyAccess): Test['residual'] {
+function numberResiduals({
+  type,
+  text,
+  mayLoseLiteral,
+  residualText,
+  residualDouble,
+}: PropertyAccess): Test['residual'] {
   return [
     [`${type} = 'Double'`, residualDouble],
     [`${type} = 'Int64' AND ${text} = '0' AND ${mayLoseLiteral}`, residualText],
   ]
 }
 
-function textTest(condition: Condition, access: PropertyAccess, context: MatchContext, params: QueryParams): Test {
+function compileTextTest(
+  condition: Condition,
+  access: PropertyAccess,
+  context: MatchContext,
+  params: QueryParams,
+): Test {
   const { operator, value } = condition
   const { text } = access
   const isNegated = operator.startsWith('not_') || operator === 'is_not'
   const applyNegation = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
   const addFoldedText = () => params.text(asciiFoldedText(value))
-  const residual = [...numberTexts(access)]
+  const residual = [...numberResiduals(access)]
   switch (operator) {
     case 'exact':
     case 'is_not': {
-      const truth = truthOf(condition)
+      const truth = readWantedTruth(condition)
       if (truth !== null) return { matches: applyNegation(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), residual }
       const texts = (Array.isArray(value) ? value : [value]).map(foldedText)
       return { matches: applyNegation(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), residual }
@@ -115,7 +131,7 @@ function textTest(condition: Condition, access: PropertyAccess, context: MatchCo
       return { matches: applyNegation(`endsWith(lower(${text}), ${addFoldedText()})`), residual }
     case 'regex':
     case 'not_regex':
-      return regexTest(value, !isNegated, access, context, params)
+      return compileRegexTest(value, !isNegated, access, context, params)
     default:
       return { matches: '0', residual: [] }
   }
@@ -134,7 +150,7 @@ function containsAny(text: string, parts: readonly string[], params: QueryParams
 }
 
 /** What a boolean-like value asks for; null for one that is compared as a text. As in `match-property.ts`. */
-function truthOf({ value, matchingVersion }: Condition): boolean | null {
+function readWantedTruth({ value, matchingVersion }: Condition): boolean | null {
   if (Array.isArray(value) && value.length === 0) return true
   return matchingVersion === 1 && isBooleanLike(value) ? isTruthy(value) : null
 }
@@ -158,7 +174,7 @@ function hasHalfPair(value: JsonValue): boolean {
  * Both engines find the same, but their tables of characters may be of different years. Where a pattern needs one, Node
  * looks at the texts that are not ASCII.
  */
-function regexTest(
+function compileRegexTest(
   value: JsonValue,
   wanted: boolean,
   access: PropertyAccess,
@@ -170,7 +186,7 @@ function regexTest(
   const { text } = access
   const { asciiPattern, textCharsMax } = regex.value
   if (asciiPattern === null || !context.usesEngineRegex) {
-    return { matches: '0', residual: [...numberTexts(access), ['1', access.residualValue]] }
+    return { matches: '0', residual: [...numberResiduals(access), ['1', access.residualValue]] }
   }
   const needsTables = /\\[pPbB]|\(\?[a-zA-Z]*i|0-9A-Za-z_/.test(asciiPattern)
   const isAscii = `length(${text}) = lengthUTF8(${text})`
@@ -179,7 +195,7 @@ function regexTest(
     matches: `length(${text}) <= ${Math.min(subjectBytesMax, textCharsMax)}
       AND match(${text}, ${params.text(`(?-s)${asciiPattern}`)}) = ${wanted ? 1 : 0}`,
     residual: [
-      ...numberTexts(access),
+      ...numberResiduals(access),
       [
         `length(${text}) <= ${subjectBytesMax} AND NOT (${isAscii})${needsTables ? '' : ` AND ${mayBeLong}`}`,
         access.residualValue,
@@ -190,19 +206,28 @@ function regexTest(
 }
 
 /** Undefined for an operator that does not compare numbers. */
-function numberTest({ operator, value }: Condition, access: PropertyAccess, params: QueryParams): Test | undefined {
+function compileNumberTest(
+  { operator, value }: Condition,
+  access: PropertyAccess,
+  params: QueryParams,
+): Test | undefined {
   const comparison = comparisons[operator]
   const never: Test = { matches: '0', residual: [] }
   if (comparison !== undefined) {
     const bound = numericValue(value)
-    return bound === null ? never : numbersOf(access, own => `${own} ${comparison} ${params.number(bound)}`)
+    return bound === null
+      ? never
+      : compileNumberComparison(access, own => `${own} ${comparison} ${params.number(bound)}`)
   }
   if (operator !== 'between' && operator !== 'not_between') return undefined
   if (!Array.isArray(value) || value.length !== 2) return never
   const [min, max] = [numericValue(value[0]!), numericValue(value[1]!)]
   if (min === null || max === null || !(min <= max)) return never
   const wanted = operator === 'between' ? 1 : 0
-  return numbersOf(access, own => `(${own} >= ${params.number(min)} AND ${own} <= ${params.number(max)}) = ${wanted}`)
+  return compileNumberComparison(
+    access,
+    own => `(${own} >= ${params.number(min)} AND ${own} <= ${params.number(max)}) = ${wanted}`,
+  )
 }
 
 const comparisons: Readonly<Record<string, string>> = { gt: '>', gte: '>=', lt: '<', lte: '<=' }
@@ -210,16 +235,16 @@ const comparisons: Readonly<Record<string, string>> = { gt: '>', gte: '>=', lt: 
 /** Texts that the engine reads as the same numbers. */
 const plainNumber = '^[+-]?[0-9]{1,15}([.][0-9]{1,15})?$'
 
-function numbersOf(access: PropertyAccess, holds: (own: string) => string): Test {
+function compileNumberComparison(access: PropertyAccess, holds: (own: string) => string): Test {
   const { type, text, number } = access
   const isNumber = `${type} IN ('Int64', 'UInt64', 'Double')`
   return {
     matches: `multiIf(${isNumber}, ${holds(number)},
-      ${isText(access)} AND match(${text}, '${plainNumber}'), ${holds(`ifNull(toFloat64OrNull(${text}), nan)`)}, 0)`,
+      ${isTextSql(access)} AND match(${text}, '${plainNumber}'), ${holds(`ifNull(toFloat64OrNull(${text}), nan)`)}, 0)`,
     // Texts that cannot be numbers are not numbers to Node either, and are not sent there.
     residual: [
       [
-        `${isText(access)} AND match(${text}, '^[+-]?[0-9.iInN]') AND NOT match(${text}, '${plainNumber}')`,
+        `${isTextSql(access)} AND match(${text}, '^[+-]?[0-9.iInN]') AND NOT match(${text}, '${plainNumber}')`,
         access.residualValue,
       ],
     ],
@@ -229,7 +254,7 @@ function numbersOf(access: PropertyAccess, holds: (own: string) => string): Test
 /** The form in which nearly all times are written. */
 const utcForm = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]+)?Z$'
 
-function dateTest(
+function compileDateTest(
   { operator, value }: Condition,
   access: PropertyAccess,
   context: MatchContext,
@@ -246,21 +271,21 @@ function dateTest(
   const fraction = `rightPad(substring(extract(${text}, '[.]([0-9]+)Z$'), 1, 9), 9, '0')`
   const own = `concat(substring(${text}, 1, 19), '.', ${fraction})`
   const isKnownDay = `${day} BETWEEN '1900-01-01' AND '2299-12-31' AND ifNull(toString(toDate32OrNull(${day})) = ${day}, 0)`
-  const form = utcText(bound)
+  const form = formatUtc(bound)
   const isUtc = form === null ? '0' : `match(${text}, '${utcForm}') AND ${isKnownDay}`
   return {
-    matches: form === null ? '0' : `${isText(access)} AND ${isUtc} AND ${own} ${comparison} ${params.text(form)}`,
+    matches: form === null ? '0' : `${isTextSql(access)} AND ${isUtc} AND ${own} ${comparison} ${params.text(form)}`,
     residual: [
       // Whole numbers keep their digits in the engine, fractions of seconds may not.
       [`${type} = 'Double'`, access.residualText],
       [`${type} IN ('Int64', 'UInt64')`, access.residualValue],
-      [`${isText(access)} AND match(${text}, '^[+-]?[0-9.nNiI]') AND NOT (${isUtc})`, access.residualValue],
+      [`${isTextSql(access)} AND match(${text}, '^[+-]?[0-9.nNiI]') AND NOT (${isUtc})`, access.residualValue],
     ],
   }
 }
 
 /** `2026-01-31T12:00:00.000000000`; null for years that have not four digits. */
-function utcText(instant: bigint): string | null {
+function formatUtc(instant: bigint): string | null {
   const ms = instant / 1_000_000n - (instant % 1_000_000n < 0n ? 1n : 0n)
   const time = new Date(Number(ms))
   const year = time.getUTCFullYear()

@@ -1,6 +1,6 @@
 // Collects the parameters of a query while its text is made. Whatever a caller sent is a parameter, never SQL.
 
-import { fieldLists } from '../parameters/field-lists.ts'
+import { splitIntoLists } from '../parameters/field-lists.ts'
 
 export class QueryParams {
   readonly values: Record<string, unknown> = {}
@@ -23,7 +23,7 @@ export class QueryParams {
 
   /** @returns SQL of an array. Long lists are sent in several fields, since each field has a limit. */
   list(type: 'String' | 'UUID', values: readonly string[]): string {
-    const lists = fieldLists(values, value => value.length + 4)
+    const lists = splitIntoLists(values, value => value.length + 4)
     if (lists.length === 0) return `CAST([], 'Array(${type})')`
     const placeholders = lists.map(list => this.#add(`Array(${type})`, list))
     return placeholders.length === 1 ? placeholders[0]! : `arrayConcat(${placeholders.join(', ')})`

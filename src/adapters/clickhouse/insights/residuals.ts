@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
 import { TooManyValues } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { type Decided, digestOf, type Leaf } from './condition-sql.ts'
+import { type Decided, digestSql, type Leaf } from './condition-sql.ts'
 import { matchesResidual } from './property-test.ts'
 
 /** Distinct values of a query, and their bytes: reading and sending them back costs about a second at most. */
@@ -32,7 +32,7 @@ export async function decideResiduals(
 ): Promise<ReadonlyMap<string, Decided>> {
   const pairs = leaves.map(({ residual }, index) => `(toUInt16(${index}), ${residual})`)
   const result = await client.query({
-    query: `SELECT leaf, text, ${digestOf('text')}, bytes FROM (
+    query: `SELECT leaf, text, ${digestSql('text')}, bytes FROM (
         SELECT leaf, text, sum(length(text)) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS bytes FROM (
           SELECT DISTINCT pair.1 AS leaf, pair.2 AS text FROM (
             SELECT arrayJoin(arrayFilter(one -> one.2 != '', [${pairs.join(', ')}])) AS pair FROM (

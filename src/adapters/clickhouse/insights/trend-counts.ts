@@ -15,8 +15,16 @@ import { bucketParams } from './bucket-expression.ts'
 import type { Decided } from './condition-sql.ts'
 import { QueryParams } from './query-params.ts'
 import { decideResiduals } from './residuals.ts'
-import { type Cell, isAdditive, isAverage, linesOf, noValue, otherValue, rankValues } from './trend-lines.ts'
-import { type TrendReading, type TrendSource, trendSource, wideFlagsQuery } from './trend-source.ts'
+import {
+  buildTrendLines,
+  type Cell,
+  createEmptyValue,
+  isAdditive,
+  isAverage,
+  otherValue,
+  rankValues,
+} from './trend-lines.ts'
+import { buildTrendSource, type TrendReading, type TrendSource, wideFlagsQuery } from './trend-source.ts'
 
 /** See `InsightQueries.countTrend`. @throws TooManyValues, TooManyConditions */
 export async function countTrend(
@@ -25,25 +33,25 @@ export async function countTrend(
   signal: AbortSignal,
 ): Promise<readonly TrendLine[]> {
   try {
-    return await countDecided(client, query, true, signal)
+    return await countWithResiduals(client, query, true, signal)
   } catch (error) {
     // The engine limits the patterns that it compiles.
     if (!(error instanceof ClickHouseError && error.type === 'CANNOT_COMPILE_REGEXP')) throw error
-    return countDecided(client, query, false, signal)
+    return countWithResiduals(client, query, false, signal)
   }
 }
 
-async function countDecided(
+async function countWithResiduals(
   client: ClickHouseClient,
   query: TrendCountQuery,
   usesEngineRegex: boolean,
   signal: AbortSignal,
 ): Promise<readonly TrendLine[]> {
   let reading = { usesEngineRegex, readsFlagMap: false }
-  let source = sourceOf(query, new Map(), reading)
+  let source = buildSource(query, new Map(), reading)
   if (source.readsFlags && (await hasWideFlags(client, query, signal))) {
     reading = { usesEngineRegex, readsFlagMap: true }
-    source = sourceOf(query, new Map(), reading)
+    source = buildSource(query, new Map(), reading)
   }
   const first = await countIn(client, query, source, false, signal)
   if (first !== 'undecided') return first
@@ -53,7 +61,7 @@ async function countDecided(
     for (const [id, decision] of await decideResiduals(client, asked, query.settings.nowMs, signal))
       decided.set(id, decision)
   }
-  const lines = await countIn(client, query, sourceOf(query, decided, reading), true, signal)
+  const lines = await countIn(client, query, buildSource(query, decided, reading), true, signal)
   return lines as readonly TrendLine[]
 }
 
@@ -72,8 +80,8 @@ async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, si
 const sourceBytesMax = 120 * 1024
 
 /** @throws TooManyConditions */
-function sourceOf(query: TrendCountQuery, decided: ReadonlyMap<string, Decided>, reading: TrendReading) {
-  const source = trendSource(query, decided, reading)
+function buildSource(query: TrendCountQuery, decided: ReadonlyMap<string, Decided>, reading: TrendReading) {
+  const source = buildTrendSource(query, decided, reading)
   if (Buffer.byteLength(source.sql) > sourceBytesMax) throw new TooManyConditions()
   return source
 }
@@ -97,16 +105,16 @@ async function countIn(
   const read = (values?: readonly BreakdownValue[]) => readCells(client, { query, source, isLast, values, signal })
   const all = await read(given)
   if (all === 'undecided') return all
-  if (breakdown === null || given !== undefined) return linesOf(query, all.cells, given ?? [])
+  if (breakdown === null || given !== undefined) return buildTrendLines(query, all.cells, given ?? [])
   const ranked = all.isWhole
     ? rankValues(query, all.cells, breakdown.limit)
     : await readTop(client, query, source, signal)
-  const shown = new Set([...ranked, noValue(query)].map(value => JSON.stringify(value)))
+  const shown = new Set([...ranked, createEmptyValue(query)].map(value => JSON.stringify(value)))
   const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
   // Persons and percentiles of several values cannot be derived from the figures of each.
-  if (!isCut || (all.isWhole && isAdditive(math))) return linesOf(query, all.cells, ranked)
+  if (!isCut || (all.isWhole && isAdditive(math))) return buildTrendLines(query, all.cells, ranked)
   const cells = await read(ranked)
-  return cells === 'undecided' ? cells : linesOf(query, cells.cells, ranked)
+  return cells === 'undecided' ? cells : buildTrendLines(query, cells.cells, ranked)
 }
 
 interface ReadOptions {
@@ -123,11 +131,11 @@ async function readCells(
   { query, source, isLast, values, signal }: ReadOptions,
 ): Promise<{ cells: Cell[]; isWhole: boolean } | 'undecided'> {
   const count = query.breakdown?.by.length ?? 0
-  const columns = valueColumns(count)
+  const columns = listValueColumns(count)
   const kept = new QueryParams('kept_')
   // Events without any value have a separate line.
-  const keptTexts = [...(values ?? []), noValue(query)].map(oneText)
-  const isKept = `${oneTextSql(columns)} IN (${kept.list('String', keptTexts)})`
+  const keptTexts = [...(values ?? []), createEmptyValue(query)].map(joinValue)
+  const isKept = `${joinValueSql(columns)} IN (${kept.list('String', keptTexts)})`
   const shown = columns.map(column => (values === undefined ? column : `if(is_kept, ${column}, '')`))
   const keys = count === 0 ? '' : `, ${shown.map((sql, index) => `${sql} AS shown_${index}`).join(', ')}`
   const groups = count === 0 ? '' : `, ${shown.map((_, index) => `shown_${index}`).join(', ')}`
@@ -162,7 +170,7 @@ async function readTop(
   source: TrendSource,
   signal: AbortSignal,
 ): Promise<readonly BreakdownValue[]> {
-  const columns = valueColumns(query.breakdown!.by.length)
+  const columns = listValueColumns(query.breakdown!.by.length)
   const values = columns.join(', ')
   const { figure, weight } = figureSql(query.math)
   const shown = isAverage(query.math) ? 'if(weight = 0, 0, figure / weight)' : 'figure'
@@ -179,16 +187,16 @@ async function readTop(
   return result.json<string[]>()
 }
 
-function valueColumns(count: number): string[] {
+function listValueColumns(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `value_${index}`)
 }
 
 /** One text for a value of one or two parts; different values have different texts. */
-function oneText(value: BreakdownValue): string {
+function joinValue(value: BreakdownValue): string {
   return value.map(text => `${Buffer.byteLength(text)}:${text}`).join('')
 }
 
-function oneTextSql(columns: readonly string[]): string {
+function joinValueSql(columns: readonly string[]): string {
   return `concat('', ${columns.map(column => `toString(length(${column})), ':', ${column}`).join(', ')})`
 }
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { TrendMath } from '#core/insights/trends-query.ts'
 import type { BreakdownValue, TrendCountQuery, TrendLine } from '#ports/events/insight-queries.ts'
-import { openRuns } from './flag-usage.ts'
-import { type Cell, isAdditive, linesOf, otherValue, rankValues } from './trend-lines.ts'
+import { findUncachedRuns } from './flag-usage.ts'
+import { buildTrendLines, type Cell, isAdditive, otherValue, rankValues } from './trend-lines.ts'
 
 const numbers = (aggregate: 'sum' | 'avg' | 'min' | 'max' | 'p90'): TrendMath => ({
   ...{ kind: 'numbers', aggregate, property: 'p' },
@@ -102,7 +102,7 @@ describe('the values of a breakdown', () => {
       ],
     ]
     for (const [math, breakdowns, cells, ranked, expected] of cases)
-      assert.deepEqual(linesOf(queryOf(math, breakdowns), cells, ranked), expected)
+      assert.deepEqual(buildTrendLines(queryOf(math, breakdowns), cells, ranked), expected)
   })
 
   it('are combined from the figures of each value where that is exact', () => {
@@ -131,7 +131,7 @@ it('buckets that are not kept are counted in runs, or in one where there are man
     [`k${'-k'.repeat(11)}`, '1-22'],
   ]
   for (const [kept, expected] of cases) {
-    const runs = openRuns(kept.length, index => kept[index] === 'k')
+    const runs = findUncachedRuns(kept.length, index => kept[index] === 'k')
     assert.equal(runs.map(({ from, end }) => `${from}-${end}`).join(' '), expected, kept)
   }
 })

@@ -35,14 +35,16 @@ function compareBytes(a: BreakdownValue, b: BreakdownValue): number {
 }
 
 /** In the order of `ranked`, then without a value, then the others. */
-export function linesOf(
+export function buildTrendLines(
   query: TrendCountQuery,
   cells: readonly Cell[],
   ranked: readonly BreakdownValue[],
 ): TrendLine[] {
   const count = query.buckets.days.length
   if (query.breakdown === null) return [{ value: null, data: mergeCells(query.math, cells, count) }]
-  const cellsOf = new Map<string, Cell[]>([...ranked, noValue(query)].map(value => [JSON.stringify(value), []]))
+  const cellsOf = new Map<string, Cell[]>(
+    [...ranked, createEmptyValue(query)].map(value => [JSON.stringify(value), []]),
+  )
   const others: Cell[] = []
   for (const cell of cells) (cellsOf.get(JSON.stringify(cell.value)) ?? others).push(cell)
   const lines: TrendLine[] = []
@@ -57,14 +59,14 @@ function mergeCells(math: TrendMath, cells: readonly Cell[], bucketCount: number
   const weights = new Array<number>(bucketCount).fill(0)
   for (const { bucket, figure, weight } of cells) {
     if (weight === 0) continue
-    data[bucket] = weights[bucket] === 0 ? figure : combine(math, data[bucket]!, figure)
+    data[bucket] = weights[bucket] === 0 ? figure : combineFigures(math, data[bucket]!, figure)
     weights[bucket]! += weight
   }
   if (!isAverage(math)) return data
   return data.map((sum, bucket) => (weights[bucket] === 0 ? 0 : sum / weights[bucket]!))
 }
 
-function combine(math: TrendMath, a: number, b: number): number {
+function combineFigures(math: TrendMath, a: number, b: number): number {
   if (math.kind === 'numbers' && math.aggregate === 'min') return Math.min(a, b)
   return math.kind === 'numbers' && math.aggregate === 'max' ? Math.max(a, b) : a + b
 }
@@ -79,7 +81,7 @@ export function isAdditive(math: TrendMath): boolean {
   return math.kind === 'events' || (math.kind === 'numbers' && ['sum', 'avg', 'min', 'max'].includes(math.aggregate))
 }
 
-export function noValue({ breakdown }: TrendCountQuery): BreakdownValue {
+export function createEmptyValue({ breakdown }: TrendCountQuery): BreakdownValue {
   return (breakdown?.by ?? []).map(() => '')
 }
 

@@ -2,10 +2,10 @@
 // breakdowns and figures need.
 
 import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
-import { eventsWithPersons, mirrorIsFilled } from '../queries/persons-of-today.ts'
-import { bucketParams, bucketStart, isWithin } from './bucket-expression.ts'
-import { type ConditionContext, ConditionSql, type Decided, groupColumn, type TableName } from './condition-sql.ts'
-import { jsonProperty, wideFlagSet } from './property-access.ts'
+import { eventsWithPersonsSql, isMirrorFilledSql } from '../queries/persons-of-today.ts'
+import { bucketParams, bucketStartSql, isWithinBucketsSql } from './bucket-expression.ts'
+import { type ConditionContext, ConditionSql, type Decided, groupColumnSql, type TableName } from './condition-sql.ts'
+import { accessJsonProperty, wideFlagSet } from './property-access.ts'
 import { QueryParams } from './query-params.ts'
 import type { Residuals } from './residuals.ts'
 
@@ -24,7 +24,7 @@ export interface TrendSource {
 /** How a source is read. */
 export type TrendReading = Pick<ConditionContext, 'usesEngineRegex' | 'readsFlagMap'>
 
-export function trendSource(
+export function buildTrendSource(
   query: TrendCountQuery,
   decided: ReadonlyMap<string, Decided>,
   reading: TrendReading,
@@ -36,21 +36,21 @@ export function trendSource(
   const matched = conditions.of(query.condition)
   const values = (query.breakdown?.by ?? []).map(breakdown => conditions.shown(breakdown))
 
-  const isAsked = ['project_id = {project:UInt32}', isWithin('timestamp')]
+  const isAsked = ['project_id = {project:UInt32}', isWithinBucketsSql('timestamp')]
   if (event !== null) isAsked.push(`event = ${params.text(event)}`)
   const where = `WHERE ${isAsked.join(' AND ')}`
-  const groupTables = [...conditions.tables.keys()].flatMap(groupTypeOf)
+  const groupTables = [...conditions.tables.keys()].flatMap(readGroupTypeIndex)
   const needsPerson = conditions.needsPerson || math.kind === 'persons'
   const columns = new Set([
-    `${bucketStart('timestamp')} AS bucket`,
+    `${bucketStartSql('timestamp')} AS bucket`,
     ...(needsPerson ? ['distinct_id'] : []),
-    ...groupTables.map(groupColumn),
+    ...groupTables.map(groupColumnSql),
     ...(conditions.tables.get('events')?.columns ?? []),
-    ...(math.kind === 'groups' ? [groupColumn(math.groupTypeIndex)] : []),
-    ...(math.kind === 'numbers' ? [`${numberOf(math.property, params)} AS number_value`] : []),
+    ...(math.kind === 'groups' ? [groupColumnSql(math.groupTypeIndex)] : []),
+    ...(math.kind === 'numbers' ? [`${numberSql(math.property, params)} AS number_value`] : []),
   ])
   const events = [...columns].join(', ')
-  let sql = needsPerson ? eventsWithPersons(events, where) : `SELECT ${events} FROM events FINAL ${where}`
+  let sql = needsPerson ? eventsWithPersonsSql(events, where) : `SELECT ${events} FROM events FINAL ${where}`
   const persons = conditions.tables.get('persons')
   if (persons !== undefined) {
     sql = `SELECT * FROM (${sql}) AS counted_events LEFT ANY JOIN (
@@ -60,9 +60,9 @@ export function trendSource(
   for (const index of groupTables) {
     const table = conditions.tables.get(`group_${index}`)!
     sql = `SELECT * FROM (${sql}) AS counted_events LEFT ANY JOIN (
-      SELECT group_key AS ${groupColumn(index)}, 1 AS group_${index}_known, ${table.columns.join(', ')}
-      FROM groups FINAL ${groupsOf(index)}
-    ) AS group_${index}_today USING (${groupColumn(index)})`
+      SELECT group_key AS ${groupColumnSql(index)}, 1 AS group_${index}_known, ${table.columns.join(', ')}
+      FROM groups FINAL ${currentGroupsSql(index)}
+    ) AS group_${index}_today USING (${groupColumnSql(index)})`
   }
   const outer = [
     'bucket',
@@ -81,30 +81,32 @@ export function trendSource(
     readsFlags: conditions.readsFlags,
     undecided: [...conditions.tables].flatMap(([name, { leaves, columns }]) => {
       if (leaves.length === 0) return []
-      const [index] = groupTypeOf(name)
-      return [{ leaves, columns, source: index === undefined ? from[name as 'events'] : `groups ${groupsOf(index)}` }]
+      const [index] = readGroupTypeIndex(name)
+      return [
+        { leaves, columns, source: index === undefined ? from[name as 'events'] : `groups ${currentGroupsSql(index)}` },
+      ]
     }),
   }
 }
 
 /** SQL of a row for whether flags of some events of a trend are in the map alone, of `bucketParams` and `project`. */
 export const wideFlagsQuery = `SELECT 1 FROM events
-  WHERE project_id = {project:UInt32} AND ${isWithin('timestamp')} AND flag_set = '${wideFlagSet}' LIMIT 1`
+  WHERE project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND flag_set = '${wideFlagSet}' LIMIT 1`
 
-const personsOf = `WHERE project_id = {project:UInt32} AND is_deleted = 0 AND ${mirrorIsFilled()}`
+const personsOf = `WHERE project_id = {project:UInt32} AND is_deleted = 0 AND ${isMirrorFilledSql()}`
 
-function groupsOf(groupTypeIndex: number): string {
+function currentGroupsSql(groupTypeIndex: number): string {
   return `WHERE project_id = {project:UInt32} AND group_type_index = ${groupTypeIndex} AND is_deleted = 0
-    AND ${mirrorIsFilled()}`
+    AND ${isMirrorFilledSql()}`
 }
 
-function groupTypeOf(table: TableName): number[] {
+function readGroupTypeIndex(table: TableName): number[] {
   return table.startsWith('group_') ? [Number(table.slice('group_'.length))] : []
 }
 
 function countedColumns({ math }: TrendCountQuery): string[] {
   if (math.kind === 'persons') return ['person AS counted']
-  if (math.kind === 'groups') return [`${groupColumn(math.groupTypeIndex)} AS counted`]
+  if (math.kind === 'groups') return [`${groupColumnSql(math.groupTypeIndex)} AS counted`]
   return math.kind === 'numbers' ? ['number_value AS counted'] : []
 }
 
@@ -112,8 +114,8 @@ function countedColumns({ math }: TrendCountQuery): string[] {
 const magnitudeMax = '1e300'
 
 /** SQL of the number that a property has, or that its text is; NULL for anything else. */
-function numberOf(property: string, params: QueryParams): string {
-  const { type, text, number } = jsonProperty('properties', property, params, sql => sql)
+function numberSql(property: string, params: QueryParams): string {
+  const { type, text, number } = accessJsonProperty('properties', property, params, sql => sql)
   const value = `multiIf(${type} IN ('Int64', 'UInt64', 'Double'), ${number},
     ${type} = 'String' AND match(${text}, '${numberForm}'), ifNull(toFloat64OrNull(${text}), nan), nan)`
   const isCounted = `abs(${value}) <= ${magnitudeMax}`

@@ -4,7 +4,7 @@
 const listCharsMax = 40_000
 
 /** @param charsOf how many characters an item takes in a field. @param charsMax of a list. */
-export function fieldLists<Item>(
+export function splitIntoLists<Item>(
   items: Iterable<Item>,
   charsOf: (item: Item) => number,
   charsMax = listCharsMax,

@@ -2,7 +2,7 @@
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { dayMs } from '#core/time.ts'
-import { fieldLists } from './field-lists.ts'
+import { splitIntoLists } from './field-lists.ts'
 
 /** Base64 turns this into 120,000 characters, and a form field of the server holds 128 KiB. */
 const fieldBytesMax = 90_000
@@ -24,8 +24,8 @@ export interface AskedIdentities {
  * base64, because a parameter is escaped and a text of many escapes would not fit its field.
  * @param identities at least one, with storable times.
  */
-export function askedIdentities(identities: readonly EventIdentity[]): AskedIdentities {
-  const lists = fieldLists(identities.map(jsonOf), json => Buffer.byteLength(json) + 1, fieldBytesMax)
+export function encodeIdentities(identities: readonly EventIdentity[]): AskedIdentities {
+  const lists = splitIntoLists(identities.map(encodeIdentity), json => Buffer.byteLength(json) + 1, fieldBytesMax)
   const read = lists.map((_, index) => `JSONExtract(base64Decode(materialize({ids${index}:String})), '${listType}')`)
   const all = read.length === 1 ? read[0]! : `arrayConcat(${read.join(', ')})`
   const asked = `(SELECT arrayJoin(${all}) AS id)`
@@ -34,15 +34,15 @@ export function askedIdentities(identities: readonly EventIdentity[]): AskedIden
     where: `(project_id, toDate32(timestamp), event, distinct_id, uuid)
       IN (SELECT id.1, toDate32(id.2), id.3, id.4, id.5 FROM ${asked})`,
     distinctIds: `SELECT id.4 FROM ${asked}`,
-    params: Object.fromEntries(lists.map((list, index) => [`ids${index}`, base64Of(list)])),
+    params: Object.fromEntries(lists.map((list, index) => [`ids${index}`, encodeList(list)])),
   }
 }
 
-function jsonOf({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): string {
+function encodeIdentity({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): string {
   const day = Math.floor(timestampMs / dayMs)
   return JSON.stringify([projectId, day, event.toWellFormed(), distinctId.toWellFormed(), uuid])
 }
 
-function base64Of(items: readonly string[]): string {
+function encodeList(items: readonly string[]): string {
   return Buffer.from(`[${items.join(',')}]`).toString('base64')
 }

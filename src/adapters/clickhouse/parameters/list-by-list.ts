@@ -3,20 +3,20 @@
 
 import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
 import { QueryTooLargeError } from '#ports/port-error.ts'
-import { fieldLists } from './field-lists.ts'
+import { splitIntoLists } from './field-lists.ts'
 
-export function charsOfText(text: string): number {
+export function countTextChars(text: string): number {
   return text.length + 4
 }
 
 /** Each piece of the items with each piece of the keys. */
-export function listsWithKeys<Item>(
+export function splitItemsAndKeys<Item>(
   items: readonly Item[],
   charsOf: (item: Item) => number,
   keys: readonly string[],
 ): { readonly items: Item[]; readonly keys: string[] }[] {
-  const ofKeys = fieldLists(keys, charsOfText)
-  return fieldLists(items, charsOf).flatMap(some => ofKeys.map(keys => ({ items: some, keys })))
+  const ofKeys = splitIntoLists(keys, countTextChars)
+  return splitIntoLists(items, charsOf).flatMap(some => ofKeys.map(keys => ({ items: some, keys })))
 }
 
 /**
@@ -24,7 +24,7 @@ export function listsWithKeys<Item>(
  * @param charsOf the variable characters of a row; 0 when absent.
  * @throws QueryTooLargeError for more than `foundRowsMax` or `foundCharsMax`, and what `find` throws.
  */
-export async function listByList<List, Row>(
+export async function queryListByList<List, Row>(
   lists: readonly List[],
   find: (list: List) => Promise<readonly Row[]>,
   charsOf: (row: Row) => number = () => 0,

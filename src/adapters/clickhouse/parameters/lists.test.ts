@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
 import { QueryTooLargeError } from '#ports/port-error.ts'
-import { fieldLists } from './field-lists.ts'
-import { askedIdentities } from './identity-lists.ts'
-import { charsOfText, listByList, listsWithKeys } from './list-by-list.ts'
+import { splitIntoLists } from './field-lists.ts'
+import { encodeIdentities } from './identity-lists.ts'
+import { countTextChars, queryListByList, splitItemsAndKeys } from './list-by-list.ts'
 
 describe('a list that is sent in several fields', () => {
   it('is whole, in order, and begins another field where one more item would not fit', () => {
@@ -29,13 +29,13 @@ describe('a list that is sent in several fields', () => {
     ]
     for (const [lengths, max, expected] of cases)
       assert.deepEqual(
-        fieldLists(lengths, length => length, max),
+        splitIntoLists(lengths, length => length, max),
         expected,
         String(lengths),
       )
     const long = 'x'.repeat(20_000)
     assert.deepEqual(
-      fieldLists([long, long, long], text => text.length).map(list => list.length),
+      splitIntoLists([long, long, long], text => text.length).map(list => list.length),
       [2, 1],
     )
   })
@@ -44,7 +44,7 @@ describe('a list that is sent in several fields', () => {
     const half = 'x'.repeat(20_001)
     const key = 'y'.repeat(30_000)
     assert.deepEqual(
-      listsWithKeys([half, half], charsOfText, [key, key]).map(({ items, keys }) => [items.length, keys.length]),
+      splitItemsAndKeys([half, half], countTextChars, [key, key]).map(({ items, keys }) => [items.length, keys.length]),
       [
         [1, 1],
         [1, 1],
@@ -52,14 +52,16 @@ describe('a list that is sent in several fields', () => {
         [1, 1],
       ],
     )
-    assert.deepEqual(listsWithKeys(['a', 'b'], charsOfText, ['c']), [{ items: ['a', 'b'], keys: ['c'] }])
-    assert.deepEqual(listsWithKeys([], charsOfText, ['c']), [])
-    assert.deepEqual(listsWithKeys(['a'], charsOfText, []), [])
+    assert.deepEqual(splitItemsAndKeys(['a', 'b'], countTextChars, ['c']), [{ items: ['a', 'b'], keys: ['c'] }])
+    assert.deepEqual(splitItemsAndKeys([], countTextChars, ['c']), [])
+    assert.deepEqual(splitItemsAndKeys(['a'], countTextChars, []), [])
   })
 
   it('is read until the results exceed the limit', async () => {
     const found = (counts: readonly number[], charsOf?: (row: number) => number) =>
-      listByList(counts, async count => Array.from({ length: count }, () => count), charsOf).then(rows => rows.length)
+      queryListByList(counts, async count => Array.from({ length: count }, () => count), charsOf).then(
+        rows => rows.length,
+      )
     assert.equal(await found([]), 0)
     assert.equal(await found([foundRowsMax - 1, 1]), foundRowsMax)
     await assert.rejects(found([foundRowsMax, 1]), QueryTooLargeError)
@@ -86,7 +88,7 @@ describe('identities in a query', () => {
       [{ event: '\'"\\\0\n', distinctId: '🏴' }, [1, 0, '\'"\\\0\n', '🏴', uuid]],
       [{ event: '\ud800', distinctId: 'a\udc00b' }, [1, 0, '\ufffd', 'a\ufffdb', uuid]],
     ] as const)
-      assert.deepEqual(sent(askedIdentities([{ ...identity, ...over }]).params), [expected])
+      assert.deepEqual(sent(encodeIdentities([{ ...identity, ...over }]).params), [expected])
   })
 
   it('fill as many fields as they need, none of them beyond what the server takes', () => {
@@ -97,7 +99,7 @@ describe('identities in a query', () => {
           event: 'é'.repeat(length),
           projectId: index,
         }))
-        const { params, prewhere, where, distinctIds } = askedIdentities(identities)
+        const { params, prewhere, where, distinctIds } = encodeIdentities(identities)
         assert.deepEqual(
           sent(params).map(([project, , event]) => [project, event.length]),
           lengths.map((length, index) => [index, length]),

@@ -9,8 +9,8 @@ import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { fieldLists } from '../parameters/field-lists.ts'
-import { askedIdentities } from '../parameters/identity-lists.ts'
+import { splitIntoLists } from '../parameters/field-lists.ts'
+import { encodeIdentities } from '../parameters/identity-lists.ts'
 
 /** No captured event has a longer name or distinct id. */
 const textCharsMax = 1000
@@ -29,7 +29,7 @@ export async function findChargedTimes(
 ): Promise<(number | null)[]> {
   const times = new Map<string, number>()
   const charsOf = ({ event, distinctId }: EventIdentity) => charsPerIdentity + event.length + distinctId.length
-  for (const some of fieldLists(identities.filter(isStorable), charsOf, queryCharsMax))
+  for (const some of splitIntoLists(identities.filter(isStorable), charsOf, queryCharsMax))
     await findIn(clients, some, times)
   return identities.map(identity => times.get(identityKey(identity)) ?? null)
 }
@@ -40,8 +40,8 @@ async function findIn(
   times: Map<string, number>,
 ): Promise<void> {
   try {
-    const rows = await clients.write((client, database) => ask(client, database, identities))
-    for (const row of rows) times.set(identityKey(identityOfRow(row)), Number(row[5]))
+    const rows = await clients.write((client, database) => queryChargedTimes(client, database, identities))
+    for (const row of rows) times.set(identityKey(toIdentity(row)), Number(row[5]))
   } catch (error) {
     // Only a timeout that the server reports: a server that does not answer at all is down, however small the query.
     const tooMuch = error instanceof PortError && error.code === 'timeout' && error.cause instanceof ClickHouseError
@@ -61,12 +61,12 @@ type ChargedRow = [
  * The sort key finds the granules, the uuid selects which of their rows to read in full. `FINAL` would read every
  * column of the key first; instead this takes the copy with the highest version, the one that reads see.
  */
-async function ask(
+async function queryChargedTimes(
   client: ClickHouseClient,
   database: string,
   identities: readonly EventIdentity[],
 ): Promise<ChargedRow[]> {
-  const { prewhere, where, params } = askedIdentities(identities)
+  const { prewhere, where, params } = encodeIdentities(identities)
   const result = await client.query({
     query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
         toUnixTimestamp64Milli(argMax(charged_at, row_version))
@@ -90,6 +90,6 @@ function isStorable({ uuid, timestampMs, event, distinctId }: EventIdentity): bo
   )
 }
 
-function identityOfRow([projectId, day, event, distinctId, uuid]: ChargedRow): EventIdentity {
+function toIdentity([projectId, day, event, distinctId, uuid]: ChargedRow): EventIdentity {
   return { projectId, timestampMs: day * dayMs, event, distinctId, uuid }
 }

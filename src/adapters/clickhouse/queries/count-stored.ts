@@ -5,8 +5,8 @@ import type { BatchSummary } from '#core/events/batch-summary.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
 import type { AskedBatch } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { fieldLists } from '../parameters/field-lists.ts'
-import { askedIdentities } from '../parameters/identity-lists.ts'
+import { splitIntoLists } from '../parameters/field-lists.ts'
+import { encodeIdentities } from '../parameters/identity-lists.ts'
 
 const tables = ['events', 'events_pending'] as const
 /** Beyond these, looking for uuids would read more of the table than looking for identities does. */
@@ -22,15 +22,15 @@ export async function countStored(
   batch: AskedBatch,
   signal: AbortSignal,
 ): Promise<number> {
-  const asked = askedUuids(projectId, batch.summary)
-  if (asked !== null && !(await isAnyOf(client, asked, signal))) return 0
+  const asked = encodeUuids(projectId, batch.summary)
+  if (asked !== null && !(await isAnyStored(client, asked, signal))) return 0
   const identities = await batch.identities()
-  const { prewhere, where, params } = askedIdentities(identities.map(identity => ({ ...identity, projectId })))
+  const { prewhere, where, params } = encodeIdentities(identities.map(identity => ({ ...identity, projectId })))
   const source = tables.map(
     table => `SELECT toDate32(timestamp) AS day, event, distinct_id, uuid FROM ${table}
       PREWHERE ${prewhere} WHERE ${where}`,
   )
-  return countOf(
+  return queryCount(
     client,
     `SELECT count() FROM (SELECT DISTINCT day, event, distinct_id, uuid FROM (${source.join(' UNION ALL ')}))`,
     params,
@@ -45,12 +45,12 @@ interface AskedUuids {
 }
 
 /** @returns null where the sort key would leave out too little. */
-function askedUuids(projectId: number, { days, names, distinctIds, uuids }: BatchSummary): AskedUuids | null {
+function encodeUuids(projectId: number, { days, names, distinctIds, uuids }: BatchSummary): AskedUuids | null {
   if (days.length > daysMax || names.length > namesMax) return null
   const ids = (distinctIds ?? []).map(id => id.toWellFormed())
-  const idLists = fieldLists(ids, text => text.length)
+  const idLists = splitIntoLists(ids, text => text.length)
   const idsIn = idLists.map((_, index) => `distinct_id IN {distinctIds${index}:Array(String)}`)
-  const uuidLists = listsOfUuids(uuids)
+  const uuidLists = splitUuids(uuids)
   const lists = uuidLists.map((_, index) => `splitByChar(',', materialize({uuids${index}:String}))`)
   const all = lists.length === 1 ? lists[0]! : `arrayConcat(${lists.join(', ')})`
   return {
@@ -70,7 +70,7 @@ function askedUuids(projectId: number, { days, names, distinctIds, uuids }: Batc
 }
 
 /** A form field of the server holds 128 KiB. */
-function listsOfUuids(uuids: string): string[] {
+function splitUuids(uuids: string): string[] {
   const lists: string[] = []
   const charsMax = uuidsPerField * charsPerUuid
   for (let from = 0; from < uuids.length; from += charsMax) lists.push(uuids.slice(from, from + charsMax - 1))
@@ -78,16 +78,16 @@ function listsOfUuids(uuids: string): string[] {
 }
 
 /** Whether the store may have one of them, by its uuid, day and name. */
-async function isAnyOf(
+async function isAnyStored(
   client: ClickHouseClient,
   { prewhere, where, params }: AskedUuids,
   signal: AbortSignal,
 ): Promise<boolean> {
   const source = tables.map(table => `SELECT 1 FROM ${table} PREWHERE ${prewhere} WHERE ${where}`)
-  return (await countOf(client, `SELECT count() FROM (${source.join(' UNION ALL ')})`, params, signal)) > 0
+  return (await queryCount(client, `SELECT count() FROM (${source.join(' UNION ALL ')})`, params, signal)) > 0
 }
 
-async function countOf(
+async function queryCount(
   client: ClickHouseClient,
   query: string,
   query_params: Record<string, unknown>,

@@ -4,7 +4,7 @@
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { mirrorIsFilled } from './persons-of-today.ts'
+import { isMirrorFilledSql } from './persons-of-today.ts'
 
 /** A client that sends a new name with each event must not fill the memory: further names are left out. */
 const namesMax = 100_000
@@ -63,7 +63,7 @@ export async function listPropertyNames(
         countIf(event IN {events:Array(String)}), count() OVER ()
       FROM (
         SELECT event, arrayJoin(JSONExtractKeysAndValuesRaw(text)) AS pair, pair.1 AS name, pair.2 AS raw
-        FROM (${sampleOf(query)})
+        FROM (${sampleSql(query)})
       ) WHERE ${conditions.join(' AND ')}
       GROUP BY name ORDER BY name LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
     query_params: {
@@ -102,10 +102,10 @@ export async function listPropertyNames(
 }
 
 /** A query of the properties to look at as `text`, each with its `event`. */
-function sampleOf({ kind, events = [], onlyOfEvents }: PropertyNameQuery): string {
+function sampleSql({ kind, events = [], onlyOfEvents }: PropertyNameQuery): string {
   if (typeof kind === 'object')
     return `SELECT '' AS event, properties AS text FROM groups FINAL
-      WHERE ${mirrorIsFilled()} AND project_id = {project:UInt32} AND group_type_index = {type:UInt8} AND is_deleted = 0
+      WHERE ${isMirrorFilledSql()} AND project_id = {project:UInt32} AND group_type_index = {type:UInt8} AND is_deleted = 0
         AND length(properties) <= ${sampledCharsMax} LIMIT ${sampledMax}`
   const column = kind === 'person' ? 'person_properties' : 'properties'
   const onlyThese = onlyOfEvents && events.length > 0 ? 'AND event IN {events:Array(String)}' : ''

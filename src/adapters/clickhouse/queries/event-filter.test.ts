@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
 import type { EventQuery } from '#ports/events/event-queries.ts'
-import { filterOf } from './event-filter.ts'
-import { storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
+import { buildFilter } from './event-filter.ts'
+import { storedColumns, toEventView, viewColumns } from './event-rows.ts'
 
 const uuid = '01234567-89ab-4cde-8f01-23456789abcd'
 const ofProject = 'project_id = {project:UInt32}'
 const time = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`
-const query = (over: Partial<EventQuery>) => filterOf({ projectId: 1, descending: true, ...over })
+const query = (over: Partial<EventQuery>) => buildFilter({ projectId: 1, descending: true, ...over })
 
 describe('the filter of a list of events', () => {
   it('consists of the project and the requested conditions', () => {
@@ -122,7 +122,7 @@ describe('the columns of an event that is shown', () => {
 
   it('match the fields of a row, in its order', () => {
     const row = columns.map((column, index) => (/_at$|^timestamp$/.test(column) ? String(2 ** 53 - index) : column))
-    const view = viewOfRow(row as unknown as Parameters<typeof viewOfRow>[0])
+    const view = toEventView(row as unknown as Parameters<typeof toEventView>[0])
     const snake = (name: string) =>
       name
         .replace(/Ms$/, '')

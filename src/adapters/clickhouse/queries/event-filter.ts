@@ -17,7 +17,7 @@ export interface Filter {
 export const tieBreak = 'sipHash64(event, distinct_id)'
 
 /** @returns null when nothing can match: an id that is no UUID. */
-export function filterOf(query: Omit<EventQuery, 'limit'>): Filter | null {
+export function buildFilter(query: Omit<EventQuery, 'limit'>): Filter | null {
   const keyConditions = ['project_id = {project:UInt32}']
   const conditions: string[] = []
   const params: Record<string, unknown> = { project: query.projectId }
@@ -40,8 +40,8 @@ export function filterOf(query: Omit<EventQuery, 'limit'>): Filter | null {
   if (query.beforeMs !== undefined) whereTime('<', 'before', query.beforeMs)
   if (query.personId !== undefined && !isUuid(query.personId)) return null
   query.properties?.forEach(({ key, value }, index) => {
-    const params = { [`key${index}`]: key, [`texts${index}`]: textsOf(value) }
-    addCondition(conditions, propertyEquals(`key${index}`, `texts${index}`), params)
+    const params = { [`key${index}`]: key, [`texts${index}`]: listEqualTexts(value) }
+    addCondition(conditions, propertyEqualsSql(`key${index}`, `texts${index}`), params)
   })
   if (query.after !== undefined) {
     const { timestampMs, uuid, tieBreak: tie } = query.after
@@ -58,7 +58,7 @@ export function filterOf(query: Omit<EventQuery, 'limit'>): Filter | null {
 }
 
 /** Strings compare by value, everything else by its JSON text; an absent property equals nothing. */
-function propertyEquals(key: string, texts: string): string {
+function propertyEqualsSql(key: string, texts: string): string {
   return `JSONHas(properties, {${key}:String}) AND if(
     JSONType(properties, {${key}:String}) = 'String',
     JSONExtractString(properties, {${key}:String}),
@@ -69,7 +69,7 @@ function propertyEquals(key: string, texts: string): string {
  * The texts that the engine may write for an equal value: it formats numbers its own way (`1.0` as 1, `1e+21` as 1e21, `-0.0`
  * as -0, and `-0` as 0).
  */
-function textsOf(value: JsonValue): string[] {
+function listEqualTexts(value: JsonValue): string[] {
   const number = numberOf(value)
   if (number === undefined) return [textOf(value)]
   return [textOf(value), String(number), Object.is(number, -0) ? '-0' : String(number).replace('e+', 'e')]

@@ -9,10 +9,10 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { EventCursor, EventQuery, EventView } from '#ports/events/event-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { type AskedIdentities, askedIdentities } from '../parameters/identity-lists.ts'
-import { type Filter, filterOf, tieBreak } from './event-filter.ts'
-import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
-import { eventsWithPersons } from './persons-of-today.ts'
+import { type AskedIdentities, encodeIdentities } from '../parameters/identity-lists.ts'
+import { buildFilter, type Filter, tieBreak } from './event-filter.ts'
+import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
+import { eventsWithPersonsSql } from './persons-of-today.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
 
 export interface EventPage {
@@ -28,21 +28,21 @@ const pageBytesMax = 4 * 1024 * 1024
 
 /** One page; see `EventQueries.listEvents`. */
 export async function listEvents(client: ClickHouseClient, query: EventQuery, signal: AbortSignal): Promise<EventPage> {
-  const filter = filterOf(query)
+  const filter = buildFilter(query)
   if (filter === null) return { events: [], next: null }
   const order = query.descending ? 'DESC' : 'ASC'
   const places: Place[] = []
-  for await (const days of dayWindows(client, filter, order, signal)) {
+  for await (const days of listDayWindows(client, filter, order, signal)) {
     const bounds = 'toDate32(timestamp) BETWEEN {first_day:Date32} AND {last_day:Date32}'
     const params = { ...filter.params, ...days, rows: query.limit + 1 - places.length }
     const conditions = [...filter.conditions, bounds]
     places.push(...(await findPlaces(client, query.projectId, { ...filter, conditions, params, order }, signal)))
     if (places.length > query.limit) break
   }
-  const page = await fittingPlaces(client, places.slice(0, query.limit), signal)
+  const page = await selectFittingPlaces(client, places.slice(0, query.limit), signal)
   const events = await readEvents(client, query.projectId, page, signal)
   const last = page.at(-1)
-  return { events, next: places.length > page.length && last !== undefined ? cursorOf(last) : null }
+  return { events, next: places.length > page.length && last !== undefined ? toCursor(last) : null }
 }
 
 /** An event of a page, by its narrow columns. */
@@ -63,7 +63,7 @@ async function findPlaces(
   const events =
     personId === undefined
       ? `events FINAL ${conditions}`
-      : `(${eventsWithPersons(columns, conditions)}) WHERE person = {person:UUID}`
+      : `(${eventsWithPersonsSql(columns, conditions)}) WHERE person = {person:UUID}`
   const result = await client.query({
     query: `SELECT toUnixTimestamp64Milli(timestamp), event, distinct_id, toString(uuid), toString(${tieBreak})
       FROM ${events}
@@ -82,13 +82,13 @@ async function findPlaces(
  * Returns as many places as fit a page, at least one. It reads only lengths, of every copy and without FINAL, which
  * would gather the texts of a whole block first.
  */
-async function fittingPlaces(
+async function selectFittingPlaces(
   client: ClickHouseClient,
   places: readonly Place[],
   signal: AbortSignal,
 ): Promise<readonly Place[]> {
   if (places.length <= 1) return places
-  const { prewhere, where, params } = askedPlaces(places)
+  const { prewhere, where, params } = encodePlaces(places)
   const result = await client.query({
     query: `SELECT toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
         max(length(properties) + 2 * length(person_properties) + 3 * length(elements_chain))
@@ -122,8 +122,8 @@ async function readEvents(
   signal: AbortSignal,
 ): Promise<readonly EventView[]> {
   if (places.length === 0) return []
-  const { prewhere, where, distinctIds, params } = askedPlaces(places)
-  const events = eventsWithPersons(storedColumns, `PREWHERE ${prewhere} WHERE ${where}`, distinctIds)
+  const { prewhere, where, distinctIds, params } = encodePlaces(places)
+  const events = eventsWithPersonsSql(storedColumns, `PREWHERE ${prewhere} WHERE ${where}`, distinctIds)
   const result = await client.query({
     query: `SELECT ${viewColumns} FROM (${events})`,
     query_params: { ...params, project: projectId },
@@ -131,7 +131,7 @@ async function readEvents(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const views = (await readRowsInSlices<EventRow>(result)).map(viewOfRow)
+  const views = (await readRowsInSlices<EventRow>(result)).map(toEventView)
   const viewOf = new Map(views.map(view => [identityKey(view), view]))
   return places.flatMap(place => viewOf.get(identityKey(place)) ?? [])
 }
@@ -139,10 +139,10 @@ async function readEvents(
 /** Longer texts, which no captured event has, are not sent as parameters: uuid and `tieBreak` identify such events. */
 const askedTextCharsMax = 1_000
 
-function askedPlaces(places: readonly Place[]): AskedIdentities {
+function encodePlaces(places: readonly Place[]): AskedIdentities {
   const isShort = ({ event, distinctId }: Place) => Math.max(event.length, distinctId.length) <= askedTextCharsMax
   const short = places.filter(isShort)
-  if (short.length === places.length) return askedIdentities(short)
+  if (short.length === places.length) return encodeIdentities(short)
   const asked = '(SELECT arrayJoin({places:Array(Tuple(Date32, UUID, UInt64))}) AS place)'
   const prewhere = `uuid IN (SELECT place.2 FROM ${asked})`
   const where = `(toDate32(timestamp), uuid, ${tieBreak}) IN (SELECT place.1, place.2, place.3 FROM ${asked})
@@ -159,7 +159,7 @@ function askedPlaces(places: readonly Place[]): AskedIdentities {
     },
   }
   if (short.length === 0) return long
-  const usual = askedIdentities(short)
+  const usual = encodeIdentities(short)
   return {
     prewhere: `(${usual.prewhere} OR ${long.prewhere})`,
     where: `(${usual.where} OR ${long.where})`,
@@ -168,7 +168,7 @@ function askedPlaces(places: readonly Place[]): AskedIdentities {
   }
 }
 
-function cursorOf({ timestampMs, uuid, tieBreak: tie }: Place): EventCursor {
+function toCursor({ timestampMs, uuid, tieBreak: tie }: Place): EventCursor {
   return { timestampMs, uuid, tieBreak: tie }
 }
 
@@ -181,7 +181,7 @@ const windowGrowth = 4
  * per row, and the newest days nearly always fill a page. The sort key alone gives the days and their row counts,
  * copies included.
  */
-async function* dayWindows(
+async function* listDayWindows(
   client: ClickHouseClient,
   filter: Filter,
   order: 'ASC' | 'DESC',

@@ -33,7 +33,7 @@ interface Piece {
 export async function countRows(ask: AskPiece, job: JobParams, rowsMax = pieceRowsMax): Promise<ImportedRowCounts> {
   const idBuckets = Array<number>(idBucketCount).fill(0)
   for await (const piece of listPieces(ask, job, null, rowsMax))
-    for (const [bucket, rows] of await ask((client, signal) => bucketsIn(client, job, piece, signal)))
+    for (const [bucket, rows] of await ask((client, signal) => countByBucket(client, job, piece, signal)))
       idBuckets[bucket]! += Number(rows)
   return { rows: idBuckets.reduce((sum, rows) => sum + rows, 0), idBuckets }
 }
@@ -48,9 +48,9 @@ export async function listCounts(
   const counts: ImportedCount[] = []
   let ofDay: readonly ImportedCount[] = []
   for await (const piece of listPieces(ask, job, after, rowsMax)) {
-    const found = await ask((client, signal) => countsIn(client, job, piece, { after, limit }, signal))
+    const found = await ask((client, signal) => countByEvent(client, job, piece, { after, limit }, signal))
     // Each part gives its first ones, so the first ones of all are among them.
-    ofDay = piece.part === 0 ? found : firstOf([...ofDay, ...found], limit)
+    ofDay = piece.part === 0 ? found : selectFirstCounts([...ofDay, ...found], limit)
     if (piece.part < piece.parts - 1) continue
     counts.push(...ofDay)
     if (counts.length >= limit) break
@@ -67,7 +67,7 @@ async function* listPieces(
   let open: { from: string; to: string; rows: number } | null = null
   for (let last = after?.day ?? null, isMore = true; isMore; ) {
     const days: readonly DayRow[] = await ask((client, signal) =>
-      rowsOfDays(client, job, { last, after: last === after?.day ? after : null }, signal),
+      countRowsByDay(client, job, { last, after: last === after?.day ? after : null }, signal),
     )
     for (const [day, count] of days) {
       const rows = Number(count)
@@ -97,14 +97,14 @@ type DayRow = [day: string, rows: number | string]
  * Counts rows, repeats included. @param last reads the days after it, or the rest of it after `after`; null for the
  * first days.
  */
-async function rowsOfDays(
+async function countRowsByDay(
   client: ClickHouseClient,
   job: JobParams,
   { last, after }: { readonly last: string | null } & Pick<ImportedCountsQuery, 'after'>,
   signal: AbortSignal,
 ): Promise<DayRow[]> {
   const from = last === null ? '' : `AND toDate32(timestamp) ${after === null ? '>' : '>='} {last:Date32}`
-  const source = unionOf('SELECT toDate32(timestamp) AS day', `${from} ${isBehind(after)}`)
+  const source = unionSql('SELECT toDate32(timestamp) AS day', `${from} ${afterCursorSql(after)}`)
   const result = await client.query({
     query: `SELECT toString(day), count() FROM (${source}) GROUP BY day ORDER BY day LIMIT ${daysMax}`,
     query_params: { ...job, ...(last !== null && { last }), ...after },
@@ -114,20 +114,20 @@ async function rowsOfDays(
   return result.json<DayRow>()
 }
 
-async function bucketsIn(
+async function countByBucket(
   client: ClickHouseClient,
   job: JobParams,
   piece: Piece,
   signal: AbortSignal,
 ): Promise<[bucket: number, rows: number | string][]> {
   const result = await client.query({
-    query: `SELECT CRC32(distinct_id) % ${idBucketCount} AS bucket, count() FROM (${distinctRows(piece)}) GROUP BY bucket`,
+    query: `SELECT CRC32(distinct_id) % ${idBucketCount} AS bucket, count() FROM (${distinctRowsSql(piece)}) GROUP BY bucket`,
     ...{ query_params: { ...job, ...piece }, format: 'JSONCompactEachRow', abort_signal: signal },
   })
   return result.json<[number, number | string]>()
 }
 
-async function countsIn(
+async function countByEvent(
   client: ClickHouseClient,
   job: JobParams,
   piece: Piece,
@@ -135,7 +135,7 @@ async function countsIn(
   signal: AbortSignal,
 ): Promise<ImportedCount[]> {
   const result = await client.query({
-    query: `SELECT toString(day), event, count() FROM (${distinctRows(piece, isBehind(after))})
+    query: `SELECT toString(day), event, count() FROM (${distinctRowsSql(piece, afterCursorSql(after))})
       GROUP BY day, event ORDER BY day, event LIMIT {limit:UInt32}`,
     query_params: { ...job, ...piece, limit, ...after },
     use_multipart_params: true,
@@ -145,27 +145,27 @@ async function countsIn(
   return rows.map(([day, event, uuids]) => ({ day, event, uuids: Number(uuids) }))
 }
 
-function isBehind(after: ImportedCountsQuery['after']): string {
+function afterCursorSql(after: ImportedCountsQuery['after']): string {
   return after === null ? '' : 'WHERE (toDate32(timestamp), event) > ({day:Date32}, {event:String})'
 }
 
 /** Repeats share one identity: the whole sort key. */
-function distinctRows({ parts }: Piece, where = ''): string {
+function distinctRowsSql({ parts }: Piece, where = ''): string {
   const days = 'AND toDate32(timestamp) >= {from:Date32} AND toDate32(timestamp) <= {to:Date32}'
   const isOfPart = parts === 1 ? '' : 'AND cityHash64(uuid) % {parts:UInt32} = {part:UInt32}'
-  const source = unionOf('SELECT toDate32(timestamp) AS day, event, distinct_id, uuid', `${days} ${isOfPart} ${where}`)
+  const source = unionSql('SELECT toDate32(timestamp) AS day, event, distinct_id, uuid', `${days} ${isOfPart} ${where}`)
   return `SELECT DISTINCT day, event, distinct_id, uuid FROM (${source})`
 }
 
 /** While a job is published, some of its rows are in one table and some in the other, or in both. */
-function unionOf(select: string, where: string): string {
+function unionSql(select: string, where: string): string {
   return ['events_pending', 'events']
     .map(table => `${select} FROM ${table} ${jobCondition} ${where}`)
     .join(' UNION ALL ')
 }
 
 /** The first ones of one day, in the order of the bytes of their names, which the engine gives them in. */
-function firstOf(counts: readonly ImportedCount[], limit: number): ImportedCount[] {
+function selectFirstCounts(counts: readonly ImportedCount[], limit: number): ImportedCount[] {
   const byName = new Map<string, { readonly name: Buffer; readonly count: ImportedCount }>()
   for (const count of counts) {
     const known = byName.get(count.event)

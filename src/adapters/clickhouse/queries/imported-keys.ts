@@ -32,7 +32,7 @@ const writeColumns = `import_job_id, op, key,
   if(op IN ('set_once', 'first'), argMin(written, (written.2, written.3)), argMax(written, (written.2, written.3)))`
 
 /** @param maps SQL for the entries of each op. @param columns of the subject. */
-function writes(maps: Record<string, string>, columns: string, where: string): string {
+function writesSql(maps: Record<string, string>, columns: string, where: string): string {
   const lists = Object.values(maps).map(list => `arrayFilter(entry -> has({keys:Array(String)}, entry.1), ${list})`)
   const byOp = `SELECT import_job_id, ${columns}, op, entries,
       toUnixTimestamp64Milli(timestamp) AS at, toString(uuid) AS id
@@ -49,7 +49,7 @@ type WriteRow = [
   write: [valueJson: string, timestampMs: number | string, uuid: string],
 ]
 
-function writeOf([importJobId, op, key, [valueJson, timestampMs, uuid]]: WriteRow): ImportedWrite {
+function toImportedWrite([importJobId, op, key, [valueJson, timestampMs, uuid]]: WriteRow): ImportedWrite {
   const value = parseJson(valueJson)
   return { importJobId: Number(importJobId), op, key, value, timestampMs: Number(timestampMs), uuid }
 }
@@ -69,7 +69,7 @@ export async function importedKeys(
   const where = `PREWHERE ${ofImports} WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full'`
   const result = await client.query({
     query: `SELECT distinct_id, ${writeColumns}
-      FROM (${writes(maps, 'distinct_id', where)})
+      FROM (${writesSql(maps, 'distinct_id', where)})
       GROUP BY distinct_id, import_job_id, op, key`,
     query_params: { ...paramsOf(imports), ...asked },
     use_multipart_params: true,
@@ -77,7 +77,7 @@ export async function importedKeys(
     abort_signal: signal,
   })
   const rows = await result.json<[string, ...WriteRow]>()
-  return rows.map(([distinctId, ...write]) => ({ distinctId, ...writeOf(write) }))
+  return rows.map(([distinctId, ...write]) => ({ distinctId, ...toImportedWrite(write) }))
 }
 
 /** @param type SQL for the name of the group's type, `groupKey` for its key. */
@@ -95,7 +95,7 @@ export async function importedGroupKeys(
   const columns = `${type} AS type, ${groupKey} AS group_key`
   const result = await client.query({
     query: `SELECT type, group_key, ${writeColumns}
-      FROM (${writes(maps, columns, where)})
+      FROM (${writesSql(maps, columns, where)})
       GROUP BY type, group_key, import_job_id, op, key`,
     query_params: {
       ...paramsOf(imports),
@@ -109,5 +109,5 @@ export async function importedGroupKeys(
     abort_signal: signal,
   })
   const rows = await result.json<[string, string, ...WriteRow]>()
-  return rows.map(([typeName, group, ...write]) => ({ typeName, groupKey: group, ...writeOf(write) }))
+  return rows.map(([typeName, group, ...write]) => ({ typeName, groupKey: group, ...toImportedWrite(write) }))
 }

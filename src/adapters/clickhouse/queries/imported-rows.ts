@@ -9,18 +9,18 @@ import { filteredProperties } from '#core/processing/properties/mapped-propertie
 import type { EventView } from '#ports/events/event-queries.ts'
 import { type ImportedRows, laterWriteCountMax, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { fieldLists } from '../parameters/field-lists.ts'
-import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-list.ts'
+import { splitIntoLists } from '../parameters/field-lists.ts'
+import { countTextChars, queryListByList, splitItemsAndKeys } from '../parameters/list-by-list.ts'
 import { timeParam } from '../parameters/time-param.ts'
 import { countStored } from './count-stored.ts'
-import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
+import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
 import { countRows, type JobParams, jobCondition, listCounts } from './imported-counts.ts'
 import { importedGroupKeys, importedKeys, keyOfFirst, unsetEntries } from './imported-keys.ts'
 
 /**
  * @param turns the queues for user queries and for look-ups of batches, per project; the worker paces its own queries.
  */
-export function importedRows(
+export function createImportedRows(
   clients: Pick<ClickHouseClients, 'read'>,
   { ask, askStored }: { readonly ask: Ask; readonly askStored: Ask },
 ): ImportedRows {
@@ -39,12 +39,12 @@ export function importedRows(
         ? 0
         : askStored(projectId, undefined, (client, signal) => countStored(client, projectId, batch, signal)),
     findUsedIds: (projectId, importJobId, distinctIds) =>
-      listByList(fieldLists(distinctIds, charsOfText), ids =>
+      queryListByList(splitIntoLists(distinctIds, countTextChars), ids =>
         clients.read((client, signal) => usedIds(client, projectId, importJobId, ids, signal)),
       ),
     findOtherUses: (projectId, importJobId, distinctIds, sinceMs) =>
-      listByList(
-        fieldLists(distinctIds, charsOfText),
+      queryListByList(
+        splitIntoLists(distinctIds, countTextChars),
         ids =>
           clients.read((client, signal) =>
             otherUses(client, { project: projectId, job: importJobId, since: sinceMs, ids }, signal),
@@ -52,46 +52,46 @@ export function importedRows(
         ({ distinctId, otherId }) => distinctId.length + (otherId?.length ?? 0),
       ),
     findLaterWrites: (projectId, distinctIds, keys, sinceMs) =>
-      listByList(
-        listsWithKeys(distinctIds, charsOfText, keys),
+      queryListByList(
+        splitItemsAndKeys(distinctIds, countTextChars, keys),
         asked =>
           clients.read((client, signal) =>
             laterWrites(client, { project: projectId, since: sinceMs, ids: asked.items, keys: asked.keys }, signal),
           ),
-        charsOfWrite,
+        countWriteChars,
       ),
     findImportedKeys: (imports, distinctIds, keys) =>
-      listByList(
-        listsWithKeys(distinctIds, charsOfText, [...keys, keyOfFirst]),
+      queryListByList(
+        splitItemsAndKeys(distinctIds, countTextChars, [...keys, keyOfFirst]),
         asked =>
           clients.read((client, signal) =>
             importedKeys(client, imports, { ids: asked.items, keys: asked.keys }, signal),
           ),
-        ({ distinctId, ...write }) => distinctId.length + charsOfWrite(write),
+        ({ distinctId, ...write }) => distinctId.length + countWriteChars(write),
       ),
     findImportedGroupKeys: (imports, groups, keys) =>
-      listByList(
-        listsWithKeys(groups, charsOfGroup, [...keys, keyOfFirst]),
+      queryListByList(
+        splitItemsAndKeys(groups, countGroupChars, [...keys, keyOfFirst]),
         asked =>
           clients.read((client, signal) =>
             importedGroupKeys(client, imports, { groups: asked.items, keys: asked.keys }, groupColumns, signal),
           ),
-        ({ groupKey, ...write }) => groupKey.length + charsOfWrite(write),
+        ({ groupKey, ...write }) => groupKey.length + countWriteChars(write),
       ),
     findOtherGroupUses: (projectId, importJobId, groups) =>
-      listByList(fieldLists(groups, charsOfGroup), some =>
-        clients.read((client, signal) => otherGroups(client, projectId, importJobId, some, signal)),
+      queryListByList(splitIntoLists(groups, countGroupChars), some =>
+        clients.read((client, signal) => findOtherGroups(client, projectId, importJobId, some, signal)),
       ),
     hasRowsOfGroupType: (projectId, importJobId, typeIndex) =>
       clients.read((client, signal) => hasRowsOfType(client, { projectId, importJobId, typeIndex }, signal)),
   }
 }
 
-function charsOfWrite({ key, value }: Pick<LaterWrite, 'key' | 'value'>): number {
-  return charsOfText(key) + JSON.stringify(value).length
+function countWriteChars({ key, value }: Pick<LaterWrite, 'key' | 'value'>): number {
+  return countTextChars(key) + JSON.stringify(value).length
 }
 
-function charsOfGroup({ typeName, key }: Pick<OtherGroupUse, 'typeName' | 'key'>): number {
+function countGroupChars({ typeName, key }: Pick<OtherGroupUse, 'typeName' | 'key'>): number {
   return typeName.length + key.length + 8
 }
 
@@ -124,7 +124,7 @@ async function findRows(
       abort_signal: signal,
     })
     for (const row of await result.json<EventRow>()) {
-      const view = viewOfRow(row)
+      const view = toEventView(row)
       // While the job is published, a row may be found in both tables; two rows with one uuid may differ in the rest.
       found.set(JSON.stringify([view.uuid, view.event, view.distinctId, view.timestampMs]), view)
     }
@@ -152,21 +152,21 @@ async function usedIds(
 }
 
 // The parser of this engine refuses properties with a number of 30 digits anywhere in them.
-function textProperty(key: string): string {
+function textPropertySql(key: string): string {
   return `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
     extract(properties, '"[$]?${key.replace('$', '')}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 }
 
 /** Text, or a number as it was written. */
-function scalarProperty(key: string): string {
-  return `if(JSONType(properties, '${key}') = 'String' OR NOT isValidJSON(properties), ${textProperty(key)},
+function scalarPropertySql(key: string): string {
+  return `if(JSONType(properties, '${key}') = 'String' OR NOT isValidJSON(properties), ${textPropertySql(key)},
     JSONExtractRaw(properties, '${key}'))`
 }
 
-const groupColumns = { type: textProperty('$group_type'), groupKey: scalarProperty('$group_key') }
+const groupColumns = { type: textPropertySql('$group_type'), groupKey: scalarPropertySql('$group_key') }
 
-const linkedId = `multiIf(event = '$identify', ${textProperty('$anon_distinct_id')},
-  event IN ('$create_alias', '$merge_dangerously'), ${textProperty('alias')}, '')`
+const linkedId = `multiIf(event = '$identify', ${textPropertySql('$anon_distinct_id')},
+  event IN ('$create_alias', '$merge_dangerously'), ${textPropertySql('alias')}, '')`
 
 type UseRow = [importJobId: number | string, distinctId: string, otherId: string, isLater: number, writes: number]
 
@@ -248,7 +248,7 @@ async function laterWrites(
   })
 }
 
-async function otherGroups(
+async function findOtherGroups(
   client: ClickHouseClient,
   project: number,
   job: number,

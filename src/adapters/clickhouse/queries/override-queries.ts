@@ -4,7 +4,7 @@
 import { TupleParam } from '@clickhouse/client'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { fieldLists } from '../parameters/field-lists.ts'
+import { splitIntoLists } from '../parameters/field-lists.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 
 export interface IdOfProject {
@@ -24,7 +24,7 @@ export async function findOverrides(
   clients: Pick<ClickHouseClients, 'write'>,
   ids: readonly IdOfProject[],
 ): Promise<PersonIdOverride[]> {
-  const lists = fieldLists(ids, ({ distinctId }) => charsPerId + distinctId.length)
+  const lists = splitIntoLists(ids, ({ distinctId }) => charsPerId + distinctId.length)
   const found: PersonIdOverride[] = []
   for (let from = 0; from < lists.length; from += listsPerQueryMax)
     found.push(...(await findIn(clients, lists.slice(from, from + listsPerQueryMax))))
@@ -41,7 +41,7 @@ async function findIn(
       query: `SELECT project_id, distinct_id, toString(person_id), version
         FROM ${database}.person_distinct_id_overrides FINAL
         WHERE (project_id, distinct_id) IN (SELECT arrayJoin(arrayConcat(${params.join(', ')})))`,
-      query_params: Object.fromEntries(lists.map((list, index) => [`ids${index}`, list.map(tupleOf)])),
+      query_params: Object.fromEntries(lists.map((list, index) => [`ids${index}`, list.map(toTuple)])),
       use_multipart_params: true, // thousands of ids do not fit a URL
       format: 'JSONCompactEachRow',
     })
@@ -55,6 +55,6 @@ async function findIn(
   }))
 }
 
-function tupleOf({ projectId, distinctId }: IdOfProject): TupleParam {
+function toTuple({ projectId, distinctId }: IdOfProject): TupleParam {
   return new TupleParam([projectId, distinctId])
 }

@@ -11,7 +11,7 @@ import { fillingMessage } from '../connection/clickhouse-errors.ts'
  *   read; without it, all of the project are read.
  * The query takes the parameter `project`, and the conditions have to include the project.
  */
-export function eventsWithPersons(columns: string, conditions: string, distinctIds?: string): string {
+export function eventsWithPersonsSql(columns: string, conditions: string, distinctIds?: string): string {
   const bound = distinctIds === undefined ? '' : `AND distinct_id IN (${distinctIds})`
   return `SELECT e.*, if(o.is_overridden, o.person_id, e.stored_person_id) AS person
     FROM (SELECT ${columns}, person_id AS stored_person_id FROM events FINAL ${conditions}) AS e
@@ -26,7 +26,7 @@ export function eventsWithPersons(columns: string, conditions: string, distinctI
  * which reads as a `MirrorFillingError`. A count of a partial mirror would be wrong without any sign of it.
  * @param database given if the connection uses another database.
  */
-export function mirrorIsFilled(database?: string): string {
+export function isMirrorFilledSql(database?: string): string {
   const table = database === undefined ? 'subject_mirror_fill' : `${database}.subject_mirror_fill`
   return `(SELECT throwIf(ifNull(argMax(is_complete, version), 0) = 0, '${fillingMessage}') FROM ${table}) = 0`
 }

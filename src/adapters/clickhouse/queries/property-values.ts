@@ -3,7 +3,7 @@
 import type { PropertyValues } from '#core/capture/known-names.ts'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { mirrorIsFilled } from './persons-of-today.ts'
+import { isMirrorFilledSql } from './persons-of-today.ts'
 
 /** Longer properties are not looked at, since reading them is the main cost. */
 const sampledCharsMax = 16_384
@@ -18,7 +18,7 @@ export async function listPropertyValues(
   signal: AbortSignal,
 ): Promise<PropertyValues> {
   const { projectId, of, name, search, limit } = query
-  const { rows, rowsMax } = sourceOf(of)
+  const { rows, rowsMax } = sourceSql(of)
   const isWanted = search === undefined ? '' : 'AND positionCaseInsensitiveUTF8(value_text, {search:String}) > 0'
   const result = await client.query({
     query: `WITH (SELECT count() > ${rowsMax} FROM (SELECT 1 ${rows} LIMIT ${rowsMax + 1})) AS is_sample
@@ -27,7 +27,7 @@ export async function listPropertyValues(
           if(startsWith(raw, '"'), JSONExtractString(concat('[', raw, ']'), 1), raw) AS value_text
         FROM (
           SELECT JSONExtractRaw(properties, {name:String}) AS raw FROM (
-            SELECT properties ${rows} AND length(properties) <= ${sampledCharsMax} ${orderOf(of)} LIMIT ${rowsMax}
+            SELECT properties ${rows} AND length(properties) <= ${sampledCharsMax} ${orderSql(of)} LIMIT ${rowsMax}
           )
         )
         WHERE raw NOT IN ('', 'null') AND lengthUTF8(raw) <= ${valueCharsMax}
@@ -51,16 +51,16 @@ export async function listPropertyValues(
   }
 }
 
-function sourceOf(of: PropertyValueQuery['of']): { readonly rows: string; readonly rowsMax: number } {
+function sourceSql(of: PropertyValueQuery['of']): { readonly rows: string; readonly rowsMax: number } {
   const project = 'project_id = {project:UInt32}'
   if (typeof of === 'object' && 'event' in of)
     return { rows: `FROM events WHERE ${project} AND event = {event:String}`, rowsMax: sampledEventsMax }
-  const today = `FINAL WHERE ${mirrorIsFilled()} AND ${project} AND is_deleted = 0`
+  const today = `FINAL WHERE ${isMirrorFilledSql()} AND ${project} AND is_deleted = 0`
   const rows = of === 'person' ? `FROM persons ${today}` : `FROM groups ${today} AND group_type_index = {type:UInt8}`
   return { rows, rowsMax: sampledSubjectsMax }
 }
 
 /** The newest events; of persons and groups any. */
-function orderOf(of: PropertyValueQuery['of']): string {
+function orderSql(of: PropertyValueQuery['of']): string {
   return typeof of === 'object' && 'event' in of ? 'ORDER BY project_id DESC, toDate32(timestamp) DESC' : ''
 }

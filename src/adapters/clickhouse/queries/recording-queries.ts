@@ -1,7 +1,7 @@
 // Lists recordings, and reads one with its items. Items are only ever read for a single row.
 
 import type { RecordingCursor, RecordingQuery, RecordingView } from '#ports/events/recording-store.ts'
-import { cutOff, rowsAnswered } from '../connection/checked-answers.ts'
+import { createCutOffError, readRowCount } from '../connection/checked-answers.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 
@@ -35,7 +35,7 @@ export async function listRecordings(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const rows = (await result.json<RecordingRow>()).map(viewOfRow)
+  const rows = (await result.json<RecordingRow>()).map(toRecordingView)
   const recordings = rows.slice(0, query.limit)
   const last = recordings.at(-1)
   const hasMore = rows.length > query.limit && last !== undefined
@@ -61,7 +61,7 @@ export async function findRecording(
   })
   const [row] = await result.json<RecordingRow>()
   if (row === undefined) return null
-  const recording = viewOfRow(row)
+  const recording = toRecordingView(row)
   const items = await readItems(client, recording, signal)
   return { recording, items: items.length === 0 ? null : items }
 }
@@ -78,7 +78,8 @@ async function readItems(client: ClickHouseClient, recording: RecordingView, sig
   for await (const piece of stream) pieces.push(piece as Buffer)
   const items = Buffer.concat(pieces)
   // It may have expired since it was found. Packed items are checked when they are unpacked.
-  if (items.length === 0 && (rowsAnswered(headers) ?? 0) > 0) throw cutOff('a recording came without its items')
+  if (items.length === 0 && (readRowCount(headers) ?? 0) > 0)
+    throw createCutOffError('a recording came without its items')
   return items
 }
 
@@ -88,7 +89,7 @@ type RecordingRow = [
   ...[timestampMs: string | number, receivedAtMs: string | number],
 ]
 
-function viewOfRow(row: RecordingRow): RecordingView {
+function toRecordingView(row: RecordingRow): RecordingView {
   const [projectId, uuid, sessionId, windowId, distinctId, snapshotSource, lib, itemCount, bytes, time, received] = row
   return {
     projectId,

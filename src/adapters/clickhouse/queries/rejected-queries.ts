@@ -26,7 +26,7 @@ export async function listRejected(
   if (page.length === 0) return { rejected: [], next: null }
   const rows = await readRows(client, query, page, signal)
   const replayedTimes = await findReplayedTimes(client, query.projectId, page, signal)
-  const rejected = rows.map(row => viewOf(row, replayedTimes))
+  const rejected = rows.map(row => toRejectedView(row, replayedTimes))
   const last = rejected.at(-1)
   const hasMore = last !== undefined && (rejected.length < page.length || places.length > page.length)
   return { rejected, next: hasMore ? { receivedAtMs: last.receivedAtMs, rejectId: last.rejectId } : null }
@@ -37,7 +37,7 @@ export async function countRejected(
   filter: RejectedFilter,
   signal: AbortSignal,
 ): Promise<number> {
-  const { conditions, params } = conditionsOf(filter)
+  const { conditions, params } = buildConditions(filter)
   const result = await client.query({
     query: `SELECT count() FROM rejected_events FINAL WHERE ${conditions.join(' AND ')}`,
     query_params: params,
@@ -51,7 +51,7 @@ export async function countRejected(
 
 /** Finds up to one more than the page holds, to show whether more follow. */
 async function findPlaces(client: ClickHouseClient, query: RejectedQuery, signal: AbortSignal): Promise<Place[]> {
-  const { conditions, params } = conditionsOf(query)
+  const { conditions, params } = buildConditions(query)
   const order = query.oldestFirst === true ? 'ASC' : 'DESC'
   const result = await client.query({
     query: `SELECT toUnixTimestamp64Milli(received_at), reject_id FROM rejected_events FINAL
@@ -115,7 +115,7 @@ async function findReplayedTimes(
   return new Map(rows.map(([rejectId, replayedAtMs]) => [rejectId, Number(replayedAtMs)]))
 }
 
-function conditionsOf(filter: RejectedFilter): { conditions: string[]; params: Record<string, unknown> } {
+function buildConditions(filter: RejectedFilter): { conditions: string[]; params: Record<string, unknown> } {
   const conditions = ['project_id = {project:UInt32}']
   const params: Record<string, unknown> = { project: filter.projectId }
   const addCondition = (name: string, value: unknown, condition: string) => {
@@ -152,7 +152,7 @@ type RejectedRow = [
   ...[importJobId: number, uuid: string, event: string, distinctId: string, body: string, source: string],
 ]
 
-function viewOf(row: RejectedRow, replayedTimes: ReadonlyMap<string, number>): RejectedView {
+function toRejectedView(row: RejectedRow, replayedTimes: ReadonlyMap<string, number>): RejectedView {
   const [rejectId, projectId, receivedAtMs, reason, field, lane, importJobId, uuid, event, distinctId, body, source] =
     row
   return {

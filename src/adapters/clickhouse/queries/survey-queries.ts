@@ -6,7 +6,7 @@ import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys
 import type { SurveyCountQuery } from '#ports/events/event-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
-import { eventsWithPersons } from './persons-of-today.ts'
+import { eventsWithPersonsSql } from './persons-of-today.ts'
 
 const { shown, dismissed, sent } = surveyEvents
 
@@ -27,7 +27,7 @@ export async function countSurveyEvents(
   const submission = "JSONExtractString(properties, '$survey_submission_id') AS submission"
   const events = `SELECT event, timestamp, person,
       if(event = {sent:String} AND submission != '', submission, toString((toDate32(timestamp), distinct_id, uuid))) AS answer
-    FROM (${eventsWithPersons(`event, timestamp, distinct_id, uuid, ${submission}`, conditions)})`
+    FROM (${eventsWithPersonsSql(`event, timestamp, distinct_id, uuid, ${submission}`, conditions)})`
   const rowsOf = async <Row>(statement: string): Promise<Row[]> => {
     const result = await client.query({
       query: statement,

@@ -38,16 +38,16 @@ export async function countUsage(
     return result.json<Row>()
   }
   const days = await rowsOf<[string, ...number[]]>(
-    `SELECT ${day}, ${countWhere('import_job_id = 0')}, ${countWhere('import_job_id > 0')},
-      ${countWhere('import_job_id = 0 AND event = {exception:String}')},
-      ${countWhere('import_job_id = 0 AND startsWith(event, {llm_prefix:String})')},
-      ${countWhere(`import_job_id = 0 AND ${isSurvey}`)}
+    `SELECT ${day}, ${countIfSql('import_job_id = 0')}, ${countIfSql('import_job_id > 0')},
+      ${countIfSql('import_job_id = 0 AND event = {exception:String}')},
+      ${countIfSql('import_job_id = 0 AND startsWith(event, {llm_prefix:String})')},
+      ${countIfSql(`import_job_id = 0 AND ${isSurvey}`)}
     FROM events FINAL WHERE ${chargedIn} GROUP BY day ORDER BY day`,
   )
   // Only survey events need their properties read, which are most of an event's bytes.
   const tours = days.some(([, , , , , surveys]) => surveys! > 0)
     ? await rowsOf<[string, number]>(
-        `SELECT ${day}, ${countWhere('JSONHas(properties, {tour:String})')}
+        `SELECT ${day}, ${countIfSql('JSONHas(properties, {tour:String})')}
         FROM events FINAL WHERE ${chargedIn} AND ${isSurvey} AND import_job_id = 0 GROUP BY day`,
       )
     : []
@@ -99,6 +99,6 @@ const deduplicatedPerDay = `SELECT ${day}, toFloat64(count()) FROM deduplicated_
     SELECT DISTINCT toDate32(timestamp) FROM deduplicated_flag_calls WHERE project_id = {project:UInt32} AND ${charged}
   ) GROUP BY day`
 
-function countWhere(condition: string): string {
+function countIfSql(condition: string): string {
   return `toFloat64(countIf(${condition}))`
 }

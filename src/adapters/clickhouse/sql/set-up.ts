@@ -14,7 +14,7 @@ import {
   viewsUser,
 } from '../connection/analyst.ts'
 import type { ClickHouseClient, ClickHouseClients, ClickHouseEndpoint } from '../connection/clickhouse-clients.ts'
-import { sqlViews } from './views.ts'
+import { createSqlViews } from './views.ts'
 
 export interface SqlSetUp {
   /** Prepares for a query; `lacking` says what the operator must do first. */
@@ -39,7 +39,7 @@ export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: 
       setUp ??= forgetOnFailure(
         clients.write((client, database, { secret, analyst }) =>
           // The embedded engine, which has a secret, has its users from its configuration.
-          makeAll(client, database, secret === null ? analyst : null, queryTimeoutSeconds),
+          createViewsAndUsers(client, database, secret === null ? analyst : null, queryTimeoutSeconds),
         ),
         () => {
           setUp = null
@@ -62,7 +62,7 @@ export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: 
   }
 }
 
-async function makeAll(
+async function createViewsAndUsers(
   client: ClickHouseClient,
   database: string,
   analyst: ClickHouseEndpoint['analyst'] | null,
@@ -81,13 +81,13 @@ async function makeAll(
     })
     const found = new Map(await result.json<[string, string]>())
     if (found.size === 0) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${views}` })
-    for (const { name, statement, comment } of sqlViews(database))
+    for (const { name, statement, comment } of createSqlViews(database))
       if (found.get(name) !== comment) await client.command({ query: statement })
     return { lacking: null }
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error
     if (error.code !== accessDenied && error.code !== noWritableUsers) throw error
-    return { lacking: grantsFor(database) }
+    return { lacking: formatNeededGrants(database) }
   }
 }
 
@@ -102,7 +102,7 @@ async function grantDescriptions(client: ClickHouseClient, username: string): Pr
 }
 
 /** The grants that the user of `CLICKHOUSE_URL` needs, as a message for the operator. */
-function grantsFor(database: string): string {
+function formatNeededGrants(database: string): string {
   const views = viewsDatabase(database)
   return (
     'SQL queries are not set up on this ClickHouse. Ask its administrator to run, for the user in CLICKHOUSE_URL: ' +

@@ -5,10 +5,10 @@ import { MirrorFillingError, PortError } from '#ports/port-error.ts'
 import { isRowOfProject, rowsOfProjects, viewedTables } from '../connection/analyst.ts'
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
 import { userStatements } from './set-up.ts'
-import { namesFormat, sqlFailureOf } from './sql-errors.ts'
-import { sqlViews } from './views.ts'
+import { complainsOfFormat, toSqlFailure } from './sql-errors.ts'
+import { createSqlViews } from './views.ts'
 
-const failure = (code: string, message = 'refused') => sqlFailureOf(new ClickHouseError({ code, message }), 'db')
+const failure = (code: string, message = 'refused') => toSqlFailure(new ClickHouseError({ code, message }), 'db')
 
 describe('failures of SQL', () => {
   it('caused by the query say what to change', () => {
@@ -38,8 +38,8 @@ describe('failures of SQL', () => {
       assert.throws(() => failure(code), { code: portCode }, code)
     assert.throws(() => failure('241', 'User memory limit exceeded: would use 9 GiB'), { code: 'full' })
     assert.throws(() => failure('395', `Value passed: ${fillingMessage}`), MirrorFillingError)
-    assert.throws(() => sqlFailureOf(new Error('socket hang up'), 'db'), PortError)
-    assert.throws(() => sqlFailureOf(new TypeError('ours'), 'db'), TypeError)
+    assert.throws(() => toSqlFailure(new Error('socket hang up'), 'db'), PortError)
+    assert.throws(() => toSqlFailure(new TypeError('ours'), 'db'), TypeError)
   })
 
   it('show one line of the engine’s message, without the tables behind the views', () => {
@@ -70,13 +70,13 @@ describe('failures of SQL', () => {
       [failed('near a'), 'SELECT 1', false],
       [{ kind: 'forbidden' } as const, 'SELECT 1', false],
     ] as const)
-      assert.equal(namesFormat(answer, 'JSONEach', sql), expected)
+      assert.equal(complainsOfFormat(answer, 'JSONEach', sql), expected)
   })
 })
 
 describe('tables for users’ SQL', () => {
   it('are views over tables that show the rows of one project', () => {
-    const tables = new Set(sqlViews('db').flatMap(({ statement }) => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
+    const tables = new Set(createSqlViews('db').flatMap(({ statement }) => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
     assert.deepEqual([...tables].sort(), viewedTables.toSorted())
     const statements = userStatements('db', { username: 'analyst', password: "se'cret" }, 9)
     for (const table of rowsOfProjects)
@@ -94,9 +94,9 @@ describe('tables for users’ SQL', () => {
   })
 
   it('have a new version when the query of a view changes', () => {
-    const [ours, others] = [sqlViews('db'), sqlViews('other')]
+    const [ours, others] = [createSqlViews('db'), createSqlViews('other')]
     assert.equal(new Set([...ours, ...others].map(({ comment }) => comment)).size, ours.length * 2)
-    assert.deepEqual(sqlViews('db'), ours)
+    assert.deepEqual(createSqlViews('db'), ours)
     for (const { statement, comment } of ours) assert.ok(statement.endsWith(`COMMENT '${comment}'`))
   })
 })

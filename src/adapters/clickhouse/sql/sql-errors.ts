@@ -4,7 +4,7 @@
 import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFailure } from '#ports/events/sql-queries.ts'
 import { viewsUser } from '../connection/analyst.ts'
-import { engineErrorOf, fillingMessage, lacksSharedMemory, storeError } from '../connection/clickhouse-errors.ts'
+import { fillingMessage, isOutOfSharedMemory, toEngineError, toStoreError } from '../connection/clickhouse-errors.ts'
 
 /** The server's own state: the same query may work later. */
 const serverCodes: ReadonlySet<string> = new Set(
@@ -15,15 +15,15 @@ const tooLargeCodes: ReadonlySet<string> = new Set(['158', '241', '307', '396', 
 const detailLengthMax = 500
 
 /** @throws PortError when the store is at fault, and whatever else was thrown. */
-export function sqlFailureOf(thrown: unknown, database: string): SqlFailure {
-  const error = engineErrorOf(thrown)
-  if (!(error instanceof ClickHouseError)) throw storeError(error, 'write')
-  if (lacksSharedMemory(error)) throw storeError(error, 'read')
-  return failureOfMessage(error.code, error.message, database) ?? throwing(storeError(error, 'write'))
+export function toSqlFailure(thrown: unknown, database: string): SqlFailure {
+  const error = toEngineError(thrown)
+  if (!(error instanceof ClickHouseError)) throw toStoreError(error, 'write')
+  if (isOutOfSharedMemory(error)) throw toStoreError(error, 'read')
+  return parseFailure(error.code, error.message, database) ?? throwError(toStoreError(error, 'write'))
 }
 
 /** @returns null when the store is at fault. */
-function failureOfMessage(code: string, message: string, database: string): SqlFailure | null {
+function parseFailure(code: string, message: string, database: string): SqlFailure | null {
   if (forbiddenCodes.has(code)) return { kind: 'forbidden' }
   if (tooLargeCodes.has(code))
     return {
@@ -42,7 +42,7 @@ export const incompleteQuery: SqlFailure = {
 }
 
 /** Whether a failure is about the appended FORMAT clause instead of the query. */
-export function namesFormat(failure: SqlFailure, format: string, sql: string): boolean {
+export function complainsOfFormat(failure: SqlFailure, format: string, sql: string): boolean {
   if (failure.kind !== 'failed') return false
   return failure.detail.includes(format) || (/ identifier ['`]FORMAT['`]/.test(failure.detail) && !/format/i.test(sql))
 }
@@ -63,6 +63,6 @@ function cleanMessage(message: string, database: string): string {
   return text.length > detailLengthMax ? `${text.slice(0, detailLengthMax)}…` : text
 }
 
-function throwing(error: unknown): never {
+function throwError(error: unknown): never {
   throw error
 }

@@ -10,11 +10,11 @@ import { bindValues } from '#core/sql/sql-values.ts'
 import type { SqlAnswer, SqlFailure, SqlQueries, SqlRows } from '#ports/events/sql-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { projectHeader } from '../connection/analyst.ts'
-import { cutOff, rowsAnswered } from '../connection/checked-answers.ts'
+import { createCutOffError, readRowCount } from '../connection/checked-answers.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { fieldLists } from '../parameters/field-lists.ts'
+import { splitIntoLists } from '../parameters/field-lists.ts'
 import type { SqlSetUp } from './set-up.ts'
-import { incompleteQuery, namesFormat, sqlFailureOf } from './sql-errors.ts'
+import { complainsOfFormat, incompleteQuery, toSqlFailure } from './sql-errors.ts'
 
 /** The client appends it to the query. */
 const answerFormat = 'JSONCompactEachRowWithNamesAndTypes'
@@ -32,7 +32,7 @@ interface SqlQueriesDeps {
   readonly queryTimeoutSeconds: number
 }
 
-export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
+export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
   const { clients, setUp, queue } = deps
 
   /** Runs a call for the project; the first one after the store was lost creates the views again. */
@@ -51,7 +51,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
             return await call(client, headers)
           } catch (error) {
             if (attempt === 0 && isViewMissing(error)) throw error
-            return err(sqlFailureOf(error, database))
+            return err(toSqlFailure(error, database))
           }
         })
       } catch (error) {
@@ -68,7 +68,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
       // Clients of the read-only port list tables and columns; a query has the docs.
       if (namesSystemTables(checked.value)) return err({ kind: 'forbidden' })
-      const bound = bindValues(checked.value, values, fieldLists)
+      const bound = bindValues(checked.value, values, splitIntoLists)
       if (!bound.ok) return err({ kind: 'refused', ...bound.error })
       const bytes = Buffer.byteLength(bound.value.sql)
       if (Object.keys(bound.value.params).length > 0 && bytes > queryFieldBytesMax)
@@ -95,7 +95,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
           }),
         ),
       )
-      return !ran.ok && namesFormat(ran.error, answerFormat, sql) ? err(incompleteQuery) : ran
+      return !ran.ok && complainsOfFormat(ran.error, answerFormat, sql) ? err(incompleteQuery) : ran
     },
 
     async passSql({ projectId, sql, params, acceptEncoding }, signal) {
@@ -120,9 +120,10 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
               })
               const pieces = result.stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
               const first = await pieces.next()
-              if (first.done && hasRows(result.response_headers)) throw cutOff('an answer with rows came empty')
+              if (first.done && hasRows(result.response_headers))
+                throw createCutOffError('an answer with rows came empty')
               return ok({
-                headers: answerHeaders(result.response_headers),
+                headers: selectPassedHeaders(result.response_headers),
                 body: releaseAfter(result.stream, first, pieces, held.resolve),
               })
             })
@@ -209,19 +210,19 @@ const passedHeaders = [
   'x-clickhouse-exception-tag',
 ]
 
-function answerHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+function selectPassedHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   const passed: Record<string, string> = {}
   for (const name of passedHeaders) {
     const value = headers[name]
     if (typeof value === 'string') passed[name] = value
   }
-  const summary = summaryOf(headers['x-clickhouse-summary'])
+  const summary = selectSummaryParts(headers['x-clickhouse-summary'])
   if (summary !== null) passed['x-clickhouse-summary'] = summary
   return passed
 }
 
 /** Only counts of the answer: the rows read may include those of other projects, which are stored side by side. */
-function summaryOf(header: string | string[] | undefined): string | null {
+function selectSummaryParts(header: string | string[] | undefined): string | null {
   if (typeof header !== 'string') return null
   const parts = header.match(/"(?:result_rows|result_bytes|elapsed_ns)":"\d+"/g)
   return parts === null ? null : `{${parts.join(',')}}`
@@ -232,7 +233,7 @@ function summaryOf(header: string | string[] | undefined): string | null {
  * sends no byte; where there was space for a part, it breaks off. Only such an answer starts with its count.
  */
 function hasRows(headers: ResponseHeaders): boolean {
-  return headers['x-clickhouse-format'] !== 'Null' && (rowsAnswered(headers) ?? 0) > 0
+  return headers['x-clickhouse-format'] !== 'Null' && (readRowCount(headers) ?? 0) > 0
 }
 
 async function* releaseAfter(

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { viewsDatabase, viewsUser } from '../connection/analyst.ts'
-import { mirrorIsFilled } from '../queries/persons-of-today.ts'
+import { isMirrorFilledSql } from '../queries/persons-of-today.ts'
 
 export interface SqlView {
   readonly name: string
@@ -14,10 +14,10 @@ export interface SqlView {
   readonly comment: string
 }
 
-export function sqlViews(database: string): SqlView[] {
+export function createSqlViews(database: string): SqlView[] {
   const overrides = `SELECT distinct_id, person_id, true AS is_overridden FROM ${database}.person_distinct_id_overrides FINAL`
   const person = 'if(o.is_overridden, o.person_id, e.person_id) AS person_id'
-  const isFilled = mirrorIsFilled(database)
+  const isFilled = isMirrorFilledSql(database)
   const groupColumns = [0, 1, 2, 3, 4].map(index => `e.\`$group_${index}\` AS \`$group_${index}\``).join(', ')
   const selects = {
     events: `SELECT e.uuid AS uuid, e.event AS event, e.distinct_id AS distinct_id, e.timestamp AS timestamp,
@@ -40,7 +40,7 @@ export function sqlViews(database: string): SqlView[] {
           historical_migration
         FROM ${database}.events FINAL WHERE event = '${flagCallEventName}'
         UNION ALL
-        ${deduplicatedCalls(database)}
+        ${deduplicatedCallsSql(database)}
       ) AS e LEFT ANY JOIN (${overrides}) AS o USING (distinct_id)`,
   }
   return Object.entries(selects).map(([name, select]) => {
@@ -55,7 +55,7 @@ export function sqlViews(database: string): SqlView[] {
  * As usage counts them (`insights/flag-calls.ts`): a deduplicated call was made by the person of the stored call that it
  * repeats, and one that was stored all the same counts as stored. Stored calls are read only where a project deduplicates.
  */
-function deduplicatedCalls(database: string): string {
+function deduplicatedCallsSql(database: string): string {
   const stored = `FROM ${database}.events FINAL
     WHERE event = '${flagCallEventName}' AND (SELECT count() > 0 FROM ${database}.deduplicated_flag_calls)`
   return `SELECT t.uuid AS uuid, toDateTime64(t.timestamp, 6, 'UTC') AS timestamp, t.distinct_id AS distinct_id,

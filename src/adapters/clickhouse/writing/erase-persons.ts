@@ -8,7 +8,7 @@ import type { CountedRows, PersonEraser } from '#ports/events/person-eraser.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
-import { noteAnyArrival } from './flag-arrivals.ts'
+import { recordAnyArrival } from './flag-arrivals.ts'
 import { findRanges } from './held-rows.ts'
 import { knownTable } from './import-partitions.ts'
 
@@ -64,7 +64,7 @@ const counted: readonly (readonly [keyof typeof noRemovedRows, string])[] = [
 ]
 const subjectsPerInsert = 5_000
 
-export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonEraser {
+export function createPersonEraser(clients: Pick<ClickHouseClients, 'write'>): PersonEraser {
   return {
     countErased: erasures =>
       clients.write(async (client, database) => {
@@ -89,16 +89,16 @@ export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonE
         const left: string[] = []
         const emptied: HeldRange[] = []
         for (const each of tables) {
-          const condition = conditionOf(each, erasures, database)
+          const condition = conditionSql(each, erasures, database)
           if (condition === null) continue
-          if (!(await hasAny(client, database, each.table, condition))) continue
+          if (!(await hasAnyRow(client, database, each.table, condition))) continue
           left.push(`ALTER TABLE ${database}.${each.table} DELETE WHERE ${condition}`)
-          emptied.push(...(await findEmptied(client, database, each.table, condition)))
+          emptied.push(...(await findEmptiedRanges(client, database, each.table, condition)))
         }
         if (left.length === 0) {
           // The import job that these rows belong to clears them when its step continues or is retried.
           if (
-            await hasAny(
+            await hasAnyRow(
               client,
               database,
               knownTable,
@@ -106,7 +106,7 @@ export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonE
             )
           )
             return 'under_way'
-          await noteAnyArrival(client, database)
+          await recordAnyArrival(client, database)
           await client.command({ query: `TRUNCATE TABLE ${database}.${subjectsTable}` })
           return 'done'
         }
@@ -156,21 +156,21 @@ function byProject({ isErased, subject }: ErasableTable, erasures: readonly Pers
  * Null when none of the erasures concerns the table. It contains only numbers, since the engine keeps the texts of
  * mutations.
  */
-function conditionOf(table: ErasableTable, erasures: readonly PersonErasure[], database: string): string | null {
-  const conditions = byProject(table, erasures).map(of => `(${conditionOfProject(table, of, database)})`)
+function conditionSql(table: ErasableTable, erasures: readonly PersonErasure[], database: string): string | null {
+  const conditions = byProject(table, erasures).map(of => `(${projectConditionSql(table, of, database)})`)
   return conditions.length === 0 ? null : conditions.join(' OR ')
 }
 
 /** One for all erasures of the project: each row is looked at once, whatever their number. */
-function conditionOfProject(table: ErasableTable, of: OfProject, database: string): string {
+function projectConditionSql(table: ErasableTable, of: OfProject, database: string): string {
   const { made, subject, boundOf } = table
   const value = subject === 'uuid' ? 'toUUID(subject)' : 'subject'
-  return `project_id = ${of.projectId} AND ${subject} IN (SELECT ${value} FROM ${subjectsOf(table, of, database)})
-    AND ${made} < ${latestOf(table, of, database, boundOf)}`
+  return `project_id = ${of.projectId} AND ${subject} IN (SELECT ${value} FROM ${subjectsSql(table, of, database)})
+    AND ${made} < ${latestErasureSql(table, of, database, boundOf)}`
 }
 
 /** The number of the latest erasure that included a row's subject. */
-function latestOf(
+function latestErasureSql(
   table: ErasableTable,
   of: OfProject,
   database: string,
@@ -178,12 +178,12 @@ function latestOf(
 ): string {
   const counts = of.erasures.map(({ erasures }) => erasures).join(', ')
   const bySubject = `SELECT subject, transform(max(erasures), [${counts}], [${of.erasures.map(numberOf).join(', ')}], 0) AS number
-    FROM ${subjectsOf(table, of, database)} GROUP BY subject ORDER BY subject`
+    FROM ${subjectsSql(table, of, database)} GROUP BY subject ORDER BY subject`
   const listOf = (column: string) => `(SELECT groupArray(${column}) FROM (${bySubject}))`
   return `transform(toString(${table.subject}), ${listOf('subject')}, ${listOf('number')}, 0)`
 }
 
-function subjectsOf({ subject }: ErasableTable, { projectId, erasures }: OfProject, database: string): string {
+function subjectsSql({ subject }: ErasableTable, { projectId, erasures }: OfProject, database: string): string {
   const counts = erasures.map(each => each.erasures).join(', ')
   return `(SELECT subject, erasures FROM ${database}.${subjectsTable}
     WHERE project_id = ${projectId} AND erasures IN (${counts}) AND kind = '${subject}')`
@@ -220,10 +220,10 @@ async function countByErasure(
   const job = name === 'events_pending' ? 'import_job_id' : '0'
   const counts = []
   for (const of of byProject(table, erasures)) {
-    const erasure = latestOf(table, of, database, each => each.erasures)
+    const erasure = latestErasureSql(table, of, database, each => each.erasures)
     const result = await client.query({
       query: `SELECT ${erasure} AS erasure, ${job} AS job, count() FROM ${database}.${name} FINAL
-        WHERE ${conditionOfProject(table, of, database)} GROUP BY erasure, job`,
+        WHERE ${projectConditionSql(table, of, database)} GROUP BY erasure, job`,
       format: 'JSONCompactEachRow',
       clickhouse_settings: longReadSettings,
     })
@@ -237,7 +237,12 @@ async function countByErasure(
 }
 
 /** By the primary key, so it reads less than `findEmptied`. */
-async function hasAny(client: ClickHouseClient, database: string, table: string, condition: string): Promise<boolean> {
+async function hasAnyRow(
+  client: ClickHouseClient,
+  database: string,
+  table: string,
+  condition: string,
+): Promise<boolean> {
   const result = await client.query({
     query: `SELECT 1 FROM ${database}.${table} WHERE ${condition} LIMIT 1`,
     format: 'JSONCompactEachRow',
@@ -250,7 +255,7 @@ async function hasAny(client: ClickHouseClient, database: string, table: string,
  * The ranges of the parts that have no other rows, which one query finds: a merge may replace a part at any moment. Merges
  * until the mutation only join such ranges, or save them.
  */
-async function findEmptied(
+async function findEmptiedRanges(
   client: ClickHouseClient,
   database: string,
   table: string,
@@ -261,7 +266,7 @@ async function findEmptied(
     format: 'JSONCompactEachRow',
     clickhouse_settings: longReadSettings,
   })
-  const parts = (await result.json<[string]>()).map(([part]) => blocksOf(part))
+  const parts = (await result.json<[string]>()).map(([part]) => parseBlocks(part))
   if (parts.length === 0) return []
   const ranges = (await findRanges(client, database, [table])) ?? []
   return parts.flatMap(({ partition, from, to }) => {
@@ -272,7 +277,7 @@ async function findEmptied(
 }
 
 /** `0-202611_1_5_2_9` → partition `0-202611`, blocks 1 to 5, without how often it was merged and changed. */
-function blocksOf(part: string): Pick<HeldRange, 'partition' | 'from' | 'to'> {
+function parseBlocks(part: string): Pick<HeldRange, 'partition' | 'from' | 'to'> {
   const [partition, from, to] = part.split('_')
   return { partition: partition!, from: Number(from), to: Number(to) }
 }

@@ -24,16 +24,16 @@ export function deleteExpired(clients: ClickHouseClients, options: ExpiryOptions
     const { row, items } = recordingRetentionDays
     const recordings = `${database}.replay_messages`
     for (const day of await listDays(client, recordings, '1'))
-      if (isOutside(day, row, options))
-        await run(client, `ALTER TABLE ${recordings} DROP PARTITION ${partitionOf(day)}`)
+      if (isOutsideRetention(day, row, options))
+        await runCommand(client, `ALTER TABLE ${recordings} DROP PARTITION ${formatPartition(day)}`)
     // Finds expired days that still have items, that is, have not been cleared.
     const withItems = `stored_at < toDateTime('${utcDay(options.nowMs - items * dayMs)} 00:00:00', 'UTC') AND notEmpty(items)`
     for (const day of await listDays(client, recordings, withItems))
-      await run(client, `ALTER TABLE ${recordings} CLEAR COLUMN items IN PARTITION ${partitionOf(day)}`)
+      await runCommand(client, `ALTER TABLE ${recordings} CLEAR COLUMN items IN PARTITION ${formatPartition(day)}`)
   })
 }
 
-function isOutside(day: string, keptDays: number, { nowMs, isTrusted }: ExpiryOptions): boolean {
+function isOutsideRetention(day: string, keptDays: number, { nowMs, isTrusted }: ExpiryOptions): boolean {
   return day < utcDay(nowMs - keptDays * dayMs) || (isTrusted && day > utcDay(nowMs + keptDays * dayMs))
 }
 
@@ -47,7 +47,8 @@ async function deleteRows(
   const query = `SELECT 1 FROM ${database}.${table} WHERE ${isExpired} LIMIT 1`
   const found = await client.query({ query, format: 'JSONCompactEachRow', clickhouse_settings: longReadSettings })
   // Also a mutation that finds nothing writes files.
-  if ((await found.json()).length > 0) await run(client, `ALTER TABLE ${database}.${table} DELETE WHERE ${isExpired}`)
+  if ((await found.json()).length > 0)
+    await runCommand(client, `ALTER TABLE ${database}.${table} DELETE WHERE ${isExpired}`)
 }
 
 async function listDays(client: ClickHouseClient, table: string, where: string): Promise<string[]> {
@@ -59,10 +60,10 @@ async function listDays(client: ClickHouseClient, table: string, where: string):
   return (await listed.json<[string]>()).map(([day]) => day)
 }
 
-function partitionOf(day: string): string {
+function formatPartition(day: string): string {
   return day.replaceAll('-', '')
 }
 
-async function run(client: ClickHouseClient, query: string): Promise<void> {
+async function runCommand(client: ClickHouseClient, query: string): Promise<void> {
   await client.command({ query, clickhouse_settings: { mutations_sync: '1' } })
 }

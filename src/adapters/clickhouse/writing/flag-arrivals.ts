@@ -17,7 +17,10 @@ export interface FlagArrival {
 }
 
 /** The days of the calls; each once. */
-export function flagArrivals(events: readonly StoredEvent[], deduplicated: readonly DeduplicatedCall[]): FlagArrival[] {
+export function listFlagArrivals(
+  events: readonly StoredEvent[],
+  deduplicated: readonly DeduplicatedCall[],
+): FlagArrival[] {
   const arrivals = new Map<string, FlagArrival>()
   const note = ({ projectId, timestampMs }: { projectId: number; timestampMs: number }) => {
     const day = Math.floor(timestampMs / dayMs)
@@ -39,7 +42,7 @@ export function writeArrivalRow(to: RowBinaryWriter, { projectId, day }: FlagArr
 }
 
 /** Notes the days of a published job's calls. Its rows are in `events` by now, so a repeat after a crash finds them. */
-export function noteJobArrivals(client: ClickHouseClient, database: string, importJobId: number): Promise<unknown> {
+export function recordJobArrivals(client: ClickHouseClient, database: string, importJobId: number): Promise<unknown> {
   return client.command({
     query: `INSERT INTO ${database}.flag_call_arrivals (${arrivalColumns})
       SELECT project_id, day, rand64() FROM (
@@ -51,7 +54,7 @@ export function noteJobArrivals(client: ClickHouseClient, database: string, impo
 }
 
 /** Invalidates all cached counts of every project, since the days of a dropped job are no longer known. */
-export function noteAnyArrival(client: ClickHouseClient, database: string): Promise<unknown> {
+export function recordAnyArrival(client: ClickHouseClient, database: string): Promise<unknown> {
   return client.command({
     query: `INSERT INTO ${database}.flag_call_arrivals (${arrivalColumns}) SELECT 0, toDate32(0), rand64()`,
   })

@@ -15,7 +15,7 @@ import {
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { fieldLists } from '../parameters/field-lists.ts'
+import { splitIntoLists } from '../parameters/field-lists.ts'
 import type { RowWritten } from './event-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
@@ -31,7 +31,7 @@ export async function findFlagCalls(
   calls: readonly EventIdentity[],
 ): Promise<StoredFlagCall[]> {
   const storable = calls.filter(({ uuid, timestampMs }) => isUuid(uuid) && isStorableTime(timestampMs))
-  const lists = fieldLists(storable, ({ distinctId }) => charsPerCall + distinctId.length)
+  const lists = splitIntoLists(storable, ({ distinctId }) => charsPerCall + distinctId.length)
   const found: StoredFlagCall[] = []
   for (let from = 0; from < lists.length; from += listsPerQueryMax)
     found.push(...(await findIn(clients, lists.slice(from, from + listsPerQueryMax))))
@@ -56,7 +56,7 @@ async function findIn(
         GROUP BY project_id, day, distinct_id, kind`,
       query_params: {
         event: flagCallEventName,
-        ...Object.fromEntries(lists.map((list, index) => [`calls${index}`, list.map(tupleOf)])),
+        ...Object.fromEntries(lists.map((list, index) => [`calls${index}`, list.map(toTuple)])),
       },
       use_multipart_params: true, // thousands of calls do not fit a URL
       format: 'JSONCompactEachRow',
@@ -67,19 +67,19 @@ async function findIn(
     projectId,
     timestampMs: day * dayMs,
     distinctId,
-    properties: propertiesOf(texts),
+    properties: joinProperties(texts),
     uuids,
   }))
 }
 
-function propertiesOf(texts: readonly string[]): JsonObject {
+function joinProperties(texts: readonly string[]): JsonObject {
   const properties: JsonObject = {}
   for (const [index, key] of flagCallKindKeys.entries())
     if (texts[index] !== '') properties[key] = parseJson(texts[index]!)
   return properties
 }
 
-function tupleOf({ projectId, timestampMs, distinctId, uuid }: EventIdentity): TupleParam {
+function toTuple({ projectId, timestampMs, distinctId, uuid }: EventIdentity): TupleParam {
   return new TupleParam([projectId, utcDay(timestampMs), distinctId, uuid])
 }
 

@@ -5,18 +5,18 @@
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { noteAnyArrival, noteJobArrivals } from './flag-arrivals.ts'
+import { recordAnyArrival, recordJobArrivals } from './flag-arrivals.ts'
 
 /** Moves the job's pending partitions into `events`, one at a time. */
 export function publishJob(clients: ClickHouseClients, importJobId: number): Promise<void> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
-    for (const partition of await partitionsOf(client, database, 'events_pending', importJobId)) {
+    for (const partition of await listPartitions(client, database, 'events_pending', importJobId)) {
       await client.command({
         query: `ALTER TABLE ${database}.events_pending MOVE PARTITION ID '${partition}' TO TABLE ${database}.events`,
       })
     }
-    await noteJobArrivals(client, database, importJobId)
+    await recordJobArrivals(client, database, importJobId)
   })
 }
 
@@ -28,7 +28,7 @@ export function discardJob(clients: ClickHouseClients, importJobId: number): Pro
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
     for (const table of [knownTable, 'events_pending', 'events']) await dropJob(client, database, table, importJobId)
-    await noteAnyArrival(client, database)
+    await recordAnyArrival(client, database)
   })
 }
 
@@ -38,7 +38,7 @@ export async function dropJob(
   table: string,
   importJobId: number,
 ): Promise<void> {
-  for (const partition of await partitionsOf(client, database, table, importJobId))
+  for (const partition of await listPartitions(client, database, table, importJobId))
     await client.command({ query: `ALTER TABLE ${database}.${table} DROP PARTITION ID '${partition}'` })
 }
 
@@ -53,7 +53,7 @@ export function discardDay(clients: ClickHouseClients, importJobId: number): Pro
       query_params,
       clickhouse_settings: { lightweight_deletes_sync: '2' },
     })
-    await noteAnyArrival(client, database)
+    await recordAnyArrival(client, database)
     const result = await client.query({
       query: `SELECT count() FROM ${database}.events WHERE ${ofJob}`,
       query_params,
@@ -65,7 +65,7 @@ export function discardDay(clients: ClickHouseClients, importJobId: number): Pro
   })
 }
 
-export async function partitionsOf(
+export async function listPartitions(
   client: ClickHouseClient,
   database: string,
   table: string,

@@ -14,7 +14,7 @@ import { type IdShare, type KnownOf, knownBytesMax } from '#ports/events/event-w
 import { PortError } from '#ports/port-error.ts'
 import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
 import type { RowWritten } from './event-rows.ts'
-import { assertOwnPartition, dropJob, knownTable, partitionsOf } from './import-partitions.ts'
+import { assertOwnPartition, dropJob, knownTable, listPartitions } from './import-partitions.ts'
 import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
@@ -68,16 +68,16 @@ export async function addKnownProperties(
       table: knownTable,
       columns: 'import_job_id, attempt, distinct_id, known',
       rows,
-      write: (to, row) => writeKnown(to, attempt, row),
+      write: (to, row) => writeKnownRow(to, attempt, row),
     })
-    await mutate(clients, attempt, share)
+    await addPropertiesToRows(clients, attempt, share)
     await waitForMutations(clients, importJobId, signal)
-    await clear(clients, attempt)
+    await clearAttempt(clients, attempt)
     ;[rows, bytes] = [[], 0]
   }
   for (let from = 0; from < ids.length && !signal.aborted; from += idsPerQuestion) {
     for (const [distinctId, text] of await knownOf(ids.slice(from, from + idsPerQuestion))) {
-      const lines = linesOf(text)
+      const lines = selectKnownMembers(text)
       if (lines !== '') rows.push({ distinctId, lines })
       bytes += Buffer.byteLength(distinctId) + Buffer.byteLength(lines)
     }
@@ -86,7 +86,7 @@ export async function addKnownProperties(
   await add()
 }
 
-async function clear(clients: ClickHouseClients, { importJobId, number }: Attempt): Promise<void> {
+async function clearAttempt(clients: ClickHouseClients, { importJobId, number }: Attempt): Promise<void> {
   await clients.write((client, database) =>
     client.command({ query: `ALTER TABLE ${database}.${knownTable} DROP PARTITION (${importJobId}, ${number})` }),
   )
@@ -108,7 +108,7 @@ function hasPerson(importJobId: number): string {
 }
 
 /** All members, or the shortest ones that fit into the limit, in the order in which they stand. */
-function linesOf(propertiesJson: string): string {
+function selectKnownMembers(propertiesJson: string): string {
   const members = membersOf(propertiesJson)
   if (propertiesJson.length * 3 <= knownBytesMax || Buffer.byteLength(propertiesJson) <= knownBytesMax)
     return members.join('\n')
@@ -122,7 +122,7 @@ function linesOf(propertiesJson: string): string {
   return members.filter(member => kept.has(member)).join('\n')
 }
 
-function writeKnown(to: RowBinaryWriter, attempt: Attempt, { distinctId, lines }: KnownRow): RowWritten {
+function writeKnownRow(to: RowBinaryWriter, attempt: Attempt, { distinctId, lines }: KnownRow): RowWritten {
   to.uint32(attempt.importJobId)
   to.int64(attempt.number)
   to.text(distinctId)
@@ -135,7 +135,7 @@ function writeKnown(to: RowBinaryWriter, attempt: Attempt, { distinctId, lines }
  * makes the engine rewrite whole parts. Otherwise a granule, the least that a query reads, would keep its number of rows
  * although the rows have grown.
  */
-async function mutate(
+async function addPropertiesToRows(
   clients: ClickHouseClients,
   { importJobId, number }: Attempt,
   { index, count }: IdShare,
@@ -145,10 +145,10 @@ async function mutate(
     // One query reads both lists, so that they match even if the attempt is cleared between two reads.
     const lists = `(SELECT (groupArray(distinct_id), groupArray(known)) ${ofAttempt})`
     const known = `transform(distinct_id, tupleElement(${lists} AS lists, 1), tupleElement(lists, 2), '')`
-    for (const partition of await partitionsOf(client, database, 'events_pending', importJobId))
+    for (const partition of await listPartitions(client, database, 'events_pending', importJobId))
       await client.command({
         query: `ALTER TABLE ${database}.events_pending
-          UPDATE person_properties = ${withMissing('person_properties', known)} IN PARTITION ID '${partition}'
+          UPDATE person_properties = ${addMissingSql('person_properties', known)} IN PARTITION ID '${partition}'
           WHERE person_mode = 'full' AND distinct_id IN (SELECT distinct_id ${ofAttempt})
           ${index === count - 1 ? `, DELETE IN PARTITION ID '${partition}' WHERE 0` : ''}`,
         clickhouse_settings: { mutations_sync: '0', allow_nondeterministic_mutations: 1 },
@@ -160,7 +160,7 @@ async function mutate(
  * SQL of a JSON text with the members of `known` whose keys it lacks. It uses no function that copies a row's whole text
  * for each of its members.
  */
-function withMissing(text: string, known: string): string {
+function addMissingSql(text: string, known: string): string {
   // A JSON string, with the following colon if it is a key.
   const string = `"(?:[^"\\\\\\\\]|\\\\\\\\.)*":?`
   const keyOf = (quoted: string) =>

@@ -17,7 +17,7 @@ const mirrorTables = ['persons', 'groups']
 const personColumns = 'project_id, uuid, created_at, is_identified, properties, version, is_deleted'
 const groupColumns = 'project_id, group_type_index, group_key, created_at, properties, version, is_deleted'
 
-export function subjectMirror(clients: Pick<ClickHouseClients, 'write'>, inserter: RowInserter): SubjectMirror {
+export function createSubjectMirror(clients: Pick<ClickHouseClients, 'write'>, inserter: RowInserter): SubjectMirror {
   return {
     async writeSubjects({ persons = [], deletedPersons = [], groups = [], deletedGroups = [] }: MirrorRows, version) {
       const personRows = [...persons, ...deletedPersons]

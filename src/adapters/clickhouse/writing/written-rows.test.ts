@@ -20,10 +20,10 @@ import {
   writeRejectedRow,
   writeReplayedRow,
 } from './event-rows.ts'
-import { arrivalColumns, flagArrivals, writeArrivalRow } from './flag-arrivals.ts'
+import { arrivalColumns, listFlagArrivals, writeArrivalRow } from './flag-arrivals.ts'
 import { deduplicatedColumns, writeDeduplicatedRow } from './flag-calls.ts'
 import type { RowsOfTable } from './insert-rows.ts'
-import { subjectMirror } from './mirror-rows.ts'
+import { createSubjectMirror } from './mirror-rows.ts'
 import { recordingColumns, writeRecordingRow } from './recording-rows.ts'
 import { RowBinaryWriter } from './row-binary.ts'
 
@@ -347,7 +347,7 @@ describe('the row of', () => {
 
   it('a person or group of the mirror has what it is, and a deleted one its key alone', async () => {
     const rows: Record<string, unknown>[] = []
-    const mirror = subjectMirror({} as ClickHouseClients, {
+    const mirror = createSubjectMirror({} as ClickHouseClients, {
       insert: async <Row>({ table, columns, rows: all, write }: RowsOfTable<Row>) => {
         for (const row of all)
           rows.push(
@@ -382,7 +382,7 @@ describe('the row of', () => {
     const call = (projectId: number, timestampMs: number) => ({
       ...{ projectId, timestampMs, uuid, distinctId: 'ada', chargedAtMs: 0, flag: 'f', response: '' },
     })
-    const arrivals = flagArrivals(
+    const arrivals = listFlagArrivals(
       [
         { ...event, event: '$feature_flag_called', projectId: 1, timestampMs: 86_400_000 },
         { ...event, projectId: 1, timestampMs: 5 * 86_400_000 },
