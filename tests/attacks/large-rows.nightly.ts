@@ -8,7 +8,7 @@ import { describe, it, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
-import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
@@ -202,7 +202,7 @@ function read(address: string): Promise<{ status: number; body: Buffer }> {
 }
 
 function seedSqlite(dataFolder: string): void {
-  const db = new Database(stateFileOf(dataFolder))
+  const db = new Database(stateFilePath(dataFolder))
   const series = (n: number, from: number) =>
     `(WITH RECURSIVE s (i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM s WHERE i < ${n}) SELECT i FROM s) AS s`
   for (const [text, values] of seeds(series, () => '?')) db.prepare(text).run(...values)

@@ -7,10 +7,10 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import {
   decodeAnswer,
   encodeCall,
-  errorOf,
   type StateCalls,
   type StateMethod,
   searchMethods,
+  toError,
 } from '#adapters/sqlite/state-writer-protocol.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { memoryChunkStore } from '../support/memory/memory-chunk-store.ts'
@@ -48,7 +48,7 @@ const byStateCalls: OpenManagement = t =>
       async (...args: unknown[]) => {
         const calls = (searchMethods.has(method) ? searching : writing) as unknown as StateCalls
         const answer = decodeAnswer(await serveStateCall(calls, encodeCall(1, method, args)))
-        if ('failure' in answer) throw errorOf(answer.failure)
+        if ('failure' in answer) throw toError(answer.failure)
         return answer.value
       }
     const { close: _close, ...methods } = writing

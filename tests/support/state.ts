@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
-import { openStateForWriting, stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import { openStateForWriting, stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
@@ -228,14 +228,14 @@ let migrated: Promise<Buffer> | undefined
  */
 export async function writeNewState(dataFolder: string): Promise<void> {
   migrated ??= migratedFile()
-  writeFileSync(stateFileOf(dataFolder), await migrated)
+  writeFileSync(stateFilePath(dataFolder), await migrated)
 }
 
 async function migratedFile(): Promise<Buffer> {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-new-state-'))
   try {
     await migrateSqlite(folder)
-    return readFileSync(stateFileOf(folder))
+    return readFileSync(stateFilePath(folder))
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -21,7 +21,7 @@ const keyBytes = 32
 const hexForm = /^[0-9a-f]{64}$/
 
 export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKeys {
-  const given = options.given.map(keyOf)
+  const given = options.given.map(parseKey)
   let fromFile: EncryptionKey | null = null
 
   return {
@@ -45,15 +45,15 @@ export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKe
   /** Kept once read: a key file is never written again. @throws Error when it is there and cannot be used. */
   async function readKeyFile(): Promise<EncryptionKey | null> {
     if (fromFile !== null) return fromFile
-    const text = await readIfThere(options.keyFile)
+    const text = await readFileIfExists(options.keyFile)
     if (text === null) return null
     if (!hexForm.test(text.trim())) throw new Error(`${options.keyFile} does not contain an encryption key`)
-    fromFile = keyOf(text.trim())
+    fromFile = parseKey(text.trim())
     return fromFile
   }
 }
 
-function keyOf(hex: string): EncryptionKey {
+function parseKey(hex: string): EncryptionKey {
   const bytes = Buffer.from(hex, 'hex')
   return {
     id: hash('sha256', Buffer.concat([Buffer.from('pennon encryption key '), bytes]), 'hex').slice(0, 16),
@@ -61,7 +61,7 @@ function keyOf(hex: string): EncryptionKey {
   }
 }
 
-async function readIfThere(file: string): Promise<string | null> {
+async function readFileIfExists(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {

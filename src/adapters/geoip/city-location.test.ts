@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cityLocation } from './city-location.ts'
+import { toCityLocation } from './city-location.ts'
 import type { MmdbMap, MmdbValue } from './mmdb-file.ts'
 
 /** Objects as the reader gives them. */
@@ -12,7 +12,7 @@ function asMmdb(value: unknown): MmdbValue {
 
 describe('a record of the flat schema', () => {
   const flat = (fields: object) =>
-    cityLocation(
+    toCityLocation(
       asMmdb({
         ...{
           city: '',
@@ -65,7 +65,7 @@ describe('a record of the nested schema', () => {
         { names: { en: 'Fourth' } },
       ],
     }
-    assert.deepEqual(cityLocation(asMmdb(record)), {
+    assert.deepEqual(toCityLocation(asMmdb(record)), {
       ...{ city_name: 'Town', subdivision_1_name: 'England', subdivision_1_code: 'ENG' },
       ...{ subdivision_2_name: 'Second', subdivision_2_code: null },
       ...{ country_name: 'United Kingdom', country_code: 'GB', continent_name: 'Europe', continent_code: 'EU' },
@@ -75,7 +75,7 @@ describe('a record of the nested schema', () => {
   })
 
   it('may have any part missing or of another kind', () => {
-    const location = cityLocation(
+    const location = toCityLocation(
       asMmdb({ country: { iso_code: 'FR', names: 'France' }, subdivisions: 'none', city: 5 }),
     )
     assert.deepEqual([location?.country_code, location?.country_name, location?.city_name], ['FR', null, null])
@@ -85,6 +85,6 @@ describe('a record of the nested schema', () => {
 describe('a record that says nothing', () => {
   it('is no location', () => {
     for (const record of [null, 'text', 5, {}, { registered_country: { iso_code: 'US' } }, { subdivisions: [] }])
-      assert.equal(cityLocation(asMmdb(record)), null)
+      assert.equal(toCityLocation(asMmdb(record)), null)
   })
 })

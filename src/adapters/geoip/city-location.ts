@@ -7,13 +7,13 @@ import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { MmdbMap, MmdbValue } from './mmdb-file.ts'
 
 /** Null when the record has no location. Names are English. Source: docs/wire/ingestion.md 7. */
-export function cityLocation(record: MmdbValue): GeoipLocation | null {
+export function toCityLocation(record: MmdbValue): GeoipLocation | null {
   if (!(record instanceof Map)) return null
-  const location = typeof record.get('country_code') === 'string' ? flatLocation(record) : nestedLocation(record)
+  const location = typeof record.get('country_code') === 'string' ? toFlatLocation(record) : toNestedLocation(record)
   return Object.values(location).some(value => value !== null && value !== undefined) ? location : null
 }
 
-function flatLocation(record: MmdbMap): GeoipLocation {
+function toFlatLocation(record: MmdbMap): GeoipLocation {
   const code = readText(record.get('country_code'))
   const country = code === null ? null : countryOf(code)
   return {
@@ -25,17 +25,17 @@ function flatLocation(record: MmdbMap): GeoipLocation {
     continent_name: country && continentName(country.continentCode),
     continent_code: country?.continentCode ?? null,
     postal_code: readText(record.get('postcode')),
-    latitude: coordinate(record.get('latitude')),
-    longitude: coordinate(record.get('longitude')),
+    latitude: readCoordinate(record.get('latitude')),
+    longitude: readCoordinate(record.get('longitude')),
     time_zone: readText(record.get('timezone')),
   }
 }
 
-function nestedLocation(record: MmdbMap): GeoipLocation {
+function toNestedLocation(record: MmdbMap): GeoipLocation {
   const [country, continent, place] = [record.get('country'), record.get('continent'), record.get('location')]
   const subdivisions = record.get('subdivisions')
   const parts: readonly MmdbValue[] = Array.isArray(subdivisions) ? subdivisions : []
-  const further = furtherSubdivisions(parts)
+  const further = readFurtherSubdivisions(parts)
   return {
     city_name: englishName(record.get('city')),
     subdivision_2_name: englishName(parts[1]),
@@ -56,7 +56,7 @@ function nestedLocation(record: MmdbMap): GeoipLocation {
 }
 
 /** Subdivisions after the second, with only the keys that the record has. */
-function furtherSubdivisions(parts: readonly MmdbValue[]): JsonObject | null {
+function readFurtherSubdivisions(parts: readonly MmdbValue[]): JsonObject | null {
   const further: JsonObject = {}
   for (const [index, part] of parts.entries()) {
     if (index < 2) continue
@@ -87,7 +87,7 @@ function readNumber(value: MmdbValue | undefined): number | null {
 }
 
 /** GeoLite2 has four decimals; the flat files store 32-bit floats, which read back with spurious further digits. */
-function coordinate(value: MmdbValue | undefined): number | null {
+function readCoordinate(value: MmdbValue | undefined): number | null {
   const degrees = readNumber(value)
   return degrees === null ? null : Math.round(degrees * 10_000) / 10_000
 }

@@ -66,7 +66,7 @@ export class FilePages {
 
   /** Bytes that may span pages. */
   copyOf(position: number, size: number): Buffer {
-    if (position + size > this.byteCount) throw beyondTheEnd()
+    if (position + size > this.byteCount) throw createRangeError()
     const copy = Buffer.allocUnsafe(size)
     for (let done = 0; done < size; ) {
       const place = this.#placeOf(position + done, 1)
@@ -79,7 +79,7 @@ export class FilePages {
 
   /** The place in the buffer of bytes within one page, valid until the next call. @param size at least 1. */
   #placeOf(position: number, size: number): number {
-    if (position + size > this.byteCount) throw beyondTheEnd()
+    if (position + size > this.byteCount) throw createRangeError()
     const page = position >>> pageBits
     let slot = this.#slotOfPage[page]!
     if (slot === notHeld) slot = this.#load(page)
@@ -117,6 +117,6 @@ export class FilePages {
   }
 }
 
-function beyondTheEnd(): RangeError {
+function createRangeError(): RangeError {
   return new RangeError('a position beyond the end of the file')
 }

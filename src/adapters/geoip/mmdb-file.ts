@@ -45,10 +45,10 @@ export class MmdbFile {
   /** @throws Error with the reason when the file does not have this format. */
   constructor(pages: FilePages) {
     this.#pages = pages
-    const start = metadataStart(pages)
+    const start = findMetadataStart(pages)
     this.#dataStart = start
     const metadata = this.#recordAt(start)
-    if (!(metadata instanceof Map)) throw damageError('its metadata')
+    if (!(metadata instanceof Map)) throw createDamageError('its metadata')
     const version = metadata.get('ip_version')
     const nodeCount = metadata.get('node_count')
     const recordBits = metadata.get('record_size')
@@ -57,7 +57,7 @@ export class MmdbFile {
       (version === 4 || version === 6) &&
       typeof nodeCount === 'number' &&
       (recordBits === 24 || recordBits === 28 || recordBits === 32)
-    if (!isUsable) throw damageError('its metadata')
+    if (!isUsable) throw createDamageError('its metadata')
     const builtAt = metadata.get('build_epoch')
     this.metadata = {
       databaseType: String(metadata.get('database_type')),
@@ -68,7 +68,7 @@ export class MmdbFile {
     this.#recordBits = recordBits
     this.#nodeBytes = recordBits / 4
     this.#dataStart = nodeCount * this.#nodeBytes + separatorBytes
-    if (this.#dataStart > start) throw damageError('its size')
+    if (this.#dataStart > start) throw createDamageError('its size')
     this.#knownKeys.clear()
     this.#ipv4Root = version === 4 ? 0 : this.#ipv4Subtree()
   }
@@ -115,7 +115,7 @@ export class MmdbFile {
   }
 
   #decode(depth: number): MmdbValue {
-    if (depth > depthMax || this.#valuesLeft-- === 0) throw damageError('a record')
+    if (depth > depthMax || this.#valuesLeft-- === 0) throw createDamageError('a record')
     const control = this.#pages.byteAt(this.#position++)
     const type = control >> 5
     if (type === 1) {
@@ -137,12 +137,12 @@ export class MmdbFile {
         return this.#pages.copyOf(this.#skip(8), 8).readDoubleBE(0)
       case 5:
       case 6:
-        if (size > 4) throw damageError('a number')
+        if (size > 4) throw createDamageError('a number')
         return this.#pages.uintAt(this.#skip(size), size)
       case 7:
         return this.#decodeMap(size, depth)
       case 8:
-        if (size > 4) throw damageError('a number')
+        if (size > 4) throw createDamageError('a number')
         return size < 4 ? this.#pages.uintAt(this.#skip(size), size) : this.#pages.uintAt(this.#skip(4), 4) | 0
       case 9:
         // `build_epoch` is one; its value fits 6 bytes for the next million years.
@@ -160,7 +160,7 @@ export class MmdbFile {
       case 15:
         return this.#pages.copyOf(this.#skip(4), 4).readFloatBE(0)
       default:
-        throw damageError('a record')
+        throw createDamageError('a record')
     }
   }
 
@@ -180,12 +180,12 @@ export class MmdbFile {
       if (known !== undefined) return known
       this.#position = start
       const key = this.#decode(depth + 1)
-      if (typeof key !== 'string') throw damageError('a key')
+      if (typeof key !== 'string') throw createDamageError('a key')
       if (this.#knownKeys.size < knownKeyCountMax) this.#knownKeys.set(target, key)
       return key
     }
     const key = this.#decode(depth + 1)
-    if (typeof key !== 'string') throw damageError('a key')
+    if (typeof key !== 'string') throw createDamageError('a key')
     return key
   }
 
@@ -218,7 +218,7 @@ export class MmdbFile {
   }
 }
 
-function metadataStart(pages: FilePages): number {
+function findMetadataStart(pages: FilePages): number {
   const tailBytes = Math.min(pages.byteCount, metadataBytesMax)
   const tail = pages.copyOf(pages.byteCount - tailBytes, tailBytes)
   const index = tail.lastIndexOf(metadataMarker)
@@ -226,6 +226,6 @@ function metadataStart(pages: FilePages): number {
   return pages.byteCount - tailBytes + index + metadataMarker.length
 }
 
-function damageError(what: string): Error {
+function createDamageError(what: string): Error {
   return new Error(`${what} cannot be read: the file is damaged`)
 }

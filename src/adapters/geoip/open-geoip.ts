@@ -8,10 +8,10 @@ import { packageFolder } from '#distribution.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { cacheAnswers } from './answer-cache.ts'
-import { cityLocation } from './city-location.ts'
+import { toCityLocation } from './city-location.ts'
 import { FilePages } from './file-pages.ts'
 import { MmdbFile } from './mmdb-file.ts'
-import { publicAddress } from './public-address.ts'
+import { parsePublicAddress } from './public-address.ts'
 
 /** Per file. Twice as much saves an eighth of a look-up. Source: docs/decisions/0013-geoip-read-in-pages.md. */
 const heldBytesMax = 2 ** 20
@@ -69,19 +69,19 @@ function openFiles(paths: readonly string[], origin: string, logger: GeoipLogger
   return ok({
     origin,
     builtAtMs: Math.min(...files.map(({ metadata }) => metadata.builtAtMs)),
-    lookUp: lookUpIn(files, logger),
+    lookUp: createLookUp(files, logger),
     close,
   })
 }
 
-function lookUpIn(files: readonly MmdbFile[], logger: GeoipLogger): Geoip['lookUp'] {
+function createLookUp(files: readonly MmdbFile[], logger: GeoipLogger): Geoip['lookUp'] {
   let hasFailed = false
   const find = (text: string): GeoipLocation | null => {
-    const address = publicAddress(text)
+    const address = parsePublicAddress(text)
     if (address === null) return null
     try {
       for (const file of files) {
-        const location = cityLocation(file.find(address))
+        const location = toCityLocation(file.find(address))
         if (location !== null) return location
       }
     } catch (cause) {

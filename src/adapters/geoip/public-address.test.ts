@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { publicAddress } from './public-address.ts'
+import { parsePublicAddress } from './public-address.ts'
 
 const hex = (text: string) => {
-  const bytes = publicAddress(text)
+  const bytes = parsePublicAddress(text)
   return bytes === null ? null : Buffer.from(bytes).toString('hex')
 }
 
@@ -32,7 +32,7 @@ describe('publicAddress', () => {
       ...['100::1', '3fff::1', '64:ff9b:1::1'],
     ]
     assert.deepEqual(
-      special.filter(text => publicAddress(text) !== null),
+      special.filter(text => parsePublicAddress(text) !== null),
       [],
     )
   })
@@ -44,13 +44,13 @@ describe('publicAddress', () => {
       ...['198.20.0.0', '203.0.112.255', '223.255.255.255', '2001:db7::1', '2001:db9::1', '2002::1', 'fbff::1'],
     ]
     assert.deepEqual(
-      neighbours.filter(text => publicAddress(text) === null),
+      neighbours.filter(text => parsePublicAddress(text) === null),
       [],
     )
   })
 
   it('is null for text that is not an address', () => {
     for (const text of ['', 'localhost', '1.2.3', '1.2.3.4:80', '01.2.3.4', '1.2.3.4, 5.6.7.8', `${'1'.repeat(100)}`])
-      assert.equal(publicAddress(text), null)
+      assert.equal(parsePublicAddress(text), null)
   })
 })

@@ -38,27 +38,27 @@ for (const [address, prefixBits] of [
  * 4 or 16 bytes; an IPv4 address in IPv6 notation (`::ffff:1.2.3.4`) is 4. Null when it is no address, or no public one.
  * Source: docs/wire/ingestion.md 7, "private like any other"; docs/wire/evaluation.md 6.
  */
-export function publicAddress(text: string): Uint8Array | null {
+export function parsePublicAddress(text: string): Uint8Array | null {
   if (text.length > textLengthMax) return null
   const family = isIP(text)
   if (family === 0) return null
   const [address = ''] = text.split('%', 1) // without its zone
-  const whole = family === 4 ? ipv4Bytes(address) : ipv6Bytes(address)
+  const whole = family === 4 ? parseIpv4(address) : parseIpv6(address)
   const bytes = isMappedIpv4(whole) ? whole.slice(12) : whole
   const isSpecial = bytes.length === 4 ? special.check(bytes.join('.'), 'ipv4') : special.check(address, 'ipv6')
   return isSpecial ? null : bytes
 }
 
 /** @param text IPv4 according to `isIP`. */
-function ipv4Bytes(text: string): Uint8Array {
+function parseIpv4(text: string): Uint8Array {
   return Uint8Array.from(text.split('.'), Number)
 }
 
 /** @param text IPv6 according to `isIP`, without a zone. */
-function ipv6Bytes(text: string): Uint8Array {
+function parseIpv6(text: string): Uint8Array {
   const [head = '', tail] = text.split('::')
-  const first = partBytes(head)
-  const last = tail === undefined ? [] : partBytes(tail)
+  const first = parseIpv6Part(head)
+  const last = tail === undefined ? [] : parseIpv6Part(tail)
   const bytes = new Uint8Array(16)
   bytes.set(first)
   bytes.set(last, 16 - last.length)
@@ -66,10 +66,10 @@ function ipv6Bytes(text: string): Uint8Array {
 }
 
 /** `2001:db8:1.2.3.4` → bytes. */
-function partBytes(part: string): number[] {
+function parseIpv6Part(part: string): number[] {
   if (part === '') return []
   return part.split(':').flatMap(piece => {
-    if (piece.includes('.')) return [...ipv4Bytes(piece)]
+    if (piece.includes('.')) return [...parseIpv4(piece)]
     const value = Number.parseInt(piece, 16)
     return [value >> 8, value & 0xff]
   })

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { it, type TestContext } from 'node:test'
 import { type ObjectSource, ObjectSourceRefusal } from '#ports/object-source.ts'
 import { envSetting } from '../../../tests/support/env-setting.ts'
-import { s3ObjectSource } from './s3-object-source.ts'
+import { createS3ObjectSource } from './s3-object-source.ts'
 
 async function aStorage(
   t: TestContext,
   pageOf: (number: number) => string,
-  bytesMax?: Parameters<typeof s3ObjectSource>[1],
+  bytesMax?: Parameters<typeof createS3ObjectSource>[1],
 ): Promise<ObjectSource> {
   let pages = 0
   const server = createServer((_request, response) => {
@@ -23,12 +23,12 @@ async function aStorage(
 async function sourceAt(
   t: TestContext,
   server: Server,
-  bytesMax?: Parameters<typeof s3ObjectSource>[1],
+  bytesMax?: Parameters<typeof createS3ObjectSource>[1],
 ): Promise<ObjectSource> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   envSetting(t, 'AWS_ACCESS_KEY_ID', 'key')
   envSetting(t, 'AWS_SECRET_ACCESS_KEY', 'secret')
-  const source = s3ObjectSource(
+  const source = createS3ObjectSource(
     {
       bucket: 'logs',
       prefix: '',

@@ -28,7 +28,7 @@ const port = 'object-source'
 /** The calling stage waits, retries and reports it. */
 const attemptsMax = 1
 
-export function s3ObjectSource(
+export function createS3ObjectSource(
   { bucket, prefix, endpoint, region, isPathStyle }: S3Bucket,
   bytesMax = { answer: answerBytesMax, list: listBytesMax },
 ): ObjectSource {
@@ -49,12 +49,12 @@ export function s3ObjectSource(
       let bytesLeft = bytesMax.list
       const take = (bytes: number) => {
         bytesLeft -= bytes + listedBytesMin
-        if (bytesLeft < 0) throw new ObjectSourceRefusal(longList(bucket, prefix))
+        if (bytesLeft < 0) throw new ObjectSourceRefusal(describeLongList(bucket, prefix))
       }
       for (let next: string | undefined; ; ) {
         const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: next })
         const page = await client.send(command, { abortSignal: signal }).catch(cause => {
-          throw faultOf(cause, `the bucket ${bucket}`, signal)
+          throw toPortError(cause, `the bucket ${bucket}`, signal)
         })
         // Skip the objects that consoles create as folders.
         for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? []) {
@@ -64,7 +64,7 @@ export function s3ObjectSource(
         }
         next = page.NextContinuationToken
         if (next === undefined || next === '') {
-          if (page.IsTruncated === true) throw new ObjectSourceRefusal(missingToken(bucket))
+          if (page.IsTruncated === true) throw new ObjectSourceRefusal(describeMissingToken(bucket))
           return
         }
         // Pages that lead back to an earlier one would be listed for ever.
@@ -99,21 +99,21 @@ function limitBody(body: Readable, bytesMax: number): Readable {
   const bound = new Transform({
     transform(chunk: Buffer, _, done) {
       bytesLeft -= chunk.length
-      done(bytesLeft < 0 ? new ObjectSourceRefusal(longAnswer(bytesMax)) : null, chunk)
+      done(bytesLeft < 0 ? new ObjectSourceRefusal(describeLongAnswer(bytesMax)) : null, chunk)
     },
   })
   // A failure of either end destroys the other; reading the returned stream reports it.
   return pipeline(body, bound, () => {})
 }
 
-function longAnswer(bytesMax: number): string {
+function describeLongAnswer(bytesMax: number): string {
   return (
     `The storage gives an answer of more than ${bytesMax.toLocaleString('en')} bytes, which no list needs. ` +
     'Check the address, or download the files by other means, and import them from their folder.'
   )
 }
 
-function longList(bucket: string, prefix: string): string {
+function describeLongList(bucket: string, prefix: string): string {
   const where = prefix === '' ? '' : ` below ${prefix}`
   return (
     `The bucket ${bucket} has more objects${where} than one import can take. Give a longer prefix, such as that of a year, ` +
@@ -125,7 +125,7 @@ function longList(bucket: string, prefix: string): string {
  * The page would be mistaken for the whole bucket. Storage with only the first version of the list protocol answers
  * like this.
  */
-function missingToken(bucket: string): string {
+function describeMissingToken(bucket: string): string {
   return (
     `The storage lists only a part of the bucket ${bucket}: it says that there is more, and gives no continuation token ` +
     'to ask for it (it may not know ListObjectsV2). Download the files by other means, and import them from their folder.'
@@ -156,17 +156,17 @@ async function openObject(
   })
   const what = `s3://${bucket}/${key}`
   const answer = await client.send(command, { abortSignal: signal }).catch(cause => {
-    throw faultOf(cause, what, signal)
+    throw toPortError(cause, what, signal)
   })
   // Storage without If-Match returns the current version.
   if (version !== null && answer.ETag !== undefined && answer.ETag !== version)
     throw new PortError(port, 'conflict', new Error(`${what} has changed`))
   const startsAt = answer.ContentRange === undefined ? 0 : from
-  return { startsAt, bytes: wholeBody(answer.Body as Readable, answer.ContentLength ?? null, what, signal) }
+  return { startsAt, bytes: readWholeBody(answer.Body as Readable, answer.ContentLength ?? null, what, signal) }
 }
 
 /** @throws PortError when fewer bytes come than were announced. */
-async function* wholeBody(body: Readable, announced: number | null, what: string, signal: AbortSignal) {
+async function* readWholeBody(body: Readable, announced: number | null, what: string, signal: AbortSignal) {
   let bytes = 0
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -174,7 +174,7 @@ async function* wholeBody(body: Readable, announced: number | null, what: string
       yield chunk
     }
   } catch (cause) {
-    throw faultOf(cause, what, signal)
+    throw toPortError(cause, what, signal)
   }
   if (announced !== null && bytes < announced) throw new PortError(port, 'unavailable', new Error(`${what} broke off`))
 }
@@ -182,7 +182,7 @@ async function* wholeBody(body: Readable, announced: number | null, what: string
 async function* noBytes(): AsyncIterable<Uint8Array> {}
 
 /** Translates an error of the AWS client into the port's errors. */
-function faultOf(cause: unknown, what: string, signal: AbortSignal): unknown {
+function toPortError(cause: unknown, what: string, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   if (cause instanceof ObjectSourceRefusal) return cause
   const { name, message } = cause as Error

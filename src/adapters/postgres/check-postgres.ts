@@ -3,10 +3,10 @@
 
 import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
-import { endQuietly } from './end-in-time.ts'
-import { clientSettings } from './open-postgres.ts'
-import { postgresPortError } from './postgres-errors.ts'
-import { type FoundSchema, judgeSchemas, type StateSchema } from './state-schema.ts'
+import { endIgnoringErrors } from './end-in-time.ts'
+import { buildClientSettings } from './open-postgres.ts'
+import { toPostgresPortError } from './postgres-errors.ts'
+import { chooseSchema, type FoundSchema, type StateSchema } from './state-schema.ts'
 
 export interface PostgresCheck {
   /** `host:port/database` */
@@ -56,12 +56,12 @@ export async function checkPostgres(
   url: string,
   connectMsMax = 5_000,
 ): Promise<Result<PostgresCheck, PostgresProblem>> {
-  const place = placeOf(url)
+  const place = describePlace(url)
   const toProblem = (reason: string, mayPass = false) =>
     err({ message: `PostgreSQL at ${place} cannot be used: ${reason}`, mayPass })
   let client: pg.Client | undefined
   try {
-    client = new pg.Client({ ...clientSettings(url, 'check', connectMsMax), query_timeout: connectMsMax })
+    client = new pg.Client({ ...buildClientSettings(url, 'check', connectMsMax), query_timeout: connectMsMax })
     client.on('error', () => undefined) // the call that fails because of it reports it
     await client.connect()
     const { rows } = await client.query<CheckedRow>(
@@ -74,7 +74,7 @@ export async function checkPostgres(
       return toProblem(`it is version ${version}; Pennon needs ${majorVersionMin} or newer`)
     if (encoding !== 'UTF8') return toProblem(`its encoding is ${encoding}; create the database with ENCODING 'UTF8'`)
     const { rows: found } = await client.query<FoundSchema>(findSchemas)
-    const state = judgeSchemas(path, schema, found)
+    const state = chooseSchema(path, schema, found)
     let mayCreate = false
     if (!('refusal' in state)) {
       const { rows: rights } = await client.query<{ creates: boolean }>(findRights, [state.schema, state.isMade])
@@ -83,14 +83,14 @@ export async function checkPostgres(
     return ok({ place, version, isReplica: replica, state, mayCreate })
   } catch (cause) {
     const isAnswer = cause instanceof pg.DatabaseError && !/^(08|53|57)/.test(cause.code ?? '')
-    return toProblem(`${reasonOf(postgresPortError(cause))}${formatRemedy(cause)}`, !isAnswer)
+    return toProblem(`${reasonOf(toPostgresPortError(cause))}${formatRemedy(cause)}`, !isAnswer)
   } finally {
-    await endQuietly(client)
+    await endIgnoringErrors(client)
   }
 }
 
 /** `host:port/database` of a `postgres://` URL whose parts can be decoded, as the driver reads it. */
-export function placeOf(url: string): string {
+export function describePlace(url: string): string {
   const { hostname, port, pathname, searchParams, username } = new URL(url)
   const named = hostname === '' ? (process.env.PGHOST ?? 'localhost') : decodeURIComponent(hostname)
   const host = searchParams.get('host') ?? named

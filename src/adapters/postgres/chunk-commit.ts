@@ -11,9 +11,9 @@ import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
 import { chunkTexts, lockTexts, numberParameters } from './chunk-texts.ts'
 import { writeVisitors } from './cookieless-visitors.ts'
-import { keepAssignments, writeImportChanges } from './import-commit.ts'
+import { saveAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
-import { inLists } from './write-lists.ts'
+import { runInSlices } from './write-lists.ts'
 
 /** Thrown to leave the transaction: a row has changed since the chunk was loaded. */
 export class VersionConflict extends Error {}
@@ -43,13 +43,13 @@ export async function writeChanges(session: Session, changes: ChunkChanges): Pro
   await writePersonless(session, changes)
   const persons = await writePersons(session, changes)
   await writeMappings(session, changes, persons)
-  await keepAssignments(session, changes)
+  await saveAssignments(session, changes)
   await mergePersons(session, changes, persons)
   await writeGroups(session, changes)
   await writeGroupTypes(session, changes)
   if (changes.visitors !== undefined) await writeVisitors(session, changes.visitors)
   if (changes.imports !== undefined) await writeImportChanges(session, changes.imports, expectCount)
-  await inLists(
+  await runInSlices(
     session,
     chunkTexts.noteCalls,
     changes.calledFlags.map(({ projectId, flagKey, calledAtMs }) => [projectId, flagKey, calledAtMs]),
@@ -75,16 +75,16 @@ async function writePersonless(
   const never = neverPersonlessDistinctIds.map(rowOf)
   // Both lists in one order, so that two workers with the same ids in opposite lists do not deadlock.
   const sorted = [...personless, ...never].toSorted((a, b) => a[0] - b[0] || compare(a[1], b[1]))
-  const { rows } = await inLists<{ project_id: number; distinct_id: string }>(
+  const { rows } = await runInSlices<{ project_id: number; distinct_id: string }>(
     session,
     chunkTexts.insertPersonless,
     sorted,
   )
-  expectCount((await inLists(session, lockTexts.findMapped, personless)).rowCount, 0)
+  expectCount((await runInSlices(session, lockTexts.findMapped, personless)).rowCount, 0)
   const entered = new Set(rows.map(row => `${row.project_id} ${row.distinct_id}`))
   for (const [projectId, distinctId] of personless) entered.delete(`${projectId} ${distinctId}`)
   expectCount(entered.size, never.length)
-  await inLists(session, lockTexts.deletePersonless, never)
+  await runInSlices(session, lockTexts.deletePersonless, never)
 }
 
 async function writePersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
@@ -94,7 +94,7 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
   const byUuid = (a: Person, b: Person) => compare(a.uuid, b.uuid) || a.projectId - b.projectId
 
   const inserts = settled.inserts.toSorted(byUuid)
-  const inserted = await inLists<{ id: number; project_id: number; uuid: string }>(
+  const inserted = await runInSlices<{ id: number; project_id: number; uuid: string }>(
     session,
     chunkTexts.insertPersons,
     inserts.map(row => [row.projectId, row.uuid, ...personColumns(row)]),
@@ -103,7 +103,7 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
   for (const { id, project_id, uuid } of inserted.rows) persons.set(personKey(project_id, uuid), { id, version: 0 })
 
   const updates = settled.updates.toSorted((a, b) => byUuid(a.row, b.row))
-  const updated = await inLists(
+  const updated = await runInSlices(
     session,
     chunkTexts.updatePersons,
     updates.map(({ row, storedVersion }) => [
@@ -147,7 +147,7 @@ async function lockPersons(session: Session, changes: ChunkChanges): Promise<Sto
     if (loadedVersion === null) wanted.delete(personKey(row.projectId, row.uuid))
   for (const { row, loadedVersion } of changes.persons) if (loadedVersion !== null) want(row.projectId, row.uuid)
   const names = [...wanted.values()].toSorted((a, b) => compare(a[1], b[1]) || a[0] - b[0])
-  const { rows } = await inLists<{ id: number; project_id: number; uuid: string; version: number }>(
+  const { rows } = await runInSlices<{ id: number; project_id: number; uuid: string; version: number }>(
     session,
     lockTexts.lockPersons,
     names,
@@ -160,17 +160,17 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
   const known = mappings
     .filter(({ loadedVersion }) => loadedVersion !== null)
     .map(({ row }) => [row.projectId, row.distinctId] as const)
-  const locked = await inLists<{ project_id: number; distinct_id: string; version: number }>(
+  const locked = await runInSlices<{ project_id: number; distinct_id: string; version: number }>(
     session,
     lockTexts.lockMappings,
-    distinctBy(known, ([projectId, distinctId]) => keyOf({ projectId, distinctId })),
+    removeRepeats(known, ([projectId, distinctId]) => keyOf({ projectId, distinctId })),
   )
   const versions = new Map(
     locked.rows.map(row => [keyOf({ projectId: row.project_id, distinctId: row.distinct_id }), row.version]),
   )
   for (const { row } of mappings) personOf(persons, row.projectId, row.personUuid)
   const { inserts, updates } = settle(mappings, keyOf, versions)
-  const inserted = await inLists(
+  const inserted = await runInSlices(
     session,
     chunkTexts.insertMappings,
     inserts
@@ -178,7 +178,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
       .map(row => [row.projectId, row.distinctId, personOf(persons, row.projectId, row.personUuid).id, row.version]),
   )
   expectCount(inserted.rowCount, inserts.length)
-  const updated = await inLists(
+  const updated = await runInSlices(
     session,
     chunkTexts.updateMappings,
     updates.map(({ row, storedVersion }) => [
@@ -211,7 +211,7 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   await session.query(chunkTexts.moveOverrides, pairs)
   await session.query(chunkTexts.moveMemberships, pairs)
   // A distinct id attached since the load would lose its person: its foreign key fails the delete, which is a conflict.
-  const deleted = await inLists(session, chunkTexts.deletePersons, merged)
+  const deleted = await runInSlices(session, chunkTexts.deletePersons, merged)
   expectCount(deleted.rowCount, merged.length)
 }
 
@@ -220,10 +220,15 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   const known = groups
     .filter(({ loadedVersion }) => loadedVersion !== null)
     .map(({ row }) => [row.projectId, row.typeIndex, row.key] as const)
-  const locked = await inLists<{ project_id: number; group_type_index: number; group_key: string; version: number }>(
+  const locked = await runInSlices<{
+    project_id: number
+    group_type_index: number
+    group_key: string
+    version: number
+  }>(
     session,
     lockTexts.lockGroups,
-    distinctBy(known, name => keyOf(...name)),
+    removeRepeats(known, name => keyOf(...name)),
   )
   const versions = new Map(
     locked.rows.map(row => [keyOf(row.project_id, row.group_type_index, row.group_key), row.version]),
@@ -235,7 +240,7 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
     row.createdAtMs,
     row.version,
   ]
-  const inserted = await inLists(
+  const inserted = await runInSlices(
     session,
     chunkTexts.insertGroups,
     inserts
@@ -243,7 +248,7 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
       .map(row => [row.projectId, row.typeIndex, row.key, ...valuesOf(row)]),
   )
   expectCount(inserted.rowCount, inserts.length)
-  const updated = await inLists(
+  const updated = await runInSlices(
     session,
     chunkTexts.updateGroups,
     updates.map(({ row, storedVersion }) => [row.projectId, row.typeIndex, row.key, storedVersion, ...valuesOf(row)]),
@@ -275,7 +280,7 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
   const ofDays = [
     ...Map.groupBy(warnings, ({ projectId, type, timestampMs }) => keyOf(projectId, type, utcDay(timestampMs))),
   ].toSorted(([a], [b]) => compare(a, b))
-  const counted = await inLists<{ project_id: number; type: string; day: string; warning_count: number }>(
+  const counted = await runInSlices<{ project_id: number; type: string; day: string; warning_count: number }>(
     session,
     chunkTexts.countWarnings,
     ofDays.map(([, ofDay]) => {
@@ -288,7 +293,7 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
   const samples = ofDays.flatMap(([key, ofDay]) =>
     ofDay.slice(0, Math.max(0, warningSamplesPerDay(ofDay[0]!.type) - (countsSoFar.get(key)! - ofDay.length))),
   )
-  await inLists(
+  await runInSlices(
     session,
     chunkTexts.insertWarnings,
     samples.map(({ projectId, type, timestampMs, details }) => [
@@ -308,7 +313,7 @@ async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]
     sums.set(key, { ...outcome, count: outcome.count + (sums.get(key)?.count ?? 0) })
   }
   const sorted = [...sums].toSorted(([a], [b]) => compare(a, b)).map(([, sum]) => sum)
-  await inLists(
+  await runInSlices(
     session,
     chunkTexts.countOutcomes,
     sorted.map(({ projectId, lane, outcome, reason, count }) => [projectId, lane, outcome, reason, count]),
@@ -351,7 +356,7 @@ function personKey(projectId: number, uuid: string): string {
   return `${projectId} ${uuid}`
 }
 
-function distinctBy<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+function removeRepeats<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
   return [...new Map(items.map(item => [keyOf(item), item])).values()]
 }
 

@@ -6,7 +6,7 @@ import { chunkTexts } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 
 /** Each read throws what the driver throws. */
-export function chunkReads(session: Session): ChunkReads {
+export function createChunkReads(session: Session): ChunkReads {
   /** Empty lists find nothing, without a statement. */
   const readRows = async <Row extends object>(
     statement: string,

@@ -19,7 +19,7 @@ import type {
   WantedIdentifies,
 } from '#core/processing/visitors.ts'
 import type { Session } from './open-postgres.ts'
-import { inLists } from './write-lists.ts'
+import { runInSlices } from './write-lists.ts'
 
 /** project ids, hashes, offsets */
 const countText = `
@@ -54,12 +54,12 @@ export async function loadIdentifies(session: Session, wanted: WantedIdentifies)
   const { visitors, events } = wanted
   const counts = visitors.map(() => 0)
   const counted = await session.query<{ place: number; count: number }>(countText, [
-    ...namesOf(visitors),
+    ...toNameColumns(visitors),
     visitors.map(({ beforeOffset }) => beforeOffset),
   ])
   for (const { place, count } of counted.rows) counts[place - 1] = count
   if (events.length === 0) return { counts, known: [] }
-  const found = await session.query<IdentifyRow>(findText, [...namesOf(events), events.map(({ uuid }) => uuid)])
+  const found = await session.query<IdentifyRow>(findText, [...toNameColumns(events), events.map(({ uuid }) => uuid)])
   return { counts, known: found.rows.map(identifyOf) }
 }
 
@@ -68,14 +68,14 @@ export async function loadSessions(
   wanted: readonly VisitorSessionName[],
 ): Promise<readonly VisitorSession[]> {
   const numbers = wanted.map(({ identifies }) => identifies)
-  return (await session.query<SessionRow>(sessionsText, [...namesOf(wanted), numbers])).rows.map(sessionOf)
+  return (await session.query<SessionRow>(sessionsText, [...toNameColumns(wanted), numbers])).rows.map(sessionOf)
 }
 
 export async function writeVisitors(session: Session, { identifies, sessions }: VisitorChanges): Promise<void> {
-  await inLists(session, insertIdentifiesText, identifies.map(identifyColumns))
-  await inLists(session, insertSessionsText, sessions.map(sessionColumns))
+  await runInSlices(session, insertIdentifiesText, identifies.map(identifyColumns))
+  await runInSlices(session, insertSessionsText, sessions.map(sessionColumns))
 }
 
-function namesOf(wanted: readonly { readonly projectId: number; readonly hash: string }[]): [number[], string[]] {
+function toNameColumns(wanted: readonly { readonly projectId: number; readonly hash: string }[]): [number[], string[]] {
   return [wanted.map(({ projectId }) => projectId), wanted.map(({ hash }) => hash)]
 }

@@ -40,7 +40,7 @@ export function trackSockets(): TrackedSockets {
 }
 
 /** Ends a connection, which may be broken. */
-export async function endQuietly(client: pg.Client | undefined): Promise<void> {
+export async function endIgnoringErrors(client: pg.Client | undefined): Promise<void> {
   try {
     await client?.end()
   } catch {

@@ -8,7 +8,7 @@ import { type ImportChanges, noteSampleCountMax, type UndoRecord } from '#core/i
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import { lockTexts, numberParameters } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
-import { inLists } from './write-lists.ts'
+import { runInSlices } from './write-lists.ts'
 
 const numberedTexts = Object.fromEntries(
   Object.entries(texts).map(([name, text]) => [name, numberParameters(text)]),
@@ -104,15 +104,15 @@ export async function writeImportChanges(
   expectCount: (count: number, expected: number) => void,
 ): Promise<void> {
   // Before the locks below, which two chunks may share: each would wait for the other to give its own up.
-  await inLists(
+  await runInSlices(
     session,
     listTexts.countStoredRows,
     changes.storedRows.map(({ importJobId, count }) => [importJobId, count]),
   )
   // Locked, so that a job is closed only after its processed events are committed.
   const jobs = changes.jobs.map(({ id, state, step }) => [id, state, step ?? ''] as const)
-  expectCount((await inLists(session, listTexts.keepJobs, jobs)).rowCount, jobs.length)
-  await inLists(
+  expectCount((await runInSlices(session, listTexts.keepJobs, jobs)).rowCount, jobs.length)
+  await runInSlices(
     session,
     listTexts.insertLinks,
     changes.links.map(link => [
@@ -125,15 +125,15 @@ export async function writeImportChanges(
     ]),
   )
   await writeNotes(session, changes)
-  await inLists(session, listTexts.saveUndoRecords, changes.undoRecords.map(undoRecordColumns))
-  await inLists(session, listTexts.rewriteUndoRecords, changes.rewrittenUndoRecords.map(undoRecordColumns))
+  await runInSlices(session, listTexts.saveUndoRecords, changes.undoRecords.map(undoRecordColumns))
+  await runInSlices(session, listTexts.rewriteUndoRecords, changes.rewrittenUndoRecords.map(undoRecordColumns))
   await returnAssignments(session, changes)
-  await inLists(
+  await runInSlices(
     session,
     listTexts.deleteLinks,
     changes.doneLinkIds.map(id => [id]),
   )
-  await inLists(
+  await runInSlices(
     session,
     listTexts.deleteUndoRecords,
     changes.doneUndoRecords.map(({ importJobId, kind, subject }) => [importJobId, kind, subject]),
@@ -143,13 +143,13 @@ export async function writeImportChanges(
     expectCount((await session.query(keepPersonText, [projectId, uuid, loadedVersion])).rowCount ?? 0, 1)
   const { removedMappings, removedGroups } = changes
   const mappings = removedMappings.map(row => [row.projectId, row.distinctId, row.loadedVersion] as const)
-  expectCount((await inLists(session, listTexts.deleteMappings, mappings)).rowCount, mappings.length)
+  expectCount((await runInSlices(session, listTexts.deleteMappings, mappings)).rowCount, mappings.length)
   await removePersons(session, changes, expectCount)
   const groups = removedGroups.map(row => [row.projectId, row.typeIndex, row.key, row.loadedVersion] as const)
-  expectCount((await inLists(session, listTexts.deleteGroups, groups)).rowCount, groups.length)
+  expectCount((await runInSlices(session, listTexts.deleteGroups, groups)).rowCount, groups.length)
   for (const { projectId, distinctId, version } of changes.nextVersions)
     await session.query(numberedTexts.raiseNextVersionText, [projectId, distinctId, version])
-  await inLists(
+  await runInSlices(
     session,
     listTexts.insertGenerated,
     changes.generated.map(({ projectId, uuid, timestampMs, importJobId }) => [
@@ -183,7 +183,7 @@ async function removePersons(
   const names = removedPersons
     .map(({ projectId, uuid }) => [projectId, uuid] as const)
     .toSorted((a, b) => (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[0] - b[0]))
-  const { rows } = await inLists<{ id: number; project_id: number; uuid: string; version: number }>(
+  const { rows } = await runInSlices<{ id: number; project_id: number; uuid: string; version: number }>(
     session,
     lockTexts.lockPersons,
     names,
@@ -196,7 +196,7 @@ async function removePersons(
     ids.get(`${projectId} ${uuid}`)!,
     loadedVersion,
   ])
-  expectCount((await inLists(session, listTexts.deletePersons, persons)).rowCount, persons.length)
+  expectCount((await runInSlices(session, listTexts.deletePersons, persons)).rowCount, persons.length)
 }
 
 function undoRecordColumns({ importJobId, kind, subject, projectId, before, after }: UndoRecord): (string | number)[] {
@@ -207,7 +207,7 @@ function undoRecordColumns({ importJobId, kind, subject, projectId, before, afte
  * Stores the assignments of the persons that the changes merge away; call it before the merge. Assignments that a front
  * makes in between move to the survivor and stay there.
  */
-export async function keepAssignments(session: Session, { imports, deletedPersons }: ChunkChanges): Promise<void> {
+export async function saveAssignments(session: Session, { imports, deletedPersons }: ChunkChanges): Promise<void> {
   if (imports == null || imports.keepsAssignmentsFor === null || deletedPersons.length === 0) return
   const uuids = [...new Set(deletedPersons.flatMap(({ uuid, survivorUuid }) => [uuid, survivorUuid]))]
   const of = [deletedPersons[0]!.projectId, uuids]
@@ -219,7 +219,7 @@ export async function keepAssignments(session: Session, { imports, deletedPerson
     hashKeys: hashKeys.filter(row => row.uuid === uuid).map(row => [row.feature_flag_key, row.hash_key] as const),
     cohortIds: memberships.filter(row => row.uuid === uuid).map(row => Number(row.cohort_id)),
   }))
-  await inLists(session, listTexts.saveUndoRecords, undoRecords.map(undoRecordColumns))
+  await runInSlices(session, listTexts.saveUndoRecords, undoRecords.map(undoRecordColumns))
 }
 
 async function returnAssignments(session: Session, { returnedAssignments }: ImportChanges): Promise<void> {
@@ -231,7 +231,7 @@ async function returnAssignments(session: Session, { returnedAssignments }: Impo
       ),
     ).values(),
   ].toSorted((a, b) => (a[1] < b[1] ? -1 : 1))
-  const { rows } = await inLists<{ id: number; uuid: string }>(session, lockTexts.lockPersons, names)
+  const { rows } = await runInSlices<{ id: number; uuid: string }>(session, lockTexts.lockPersons, names)
   const ids = new Map(rows.map(row => [row.uuid, row.id]))
   for (const { projectId, uuid, assignments, survivorUuid, given } of returnedAssignments) {
     const [id, survivorId] = [ids.get(uuid), ids.get(survivorUuid)]

@@ -9,11 +9,11 @@ import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ReturnedState } from '#ports/state/log-binding.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { placeOf } from './check-postgres.ts'
-import { endQuietly, trackSockets } from './end-in-time.ts'
+import { describePlace } from './check-postgres.ts'
+import { endIgnoringErrors, trackSockets } from './end-in-time.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
-import { clientSettings } from './open-postgres.ts'
-import { postgresPortError } from './postgres-errors.ts'
+import { buildClientSettings } from './open-postgres.ts'
+import { toPostgresPortError } from './postgres-errors.ts'
 
 const answerMsMax = 5_000
 const tryEveryMs = 100
@@ -84,7 +84,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     holder = await acquire(options.onWaiting)
   } catch (cause) {
     await release()
-    throw postgresPortError(cause)
+    throw toPostgresPortError(cause)
   }
   isHeldFirst = holder === null
   if (isHeldFirst)
@@ -96,14 +96,14 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     })
   await release()
   return err(
-    `PostgreSQL at ${placeOf(url)} is in use by another instance${holder}. Stop it, or set DATABASE_URL to another database.`,
+    `PostgreSQL at ${describePlace(url)} is in use by another instance${holder}. Stop it, or set DATABASE_URL to another database.`,
   )
 
   /**
    * @returns null when we hold the lock; else its holder's place, as far as the server knows. @throws as the driver.
    */
   async function acquire(onWaiting: () => void): Promise<string | null> {
-    const settings = clientSettings(url, `instance ${token} ${hostname()}`.slice(0, 56), answerMsMax)
+    const settings = buildClientSettings(url, `instance ${token} ${hostname()}`.slice(0, 56), answerMsMax)
     const session = new pg.Client({ ...settings, stream: sockets.stream, query_timeout: answerMsMax })
     client = session
     session.on('error', cause => lose(session, cause))
@@ -166,9 +166,9 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     if (client !== lost || isReleased || !isHeldFirst) return
     client = undefined
     clearTimeout(timer)
-    void endQuietly(lost)
+    void endIgnoringErrors(lost)
     if (failures === 0)
-      logger.warn({ err: postgresPortError(cause) }, 'lost the lock on the database; acquiring it again')
+      logger.warn({ err: toPostgresPortError(cause) }, 'lost the lock on the database; acquiring it again')
     const waitMs = Math.min(retryMs.max, retryMs.first * 2 ** Math.min(failures++, 10)) * (0.5 + Math.random() / 2)
     timer = setTimeout(() => void retake(), waitMs)
     timer.unref()
@@ -191,7 +191,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
       // Ending is right: another instance has bound its own log to the state and so taken the streams from our worker.
       // No worker would ever read the events that this instance accepted from now on.
       await release()
-      options.onSuperseded(`PostgreSQL at ${placeOf(url)} ${reason}; this instance stops`)
+      options.onSuperseded(`PostgreSQL at ${describePlace(url)} ${reason}; this instance stops`)
     } catch {
       // `lose` was called with it and tries again.
     }
@@ -215,6 +215,6 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
   async function release(): Promise<void> {
     isReleased = true
     clearTimeout(timer)
-    await sockets.endInTime(() => endQuietly(client))
+    await sockets.endInTime(() => endIgnoringErrors(client))
   }
 }

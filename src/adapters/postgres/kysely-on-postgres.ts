@@ -22,7 +22,7 @@ export const definitionsLock = 0x70656e6e
  * @param begin `one_by_one`: a transaction waits until no other one of this kind runs, in any process.
  *   `snapshot`: a transaction only reads, all of it as of one moment.
  */
-export function kyselyOn(pool: Pool, begin: 'one_by_one' | 'snapshot'): Kysely<StateSchema> {
+export function createPostgresKysely(pool: Pool, begin: 'one_by_one' | 'snapshot'): Kysely<StateSchema> {
   return new Kysely<StateSchema>({
     dialect: {
       createDriver: () => new StateDriver(pool, begin),

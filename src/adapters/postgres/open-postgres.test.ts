@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { inTransaction, type Pool, type Session } from './open-postgres.ts'
+import { type Pool, runInTransaction, type Session } from './open-postgres.ts'
 
 /** A pool whose session answers every statement, except those that fail. */
 function aPool(failing: readonly string[]) {
@@ -20,13 +20,13 @@ const work = () => Promise.reject(new Error('the work failed'))
 describe('a transaction that fails', () => {
   it('returns its session if it could be rolled back', async () => {
     const { pool, released } = aPool([])
-    await assert.rejects(inTransaction(pool, 'BEGIN', work), /the work failed/)
+    await assert.rejects(runInTransaction(pool, 'BEGIN', work), /the work failed/)
     assert.deepEqual(released, [false])
   })
 
   it('closes its session if it could not, and throws the error of the work', async () => {
     const { pool, released } = aPool(['ROLLBACK'])
-    await assert.rejects(inTransaction(pool, 'BEGIN', work), /the work failed/)
+    await assert.rejects(runInTransaction(pool, 'BEGIN', work), /the work failed/)
     assert.deepEqual(released, [true])
   })
 })

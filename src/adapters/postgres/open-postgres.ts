@@ -5,7 +5,7 @@ import pg from 'pg'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { trackSockets } from './end-in-time.ts'
-import { connectPortError, postgresPortError } from './postgres-errors.ts'
+import { toConnectPortError, toPostgresPortError } from './postgres-errors.ts'
 
 export interface PoolOptions {
   readonly url: string
@@ -63,7 +63,7 @@ export function openPool(options: PoolOptions): Pool {
   const sockets = trackSockets()
   const pool = new pg.Pool({
     stream: sockets.stream,
-    ...clientSettings(options.url, options.name, options.connectMsMax, options.isIndexed && indexedPlans),
+    ...buildClientSettings(options.url, options.name, options.connectMsMax, options.isIndexed && indexedPlans),
     max: options.sizeMax,
     idleTimeoutMillis: 60_000,
     // A server that became the primary gets its share of sessions within an hour.
@@ -73,17 +73,17 @@ export function openPool(options: PoolOptions): Pool {
     idle_in_transaction_session_timeout: idleTransactionMsMax,
   })
   // Without a listener, an idle session that the server ends would end this process.
-  pool.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'idle session ended'))
+  pool.on('error', cause => logger.debug({ err: toPostgresPortError(cause) }, 'idle session ended'))
   // The pool removes its own listener from a session while the session is in use.
   pool.on('connect', client => {
-    client.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'session ended'))
+    client.on('error', cause => logger.debug({ err: toPostgresPortError(cause) }, 'session ended'))
   })
   return {
     connect: async () => {
       try {
-        return sessionOf(await pool.connect())
+        return createSession(await pool.connect())
       } catch (cause) {
-        throw connectPortError(cause)
+        throw toConnectPortError(cause)
       }
     },
     query: (query: pg.QueryConfig | pg.QueryArrayConfig) => pool.query(query) as Promise<never>,
@@ -91,7 +91,7 @@ export function openPool(options: PoolOptions): Pool {
   }
 }
 
-function sessionOf(client: pg.PoolClient): Session {
+function createSession(client: pg.PoolClient): Session {
   let isBroken = false
   return {
     query: async (text, values) => {
@@ -109,7 +109,11 @@ function sessionOf(client: pg.PoolClient): Session {
 }
 
 /** Runs `work` in a transaction; everything is undone when it throws. @throws what `work` throws, or the driver. */
-export async function inTransaction<T>(pool: Pool, begin: string, work: (session: Session) => Promise<T>): Promise<T> {
+export async function runInTransaction<T>(
+  pool: Pool,
+  begin: string,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   const session = await pool.connect()
   let isInTransaction = false
   try {
@@ -134,37 +138,37 @@ export async function inTransaction<T>(pool: Pool, begin: string, work: (session
  * The settings that all connections share. `sslmode` in the URL means what it means to libpq.
  * @param options for the server, in addition to those in the URL, which would otherwise replace them.
  */
-export function clientSettings(url: string, name: string, connectMsMax: number, options = ''): pg.ClientConfig {
+export function buildClientSettings(url: string, name: string, connectMsMax: number, options = ''): pg.ClientConfig {
   const place = new URL(url)
   const given = place.searchParams.get('options') ?? ''
   place.searchParams.delete('options')
   return {
-    connectionString: withLibpqTls(place.href),
+    connectionString: applyLibpqTls(place.href),
     options: `${options} ${given}`.trim(),
     application_name: `pennon ${name}`,
     connectionTimeoutMillis: connectMsMax,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    types: { getTypeParser: typeParserOf as typeof pg.types.getTypeParser },
+    types: { getTypeParser: selectTypeParser as typeof pg.types.getTypeParser },
   }
 }
 
 /** With `require` the driver itself would check the certificate, which fails for most managed servers. */
-function withLibpqTls(url: string): string {
+function applyLibpqTls(url: string): string {
   if (!/[?&]sslmode=/.test(url) || /[?&]uselibpqcompat=/.test(url)) return url
   return `${url}&uselibpqcompat=true`
 }
 
 const int8 = 20
 
-function typeParserOf(oid: number, format: 'text' | 'binary' = 'text'): (text: string) => unknown {
-  return oid === int8 && format === 'text' ? safeInteger : pg.types.getTypeParser(oid, format as 'text')
+function selectTypeParser(oid: number, format: 'text' | 'binary' = 'text'): (text: string) => unknown {
+  return oid === int8 && format === 'text' ? parseSafeInteger : pg.types.getTypeParser(oid, format as 'text')
 }
 
 /**
  * BIGINT columns hold ids, versions and epoch ms. @throws PortError `corrupt` for a value that a number cannot hold.
  */
-function safeInteger(text: string): number {
+function parseSafeInteger(text: string): number {
   const value = Number(text)
   if (!Number.isSafeInteger(value)) throw new PortError('state', 'corrupt', new Error(`${text} is too large a number`))
   return value

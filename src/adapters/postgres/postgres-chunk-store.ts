@@ -2,16 +2,16 @@
 // commit that collides with another is a version conflict: the worker loads the chunk's state again.
 
 import * as shared from '#adapters/sql/processing/chunk-queries.ts'
-import { loadChunk, loadWaiting } from '#adapters/sql/processing/load-chunk.ts'
+import { loadAsynchronously, loadChunk } from '#adapters/sql/processing/load-chunk.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { VersionConflict, writeChanges } from './chunk-commit.ts'
-import { chunkReads } from './chunk-reads.ts'
+import { createChunkReads } from './chunk-reads.ts'
 import { numberParameters } from './chunk-texts.ts'
 import { loadIdentifies, loadSessions } from './cookieless-visitors.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
-import { inTransaction, openPool } from './open-postgres.ts'
-import { postgresPortError } from './postgres-errors.ts'
+import { openPool, runInTransaction } from './open-postgres.ts'
+import { toPostgresPortError } from './postgres-errors.ts'
 
 /** A worker has one chunk under way. */
 const sessionsMax = 2
@@ -45,7 +45,7 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
         })
         return { offset: rows[0]![0] }
       } catch (cause) {
-        throw postgresPortError(cause)
+        throw toPostgresPortError(cause)
       }
     },
 
@@ -58,39 +58,39 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
         })
         return rows[0]?.[0] ?? null
       } catch (cause) {
-        throw postgresPortError(cause)
+        throw toPostgresPortError(cause)
       }
     },
 
     async loadChunk(subjects, textBytesMax) {
       try {
-        return await inTransaction(pool, beginReading, session =>
-          loadWaiting(loadChunk(chunkReads(session), subjects, textBytesMax)),
+        return await runInTransaction(pool, beginReading, session =>
+          loadAsynchronously(loadChunk(createChunkReads(session), subjects, textBytesMax)),
         )
       } catch (cause) {
-        throw postgresPortError(cause)
+        throw toPostgresPortError(cause)
       }
     },
 
     async loadIdentifies(wanted) {
       try {
-        return await inTransaction(pool, beginReading, session => loadIdentifies(session, wanted))
+        return await runInTransaction(pool, beginReading, session => loadIdentifies(session, wanted))
       } catch (cause) {
-        throw postgresPortError(cause)
+        throw toPostgresPortError(cause)
       }
     },
 
     async loadSessions(wanted) {
       try {
-        return await inTransaction(pool, beginReading, session => loadSessions(session, wanted))
+        return await runInTransaction(pool, beginReading, session => loadSessions(session, wanted))
       } catch (cause) {
-        throw postgresPortError(cause)
+        throw toPostgresPortError(cause)
       }
     },
 
     async commitChunk(changes, { fromOffset, offset, committedAtMs, stream, ownerId }) {
       try {
-        await inTransaction(pool, 'BEGIN', async session => {
+        await runInTransaction(pool, 'BEGIN', async session => {
           // Before any other lock, as in transactions that write definitions.
           if (changes.groupTypes.length > 0) await session.query(`SELECT pg_advisory_xact_lock(${definitionsLock})`)
           const values = [offset, committedAtMs, stream, ownerId, fromOffset ?? null]
@@ -105,7 +105,7 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
       } catch (cause) {
         if (cause instanceof PositionLost) return cause.how
         if (cause instanceof VersionConflict) return 'version_conflict'
-        const failure = postgresPortError(cause)
+        const failure = toPostgresPortError(cause)
         // A deadlock, or a referenced row that another transaction deleted in between.
         if (failure instanceof Error && 'code' in failure && failure.code === 'conflict') return 'version_conflict'
         throw failure

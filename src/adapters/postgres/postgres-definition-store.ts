@@ -1,10 +1,10 @@
 // Definitions from PostgreSQL. The revision is polled, and the server also announces each new one.
 
-import { rethrowing } from '#adapters/sql/tables/rethrowing.ts'
+import { translateErrors } from '#adapters/sql/tables/rethrowing.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
-import { postgresPortError } from './postgres-errors.ts'
+import { toPostgresPortError } from './postgres-errors.ts'
 import { listenForRevisions } from './revision-listener.ts'
 
 /**
@@ -41,7 +41,7 @@ export function openPostgresDefinitionStore(options: {
     },
   })
   return {
-    ...rethrowing(
+    ...translateErrors(
       {
         revision: async () => {
           const { rows } = await pool.query<[number, string]>({
@@ -57,7 +57,7 @@ export function openPostgresDefinitionStore(options: {
           await Promise.all([notified.close(), pool.end()])
         },
       },
-      postgresPortError,
+      toPostgresPortError,
     ),
     onChange: listener => {
       listeners.push(listener)

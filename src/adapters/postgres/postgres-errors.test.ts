@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import pg from 'pg'
 import { PortError } from '#ports/port-error.ts'
-import { connectPortError, isRolledBackByOthers, postgresPortError } from './postgres-errors.ts'
+import { isConcurrencyRollback, toConnectPortError, toPostgresPortError } from './postgres-errors.ts'
 
 function databaseError(code: string): pg.DatabaseError {
   const error = new pg.DatabaseError('something failed', 10, 'error')
@@ -10,7 +10,7 @@ function databaseError(code: string): pg.DatabaseError {
 }
 
 function codeOf(cause: unknown): unknown {
-  const error = postgresPortError(cause)
+  const error = toPostgresPortError(cause)
   return error instanceof PortError ? error.code : null
 }
 
@@ -36,9 +36,9 @@ describe('failures of PostgreSQL', () => {
   it('stay what they are when they are about a value or a mistake of ours', () => {
     for (const sqlState of ['22021', '22P02', '42601', '54000']) assert.equal(codeOf(databaseError(sqlState)), null)
     const mistake = new TypeError('undefined is not a function')
-    assert.equal(postgresPortError(mistake), mistake)
+    assert.equal(toPostgresPortError(mistake), mistake)
     const known = new PortError('state', 'corrupt')
-    assert.equal(postgresPortError(known), known)
+    assert.equal(toPostgresPortError(known), known)
   })
 
   it('tell a server that is gone from one that takes too long', () => {
@@ -50,21 +50,21 @@ describe('failures of PostgreSQL', () => {
     for (const message of ['Query read timeout', 'timeout exceeded when trying to connect', 'timeout expired'])
       assert.equal(codeOf(new Error(message)), 'timeout', message)
     assert.equal(codeOf(Object.assign(new Error('connect ECONNREFUSED'), { syscall: 'connect' })), 'unavailable')
-    assert.equal(connectPortError(new Error('SASL: no password')).code, 'unavailable')
+    assert.equal(toConnectPortError(new Error('SASL: no password')).code, 'unavailable')
   })
 
   it('keep what the server says of rows out of logs', () => {
     for (const sqlState of ['23505', '22021']) {
-      const error = postgresPortError(databaseError(sqlState)) as Error
+      const error = toPostgresPortError(databaseError(sqlState)) as Error
       const shown = JSON.stringify([error, error.cause, String(error), Object.entries(error.cause ?? error)])
       assert.doesNotMatch(shown, /hidden/)
     }
   })
 
   it('may be tried again after a deadlock or a serialization failure, raw or as a PortError', () => {
-    assert.ok(isRolledBackByOthers(databaseError('40P01')))
-    assert.ok(isRolledBackByOthers(postgresPortError(databaseError('40001'))))
-    assert.ok(!isRolledBackByOthers(postgresPortError(databaseError('23505'))))
-    assert.ok(!isRolledBackByOthers(new Error('other')))
+    assert.ok(isConcurrencyRollback(databaseError('40P01')))
+    assert.ok(isConcurrencyRollback(toPostgresPortError(databaseError('40001'))))
+    assert.ok(!isConcurrencyRollback(toPostgresPortError(databaseError('23505'))))
+    assert.ok(!isConcurrencyRollback(new Error('other')))
   })
 })

@@ -33,7 +33,7 @@ const driverEnds = /Connection terminated|not queryable|after calling end|has be
  * A PortError for a failure of PostgreSQL or of the connection; anything else is returned as it is: our own bugs, and a
  * value that PostgreSQL does not accept.
  */
-export function postgresPortError(cause: unknown): unknown {
+export function toPostgresPortError(cause: unknown): unknown {
   if (cause instanceof PortError || !(cause instanceof Error)) return cause
   if (cause instanceof pg.DatabaseError) {
     const code = codes[cause.code ?? ''] ?? codes[cause.code?.slice(0, 2) ?? '']
@@ -47,19 +47,19 @@ export function postgresPortError(cause: unknown): unknown {
 }
 
 /** For any failure to get a session: the state cannot be reached. */
-export function connectPortError(cause: unknown): PortError {
-  const known = postgresPortError(cause)
+export function toConnectPortError(cause: unknown): PortError {
+  const known = toPostgresPortError(cause)
   return known instanceof PortError ? known : new PortError('state', 'unavailable', known)
 }
 
 /** Rolled back because of a concurrent transaction: the same transaction may succeed when it is repeated. */
-export function isRolledBackByOthers(cause: unknown): boolean {
-  const code = sqlStateOf(cause)
+export function isConcurrencyRollback(cause: unknown): boolean {
+  const code = readSqlState(cause)
   return code === '40001' || code === '40P01'
 }
 
 /** The SQLSTATE of a driver error, or of the one inside a PortError. */
-export function sqlStateOf(cause: unknown): string | undefined {
+export function readSqlState(cause: unknown): string | undefined {
   const origin = cause instanceof PortError ? cause.cause : cause
   return origin instanceof Error && 'code' in origin && typeof origin.code === 'string' ? origin.code : undefined
 }

@@ -1,12 +1,12 @@
 // Writes the rows of experience continuity in PostgreSQL: one statement writes, a second reads the stored rows,
 // including those of other processes. Both run on the primary, since a replica may not have the row yet.
 
-import { storableText } from '#adapters/sql/tables/storable-text.ts'
+import { toStorableText } from '#adapters/sql/tables/storable-text.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
-import { postgresPortError } from './postgres-errors.ts'
+import { toPostgresPortError } from './postgres-errors.ts'
 
 /** Concurrent calls of one writer; more wait for a session. */
 export const hashKeySessionsMax = 4
@@ -59,7 +59,7 @@ export function openPostgresHashKeyWriter(options: {
     try {
       return (await pool.query<[string, string]>({ name, text, values, rowMode: 'array' })).rows
     } catch (cause) {
-      throw postgresPortError(cause)
+      throw toPostgresPortError(cause)
     }
   }
   return {
@@ -67,8 +67,10 @@ export function openPostgresHashKeyWriter(options: {
       // No person can have an id with a NUL, and the statement would fail for one.
       const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
       if (ids.length === 0) return []
-      await retryOnce(() => run('keep-hash-key', insertText, [projectId, ids, flagKeys, storableText(anonDistinctId)]))
-      const rows = await run('find-hash-keys', findText, [projectId, ids, storableText(distinctId)])
+      await retryOnce(() =>
+        run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)]),
+      )
+      const rows = await run('find-hash-keys', findText, [projectId, ids, toStorableText(distinctId)])
       return [...new Map<string, string>(rows)] satisfies HashKeyRow[] // the last row counts, the one of `distinctId`
     },
     close: () => pool.end(),

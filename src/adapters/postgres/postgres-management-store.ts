@@ -6,14 +6,14 @@ import { loadDefinitionChanges } from '#adapters/sql/definitions/definition-quer
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { postgresDialect } from '#adapters/sql/migrations/migration.ts'
-import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
+import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import { logStateMigration } from '#adapters/sql/state-migration.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { kyselyOn } from './kysely-on-postgres.ts'
+import { createPostgresKysely } from './kysely-on-postgres.ts'
 import { openPool } from './open-postgres.ts'
-import { isRolledBackByOthers, postgresPortError } from './postgres-errors.ts'
+import { isConcurrencyRollback, toPostgresPortError } from './postgres-errors.ts'
 
 const sessionsMax = 4
 const connectMsMax = 5_000
@@ -44,11 +44,14 @@ export async function migratePostgres(options: { url: string; logger: Logger }, 
   })
   const beganAtMs = performance.now()
   try {
-    const versions = await migrateState(kyselyOn(pool, 'one_by_one'), { dialect: postgresDialect, migrations: known })
+    const versions = await migrateState(createPostgresKysely(pool, 'one_by_one'), {
+      dialect: postgresDialect,
+      migrations: known,
+    })
     const durationMs = Math.round(performance.now() - beganAtMs)
     logStateMigration({ ...versions, durationMs, copy: null }, options.logger)
   } catch (cause) {
-    throw postgresPortError(cause)
+    throw toPostgresPortError(cause)
   } finally {
     await pool.end()
   }
@@ -60,15 +63,15 @@ export function openPostgresManagementStore(options: {
   logger: Logger
 }): ManagementStore & Pick<DefinitionStore, 'loadChanges'> {
   const pool = openPool({ ...options, name: 'state', sizeMax: sessionsMax, statementMsMax, lockMsMax, connectMsMax })
-  const snapshots = kyselyOn(pool, 'snapshot')
-  const { close: _, ...store } = sqlManagementStore(kyselyOn(pool, 'one_by_one'), postgresPortError)
+  const snapshots = createPostgresKysely(pool, 'snapshot')
+  const { close: _, ...store } = createSqlManagementStore(createPostgresKysely(pool, 'one_by_one'), toPostgresPortError)
   return {
     ...retrying(store),
     loadChanges: async (revision, held) => {
       try {
         return await loadDefinitionChanges(snapshots, revision, held)
       } catch (cause) {
-        throw postgresPortError(cause)
+        throw toPostgresPortError(cause)
       }
     },
     close: () => pool.end(),
@@ -85,7 +88,7 @@ function retrying<T extends { [K in keyof T]: (...args: never[]) => Promise<unkn
         try {
           return await method(...args)
         } catch (cause) {
-          if (!isRolledBackByOthers(cause) || attempt > retryCount) throw cause
+          if (!isConcurrencyRollback(cause) || attempt > retryCount) throw cause
           await sleep(retryWaitMs * 2 ** attempt * (0.5 + Math.random()))
         }
       }

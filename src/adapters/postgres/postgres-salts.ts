@@ -4,7 +4,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
-import { postgresPortError } from './postgres-errors.ts'
+import { toPostgresPortError } from './postgres-errors.ts'
 
 const statementMsMax = 2_000
 const connectMsMax = 2_000
@@ -21,7 +21,7 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
     try {
       return (await pool.query<[T]>({ text, values, rowMode: 'array' })).rows
     } catch (cause) {
-      throw postgresPortError(cause)
+      throw toPostgresPortError(cause)
     }
   }
   const find = async (day: string) => (await run<Buffer>(findText, [day]))[0]?.[0]

@@ -8,9 +8,9 @@ import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { type LookUps, lookUpTogether } from './look-ups.ts'
+import { batchLookUps, type LookUps } from './look-ups.ts'
 import { openPool, type Pool } from './open-postgres.ts'
-import { postgresPortError } from './postgres-errors.ts'
+import { toPostgresPortError } from './postgres-errors.ts'
 
 /**
  * Statements of each kind under way. Each costs this process about 70 µs, plus about 3 µs for each name: with few under
@@ -91,17 +91,17 @@ export function openPostgresSubjectStore(options: {
     connectMsMax,
     isIndexed: true,
   })
-  const persons: LookUps<PersonName, PersonText> = lookUpTogether(underWayMax, projectOf, names =>
+  const persons: LookUps<PersonName, PersonText> = batchLookUps(underWayMax, projectOf, names =>
     findPersons(pool, names),
   )
-  const staticCohorts: LookUps<PersonName, ReadonlySet<number>> = lookUpTogether(underWayMax, projectOf, names =>
+  const staticCohorts: LookUps<PersonName, ReadonlySet<number>> = batchLookUps(underWayMax, projectOf, names =>
     findStaticCohorts(pool, names),
   )
-  const groups: LookUps<GroupName, string> = lookUpTogether(underWayMax, projectOf, names => findGroups(pool, names))
-  const hashKeys: LookUps<PersonName, readonly HashKeyRow[]> = lookUpTogether(underWayMax, projectOf, names =>
+  const groups: LookUps<GroupName, string> = batchLookUps(underWayMax, projectOf, names => findGroups(pool, names))
+  const hashKeys: LookUps<PersonName, readonly HashKeyRow[]> = batchLookUps(underWayMax, projectOf, names =>
     findHashKeys(pool, names),
   )
-  const identifies: LookUps<VisitorName, number> = lookUpTogether(underWayMax, projectOf, names =>
+  const identifies: LookUps<VisitorName, number> = batchLookUps(underWayMax, projectOf, names =>
     countIdentifies(pool, names),
   )
   return {
@@ -187,6 +187,6 @@ async function find<Row extends unknown[]>(pool: Pool, name: string, text: strin
   try {
     return (await pool.query<Row>({ name, text, values, rowMode: 'array' })).rows
   } catch (cause) {
-    throw postgresPortError(cause)
+    throw toPostgresPortError(cause)
   }
 }

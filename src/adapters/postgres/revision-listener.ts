@@ -4,9 +4,9 @@
 import pg from 'pg'
 import { revisionChannel } from '#adapters/sql/migrations/migration.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { endQuietly, trackSockets } from './end-in-time.ts'
-import { clientSettings } from './open-postgres.ts'
-import { postgresPortError } from './postgres-errors.ts'
+import { endIgnoringErrors, trackSockets } from './end-in-time.ts'
+import { buildClientSettings } from './open-postgres.ts'
+import { toPostgresPortError } from './postgres-errors.ts'
 
 const connectMsMax = 5_000
 const firstWaitMs = 100
@@ -38,13 +38,13 @@ export function listenForRevisions(options: {
       clearTimeout(timer)
       await sockets.endInTime(async () => {
         await started
-        await endQuietly(client)
+        await endIgnoringErrors(client)
       })
     },
   }
 
   async function connect(): Promise<void> {
-    const settings = clientSettings(url, 'listener', connectMsMax)
+    const settings = buildClientSettings(url, 'listener', connectMsMax)
     const connecting = new pg.Client({ ...settings, stream: sockets.stream, query_timeout: connectMsMax })
     client = connecting
     connecting.on('notification', ({ payload }) => onRevision(Number(payload)))
@@ -67,9 +67,9 @@ export function listenForRevisions(options: {
   function reconnect(lost: pg.Client, cause: unknown): void {
     if (client !== lost || isClosed) return
     client = undefined
-    void endQuietly(lost)
+    void endIgnoringErrors(lost)
     if (failures === 0)
-      logger.warn({ err: postgresPortError(cause) }, 'cannot listen for definition changes; polling instead')
+      logger.warn({ err: toPostgresPortError(cause) }, 'cannot listen for definition changes; polling instead')
     const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures++, 10)) * (0.5 + Math.random() / 2)
     timer = setTimeout(() => void connect(), waitMs)
     timer.unref()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { judgeSchemas, withStateSchema } from './state-schema.ts'
+import { addSearchPath, chooseSchema } from './state-schema.ts'
 
 const path = 'pennon, "$user", public'
 const state = ['chunk_outcome', 'log_position', 'personal_api_key', 'project', 'schema_version', 'person']
@@ -9,17 +9,17 @@ describe('the schema of the state', () => {
   it('is a separate one, whatever another application has in public', () => {
     const others = { schema: 'public', tables: ['project', 'schema_version', 'users'] }
     const free = { schema: 'pennon', isMade: false, hasState: false }
-    assert.deepEqual(judgeSchemas(path, 'public', [others]), free)
-    assert.deepEqual(judgeSchemas(path, 'pennon', [{ schema: 'pennon', tables: [] }, others]), {
+    assert.deepEqual(chooseSchema(path, 'public', [others]), free)
+    assert.deepEqual(chooseSchema(path, 'pennon', [{ schema: 'pennon', tables: [] }, others]), {
       ...free,
       isMade: true,
     })
     const used = { schema: 'pennon', isMade: true, hasState: true }
-    assert.deepEqual(judgeSchemas(path, 'pennon', [{ schema: 'pennon', tables: state }, others]), used)
+    assert.deepEqual(chooseSchema(path, 'pennon', [{ schema: 'pennon', tables: state }, others]), used)
   })
 
   it('is refused if another program has tables in it; the error names some', () => {
-    const found = judgeSchemas('"shop"', 'shop', [{ schema: 'shop', tables: ['a', 'b', 'c', 'd', 'project'] }])
+    const found = chooseSchema('"shop"', 'shop', [{ schema: 'shop', tables: ['a', 'b', 'c', 'd', 'project'] }])
     assert.match(
       'refusal' in found ? found.refusal : '',
       /schema shop has tables of another program \(a, b, c and 2 more\)/,
@@ -29,8 +29,8 @@ describe('the schema of the state', () => {
   it('is refused if it would be empty although another schema of the path has state', () => {
     const other = { schema: 'public', tables: state }
     for (const found of [
-      judgeSchemas(path, 'public', [other]),
-      judgeSchemas(path, 'pennon', [{ schema: 'pennon', tables: [] }, other]),
+      chooseSchema(path, 'public', [other]),
+      chooseSchema(path, 'pennon', [{ schema: 'pennon', tables: [] }, other]),
     ])
       assert.match(
         'refusal' in found ? found.refusal : '',
@@ -40,15 +40,15 @@ describe('the schema of the state', () => {
 
   it('is the one on the URL’s own path, if it has one', () => {
     const url = 'postgres://u:p@h/d?options=-c%20search_path%3Dmine'
-    assert.equal(withStateSchema(url, null), url)
-    assert.deepEqual(judgeSchemas('mine', null, []), { schema: 'mine', isMade: false, hasState: false })
-    assert.deepEqual(judgeSchemas('"$user", public', 'public', [{ schema: 'public', tables: [] }]), {
+    assert.equal(addSearchPath(url, null), url)
+    assert.deepEqual(chooseSchema('mine', null, []), { schema: 'mine', isMade: false, hasState: false })
+    assert.deepEqual(chooseSchema('"$user", public', 'public', [{ schema: 'public', tables: [] }]), {
       ...{ schema: 'public', isMade: true, hasState: false },
     })
   })
 
   it('is added to what the URL says, whose other parts stay', () => {
-    const url = new URL(withStateSchema('postgres://u:p%25w@h:1/d?sslmode=require&options=-c%20jit%3Doff', 'mine'))
+    const url = new URL(addSearchPath('postgres://u:p%25w@h:1/d?sslmode=require&options=-c%20jit%3Doff', 'mine'))
     assert.equal(url.searchParams.get('options'), '-c jit=off -c search_path="mine"')
     assert.equal(url.searchParams.get('sslmode'), 'require')
     assert.equal(url.password, 'p%25w')

@@ -20,7 +20,7 @@ export type StateSchema =
  * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, and after it the role's own path, where a state may be
  *   that was made with another setting. A `search_path` in the URL's own `options` stays as it is.
  */
-export function withStateSchema(url: string, schema: string | null): string {
+export function addSearchPath(url: string, schema: string | null): string {
   const place = new URL(url)
   const given = place.searchParams.get('options') ?? ''
   if (given.includes('search_path')) return url
@@ -35,17 +35,17 @@ export function withStateSchema(url: string, schema: string | null): string {
  * @param current `current_schema()`; null when no schema of the path exists.
  * @param found the existing schemas of the path.
  */
-export function judgeSchemas(path: string, current: string | null, found: readonly FoundSchema[]): StateSchema {
+export function chooseSchema(path: string, current: string | null, found: readonly FoundSchema[]): StateSchema {
   const [first = ''] = path.split(',').map(name => name.trim().replace(/^"(.*)"$/, '$1'))
   // A URL with its own path is followed.
   const wanted = first === '$user' ? (current ?? 'public') : first
   const there = found.find(({ schema }) => schema === wanted)
-  if (there !== undefined && isState(there.tables)) return { schema: wanted, isMade: true, hasState: true }
+  if (there !== undefined && hasStateTables(there.tables)) return { schema: wanted, isMade: true, hasState: true }
   if (there !== undefined && there.tables.length > 0)
     return {
-      refusal: `its schema ${wanted} has tables of another program (${someOf(there.tables)}). Set PENNON_DATABASE_SCHEMA to a schema for Pennon only, or set another database in DATABASE_URL`,
+      refusal: `its schema ${wanted} has tables of another program (${formatSomeTables(there.tables)}). Set PENNON_DATABASE_SCHEMA to a schema for Pennon only, or set another database in DATABASE_URL`,
     }
-  const other = found.find(({ schema, tables }) => schema !== wanted && isState(tables))
+  const other = found.find(({ schema, tables }) => schema !== wanted && hasStateTables(tables))
   if (other === undefined) return { schema: wanted, isMade: there !== undefined, hasState: false }
   // A new state would hide it.
   return {
@@ -56,10 +56,10 @@ export function judgeSchemas(path: string, current: string | null, found: readon
 /** Tables that every version of the state has. Other programs may have some of these names, but hardly all. */
 const stateTables = ['schema_version', 'project', 'personal_api_key', 'log_position', 'chunk_outcome']
 
-function isState(tables: readonly string[]): boolean {
+function hasStateTables(tables: readonly string[]): boolean {
   return stateTables.every(name => tables.includes(name))
 }
 
-function someOf(tables: readonly string[]): string {
+function formatSomeTables(tables: readonly string[]): string {
   return tables.length > 3 ? `${tables.slice(0, 3).join(', ')} and ${tables.length - 3} more` : tables.join(', ')
 }

@@ -7,7 +7,7 @@ const sliceRowsMax = 2_000
 const sliceCharsMax = 16 * 2 ** 20
 
 /** @returns the changed and returned rows of all slices. @throws what the driver throws. */
-export async function inLists<Answer extends object>(
+export async function runInSlices<Answer extends object>(
   session: Session,
   statement: string,
   rows: readonly (readonly (string | number)[])[],
@@ -15,8 +15,8 @@ export async function inLists<Answer extends object>(
   let rowCount = 0
   let answers: Answer[] = []
   for (let start = 0; start < rows.length; ) {
-    const end = sliceEnd(rows, start)
-    const result = await session.query<Answer>(statement, columnsOf(rows, start, end))
+    const end = findSliceEnd(rows, start)
+    const result = await session.query<Answer>(statement, toColumns(rows, start, end))
     rowCount += result.rowCount ?? 0
     answers = answers.length === 0 ? result.rows : answers.concat(result.rows)
     start = end
@@ -24,7 +24,7 @@ export async function inLists<Answer extends object>(
   return { rowCount, rows: answers }
 }
 
-function sliceEnd(rows: readonly (readonly (string | number)[])[], start: number): number {
+function findSliceEnd(rows: readonly (readonly (string | number)[])[], start: number): number {
   let chars = 0
   let end = start
   while (end < rows.length && end - start < sliceRowsMax) {
@@ -35,7 +35,7 @@ function sliceEnd(rows: readonly (readonly (string | number)[])[], start: number
   return end
 }
 
-function columnsOf(rows: readonly (readonly (string | number)[])[], start: number, end: number): unknown[][] {
+function toColumns(rows: readonly (readonly (string | number)[])[], start: number, end: number): unknown[][] {
   const columns: unknown[][] = rows[start]!.map(() => [])
   for (let index = start; index < end; index++) {
     const row = rows[index]!

@@ -29,7 +29,7 @@ const stubs: ReadonlyMap<string, Buffer> = new Map([
 
 /** @throws when the package is missing: the installation is broken. */
 export function openInstalledScripts(options: InstalledScriptsOptions = {}): BrowserScripts {
-  const folder = packageFolder('posthog-js')
+  const folder = findPackageFolder('posthog-js')
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
   const dist = join(folder, 'dist')
   const names = new Set(readdirSync(dist).filter(name => /^[a-z][\w.-]*\.js(?:\.map)?$/.test(name)))
@@ -45,7 +45,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
       if (known !== undefined) return known
       const stub = stubs.get(name)
       if (stub === undefined && !names.has(name)) return null
-      const bytes = stub === undefined ? sharedFile(join(dist, name)) : async () => stub
+      const bytes = stub === undefined ? shareFileReads(join(dist, name)) : async () => stub
       const script = describe(bytes, name.endsWith('.map') ? noBudget : budget)
       opened.set(name, script)
       // A file that could not be read may exist the next time.
@@ -59,7 +59,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
 const noBudget = { bytes: 0 }
 
 /** Reads a file, unless its bytes are still in use. */
-function sharedFile(path: string): () => Promise<Buffer> {
+function shareFileReads(path: string): () => Promise<Buffer> {
   let held: WeakRef<Buffer> | null = null
   let reading: Promise<Buffer> | null = null
   return async () => {
@@ -93,7 +93,7 @@ async function describe(bytes: () => Promise<Buffer>, budget: { bytes: number })
       let packed = packings.get(packing)
       if (packed === undefined) {
         if (budget.bytes <= 0) return Promise.resolve(null)
-        packed = bytes().then(whole => pack(whole, packing, budget))
+        packed = bytes().then(whole => packWithinBudget(whole, packing, budget))
         packings.set(packing, packed)
         packed.catch(() => packings.delete(packing))
       }
@@ -108,7 +108,11 @@ const brotliInPool = promisify(brotliCompress)
 const brotliQuality = 9
 
 /** Null when it does not fit: nothing is packed twice, and memory stays within the bound. */
-async function pack(whole: Buffer, packing: ScriptPacking, budget: { bytes: number }): Promise<Buffer | null> {
+async function packWithinBudget(
+  whole: Buffer,
+  packing: ScriptPacking,
+  budget: { bytes: number },
+): Promise<Buffer | null> {
   const packed =
     packing === 'gzip'
       ? await gzipInPool(whole, { level: 9 })
@@ -119,7 +123,7 @@ async function pack(whole: Buffer, packing: ScriptPacking, budget: { bytes: numb
 }
 
 /** The package may export only its entry, so its folder is searched for upwards from there. */
-function packageFolder(name: string): string {
+function findPackageFolder(name: string): string {
   let folder = dirname(fileURLToPath(import.meta.resolve(name)))
   for (;;) {
     const manifest = join(folder, 'package.json')

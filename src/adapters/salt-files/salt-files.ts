@@ -16,20 +16,20 @@ const saltName = /^\.?(\d{4}-\d\d-\d\d)/
 export function openSaltFiles(dataFolder: string): CookielessSalts {
   const folder = join(dataFolder, 'salts')
   return {
-    keepSalt: (day, fresh) => translating(() => keepSalt(folder, day, fresh)),
-    deleteSaltsExcept: kept => translating(() => deleteSaltsExcept(folder, kept)),
+    keepSalt: (day, fresh) => throwPortErrors(() => readOrCreateSalt(folder, day, fresh)),
+    deleteSaltsExcept: kept => throwPortErrors(() => deleteSaltsExcept(folder, kept)),
     close: async () => undefined,
   }
 }
 
-async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise<Uint8Array> {
+async function readOrCreateSalt(folder: string, day: string, fresh: Uint8Array): Promise<Uint8Array> {
   const file = join(folder, day)
   const known = await readSalt(file)
   if (known !== null && known.length === saltBytes) return known
   // With a damaged file, all visitors of the day would be refused. A new salt only counts them a second time.
-  if (known !== null) await remove(folder, day, day)
+  if (known !== null) await overwriteAndRemove(folder, day, day)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await makeFile(draftOf(folder, day), file, fresh)
+  await makeFile(draftPath(folder, day), file, fresh)
   const kept = await readSalt(file)
   if (kept?.length !== saltBytes) throw new Error(`${file} has been deleted: the clock of a worker is ahead`)
   return kept
@@ -64,10 +64,10 @@ async function makeFile(draft: string, path: string, content: Uint8Array): Promi
 async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<string[]> {
   const deleted: string[] = []
   const failures: unknown[] = []
-  for (const name of await namesIn(folder)) {
+  for (const name of await listNames(folder)) {
     const day = saltName.exec(name)?.[1]
     if (day === undefined || isDayInRange(kept, day)) continue
-    await remove(folder, name, day).catch(cause => failures.push(cause))
+    await overwriteAndRemove(folder, name, day).catch(cause => failures.push(cause))
     if (name === day) deleted.push(day)
   }
   if (failures.length > 0) throw failures[0]
@@ -75,18 +75,18 @@ async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<string
 }
 
 /** Renames the file before it is overwritten: another process must never read a salt that is half overwritten. */
-async function remove(folder: string, name: string, day: string): Promise<void> {
-  const draft = draftOf(folder, day)
+async function overwriteAndRemove(folder: string, name: string, day: string): Promise<void> {
+  const draft = draftPath(folder, day)
   await rename(join(folder, name), draft)
-  await overwrite(draft)
+  await overwriteWithZeros(draft)
   await rm(draft, { force: true })
 }
 
-function draftOf(folder: string, day: string): string {
+function draftPath(folder: string, day: string): string {
   return join(folder, `.${day}-${randomBytes(8).toString('hex')}`)
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function listNames(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)
   } catch (cause) {
@@ -96,7 +96,7 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /** What a disk keeps of a removed file is not a salt. */
-async function overwrite(path: string): Promise<void> {
+async function overwriteWithZeros(path: string): Promise<void> {
   const file = await open(path, 'r+')
   try {
     await file.write(Buffer.alloc(saltBytes), 0, saltBytes, 0)
@@ -106,7 +106,7 @@ async function overwrite(path: string): Promise<void> {
   }
 }
 
-async function translating<T>(work: () => Promise<T>): Promise<T> {
+async function throwPortErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {

@@ -5,7 +5,7 @@
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogSpace } from '#ports/log/event-log-retention.ts'
-import { folderBytes } from './segment-file.ts'
+import { measureFolder } from './segment-file.ts'
 
 export interface SpaceLimits {
   /** The folder of all streams. */
@@ -28,8 +28,8 @@ const importShare = 1 / 2
 
 /** @throws system errors. */
 export function measureSpace({ folder, logBytesMax, minFreeBytes }: SpaceLimits): LogSpace {
-  const importBytes = folderBytes(join(folder, 'historical'))
-  const bytes = folderBytes(join(folder, 'main')) + importBytes
+  const importBytes = measureFolder(join(folder, 'historical'))
+  const bytes = measureFolder(join(folder, 'main')) + importBytes
   const disk = statfsSync(folder)
   const freeBytes = disk.bavail * disk.bsize
   const isShort = bytes > logBytesMax * (1 - headroomShare) || freeBytes < minFreeBytes * (1 + headroomShare)

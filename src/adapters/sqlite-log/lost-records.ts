@@ -33,12 +33,12 @@ export class LostRecords {
   /** Adds losses that are not yet listed, in one write: thousands may be lost at the same place. */
   keep(losses: readonly LogLoss[]): void {
     const kept = this.list()
-    const places = new Set(kept.map(placeOf))
+    const places = new Set(kept.map(formatPlace))
     const sums = kept.filter(isSum)
-    const isKept = (loss: LogLoss) => places.has(placeOf(loss)) || sums.some(sum => covers(sum, loss))
+    const isKept = (loss: LogLoss) => places.has(formatPlace(loss)) || sums.some(sum => coversLoss(sum, loss))
     const fresh = losses.filter(loss => !isKept(loss))
     if (fresh.length === 0) return
-    const text = fresh.map(lineOf).join('')
+    const text = fresh.map(formatLoss).join('')
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0
     if (size + Buffer.byteLength(text) > this.#bytesMax)
       this.#replace(shortenLosses([...kept, ...fresh], this.#bytesMax / 2))
@@ -60,14 +60,14 @@ export class LostRecords {
     if (stats === undefined) return 0
     const version = [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join()
     if (version !== this.#counted.version)
-      this.#counted = { version, count: this.list().reduce((sum, loss) => sum + recordCountOf(loss), 0) }
+      this.#counted = { version, count: this.list().reduce((sum, loss) => sum + countLostRecords(loss), 0) }
     return this.#counted.count
   }
 
   #replace(losses: readonly LogLoss[]): void {
     const draft = `${this.#path}.new`
     rmSync(draft, { force: true })
-    writeFileSync(draft, losses.map(lineOf).join(''), { flag: 'wx', mode: 0o600 })
+    writeFileSync(draft, losses.map(formatLoss).join(''), { flag: 'wx', mode: 0o600 })
     syncFile(draft)
     renameSync(draft, this.#path)
     syncFolder(this.#folder)
@@ -79,23 +79,23 @@ function shortenLosses(losses: readonly LogLoss[], bytesMax: number): LogLoss[] 
   let bytes = 0
   let from = losses.length
   while (from > 0 && !isSum(losses[from - 1]!)) {
-    bytes += Buffer.byteLength(lineOf(losses[from - 1]!))
+    bytes += Buffer.byteLength(formatLoss(losses[from - 1]!))
     if (bytes > bytesMax) break
     from--
   }
   const older = losses.slice(0, from)
-  const sums = [...Map.groupBy(older, ({ stream }) => stream).values()].map(sumOf)
+  const sums = [...Map.groupBy(older, ({ stream }) => stream).values()].map(combineLosses)
   return [...sums, ...losses.slice(from)]
 }
 
 /** @param losses at least one. */
-function sumOf(losses: readonly LogLoss[]): LogLoss {
+function combineLosses(losses: readonly LogLoss[]): LogLoss {
   const last = losses.at(-1)!
   let [fromOffset, toOffset, recordCount] = [last.fromOffset, last.toOffset, 0]
   for (const loss of losses) {
     fromOffset = Math.min(fromOffset, loss.fromOffset)
     toOffset = Math.max(toOffset, loss.toOffset)
-    recordCount += recordCountOf(loss)
+    recordCount += countLostRecords(loss)
   }
   return { stream: last.stream, fromOffset, toOffset, file: null, noticedAtMs: last.noticedAtMs, recordCount }
 }
@@ -104,20 +104,20 @@ function isSum({ recordCount }: LogLoss): boolean {
   return recordCount !== undefined
 }
 
-function covers(sum: LogLoss, { stream, fromOffset, toOffset }: LogLoss): boolean {
+function coversLoss(sum: LogLoss, { stream, fromOffset, toOffset }: LogLoss): boolean {
   return stream === sum.stream && fromOffset >= sum.fromOffset && toOffset <= sum.toOffset
 }
 
-function recordCountOf({ fromOffset, toOffset, recordCount }: LogLoss): number {
+function countLostRecords({ fromOffset, toOffset, recordCount }: LogLoss): number {
   return recordCount ?? toOffset - fromOffset
 }
 
 /** Operators read the file, so it calls a stream `lane`, as the private API does. */
-function lineOf({ stream, ...loss }: LogLoss): string {
+function formatLoss({ stream, ...loss }: LogLoss): string {
   return `${JSON.stringify({ lane: stream, ...loss })}\n`
 }
 
-function placeOf({ stream, fromOffset, toOffset }: LogLoss): string {
+function formatPlace({ stream, fromOffset, toOffset }: LogLoss): string {
   return `${stream} ${fromOffset} ${toOffset}`
 }
 

@@ -3,7 +3,7 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import { PortError } from '#ports/port-error.ts'
-import { openReadable, type ReadableSegment, readError } from './readable-segment.ts'
+import { openReadable, type ReadableSegment, toReadError } from './readable-segment.ts'
 import { isDamage, type SegmentName } from './segment-file.ts'
 import { setAside } from './set-aside.ts'
 
@@ -51,7 +51,7 @@ export class OpenSegments {
     } catch (error) {
       this.close(segment.path)
       const onDamage = this.#onDamage
-      if (onDamage === null || !isDamage(error) || segment.form === 'damaged') throw readError(error, segment.path)
+      if (onDamage === null || !isDamage(error) || segment.form === 'damaged') throw toReadError(error, segment.path)
       const path = setAside(segment)
       if (path !== null) onDamage({ stream: this.#stream, path, error })
       // The file can be read under its new name, so the caller must list again.

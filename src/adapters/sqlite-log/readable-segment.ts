@@ -113,7 +113,7 @@ class SoundSegment implements ReadableSegment {
 }
 
 /** Only SQLite's own errors are translated: any other is a bug and stays as it is. */
-export function readError(error: unknown, path: string): unknown {
+export function toReadError(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown }).code
   const isNoSegment = error instanceof NotASegmentError || error instanceof DamageError
   if (!isNoSegment && !(typeof code === 'string' && code.startsWith('SQLITE_'))) return error

@@ -48,14 +48,14 @@ export class SalvagedSegment {
    */
   constructor(path: string, firstOffset: number) {
     this.#file = openSync(path, 'r')
-    this.#wal = openIfThere(`${path}-wal`)
+    this.#wal = openIfExists(`${path}-wal`)
     const found = new Map<number, Found>()
     const take = (frame: Found): void => {
       if (frame.firstOffset >= firstOffset) found.set(frame.firstOffset, frame)
     }
     this.#readFile(take)
     if (this.#wal !== null) this.#readWal(this.#wal, take)
-    this.#frames = withoutOverlaps([...found.values()].sort((one, other) => one.firstOffset - other.firstOffset))
+    this.#frames = removeOverlaps([...found.values()].sort((one, other) => one.firstOffset - other.firstOffset))
   }
 
   /** In order, with holes where frames could not be read. */
@@ -67,7 +67,7 @@ export class SalvagedSegment {
   bodyOf(frame: SalvagedFrame): Buffer {
     const { descriptor, pageAt, payloadAt, payloadBytes, bodyBytes } = frame as Found
     const payload = Buffer.alloc(payloadBytes)
-    let filled = localBytes(payloadBytes)
+    let filled = countLocalBytes(payloadBytes)
     readSync(descriptor, payload, 0, filled, pageAt + payloadAt)
     if (filled < payloadBytes) {
       const page = Buffer.alloc(pageBytes)
@@ -91,7 +91,7 @@ export class SalvagedSegment {
     const { size } = fstatSync(this.#file)
     for (let at = 0; at + pageBytes <= size; at += pageBytes) {
       readSync(this.#file, page, 0, pageBytes, at)
-      takeFrames(page, this.#file, at, take)
+      findFrames(page, this.#file, at, take)
     }
   }
 
@@ -114,7 +114,7 @@ export class SalvagedSegment {
       if (!salts.some(each => frameHeader.subarray(8, 16).equals(each))) continue
       readSync(wal, page, 0, pageBytes, at + walFrameHeaderBytes)
       this.#walPages.set(frameHeader.readUInt32BE(0), at + walFrameHeaderBytes)
-      takeFrames(page, wal, at + walFrameHeaderBytes, take)
+      findFrames(page, wal, at + walFrameHeaderBytes, take)
     }
   }
 
@@ -127,7 +127,7 @@ export class SalvagedSegment {
 }
 
 /** Reads the rows of `frames` in a page; rows of other tables have fewer columns. */
-function takeFrames(page: Buffer, descriptor: number, pageAt: number, take: (frame: Found) => void): void {
+function findFrames(page: Buffer, descriptor: number, pageAt: number, take: (frame: Found) => void): void {
   if (page[0] !== leafPage) return
   const cellCount = Math.min(page.readUInt16BE(3), (pageBytes - 8) >> 1)
   for (let cell = 0; cell < cellCount; cell++) {
@@ -151,7 +151,7 @@ function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'>
   if (!isRow || cursor.at !== payloadAt + headerBytes || !Number.isSafeInteger(firstOffset)) return null
   const bodyBytes = (body - 12) / 2
   if (headerBytes + integerBytes[count]! + integerBytes[time]! + bodyBytes !== payloadBytes) return null
-  if (payloadAt + localBytes(payloadBytes) > pageBytes || payloadBytes > 2 ** 31) return null
+  if (payloadAt + countLocalBytes(payloadBytes) > pageBytes || payloadBytes > 2 ** 31) return null
   const recordCount = readInteger(cursor, count)
   const appendedAtMs = readInteger(cursor, time)
   const isCount = recordCount >= 1 && recordCount <= frameRecordsMax
@@ -159,7 +159,7 @@ function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'>
 }
 
 /** How many bytes of a payload are stored in its row's page. */
-function localBytes(payloadBytes: number): number {
+function countLocalBytes(payloadBytes: number): number {
   if (payloadBytes <= localBytesMax) return payloadBytes
   const local = localBytesMin + ((payloadBytes - localBytesMin) % overflowBytes)
   return local <= localBytesMax ? local : localBytesMin
@@ -188,7 +188,7 @@ function readVarint(cursor: { readonly page: Buffer; at: number }): number {
 }
 
 /** A damaged page may seem to have a row: drops rows that claim offsets of an earlier one. */
-function withoutOverlaps(frames: readonly Found[]): readonly Found[] {
+function removeOverlaps(frames: readonly Found[]): readonly Found[] {
   let end = 0
   return frames.filter(({ firstOffset, recordCount }) => {
     if (firstOffset < end) return false
@@ -197,7 +197,7 @@ function withoutOverlaps(frames: readonly Found[]): readonly Found[] {
   })
 }
 
-function openIfThere(path: string): number | null {
+function openIfExists(path: string): number | null {
   try {
     return openSync(path, 'r')
   } catch (error) {

@@ -40,7 +40,7 @@ export class DamageError extends Error {
 }
 
 /** The error for a newest segment that ends before the offset in the mark of its stream. */
-export function missingEndError(endOffset: number, markedOffset: number): DamageError {
+export function createMissingEndError(endOffset: number, markedOffset: number): DamageError {
   return new DamageError(`it ends at offset ${endOffset}, but the stream had reached ${markedOffset}`)
 }
 
@@ -73,7 +73,7 @@ const abandonedAfterMs = 60_000
  */
 export function listSegments(streamFolder: string): SegmentName[] {
   const segments: SegmentName[] = []
-  for (const name of filesIn(streamFolder).sort()) {
+  for (const name of listFiles(streamFolder).sort()) {
     const [, offset, suffix] = fileName.exec(name) ?? []
     if (offset === undefined) continue
     const form = suffix === undefined ? 'plain' : suffix === 'packed' ? 'packed' : 'damaged'
@@ -82,10 +82,10 @@ export function listSegments(streamFolder: string): SegmentName[] {
   const packed = new Set(segments.filter(({ form }) => form === 'packed').map(({ firstOffset }) => firstOffset))
   return segments
     .filter(({ form, firstOffset }) => form !== 'plain' || !packed.has(firstOffset))
-    .sort((one, other) => one.firstOffset - other.firstOffset || isFirst(other) - isFirst(one))
+    .sort((one, other) => one.firstOffset - other.firstOffset || rankForm(other) - rankForm(one))
 }
 
-function isFirst({ form }: SegmentName): number {
+function rankForm({ form }: SegmentName): number {
   return form === 'damaged' ? 1 : 0
 }
 
@@ -95,9 +95,9 @@ export function segmentPath(streamFolder: string, firstOffset: number, suffix = 
 }
 
 /** The total size of a folder's files, SQLite's side files included. */
-export function folderBytes(folder: string): number {
+export function measureFolder(folder: string): number {
   let bytes = 0
-  for (const name of filesIn(folder)) bytes += statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0
+  for (const name of listFiles(folder)) bytes += statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0
   return bytes
 }
 
@@ -194,7 +194,7 @@ export function removeSegmentFiles(path: string): void {
  * process has the stream open.
  */
 export function removeOrphans(streamFolder: string): void {
-  const names = new Set(filesIn(streamFolder))
+  const names = new Set(listFiles(streamFolder))
   for (const name of names) {
     const main = /^(.*\.db)-(?:wal|shm)$/.exec(name)?.[1]
     if (main !== undefined && !names.has(main)) rmSync(join(streamFolder, name), { force: true })
@@ -203,7 +203,7 @@ export function removeOrphans(streamFolder: string): void {
 
 /** Removes the drafts of processes that died while making them. */
 export function removeAbandonedDrafts(streamFolder: string, nowMs: number): void {
-  for (const name of filesIn(streamFolder)) {
+  for (const name of listFiles(streamFolder)) {
     const path = join(streamFolder, name)
     const madeAtMs = name.includes('.draft') ? statSync(path, { throwIfNoEntry: false })?.mtimeMs : undefined
     if (madeAtMs !== undefined && nowMs - madeAtMs > abandonedAfterMs) rmSync(path, { force: true })
@@ -226,7 +226,7 @@ function requireDurable(db: Database.Database): void {
   }
 }
 
-function filesIn(folder: string): string[] {
+function listFiles(folder: string): string[] {
   try {
     return readdirSync(folder)
   } catch (error) {

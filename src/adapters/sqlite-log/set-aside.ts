@@ -14,7 +14,7 @@ import { type SegmentName, segmentPath, syncFolder } from './segment-file.ts'
 /** @returns the new path; null when another process was first. @throws system errors. */
 export function setAside(segment: SegmentName): string | null {
   const streamFolder = dirname(segment.path)
-  const path = freePath(streamFolder, segment.firstOffset)
+  const path = findFreePath(streamFolder, segment.firstOffset)
   const side = `${segment.path}-wal`
   // The side file is linked first: after a crash in between, a start would remove a side file without its segment.
   ignoreErrorCode('ENOENT', () => ignoreErrorCode('EEXIST', () => linkSync(side, `${path}-wal`)))
@@ -24,7 +24,7 @@ export function setAside(segment: SegmentName): string | null {
   return path
 }
 
-function freePath(streamFolder: string, firstOffset: number): string {
+function findFreePath(streamFolder: string, firstOffset: number): string {
   for (let count = 1; ; count++) {
     const path = segmentPath(streamFolder, firstOffset, `.damaged${count === 1 ? '' : count}`)
     if (!existsSync(path)) return path

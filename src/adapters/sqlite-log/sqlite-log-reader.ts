@@ -56,14 +56,14 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
     status: (stream, offset) => retryPatiently(() => streamReader(stream).status(offset)),
     deleteBehind: (stream, offset, olderThanMs) =>
       retryPatiently(() => streamReader(stream).deleteBehind(offset, olderThanMs)),
-    keepLoss: async (...losses) => reading(() => lost.keep(losses)),
-    losses: async () => reading(() => lost.list()),
-    lostCount: async () => reading(() => lost.count()),
-    measureSpace: async () => reading(() => measureSpace(limits)),
+    keepLoss: async (...losses) => throwPortErrors(() => lost.keep(losses)),
+    losses: async () => throwPortErrors(() => lost.list()),
+    lostCount: async () => throwPortErrors(() => lost.count()),
+    measureSpace: async () => throwPortErrors(() => measureSpace(limits)),
     reclaimSpace: processed =>
       retryPatiently(() => {
         let deletedSegmentCount = 0
-        for (let short = shortStreams(limits); short.length > 0; short = shortStreams(limits)) {
+        for (let short = listStreamsWithoutSpace(limits); short.length > 0; short = listStreamsWithoutSpace(limits)) {
           const oldest = short
             .flatMap(stream => streamReader(stream).oldestProcessed(processed[stream] ?? 0) ?? [])
             .sort((one, other) => one.newestAppendMs - other.newestAppendMs)[0]
@@ -86,14 +86,14 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
 }
 
 /** The streams whose processed segments must be deleted to free space. */
-function shortStreams(limits: SpaceLimits): readonly LogStream[] {
+function listStreamsWithoutSpace(limits: SpaceLimits): readonly LogStream[] {
   const { isShort, areImportsShort } = measureSpace(limits)
   if (isShort) return embeddedStreamNames
   return areImportsShort ? [embeddedStreamOf('import')] : []
 }
 
 /** @throws PortError for system errors. */
-function reading<T>(read: () => T): T {
+function throwPortErrors<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {

@@ -84,7 +84,7 @@ export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Prom
 }
 
 /** Whole segments are deleted, but never the newest one, so it may take only a little of the limit. */
-function usualSegmentBytes(logBytesMax: number): number {
+function computeSegmentBytes(logBytesMax: number): number {
   return Math.min(256 * MiB, Math.max(1 * MiB, Math.floor(logBytesMax / 16)))
 }
 
@@ -95,7 +95,7 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
     stream,
     traffic,
     firstOffset: options.firstOffsets?.[stream] ?? 0,
-    segmentBytesMax: options.segmentBytesMax ?? usualSegmentBytes(options.logBytesMax),
+    segmentBytesMax: options.segmentBytesMax ?? computeSegmentBytes(options.logBytesMax),
     segmentAgeMs: options.segmentAgeMs ?? Number.POSITIVE_INFINITY,
     logBytesMax: options.logBytesMax,
     minFreeBytes: options.minFreeBytes ?? 0,
@@ -113,7 +113,7 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
     commitTimeoutMs: options.commitTimeoutMs ?? 10_000,
     ...(onSynced && { onSynced }),
     ...(logger && {
-      onTrouble: complaining(line => logger.error({ stream }, `log: ${line}`)),
+      onTrouble: limitComplaints(line => logger.error({ stream }, `log: ${line}`)),
       onGap: ({ isLost, stream, ...rest }) => {
         const gap = { stream, ...rest }
         if (isLost) logger.error(gap, 'accepted but unprocessed log records are missing: a log file was removed')
@@ -129,7 +129,7 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
 }
 
 /** Logs a new reason at once and a repeated one once a minute, since every commit may fail for it. */
-function complaining(complain: (line: string) => void): (trouble: { what: string }) => void {
+function limitComplaints(complain: (line: string) => void): (trouble: { what: string }) => void {
   let [told, fromMs] = ['', Number.NEGATIVE_INFINITY]
   return ({ what }) => {
     if (what === told && performance.now() < fromMs) return

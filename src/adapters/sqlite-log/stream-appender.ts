@@ -6,13 +6,13 @@ import { existsSync } from 'node:fs'
 import { sealRecords } from '#core/log/record-codec.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import {
+  createMissingEndError,
   createSegment,
   ensureFolder,
   frameBytesMax,
   frameRecordsMax,
   isDamage,
   listSegments,
-  missingEndError,
   removeAbandonedDrafts,
   type SegmentName,
 } from './segment-file.ts'
@@ -97,7 +97,7 @@ export class StreamAppender {
    * @throws CommitUnknownError, FilesGoneError; any other error (SqliteError, a system error) means that nothing was stored.
    */
   append(runs: readonly Uint8Array<ArrayBuffer>[], nowMs: number): number {
-    return this.#append(runs.flatMap(framesOf), nowMs)
+    return this.#append(runs.flatMap(divideIntoFrames), nowMs)
   }
 
   /** Makes a commit without records that is otherwise like any other. @throws like `append`. */
@@ -148,7 +148,7 @@ export class StreamAppender {
         } else if (state.endOffset < this.#markedOffset && !segment.isEmpty(state)) {
           // SQLite stops at the first bad checksum of the side file, and its next write would overwrite the pages after
           // it.
-          throw missingEndError(state.endOffset, this.#markedOffset)
+          throw createMissingEndError(state.endOffset, this.#markedOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)
           // Records before the state's position were processed, so only later ones are lost with the file.
@@ -263,7 +263,7 @@ export class StreamAppender {
   /** @param newest the newest segment, which takes no further records; undefined without segments. */
   #createBehind(newest: SegmentName | undefined): SegmentName {
     const { streamFolder } = this.#options
-    if (newest?.form === 'damaged') this.#firstOffset = Math.max(this.#firstOffset, salvagedEnd(newest))
+    if (newest?.form === 'damaged') this.#firstOffset = Math.max(this.#firstOffset, findSalvagedEnd(newest))
     return createSegment(streamFolder, this.#firstOffset)
   }
 
@@ -274,7 +274,7 @@ export class StreamAppender {
   }
 }
 
-function salvagedEnd({ path, firstOffset }: SegmentName): number {
+function findSalvagedEnd({ path, firstOffset }: SegmentName): number {
   const salvaged = new SalvagedSegment(path, firstOffset)
   try {
     const last = salvaged.frames.at(-1)
@@ -285,7 +285,7 @@ function salvagedEnd({ path, firstOffset }: SegmentName): number {
 }
 
 /** Seals a run and cuts it into frames, without copying. */
-function framesOf(run: Uint8Array<ArrayBuffer>): Frame[] {
+function divideIntoFrames(run: Uint8Array<ArrayBuffer>): Frame[] {
   const places = sealRecords(run)
   const frames: Frame[] = []
   let first = 0

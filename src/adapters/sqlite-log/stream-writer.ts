@@ -111,12 +111,17 @@ export class StreamWriter {
     const bytes = records.bytes.byteLength
     if (records.recordCount === 0) return Promise.resolve()
     if (this.#state === 'dormant') this.#wake()
-    if (this.#state !== 'open') return Promise.reject(portError('unavailable', `the log writer is ${this.#state}`))
+    if (this.#state !== 'open')
+      return Promise.reject(createPortError('unavailable', `the log writer is ${this.#state}`))
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.queueBytesMax) {
-      return Promise.reject(portError('unavailable', `${this.#waitingBytes} bytes are already waiting for the log`))
+      return Promise.reject(
+        createPortError('unavailable', `${this.#waitingBytes} bytes are already waiting for the log`),
+      )
     }
     if (this.#queue.length >= this.#options.queueCountMax) {
-      return Promise.reject(portError('unavailable', `${this.#queue.length} appends are already waiting for the log`))
+      return Promise.reject(
+        createPortError('unavailable', `${this.#queue.length} appends are already waiting for the log`),
+      )
     }
     this.#waitingBytes += bytes
     this.#waitingRecords += records.recordCount
@@ -261,7 +266,7 @@ export class StreamWriter {
     } else {
       if (answer.code !== 'full' && !this.#isGone)
         this.#options.onTrouble?.({ stream: this.#options.stream, what: `a commit failed: ${answer.message}` })
-      for (const append of flight) append.reject(portError(answer.code, answer.message))
+      for (const append of flight) append.reject(createPortError(answer.code, answer.message))
       // Queued appends have already waited as long, and would have to wait as long again.
       if (answer.code !== 'full') this.#failQueue(answer.message)
     }
@@ -288,7 +293,7 @@ export class StreamWriter {
     this.#failAll(`the log writer ended${failure === undefined ? '' : `: ${failure.message}`}`)
     this.#settleIdle()
     if (this.#state === 'closed') return
-    this.#ready.reject(portError('unavailable', failure?.message ?? 'the log writer ended'))
+    this.#ready.reject(createPortError('unavailable', failure?.message ?? 'the log writer ended'))
     // If the stream never opened, the caller of the start reports that; a stream that was open restarts by itself.
     if (this.#state === 'starting') return
     // A restarted thread would append to new files, although the process reports that it refuses appends.
@@ -308,7 +313,7 @@ export class StreamWriter {
     const flight = this.#inFlight ?? []
     this.#inFlight = null
     this.#forget(flight)
-    for (const append of flight) append.reject(portError('timeout', message))
+    for (const append of flight) append.reject(createPortError('timeout', message))
     this.#failQueue(message)
   }
 
@@ -317,7 +322,7 @@ export class StreamWriter {
     const queue = this.#queue
     this.#queue = []
     this.#forget(queue)
-    for (const append of queue) append.reject(portError('unavailable', message))
+    for (const append of queue) append.reject(createPortError('unavailable', message))
   }
 
   #forget(appends: readonly Append[]): void {
@@ -362,6 +367,6 @@ function isTransferable(bytes: Uint8Array<ArrayBuffer>): boolean {
   return bytes.byteLength >= transferredBytesMin && bytes.byteLength === bytes.buffer.byteLength
 }
 
-function portError(code: PortErrorCode, message: string): PortError {
+function createPortError(code: PortErrorCode, message: string): PortError {
   return new PortError('event-log', code, new Error(message))
 }

@@ -67,7 +67,7 @@ export class WritableSegment {
     this.#pageBytes = Number(this.#db.pragma('page_size', { simple: true }))
     // Only `begin` ever waits, and it does so itself.
     this.#db.pragma('busy_timeout = 0')
-    this.#files = [name.path, `${name.path}-wal`, `${name.path}-shm`].map(path => ({ path, inode: inodeAt(path) }))
+    this.#files = [name.path, `${name.path}-wal`, `${name.path}-shm`].map(path => ({ path, inode: readInode(path) }))
   }
 
   /** Waits for other writers. @throws SqliteError `SQLITE_BUSY…` when that takes too long. */
@@ -140,15 +140,15 @@ export class WritableSegment {
    * Whether the files still have their names. The commits in a removed side file are lost once every process closes it.
    */
   whereabouts(): Whereabouts {
-    if (this.#files.every(({ path, inode }) => inodeAt(path) === inode)) return 'here'
+    if (this.#files.every(({ path, inode }) => readInode(path) === inode)) return 'here'
     const { inode } = this.#files[0]!
     // The worker packs or deletes complete segments even while other processes have them open.
-    if (inodeAt(this.name.path) === 0 && this.#isComplete()) return 'completed'
+    if (readInode(this.name.path) === 0 && this.#isComplete()) return 'completed'
     // A segment that was set aside is also deleted, once processed. Processes move to a later segment only after this
     // one has ended.
     const isSetAside = listSegments(this.#folder).some(
       ({ form, path, firstOffset }) =>
-        firstOffset > this.name.firstOffset || (form === 'damaged' && inodeAt(path) === inode),
+        firstOffset > this.name.firstOffset || (form === 'damaged' && readInode(path) === inode),
     )
     return isSetAside ? 'set_aside' : 'gone'
   }
@@ -190,7 +190,7 @@ export class WritableSegment {
 }
 
 /** The inode of a file, 0 when there is no such file. */
-function inodeAt(path: string): number {
+function readInode(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
 }
 

@@ -21,16 +21,19 @@ const sparePersonMappings = 1_000
 
 /** Every read is synchronous. */
 export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
-  const mappedPersons = listQuery<MappedPersonRow>(database, chunkTexts.loadMappedPersons)
-  const personTexts = listQuery<PersonTextRow>(database, chunkTexts.loadPersonTexts)
-  const personMappings = listQuery<PersonMappingRow>(database, chunkTexts.loadPersonMappings)
-  const personless = listQuery<{ distinct_id: string; next_version: number }>(database, chunkTexts.loadPersonless)
-  const erasedIds = listQuery<ErasedIdRow>(database, chunkTexts.loadErasedIds)
-  const importJobs = listQuery<ImportJobRow>(database, chunkTexts.loadImportJobs)
-  const generated = listQuery<StateSchema['import_generated']>(database, chunkTexts.loadGenerated)
-  const projects = listQuery<LoadedProjectRow>(database, chunkTexts.loadProjects)
-  const groupTypes = listQuery<Selectable<GroupTypeTable>>(database, chunkTexts.loadGroupTypes)
-  const groups = listQuery<LoadedGroupRow>(database, chunkTexts.loadGroups)
+  const mappedPersons = prepareListQuery<MappedPersonRow>(database, chunkTexts.loadMappedPersons)
+  const personTexts = prepareListQuery<PersonTextRow>(database, chunkTexts.loadPersonTexts)
+  const personMappings = prepareListQuery<PersonMappingRow>(database, chunkTexts.loadPersonMappings)
+  const personless = prepareListQuery<{ distinct_id: string; next_version: number }>(
+    database,
+    chunkTexts.loadPersonless,
+  )
+  const erasedIds = prepareListQuery<ErasedIdRow>(database, chunkTexts.loadErasedIds)
+  const importJobs = prepareListQuery<ImportJobRow>(database, chunkTexts.loadImportJobs)
+  const generated = prepareListQuery<StateSchema['import_generated']>(database, chunkTexts.loadGenerated)
+  const projects = prepareListQuery<LoadedProjectRow>(database, chunkTexts.loadProjects)
+  const groupTypes = prepareListQuery<Selectable<GroupTypeTable>>(database, chunkTexts.loadGroupTypes)
+  const groups = prepareListQuery<LoadedGroupRow>(database, chunkTexts.loadGroups)
 
   return {
     projects: ids => projects([], ids),
@@ -84,7 +87,7 @@ export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
 /** Lengths of the prepared statements; a shorter list is padded with its last id, which returns no row twice. */
 const listLengths = [1, 8, 64, 512]
 
-function listQuery<Row>(
+function prepareListQuery<Row>(
   database: SqliteDatabase,
   textOf: (count: number) => string,
 ): (fixed: readonly number[], ids: readonly (number | string)[], rowCountMax?: number) => Row[] {

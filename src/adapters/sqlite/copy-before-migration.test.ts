@@ -8,8 +8,8 @@ import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { type Migration, sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { findSqliteSchema } from './find-schema.ts'
-import { kyselyOn, migrateSqlite } from './kysely-on-sqlite.ts'
-import { openStateForWriting, stateFileOf } from './open-sqlite.ts'
+import { createSqliteKysely, migrateSqlite } from './kysely-on-sqlite.ts'
+import { openStateForWriting, stateFilePath } from './open-sqlite.ts'
 
 const oldest = migrations[0]!.version
 const known = [migrations[0]!, ...[1, 2, 3, 4].map(laterMigration)]
@@ -37,7 +37,7 @@ async function stateOf(t: TestContext, count: number): Promise<string> {
 }
 
 async function applyTo(folder: string, count: number): Promise<void> {
-  const db = kyselyOn(openStateForWriting(folder, 0), 'immediate')
+  const db = createSqliteKysely(openStateForWriting(folder, 0), 'immediate')
   await migrateState(db, { dialect: sqliteDialect, migrations: known.slice(0, count) })
   await db.destroy()
 }
@@ -73,17 +73,17 @@ describe('a state whose schema changes', () => {
     const copy = join(folder, `state.db.before-${third}`)
     assert.equal(statSync(copy).mode & 0o777, 0o600)
 
-    for (const suffix of ['', '-wal', '-shm']) rmSync(stateFileOf(folder) + suffix, { force: true })
-    renameSync(copy, stateFileOf(folder))
+    for (const suffix of ['', '-wal', '-shm']) rmSync(stateFilePath(folder) + suffix, { force: true })
+    renameSync(copy, stateFilePath(folder))
     assert.equal(findSqliteSchema(folder), oldest + 1)
-    assert.equal(markOf(stateFileOf(folder)), 71)
+    assert.equal(markOf(stateFilePath(folder)), 71)
     await applyTo(folder, 2)
   })
 
   it('is copied by each upgrade, which removes earlier copies', async t => {
     const folder = await stateOf(t, 2)
-    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${numberText(oldest + 1)}`))
-    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}`)) // restored by copying, then used
+    copyFileSync(stateFilePath(folder), join(folder, `state.db.before-${numberText(oldest + 1)}`))
+    copyFileSync(stateFilePath(folder), join(folder, `state.db.before-${third}`)) // restored by copying, then used
     setMark(folder, 72)
     await migrateSqlite(folder, known)
     assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
@@ -93,7 +93,7 @@ describe('a state whose schema changes', () => {
   it('keeps the copy from before the first step if an upgrade is interrupted between two steps', async t => {
     const folder = await stateOf(t, 2)
     setMark(folder, 73)
-    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}.upgrading`))
+    copyFileSync(stateFilePath(folder), join(folder, `state.db.before-${third}.upgrading`))
     await applyTo(folder, 3)
     setMark(folder, 74)
     await migrateSqlite(folder, known)
@@ -104,7 +104,7 @@ describe('a state whose schema changes', () => {
   it('is copied again by the next upgrade if one was interrupted after its last step', async t => {
     const folder = await stateOf(t, 2)
     setMark(folder, 75)
-    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}.upgrading`))
+    copyFileSync(stateFilePath(folder), join(folder, `state.db.before-${third}.upgrading`))
     await applyTo(folder, 3)
     setMark(folder, 76)
     await migrateSqlite(folder, known.slice(0, 3))

@@ -26,14 +26,14 @@ export async function copyBeforeMigration(
 ): Promise<{ name: string; complete: () => void } | null> {
   const version = findSqliteSchema(dataFolder)
   if (version === null) return null
-  const begun = copiesIn(dataFolder).find(({ isUpgrading, before }) => isUpgrading && before <= version)
+  const begun = listCopies(dataFolder).find(({ isUpgrading, before }) => isUpgrading && before <= version)
   const name = begun?.name.replace('.upgrading', '') ?? `state.db.before-${String(version + 1).padStart(4, '0')}`
   const path = join(dataFolder, name)
   const complete = () => {
     if (existsSync(`${path}.upgrading`)) renameSync(`${path}.upgrading`, path)
-    for (const other of copiesIn(dataFolder))
+    for (const other of listCopies(dataFolder))
       if (other.name !== name) rmSync(join(dataFolder, other.name), { force: true })
-    sync(dataFolder)
+    syncPath(dataFolder)
   }
   if (isNewestSchema(version, known)) {
     // The upgrade was cut short after its last migration. The next one would take that copy for its own.
@@ -51,13 +51,13 @@ async function copyState(dataFolder: string, path: string): Promise<void> {
   const database = openStateForWriting(dataFolder, writerWaitMs)
   try {
     await database.backup(draft, { progress: () => allPages })
-    sync(draft)
+    syncPath(draft)
     renameSync(draft, path)
   } finally {
     database.close()
     removeDrafts(dataFolder)
   }
-  sync(dataFolder)
+  syncPath(dataFolder)
 }
 
 /** Also those of killed processes, each as large as the state. */
@@ -65,14 +65,14 @@ function removeDrafts(dataFolder: string): void {
   for (const name of readdirSync(dataFolder)) if (draftName.test(name)) rmSync(join(dataFolder, name), { force: true })
 }
 
-function copiesIn(dataFolder: string): { name: string; before: number; isUpgrading: boolean }[] {
+function listCopies(dataFolder: string): { name: string; before: number; isUpgrading: boolean }[] {
   return readdirSync(dataFolder).flatMap(name => {
     const [, before, upgrading] = copyName.exec(name) ?? []
     return before === undefined ? [] : [{ name, before: Number(before), isUpgrading: upgrading !== undefined }]
   })
 }
 
-function sync(path: string): void {
+function syncPath(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
     fsyncSync(descriptor)

@@ -7,10 +7,10 @@ import {
   readDefinitionChanges,
 } from '#adapters/sql/definitions/definition-queries.ts'
 import type { HeldVersions, ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
-import { rethrowing } from '#adapters/sql/tables/rethrowing.ts'
+import { translateErrors } from '#adapters/sql/tables/rethrowing.ts'
 import type { DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
-import { kyselyOn } from './kysely-on-sqlite.ts'
-import { openStateForReading, statePortError } from './open-sqlite.ts'
+import { createSqliteKysely } from './kysely-on-sqlite.ts'
+import { openStateForReading, toStatePortError } from './open-sqlite.ts'
 
 /** For a caller in another thread: it asks which projects changed, and passes the versions that it holds of those. */
 export interface DefinitionReader {
@@ -26,8 +26,8 @@ export interface DefinitionLoader extends Pick<DefinitionStore, 'loadChanges'>, 
 
 /** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openDefinitionLoader(options: { dataFolder: string }): DefinitionLoader {
-  const db = kyselyOn(openStateForReading(options.dataFolder), 'deferred')
-  return rethrowing(
+  const db = createSqliteKysely(openStateForReading(options.dataFolder), 'deferred')
+  return translateErrors(
     {
       loadChanges: (revision: number, held?: HeldDefinitions) => loadDefinitionChanges(db, revision, held),
       listChangedProjects: (revision: number) => listChangedProjectIds(db, revision),
@@ -37,6 +37,6 @@ export function openDefinitionLoader(options: { dataFolder: string }): Definitio
       },
       close: () => db.destroy(),
     } satisfies DefinitionLoader,
-    statePortError,
+    toStatePortError,
   )
 }

@@ -4,12 +4,12 @@ import Database from 'better-sqlite3'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { erase } from '#adapters/sql/persons/erase-persons.ts'
-import { kyselyOn } from './kysely-on-sqlite.ts'
+import { createSqliteKysely } from './kysely-on-sqlite.ts'
 
 test('an erasure finds rows only by keys, and keeps undo records of other subjects than persons', async () => {
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
-  const db = kyselyOn(database, 'immediate')
+  const db = createSqliteKysely(database, 'immediate')
   await migrateState(db, { dialect: sqliteDialect })
   database.exec(`
     INSERT INTO project (id, uuid, name, api_token, timezone, anonymize_ips, geoip_enabled, property_matching_version, quotas,

@@ -5,17 +5,17 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import Database from 'better-sqlite3'
 import { deferredCursorOf } from '#core/events/log-stream.ts'
-import { stateFileOf, translating, writerWaitMs } from './open-sqlite.ts'
+import { stateFilePath, throwStatePortErrors, writerWaitMs } from './open-sqlite.ts'
 
 /**
  * @returns the number of the state's last migration, NaN when it does not say; null when there is no state.
  * @throws PortError when the file cannot be read or is no database.
  */
 export function findSqliteSchema(dataFolder: string): number | null {
-  if (!existsSync(stateFileOf(dataFolder))) return null
-  return translating(() => {
+  if (!existsSync(stateFilePath(dataFolder))) return null
+  return throwStatePortErrors(() => {
     // Not read only: such a connection leaves its files (`-wal`, `-shm`) behind.
-    const database = new Database(stateFileOf(dataFolder), { fileMustExist: true, timeout: writerWaitMs })
+    const database = new Database(stateFilePath(dataFolder), { fileMustExist: true, timeout: writerWaitMs })
     try {
       const tables = database.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
       if (!['schema_version', 'project', 'personal_api_key'].every(table => tables.includes(table))) return null
@@ -32,7 +32,7 @@ export function findSqliteSchema(dataFolder: string): number | null {
  * @returns null also when the file cannot be read like that.
  */
 export function findSettledSchema(dataFolder: string): number | null {
-  const url = pathToFileURL(stateFileOf(dataFolder))
+  const url = pathToFileURL(stateFilePath(dataFolder))
   url.search = '?immutable=1'
   let database: DatabaseSync | undefined
   try {
@@ -51,8 +51,8 @@ export function findSettledSchema(dataFolder: string): number | null {
  * @throws PortError
  */
 export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, number> {
-  return translating(() => {
-    const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
+  return throwStatePortErrors(() => {
+    const database = new Database(stateFilePath(dataFolder), { fileMustExist: true })
     try {
       const rows = database.prepare<[], { stream: string; offset: number }>('SELECT stream, "offset" FROM log_position')
       const positions = new Map(rows.all().map(({ stream, offset }) => [stream, Number(offset)]))
@@ -72,8 +72,8 @@ export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, num
 
 /** The damage that SQLite finds in a folder's state; null when there is none. @throws PortError */
 export function findSqliteDamage(dataFolder: string): string | null {
-  return translating(() => {
-    const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
+  return throwStatePortErrors(() => {
+    const database = new Database(stateFilePath(dataFolder), { fileMustExist: true })
     try {
       const found = String(database.pragma('quick_check(1)', { simple: true }))
       return found === 'ok' ? null : found
@@ -85,8 +85,8 @@ export function findSqliteDamage(dataFolder: string): string | null {
 
 /** How many rows each table has, by name. @throws PortError */
 export function countSqliteRows(dataFolder: string): Readonly<Record<string, number>> {
-  return translating(() => {
-    const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
+  return throwStatePortErrors(() => {
+    const database = new Database(stateFilePath(dataFolder), { fileMustExist: true })
     try {
       const tables = database
         .prepare<[], string>(

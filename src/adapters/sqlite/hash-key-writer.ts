@@ -2,9 +2,9 @@
 // and its sync: when a campaign starts, many visitors log in at once, and with a sync for each, most calls would time
 // out.
 
-import { storableText } from '#adapters/sql/tables/storable-text.ts'
+import { toStorableText } from '#adapters/sql/tables/storable-text.ts'
 import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
-import { openStateForWriting, type SqliteDatabase, statePortError } from './open-sqlite.ts'
+import { openStateForWriting, type SqliteDatabase, toStatePortError } from './open-sqlite.ts'
 
 /** An evaluation waits no longer for the lock. This also bounds how long a write holds up other calls of the thread. */
 const lockMsMax = 250
@@ -36,7 +36,7 @@ interface Waiting {
 /** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openHashKeyWriter(options: { dataFolder: string }): HashKeyOverrideWriter & { close(): void } {
   const database = openStateForWriting(options.dataFolder, lockMsMax, { mayCreate: false })
-  const keep = prepareKeep(database)
+  const keep = prepareAssignmentWrite(database)
   const keepAll = database.transaction((assignments: readonly HashKeyAssignment[]) => assignments.map(keep))
   let waiting: Waiting[] = []
 
@@ -62,18 +62,18 @@ export function openHashKeyWriter(options: { dataFolder: string }): HashKeyOverr
       const rows = keepAll.immediate(writing.map(({ assignment }) => assignment))
       for (const [index, { resolve }] of writing.entries()) resolve(rows[index]!)
     } catch (cause) {
-      const error = statePortError(cause)
+      const error = toStatePortError(cause)
       for (const { reject } of writing) reject(error)
     }
   }
 }
 
-function prepareKeep(database: SqliteDatabase): (assignment: HashKeyAssignment) => readonly HashKeyRow[] {
+function prepareAssignmentWrite(database: SqliteDatabase): (assignment: HashKeyAssignment) => readonly HashKeyRow[] {
   const insert = database.prepare(insertText)
   const find = database.prepare<unknown[], [string, string]>(findText).raw()
   return ({ projectId, distinctId, anonDistinctId, flagKeys }) => {
     const ids = { projectId, distinctId, anonDistinctId }
-    insert.run({ ...ids, flagKeys: JSON.stringify(flagKeys), hashKey: storableText(anonDistinctId) })
+    insert.run({ ...ids, flagKeys: JSON.stringify(flagKeys), hashKey: toStorableText(anonDistinctId) })
     return [...new Map(find.all(ids))] // the last row counts, the one of `distinctId`
   }
 }

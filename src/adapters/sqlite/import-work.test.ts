@@ -5,12 +5,12 @@ import Database from 'better-sqlite3'
 import { importWorkQueries } from '#adapters/sql/imports/import-work-queries.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
-import { kyselyOn } from './kysely-on-sqlite.ts'
+import { createSqliteKysely } from './kysely-on-sqlite.ts'
 
 test('a job’s records are deleted in pieces, between which others can write', async () => {
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
-  const db = kyselyOn(database, 'immediate')
+  const db = createSqliteKysely(database, 'immediate')
   await migrateState(db, { dialect: sqliteDialect })
   database.exec(`
     INSERT INTO import_job (id, project_id, name, source, state, options, plan, progress, created_at, updated_at)

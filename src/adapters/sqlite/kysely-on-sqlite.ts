@@ -18,7 +18,7 @@ import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import type { StateMigration } from '#adapters/sql/state-migration.ts'
 import type { StateSchema } from '#adapters/sql/tables/schema.ts'
 import { copyBeforeMigration } from './copy-before-migration.ts'
-import { openStateForWriting, type SqliteDatabase, statePortError, writerWaitMs } from './open-sqlite.ts'
+import { openStateForWriting, type SqliteDatabase, toStatePortError, writerWaitMs } from './open-sqlite.ts'
 
 /**
  * Brings the state of a data folder up to the newest schema, creating it when there is none. It copies a state before
@@ -30,7 +30,7 @@ export async function migrateSqlite(dataFolder: string, known = migrations): Pro
   try {
     const beganAtMs = performance.now()
     const copy = await copyBeforeMigration(dataFolder, known)
-    const db = kyselyOn(openStateForWriting(dataFolder, writerWaitMs), 'immediate')
+    const db = createSqliteKysely(openStateForWriting(dataFolder, writerWaitMs), 'immediate')
     let versions: Pick<StateMigration, 'from' | 'to'>
     try {
       versions = await migrateState(db, { dialect: sqliteDialect, migrations: known })
@@ -40,7 +40,7 @@ export async function migrateSqlite(dataFolder: string, known = migrations): Pro
     copy?.complete()
     return { ...versions, durationMs: Math.round(performance.now() - beganAtMs), copy: copy?.name ?? null }
   } catch (cause) {
-    throw statePortError(cause)
+    throw toStatePortError(cause)
   }
 }
 
@@ -48,7 +48,7 @@ export async function migrateSqlite(dataFolder: string, known = migrations): Pro
  * Kysely on an open connection. Transactions that write begin `immediate`, so that they wait for the lock at their
  * start instead of failing half way; SQLite does not wait when a reader turns into a writer.
  */
-export function kyselyOn(database: SqliteDatabase, begin: 'immediate' | 'deferred'): Kysely<StateSchema> {
+export function createSqliteKysely(database: SqliteDatabase, begin: 'immediate' | 'deferred'): Kysely<StateSchema> {
   const cached = withStatementCache(database)
   return new Kysely<StateSchema>({
     dialect: {

@@ -7,7 +7,7 @@ import { PortError } from '#ports/port-error.ts'
 import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
-import { openStateForReading, openStateForWriting, stateFileOf } from './open-sqlite.ts'
+import { openStateForReading, openStateForWriting, stateFilePath } from './open-sqlite.ts'
 
 function isPortError(code: string) {
   return (error: unknown) => error instanceof PortError && error.code === code
@@ -59,11 +59,11 @@ test('refuses a state of a newer version, with what to do', async t => {
 
 test('says `corrupt` for a file that is no state, and `unavailable` for one that cannot be opened', async t => {
   const dataFolder = tempDir(t)
-  writeFileSync(stateFileOf(dataFolder), 'this is not a database file, whatever its name says'.repeat(100))
+  writeFileSync(stateFilePath(dataFolder), 'this is not a database file, whatever its name says'.repeat(100))
   await assert.rejects(migrateSqlite(dataFolder), isPortError('corrupt'))
   const other = tempDir(t)
-  mkdirSync(stateFileOf(other))
+  mkdirSync(stateFilePath(other))
   await assert.rejects(migrateSqlite(other), isPortError('unavailable'))
-  await assert.rejects(migrateSqlite(join(stateFileOf(dataFolder), 'below-a-file')), isPortError('unavailable'))
+  await assert.rejects(migrateSqlite(join(stateFilePath(dataFolder), 'below-a-file')), isPortError('unavailable'))
   assert.throws(() => openStateForReading(join(other, 'nowhere')), isPortError('unavailable'))
 })

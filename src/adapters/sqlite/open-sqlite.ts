@@ -11,7 +11,7 @@ import { refuseWritesWhileMissing } from './state-files.ts'
 
 export type SqliteDatabase = Database.Database
 
-export function stateFileOf(dataFolder: string): string {
+export function stateFilePath(dataFolder: string): string {
   return join(dataFolder, 'state.db')
 }
 
@@ -29,9 +29,9 @@ export function openStateForWriting(
   busyTimeoutMs: number,
   { mayCreate = true }: { readonly mayCreate?: boolean } = {},
 ): SqliteDatabase {
-  return translating(() => {
+  return throwStatePortErrors(() => {
     if (mayCreate) mkdirSync(dataFolder, { recursive: true })
-    const database = new Database(stateFileOf(dataFolder), { timeout: busyTimeoutMs, fileMustExist: !mayCreate })
+    const database = new Database(stateFilePath(dataFolder), { timeout: busyTimeoutMs, fileMustExist: !mayCreate })
     database.pragma('journal_mode = WAL')
     database.pragma('synchronous = FULL')
     // macOS returns from fsync before the data is on the disk.
@@ -44,16 +44,16 @@ export function openStateForWriting(
 
 /** A connection that only reads an existing state; it never waits and never holds up a writer. */
 export function openStateForReading(dataFolder: string): SqliteDatabase {
-  return translating(() => {
-    const database = new Database(stateFileOf(dataFolder), { readonly: true, fileMustExist: true, timeout: 0 })
+  return throwStatePortErrors(() => {
+    const database = new Database(stateFilePath(dataFolder), { readonly: true, fileMustExist: true, timeout: 0 })
     database.pragma('cache_size = -8000')
     return database
   })
 }
 
 /** A PortError for a failure of SQLite or of the files; anything else, such as our own bugs, is returned as it is. */
-export function statePortError(cause: unknown): unknown {
-  if (cause instanceof Database.SqliteError) return new PortError('state', portErrorCodeOf(cause.code), cause)
+export function toStatePortError(cause: unknown): unknown {
+  if (cause instanceof Database.SqliteError) return new PortError('state', toPortErrorCode(cause.code), cause)
   const isFileError = cause instanceof Error && 'syscall' in cause
   const isGone =
     cause instanceof TypeError && /database connection is not open|directory does not exist/.test(cause.message)
@@ -66,7 +66,7 @@ export function isBusy(sqliteCode: string): boolean {
   return sqliteCode.startsWith('SQLITE_BUSY') || sqliteCode === 'SQLITE_LOCKED'
 }
 
-function portErrorCodeOf(sqliteCode: string): PortErrorCode {
+function toPortErrorCode(sqliteCode: string): PortErrorCode {
   if (isBusy(sqliteCode)) return 'timeout'
   if (sqliteCode.startsWith('SQLITE_CONSTRAINT')) return 'conflict'
   if (sqliteCode === 'SQLITE_FULL') return 'full'
@@ -75,10 +75,10 @@ function portErrorCodeOf(sqliteCode: string): PortErrorCode {
 }
 
 /** Runs `work` and throws SQLite's failures as PortErrors. */
-export function translating<T>(work: () => T): T {
+export function throwStatePortErrors<T>(work: () => T): T {
   try {
     return work()
   } catch (cause) {
-    throw statePortError(cause)
+    throw toStatePortError(cause)
   }
 }

@@ -2,7 +2,7 @@
 
 import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
 import { packDefinitions } from './definition-texts.ts'
-import { decodeCall, encodeAnswer, failureOf, type StateCalls } from './state-writer-protocol.ts'
+import { decodeCall, encodeAnswer, type StateCalls, toFailure } from './state-writer-protocol.ts'
 
 /**
  * Carries out a call that `encodeCall` made. A call that fails has an answer too.
@@ -16,6 +16,6 @@ export async function serveStateCall(calls: StateCalls, message: string): Promis
     const value = method === 'readChanges' ? packDefinitions(found as ReadChanges) : found
     return encodeAnswer({ id, value: value ?? null })
   } catch (cause) {
-    return encodeAnswer({ id, failure: failureOf(cause) })
+    return encodeAnswer({ id, failure: toFailure(cause) })
   }
 }

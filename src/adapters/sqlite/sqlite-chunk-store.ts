@@ -2,14 +2,14 @@
 // of rows. It reads and computes everything before it takes the write lock, and only writes while it holds it.
 
 import * as text from '#adapters/sql/processing/chunk-queries.ts'
-import { loadAtOnce, loadChunk } from '#adapters/sql/processing/load-chunk.ts'
+import { loadChunk, loadSynchronously } from '#adapters/sql/processing/load-chunk.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkChanges, ChunkPosition, ChunkStore, ChunkSubjects } from '#ports/state/chunk-store.ts'
 import { prepareChunkWriter, VersionConflict } from './chunk-commit.ts'
 import { prepareChunkReads } from './chunk-reads.ts'
 import { prepareVisitorReads } from './cookieless-visitors.ts'
-import { openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
-import { whenUnlocked } from './wait-for-lock.ts'
+import { openStateForWriting, toStatePortError, writerWaitMs } from './open-sqlite.ts'
+import { retryWhileLocked } from './wait-for-lock.ts'
 
 /** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutMs?: number }): ChunkStore {
@@ -19,7 +19,7 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
   database.pragma('busy_timeout = 0')
   const reads = prepareChunkReads(database)
   const load = database.transaction((subjects: ChunkSubjects, textBytesMax: number) =>
-    loadAtOnce(loadChunk(reads, subjects, textBytesMax)),
+    loadSynchronously(loadChunk(reads, subjects, textBytesMax)),
   )
   const visitors = prepareVisitorReads(database)
   const write = prepareChunkWriter(database)
@@ -38,17 +38,17 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
   return {
     async claimPosition(stream, ownerId) {
       try {
-        return { offset: (await whenUnlocked(() => claim.get(stream, ownerId), busyTimeoutMs))! }
+        return { offset: (await retryWhileLocked(() => claim.get(stream, ownerId), busyTimeoutMs))! }
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
 
     async findOwnPosition(stream, ownerId) {
       try {
-        return (await whenUnlocked(() => findOwn.get(stream, ownerId), busyTimeoutMs)) ?? null
+        return (await retryWhileLocked(() => findOwn.get(stream, ownerId), busyTimeoutMs)) ?? null
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
 
@@ -57,36 +57,36 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
         // Checked here, before event rows are stored for changes that could not be written.
         if (database.pragma('query_only', { simple: true }) === 1)
           throw new PortError('state', 'unavailable', new Error('the state file was removed or replaced'))
-        return await whenUnlocked(() => load.deferred(subjects, textBytesMax), busyTimeoutMs)
+        return await retryWhileLocked(() => load.deferred(subjects, textBytesMax), busyTimeoutMs)
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
 
     async loadIdentifies(wanted) {
       try {
-        return await whenUnlocked(() => visitors.loadIdentifies(wanted), busyTimeoutMs)
+        return await retryWhileLocked(() => visitors.loadIdentifies(wanted), busyTimeoutMs)
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
 
     async loadSessions(wanted) {
       try {
-        return await whenUnlocked(() => visitors.loadSessions(wanted), busyTimeoutMs)
+        return await retryWhileLocked(() => visitors.loadSessions(wanted), busyTimeoutMs)
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
 
     async commitChunk(changes, position) {
       try {
-        await whenUnlocked(() => commit.immediate(changes, position), busyTimeoutMs)
+        await retryWhileLocked(() => commit.immediate(changes, position), busyTimeoutMs)
         return 'committed'
       } catch (cause) {
         if (cause instanceof PositionLost) return cause.how
         if (cause instanceof VersionConflict) return 'version_conflict'
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
 

@@ -1,9 +1,9 @@
 // Definitions from the state file. To find the revision it checks SQLite's own change counter, and reads the row only
 // when another connection has committed since. A state thread reads the definitions themselves.
 
-import { rethrowing } from '#adapters/sql/tables/rethrowing.ts'
+import { translateErrors } from '#adapters/sql/tables/rethrowing.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
-import { openStateForReading, statePortError } from './open-sqlite.ts'
+import { openStateForReading, toStatePortError } from './open-sqlite.ts'
 
 export interface SqliteDefinitionStoreOptions {
   readonly dataFolder: string
@@ -20,7 +20,7 @@ export function openSqliteDefinitionStore(
   const revisionValue = database.prepare<[], number>('SELECT value FROM revision WHERE id = 1').pluck()
   let seenDataVersion: number | undefined
   let revision = 0
-  return rethrowing(
+  return translateErrors(
     {
       async revision() {
         // Read before the counter: a commit in between is seen again next time instead of never.
@@ -37,6 +37,6 @@ export function openSqliteDefinitionStore(
         database.close()
       },
     },
-    statePortError,
+    toStatePortError,
   )
 }

@@ -1,9 +1,9 @@
 // The management store on the state file. The state-writer thread serves it, and tools use it directly.
 
-import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
+import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { kyselyOn } from './kysely-on-sqlite.ts'
-import { openStateForReading, openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
+import { createSqliteKysely } from './kysely-on-sqlite.ts'
+import { openStateForReading, openStateForWriting, toStatePortError, writerWaitMs } from './open-sqlite.ts'
 
 /** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openSqliteManagementStore(options: {
@@ -13,10 +13,10 @@ export function openSqliteManagementStore(options: {
 }): ManagementStore {
   const db =
     options.access === 'write'
-      ? kyselyOn(
+      ? createSqliteKysely(
           openStateForWriting(options.dataFolder, options.busyTimeoutMs ?? writerWaitMs, { mayCreate: false }),
           'immediate',
         )
-      : kyselyOn(openStateForReading(options.dataFolder), 'deferred')
-  return sqlManagementStore(db, statePortError)
+      : createSqliteKysely(openStateForReading(options.dataFolder), 'deferred')
+  return createSqlManagementStore(db, toStatePortError)
 }

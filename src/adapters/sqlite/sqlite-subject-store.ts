@@ -8,7 +8,7 @@ import { propertiesOf } from '#adapters/sql/tables/rows.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
-import { openStateForReading, type SqliteDatabase, statePortError } from './open-sqlite.ts'
+import { openStateForReading, type SqliteDatabase, toStatePortError } from './open-sqlite.ts'
 
 // A subquery, not a join: 5 µs for a look-up instead of 10, with the same plan.
 const findPersonText = `
@@ -49,7 +49,7 @@ export function openSqliteSubjectStore(options: {
         if (row === undefined) return null
         return { uuid: row[0], properties: propertiesOf(row[1], wanted), createdAtMs: row[2] }
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
     findStaticCohorts(projectId, distinctId) {
@@ -57,7 +57,7 @@ export function openSqliteSubjectStore(options: {
         ensureTransaction()
         return new Set(findStaticCohorts.all(projectId, distinctId))
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
     findGroup(projectId, groupTypeIndex, groupKey, wanted) {
@@ -66,7 +66,7 @@ export function openSqliteSubjectStore(options: {
         const row = findGroup.get(projectId, groupTypeIndex, groupKey)
         return row === undefined ? null : { properties: propertiesOf(row[0], wanted) }
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
     findHashKeys(projectId, distinctId) {
@@ -75,7 +75,7 @@ export function openSqliteSubjectStore(options: {
         const rows = findHashKeys.all(projectId, distinctId)
         return rows.length > 0 || hasPerson.get(projectId, distinctId) !== undefined ? rows : null
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
     countIdentifies(projectId, hash) {
@@ -83,7 +83,7 @@ export function openSqliteSubjectStore(options: {
         ensureTransaction()
         return countIdentifies.get(projectId, hash, Number.MAX_SAFE_INTEGER) ?? 0
       } catch (cause) {
-        throw statePortError(cause)
+        throw toStatePortError(cause)
       }
     },
     close: () => {

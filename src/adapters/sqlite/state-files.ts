@@ -18,7 +18,7 @@ export function watchStateFiles(
   path: string,
   { isOpen, report }: { readonly isOpen: () => boolean; readonly report: (missing: string | null) => void },
 ): () => string | null {
-  const inodes = suffixes.map(suffix => inodeAt(path + suffix) ?? 0)
+  const inodes = suffixes.map(suffix => readInode(path + suffix) ?? 0)
   let missing: string | null = null
   const timer = setInterval(() => {
     if (!isOpen()) return clearInterval(timer)
@@ -32,7 +32,7 @@ export function watchStateFiles(
 
   function findMissing(): string | null {
     for (const [index, suffix] of suffixes.entries()) {
-      const inode = inodeAt(path + suffix)
+      const inode = readInode(path + suffix)
       // A disk that does not answer says nothing about names; callers that read or write get its error.
       if (inode === null) return missing
       // A side file that did not exist yet is accepted when it appears.
@@ -52,7 +52,7 @@ export function refuseWritesWhileMissing(database: Database.Database): void {
 }
 
 /** The inode of a file; 0 when there is no such file, null when the disk does not say. */
-function inodeAt(path: string): number | null {
+function readInode(path: string): number | null {
   try {
     return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
   } catch {

@@ -9,11 +9,11 @@ import type { Logger } from '#telemetry/log.ts'
 import {
   decodeAnswer,
   encodeCall,
-  errorOf,
   type Failure,
   type StateMethod,
   type StateThreadData,
   type StateThreadStart,
+  toError,
 } from './state-writer-protocol.ts'
 
 /** Calls under way at once; beyond, a call is refused instead of queued. */
@@ -52,7 +52,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
   return {
     started: first.promise,
     call(method, args) {
-      if (worker === null || isClosing) return Promise.reject(unavailable('there is no state thread'))
+      if (worker === null || isClosing) return Promise.reject(createUnavailableError('there is no state thread'))
       if (pending.size >= pendingCallsMax) return Promise.reject(new QueueFullError('state'))
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const id = nextCallId++
@@ -86,7 +86,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
         if (message.migration !== null) logStateMigration(message.migration, logger)
         first.resolve(message.methods)
       } else {
-        cause = startError(message.failure)
+        cause = toStartError(message.failure)
       }
     })
     started.on('error', error => {
@@ -99,18 +99,20 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     const answer = decodeAnswer(message)
     const call = pending.get(answer.id)
     pending.delete(answer.id)
-    if ('failure' in answer) call?.reject(errorOf(answer.failure))
+    if ('failure' in answer) call?.reject(toError(answer.failure))
     else call?.resolve(answer.value)
   }
 
   function noteEnd(cause: Error): void {
     worker = null
-    for (const call of pending.values()) call.reject(unavailable(cause))
+    for (const call of pending.values()) call.reject(createUnavailableError(cause))
     pending.clear()
     if (isClosing) return
     // When the state cannot be opened at the first start, the caller reports it; later, trying again may help.
     if (!hasServed) {
-      first.reject(cause instanceof UnfitSchemaError || cause instanceof PortError ? cause : unavailable(cause))
+      first.reject(
+        cause instanceof UnfitSchemaError || cause instanceof PortError ? cause : createUnavailableError(cause),
+      )
       return
     }
     logger.error({ err: cause, access: options.access, restartDelayMs }, 'the state thread died; restarting it')
@@ -119,10 +121,10 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
   }
 }
 
-function startError(failure: Failure): Error {
-  return failure.name === 'UnfitSchemaError' ? new UnfitSchemaError(failure.message) : errorOf(failure)
+function toStartError(failure: Failure): Error {
+  return failure.name === 'UnfitSchemaError' ? new UnfitSchemaError(failure.message) : toError(failure)
 }
 
-function unavailable(cause: Error | string): PortError {
+function createUnavailableError(cause: Error | string): PortError {
   return new PortError('state', 'unavailable', typeof cause === 'string' ? new Error(cause) : cause)
 }

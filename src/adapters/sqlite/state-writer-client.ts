@@ -2,7 +2,7 @@
 // stops the main thread, and Kysely is not loaded there. The thread names the methods that exist. The first search
 // starts a second thread for searches, so that they never hold up a write.
 
-import { versionsOf, withHeld } from '#adapters/sql/definitions/held-definitions.ts'
+import { addHeldDefinitions, listVersions } from '#adapters/sql/definitions/held-definitions.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
@@ -55,10 +55,10 @@ export async function openStateWriter(options: {
       // Versions held at the time of this call; the thread reads a project that changes meanwhile whole.
       const ofChanged = new Map(changed.map(projectId => [projectId, held(projectId)]))
       const versions = [...ofChanged].flatMap(([id, found]) =>
-        found === null ? [] : [[id, versionsOf(found)] as const],
+        found === null ? [] : [[id, listVersions(found)] as const],
       )
       const packed = (await readChanges(revision, versions)) as unknown as PackedChanges
-      return withHeld(await unpackDefinitions(packed), projectId => ofChanged.get(projectId) ?? null)
+      return addHeldDefinitions(await unpackDefinitions(packed), projectId => ofChanged.get(projectId) ?? null)
     },
     async close() {
       await search?.close()

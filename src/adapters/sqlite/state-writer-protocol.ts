@@ -82,14 +82,14 @@ export function decodeAnswer(text: string): StateAnswer {
   return parseJson(text) as unknown as StateAnswer
 }
 
-export function failureOf(cause: unknown): Failure {
+export function toFailure(cause: unknown): Failure {
   if (cause instanceof PortError)
     return { name: cause.name, message: cause.message, port: cause.port, code: cause.code }
   if (cause instanceof Error) return { name: cause.name, message: cause.message }
   return { name: 'Error', message: String(cause) }
 }
 
-export function errorOf(failure: Failure): Error {
+export function toError(failure: Failure): Error {
   const error = new Error(failure.message)
   error.name = failure.name
   return failure.port !== undefined && failure.code !== undefined

@@ -11,11 +11,11 @@ import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { serveStateCall } from './serve-state-call.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 import {
-  failureOf,
   type StateCalls,
   type StateMethod,
   type StateThreadData,
   type StateThreadStart,
+  toFailure,
 } from './state-writer-protocol.ts'
 
 const port = parentPort
@@ -31,7 +31,7 @@ try {
     ...store,
     listChangedProjects: definitions.listChangedProjects,
     readChanges: definitions.readChanges,
-    keepHashKey: hashKeys?.keepHashKey ?? refuseToWrite,
+    keepHashKey: hashKeys?.keepHashKey ?? rejectWrite,
   }
   port.on('message', (message: string | null) => {
     if (message !== null) void serveStateCall(calls, message).then(answer => port.postMessage(answer))
@@ -41,10 +41,10 @@ try {
   port.postMessage({ ready: true, methods, migration } satisfies StateThreadStart)
   giveBackWhenQuiet()
 } catch (cause) {
-  port.postMessage({ ready: false, failure: failureOf(cause) } satisfies StateThreadStart)
+  port.postMessage({ ready: false, failure: toFailure(cause) } satisfies StateThreadStart)
 }
 
 /** Replaces the writes in a thread that only reads; no caller sends it one. */
-function refuseToWrite(): Promise<never> {
+function rejectWrite(): Promise<never> {
   return Promise.reject(new PortError('state', 'unavailable', new Error('this thread does not write')))
 }

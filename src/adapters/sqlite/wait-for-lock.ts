@@ -14,7 +14,7 @@ const pausesMs = [1, 2, 5, 10, 15, 20, 25] as const
  * @param waitMsMax after this long the refusal is thrown.
  * @throws SqliteError `SQLITE_BUSY…`, and whatever else `work` throws.
  */
-export async function whenUnlocked<T>(work: () => T, waitMsMax: number): Promise<T> {
+export async function retryWhileLocked<T>(work: () => T, waitMsMax: number): Promise<T> {
   const giveUpAtMs = performance.now() + waitMsMax
   for (let tries = 0; ; tries++) {
     try {

@@ -4,17 +4,17 @@ import { readFileSync } from 'node:fs'
 
 /** The limit in force, which Node has raised to the maximum; null when unlimited. */
 export function readOpenFilesMax(): number | null {
-  return process.platform === 'linux' ? ofLimits(readFileSync('/proc/self/limits', 'utf8')) : ofReport()
+  return process.platform === 'linux' ? parseLimits(readFileSync('/proc/self/limits', 'utf8')) : readLimitFromReport()
 }
 
 /** Takes microseconds; a report would take 35 ms at each start. */
-function ofLimits(limits: string): number | null {
+function parseLimits(limits: string): number | null {
   const soft = /^Max open files +(\S+)/m.exec(limits)?.[1]
-  if (soft === undefined) return ofReport()
+  if (soft === undefined) return readLimitFromReport()
   return soft === 'unlimited' ? null : Number(soft)
 }
 
-function ofReport(): number | null {
+function readLimitFromReport(): number | null {
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
   const { excludeNetwork } = report
   // Otherwise the report looks up the names of network interfaces, which may take seconds.

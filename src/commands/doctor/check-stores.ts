@@ -3,10 +3,10 @@
 import { statSync } from 'node:fs'
 import {
   checkPostgresAt,
-  endpointOfUrl,
   engineLibraryPath,
   findEventStoreProblem,
   findPostgresProblem,
+  parseEndpointUrl,
   sqliteVersion,
 } from '#compose/stores/check-stores.ts'
 import { noGeoip, openGeoip } from '#compose/stores/geoip.ts'
@@ -119,7 +119,7 @@ export async function checkEvents(config: Config): Promise<Finding> {
 async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<Finding> {
   const unfit = await findEventStoreProblem(config)
   if (unfit !== null) return badLine('event store', unfit)
-  const { url, writer } = endpointOfUrl(clickhouseUrl)
+  const { url, writer } = parseEndpointUrl(clickhouseUrl)
   const where = `ClickHouse at ${new URL(url).host}`
   try {
     const response = await fetch(new URL('/?query=SELECT+version()', url), {

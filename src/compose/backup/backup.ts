@@ -20,7 +20,7 @@ import {
   findSqlitePositions,
   findSqliteSchema,
 } from '#adapters/sqlite/find-schema.ts'
-import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -94,7 +94,7 @@ async function backUpOrThrow(
   if (existsSync(file)) throw new BackupRefused(`${file} already exists. Choose another file name.`)
   const unreadable = findAccessProblem(dataFolder)
   if (unreadable !== null) throw new BackupRefused(unreadable)
-  if (config.databaseUrl === null && !existsSync(stateFileOf(dataFolder)))
+  if (config.databaseUrl === null && !existsSync(stateFilePath(dataFolder)))
     throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA to the data folder of the instance.`)
   const unfit = findStateProblem(config)
   if (unfit !== null) throw new BackupRefused(unfit)
@@ -151,8 +151,8 @@ async function backUpOrThrow(
 }
 
 async function copyState(dataFolder: string, drafts: string) {
-  const path = stateFileOf(drafts)
-  const database = openHeldDatabase(stateFileOf(dataFolder))
+  const path = stateFilePath(drafts)
+  const database = openHeldDatabase(stateFilePath(dataFolder))
   try {
     await copyDatabase(database, path)
   } finally {
@@ -161,7 +161,7 @@ async function copyState(dataFolder: string, drafts: string) {
   const damage = findSqliteDamage(drafts)
   if (damage !== null)
     throw new BackupRefused(
-      `${stateFileOf(dataFolder)} is damaged, so its backup would be, too: ${damage}. Keep your older backups.`,
+      `${stateFilePath(dataFolder)} is damaged, so its backup would be, too: ${damage}. Keep your older backups.`,
     )
   const rows = countSqliteRows(drafts)
   return { path, schema: findSqliteSchema(drafts), positions: findSqlitePositions(drafts), rows }

@@ -1,7 +1,7 @@
 // Opens the parts of the state that evaluations read, and the definitions that a front follows: in the data folder, or in
 // the PostgreSQL of `DATABASE_URL` with the replica of `DATABASE_READ_URL`.
 
-import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import { watchStateFiles } from '#adapters/sqlite/state-files.ts'
@@ -61,7 +61,7 @@ async function openSqliteState(dataFolder: string, logger: Logger, { loadChanges
   opened.defer(() => {
     isOpen = false
   })
-  const missingFile = watchStateFiles(stateFileOf(dataFolder), {
+  const missingFile = watchStateFiles(stateFilePath(dataFolder), {
     isOpen: () => isOpen,
     report: missing => {
       if (missing === null) logger.warn('state.db is back in place')

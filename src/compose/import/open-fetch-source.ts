@@ -41,7 +41,7 @@ export async function openFetchSource(
         `${missingPackage('@aws-sdk/client-s3')}. To fetch from S3, ${howToInstall('@aws-sdk/client-s3')}, then run this command again.`,
       )
     // Loading the client of AWS takes a sixth of the start of a command.
-    const { s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
+    const { createS3ObjectSource: s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
     return objectSourceOpener(s3ObjectSource(bucket), { prefix })
   }
   if (config.source === 'http') {

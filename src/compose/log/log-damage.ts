@@ -4,8 +4,8 @@
 import { join } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { LogIdentityError, readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
-import { openReadable, readError } from '#adapters/sqlite-log/readable-segment.ts'
-import { listSegments, missingEndError, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
+import { openReadable, toReadError } from '#adapters/sqlite-log/readable-segment.ts'
+import { createMissingEndError, listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
 import { readStreamMark } from '#adapters/sqlite-log/stream-mark.ts'
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -50,13 +50,13 @@ function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[
     const opened = openReadable(segment, 'look')
     try {
       const endOffset = opened.endOffset()
-      if (endOffset < markedOffset) throw missingEndError(endOffset, markedOffset)
+      if (endOffset < markedOffset) throw createMissingEndError(endOffset, markedOffset)
     } finally {
       opened.close()
     }
     return []
   } catch (cause) {
-    const failure = readError(cause, path)
+    const failure = toReadError(cause, path)
     if (!(failure instanceof PortError)) throw failure
     // Only damage counts: a segment that disappeared during the check was processed, and a busy one can be read.
     return failure.code === 'corrupt' ? [{ kind: 'segment', path, cause: failure }] : []

@@ -7,7 +7,7 @@ import { findSchemaProblem } from '#adapters/sql/known-migrations.ts'
 import type { Config } from '#config.ts'
 
 export { engineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
-export { parseEndpointUrl as endpointOfUrl }
+export { parseEndpointUrl }
 
 /** Calls `checkPostgres`, which is loaded only when there is a server to ask. */
 export async function checkPostgresAt(url: string) {

@@ -3,7 +3,7 @@
 // loaded only when it is used.
 
 import type { InstanceLock } from '#adapters/postgres/instance-lock.ts'
-import { type StateSchema, withStateSchema } from '#adapters/postgres/state-schema.ts'
+import { addSearchPath, type StateSchema } from '#adapters/postgres/state-schema.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import type { Config } from '#config.ts'
 import { ok, type Result } from '#core/result.ts'
@@ -79,15 +79,15 @@ export function stateUrlsOf(config: Config): { url: string; readUrl: string | nu
   const { databaseUrl, databaseReadUrl, databaseSchema } = config
   if (databaseUrl === null) return null
   return {
-    url: withStateSchema(databaseUrl, databaseSchema),
-    readUrl: databaseReadUrl === null ? null : withStateSchema(databaseReadUrl, databaseSchema),
+    url: addSearchPath(databaseUrl, databaseSchema),
+    readUrl: databaseReadUrl === null ? null : addSearchPath(databaseReadUrl, databaseSchema),
   }
 }
 
 /** `PostgreSQL at host:port/database`; null when the state is in the data folder. */
 export async function statePlaceOf(config: Config): Promise<string | null> {
   if (config.databaseUrl === null) return null
-  const { placeOf } = await import('#adapters/postgres/check-postgres.ts')
+  const { describePlace: placeOf } = await import('#adapters/postgres/check-postgres.ts')
   return `PostgreSQL at ${placeOf(config.databaseUrl)}`
 }
 
@@ -109,7 +109,7 @@ async function openPostgresState(url: string, found: FoundState, logger: Logger)
 
 /** @throws an Error with a line for the operator instead of a PortError. */
 async function namingPlace<T>(url: string, work: () => Promise<T>): Promise<T> {
-  const { placeOf } = await import('#adapters/postgres/check-postgres.ts')
+  const { describePlace: placeOf } = await import('#adapters/postgres/check-postgres.ts')
   try {
     return await work()
   } catch (cause) {

@@ -7,7 +7,7 @@ import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { engineLibraryPath, findLibraryProblem, hasEngineBuild } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { findSchemaProblem, isNewestSchema } from '#adapters/sql/known-migrations.ts'
 import { findSettledSchema, findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
-import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import { stateFilePath } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { howToInstall, inDocs, missingPackage, reinstall } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -48,7 +48,7 @@ export function findStateProblem({ databaseUrl, dataFolder }: Config): string | 
 export function findStateFault(config: Config): StoreFault | null {
   const { dataFolder } = config
   if (config.databaseUrl !== null) return findInterruptedRestore(dataFolder)
-  const path = stateFileOf(dataFolder)
+  const path = stateFilePath(dataFolder)
   if (existsSync(path) && !statSync(path).isFile())
     return { found: `${path} is not a file`, remedy: `Move it away, and ${restore}` }
   try {
@@ -112,7 +112,7 @@ export function faultOfLine(line: string): StoreFault {
 /** @throws `cause` if it is not damage of the state. */
 export function stateDamage({ dataFolder }: Pick<Config, 'dataFolder'>, cause: unknown): StoreFault {
   if (!(cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt')) throw cause
-  return damageFault(stateFileOf(dataFolder), cause)
+  return damageFault(stateFilePath(dataFolder), cause)
 }
 
 function damageFault(path: string, cause: PortError): StoreFault {
@@ -153,7 +153,7 @@ export async function findEngineDamage({ clickhouseUrl }: Config): Promise<Store
  * @throws PortError
  */
 export function readStateThrough(config: Config): StoreFault | 'read' | 'opened' | null {
-  const path = stateFileOf(config.dataFolder)
+  const path = stateFilePath(config.dataFolder)
   const { size } = statSync(path, { throwIfNoEntry: false }) ?? { size: 0 }
   if (size === 0) return null
   if (size > readThroughBytesMax) return 'opened'

@@ -6,7 +6,7 @@ import type { RefusedCount, RefusedStore } from '#ports/state/accounting-store.t
 import { jsonText } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-export function refusedQueries(db: Kysely<StateSchema>): RefusedStore {
+export function createRefusedQueries(db: Kysely<StateSchema>): RefusedStore {
   return {
     async addRefused(counts) {
       if (counts.length === 0) return

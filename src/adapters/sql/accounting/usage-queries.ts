@@ -9,7 +9,7 @@ import type { StateSchema } from '../tables/schema.ts'
 /** Projects read per query: keeps `IN` lists bounded. */
 const projectsPerQuery = 500
 
-export function usageQueries(db: Kysely<StateSchema>): UsageStore {
+export function createUsageQueries(db: Kysely<StateSchema>): UsageStore {
   return {
     async addFlagRequests(counts) {
       if (counts.length === 0) return
@@ -56,7 +56,7 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
               conflict
                 .columns(['project_id', 'day'])
                 .doUpdateSet({
-                  ...countAssignments(lostDays.includes(usage.day)),
+                  ...buildCountUpdates(lostDays.includes(usage.day)),
                   events_frozen: sql<number>`excluded.events_frozen`,
                 })
                 .where('usage_daily.events_frozen', '=', 0),
@@ -145,7 +145,7 @@ const countColumns = [
 ] as const
 
 /** The update of an existing row: the new counts, or the larger of both. */
-function countAssignments(mayNotFall: boolean): Record<(typeof countColumns)[number], RawBuilder<number>> {
+function buildCountUpdates(mayNotFall: boolean): Record<(typeof countColumns)[number], RawBuilder<number>> {
   const counted = countColumns.map(column => {
     const [now, before] = [sql.ref<number>(`excluded.${column}`), sql.ref<number>(`usage_daily.${column}`)]
     return [column, mayNotFall ? sql<number>`CASE WHEN ${now} > ${before} THEN ${now} ELSE ${before} END` : now]

@@ -6,7 +6,7 @@ import type { WarningStore, WarningSummary } from '#ports/state/accounting-store
 import { jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-export function warningQueries(db: Kysely<StateSchema>): WarningStore {
+export function createWarningQueries(db: Kysely<StateSchema>): WarningStore {
   return {
     async listWarnings(projectId, { sinceMs, sampleCountMax }) {
       const types = await db

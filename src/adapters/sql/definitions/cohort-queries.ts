@@ -8,14 +8,14 @@ import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
-import { containsText } from '../tables/like.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
+import { containsTextSql } from '../tables/like.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
 import { jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { cohortOf, cohortRowOf } from './definition-rows.ts'
 
-export function cohortQueries(db: Kysely<StateSchema>): CohortStore & DefinitionLinkReader {
+export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & DefinitionLinkReader {
   return {
     createCohort: (input, options) =>
       db.transaction().execute(async trx => {
@@ -42,7 +42,7 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore & Definition
         if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
         const cohort: Cohort = { ...current, ...omitUndefined(patch), version: current.version + 1 }
         if (isSameCohort(current, cohort))
-          return ok({ value: current, revision: await projectRevision(trx, projectId) })
+          return ok({ value: current, revision: await readProjectRevision(trx, projectId) })
         const isCountKept = patch.filters === undefined || current.isStatic
         // A new member count may be written at the same moment, so the old count is not written back.
         const { id: _, member_count: _count, counted_at: _at, ...columns } = cohortRowOf(cohort)
@@ -59,20 +59,20 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore & Definition
 
     async listCohorts(projectId, { limit, offset, search }) {
       let cohorts = db.selectFrom('cohort').where('project_id', '=', projectId).where('deleted', '=', 0)
-      if (search !== undefined && search !== '') cohorts = cohorts.where(containsText('name', search))
+      if (search !== undefined && search !== '') cohorts = cohorts.where(containsTextSql('name', search))
       const { count } = await cohorts.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = cohorts.orderBy('id', 'desc').offset(offset)
       const sizes = await page
         .select(sql<number>`octet_length(filters) + octet_length(description)`.as('bytes'))
         .limit(limit)
         .execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(cohortOf) }
     },
 
     async findLinks(projectId) {
       // Read before the definitions: a write in between makes them newer than this revision, never older.
-      const revision = await projectRevision(db, projectId)
+      const revision = await readProjectRevision(db, projectId)
       // Most definitions refer to nothing, and a search in their text shows it: JSON is stored as JSON.stringify writes
       // it.
       const linking = sql<
@@ -145,10 +145,10 @@ export async function haveLinksChanged(
   projectId: number,
   { linksRevision }: LinkedWrite,
 ): Promise<boolean> {
-  return linksRevision !== undefined && linksRevision !== (await projectRevision(trx, projectId))
+  return linksRevision !== undefined && linksRevision !== (await readProjectRevision(trx, projectId))
 }
 
-async function projectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {
+async function readProjectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {
   const row = await db.selectFrom('project').select('revision').where('id', '=', projectId).executeTakeFirst()
   return Number(row?.revision ?? 0)
 }

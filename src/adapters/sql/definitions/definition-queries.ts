@@ -6,7 +6,13 @@ import { readRevision } from '../tables/revision-queries.ts'
 import { flagOf, groupTypeOf, projectOf } from '../tables/rows.ts'
 import type { ProjectTable, StateSchema } from '../tables/schema.ts'
 import { cohortOf, earlyAccessFeatureOf, surveyOf } from './definition-rows.ts'
-import { type HeldVersions, type ReadChanges, type ReadProject, versionsOf, withHeld } from './held-definitions.ts'
+import {
+  addHeldDefinitions,
+  type HeldVersions,
+  listVersions,
+  type ReadChanges,
+  type ReadProject,
+} from './held-definitions.ts'
 
 /** Projects, and flags or cohorts, read per query: keeps `IN` lists bounded. */
 const projectsPerQuery = 200
@@ -20,9 +26,9 @@ export async function loadDefinitionChanges(
 ): Promise<DefinitionChanges> {
   const changes = await readDefinitionChanges(db, revision, projectId => {
     const definitions = held(projectId)
-    return definitions === null ? null : versionsOf(definitions)
+    return definitions === null ? null : listVersions(definitions)
   })
-  return withHeld(changes, held)
+  return addHeldDefinitions(changes, held)
 }
 
 /** @param heldOf the versions that the caller holds of a project; null when it holds none. */

@@ -17,8 +17,8 @@ export function cohortOf(row: Selectable<CohortTable>): Cohort {
     filters: jsonObjectOf(row.filters),
     deleted: row.deleted === 1,
     version: Number(row.version),
-    memberCount: numberOrNull(row.member_count),
-    countedAtMs: numberOrNull(row.counted_at),
+    memberCount: toNumberOrNull(row.member_count),
+    countedAtMs: toNumberOrNull(row.counted_at),
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
     createdBy: row.created_by,
@@ -47,7 +47,7 @@ export function earlyAccessFeatureOf(row: Selectable<EarlyAccessFeatureTable>): 
   return {
     id: row.id,
     projectId: Number(row.project_id),
-    flagId: numberOrNull(row.feature_flag_id),
+    flagId: toNumberOrNull(row.feature_flag_id),
     flagIsOwn: row.owns_flag === 1,
     name: row.name,
     description: row.description,
@@ -80,11 +80,11 @@ export function surveyOf(row: Selectable<SurveyTable>): Survey {
     name: row.name,
     type: row.type,
     content: jsonObjectOf(row.content),
-    linkedFlagId: numberOrNull(row.linked_flag_id),
-    targetingFlagId: numberOrNull(row.targeting_flag_id),
-    internalTargetingFlagId: numberOrNull(row.internal_targeting_flag_id),
-    startDateMs: numberOrNull(row.start_date),
-    endDateMs: numberOrNull(row.end_date),
+    linkedFlagId: toNumberOrNull(row.linked_flag_id),
+    targetingFlagId: toNumberOrNull(row.targeting_flag_id),
+    internalTargetingFlagId: toNumberOrNull(row.internal_targeting_flag_id),
+    startDateMs: toNumberOrNull(row.start_date),
+    endDateMs: toNumberOrNull(row.end_date),
     archived: row.archived === 1,
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
@@ -112,6 +112,6 @@ export function surveyRowOf(survey: Survey): Selectable<SurveyTable> {
 }
 
 /** A PostgreSQL driver may hand out BIGINT as text. */
-export function numberOrNull(value: number | null): number | null {
+export function toNumberOrNull(value: number | null): number | null {
   return value === null ? null : Number(value)
 }

@@ -5,16 +5,16 @@ import type { EarlyAccessFeature } from '#core/early-access/early-access-feature
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { EarlyAccessStore } from '#ports/state/early-access-store.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { earlyAccessFeatureOf, earlyAccessFeatureRowOf } from './definition-rows.ts'
-import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
+import { applyFlagWrite, isChanged, rollBackIfRefused } from './flag-writes.ts'
 
-export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
+export function createEarlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
   return {
     createEarlyAccessFeature: (input, flag) =>
-      transactionUnlessRefused(db, async trx => {
+      rollBackIfRefused(db, async trx => {
         const { projectId } = input
         const written = await applyFlagWrite(trx, projectId, flag)
         if (!written.ok) return written
@@ -31,8 +31,8 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
       }),
 
     updateEarlyAccessFeature: (projectId, id, patch, flag, basedOn) =>
-      transactionUnlessRefused(db, async trx => {
-        const current = await find(trx, projectId, id)
+      rollBackIfRefused(db, async trx => {
+        const current = await findFeature(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(earlyAccessFeatureRowOf, current, basedOn)) return err('flag_changed')
         const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
@@ -47,8 +47,8 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
       }),
 
     deleteEarlyAccessFeature: (projectId, id, flag, basedOn) =>
-      transactionUnlessRefused(db, async trx => {
-        const current = await find(trx, projectId, id)
+      rollBackIfRefused(db, async trx => {
+        const current = await findFeature(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(earlyAccessFeatureRowOf, current, basedOn)) return err('flag_changed')
         const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
@@ -57,7 +57,7 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 
-    findEarlyAccessFeature: (projectId, id) => find(db, projectId, id),
+    findEarlyAccessFeature: (projectId, id) => findFeature(db, projectId, id),
 
     async listEarlyAccessFeatures(projectId, { limit, offset }) {
       const features = db.selectFrom('early_access_feature').where('project_id', '=', projectId)
@@ -67,13 +67,13 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
         .select(sql<number>`octet_length(payload) + octet_length(description)`.as('bytes'))
         .limit(limit)
         .execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(earlyAccessFeatureOf) }
     },
   }
 }
 
-async function find(db: Kysely<StateSchema>, projectId: number, id: string): Promise<EarlyAccessFeature | null> {
+async function findFeature(db: Kysely<StateSchema>, projectId: number, id: string): Promise<EarlyAccessFeature | null> {
   const row = await db
     .selectFrom('early_access_feature')
     .selectAll()

@@ -6,19 +6,19 @@ import type { Experiment } from '#core/experiments/experiment.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
 import { flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { ExperimentTable, StateSchema } from '../tables/schema.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
-import { numberOrNull } from './definition-rows.ts'
+import { toNumberOrNull } from './definition-rows.ts'
 import { changeFlag } from './flag-queries.ts'
-import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
+import { applyFlagWrite, isChanged, rollBackIfRefused } from './flag-writes.ts'
 
-export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
+export function createExperimentQueries(db: Kysely<StateSchema>): ExperimentStore {
   return {
     createExperiment: (input, flag) =>
-      transactionUnlessRefused(db, async trx => {
+      rollBackIfRefused(db, async trx => {
         const { projectId } = input
         const written = await applyFlagWrite(trx, projectId, flag)
         if (!written.ok) return written
@@ -38,7 +38,7 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
       }),
 
     updateExperiment: (projectId, id, patch, flag, basedOn) =>
-      transactionUnlessRefused(db, async trx => {
+      rollBackIfRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(rowOf, current, basedOn)) return err('flag_changed')
@@ -50,7 +50,7 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
       }),
 
     deleteExperiment: (projectId, id, { nowMs, changedBy, ...linked }) =>
-      transactionUnlessRefused(db, async trx => {
+      rollBackIfRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
         if (await haveLinksChanged(trx, projectId, linked)) return err('definitions_changed')
@@ -76,7 +76,7 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
     async listExperiments(projectId, { limit, offset, nowMs, ...filter }) {
       const chosen = chooseExperiments(await listExperiments(db, projectId), filter, nowMs)
       const page = chosen.slice(offset, offset + limit)
-      const ids = page.slice(0, fittingRows(page)).map(({ id }) => id)
+      const ids = page.slice(0, countFittingRows(page)).map(({ id }) => id)
       if (ids.length === 0) return { count: chosen.length, results: [] }
       const rows = await db.selectFrom('experiment').selectAll().where('id', 'in', ids).execute()
       const rowOf = new Map(rows.map(row => [Number(row.id), row]))
@@ -129,8 +129,8 @@ function experimentOf(row: Selectable<ExperimentTable>): Experiment {
     flagId: Number(row.feature_flag_id),
     flagIsOwn: row.owns_flag === 1,
     content: jsonObjectOf(row.content),
-    startDateMs: numberOrNull(row.start_date),
-    endDateMs: numberOrNull(row.end_date),
+    startDateMs: toNumberOrNull(row.start_date),
+    endDateMs: toNumberOrNull(row.end_date),
     archived: row.archived === 1,
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),

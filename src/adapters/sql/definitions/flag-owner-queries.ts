@@ -7,7 +7,7 @@ import { earlyAccessFeatureOf } from './definition-rows.ts'
 
 const surveyFlagColumns = ['linked_flag_id', 'targeting_flag_id', 'internal_targeting_flag_id'] as const
 
-export function flagOwnerQueries(
+export function createFlagOwnerQueries(
   db: Kysely<StateSchema>,
 ): Pick<FlagStore, 'listFlagOwners' | 'listFlagUses' | 'listLastCalls'> {
   return {

@@ -15,8 +15,8 @@ import { hasTraits } from '#core/flags/definitions/flag-traits.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagChoice, FlagSearch, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
-import { containsText } from '../tables/like.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
+import { containsTextSql } from '../tables/like.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
 import { flagBit, flagOf, flagRowOf, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { FlagVersionTable, StateSchema } from '../tables/schema.ts'
@@ -28,7 +28,7 @@ const idsPerQuery = 500
 const flagBytes = sql<number>`octet_length(filters) + octet_length(name) + octet_length(tags)
   + octet_length(evaluation_contexts)`
 
-export function flagQueries(
+export function createFlagQueries(
   db: Kysely<StateSchema>,
 ): Omit<FlagStore, 'listFlagOwners' | 'listFlagUses' | 'listLastCalls'> {
   return {
@@ -81,15 +81,15 @@ export function flagQueries(
     },
 
     async listFlags(projectId, query) {
-      const flags = chosenFlags(db, projectId, query)
+      const flags = selectFlags(db, projectId, query)
       const { count } = await flags.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = flags.orderBy('id', 'desc').offset(query.offset)
       const sizes = await page.select(flagBytes.as('bytes')).limit(query.limit).execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(flagOf) }
     },
 
-    searchFlags: (projectId, search) => searchedFlagIds(chosenFlags(db, projectId, search), search),
+    searchFlags: (projectId, search) => searchedFlagIds(selectFlags(db, projectId, search), search),
 
     async listFlagsFound(projectId, flagIds) {
       const ids = flagIds.slice(0, idsPerQuery)
@@ -100,7 +100,7 @@ export function flagQueries(
         .where('id', 'in', ids)
         .orderBy('id', 'desc')
       const sizes = await flags.select(flagBytes.as('bytes')).execute()
-      const rows = await flags.selectAll().limit(fittingRows(sizes)).execute()
+      const rows = await flags.selectAll().limit(countFittingRows(sizes)).execute()
       return rows.map(flagOf)
     },
 
@@ -112,8 +112,8 @@ export function flagQueries(
       const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = versions.orderBy('version', 'desc').offset(offset)
       const sizes = await page.select(sql<number>`octet_length(snapshot)`.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(flagVersionOf) }
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(toFlagVersion) }
     },
 
     async listProjectFlagVersions(projectId, { limit, offset }) {
@@ -125,8 +125,8 @@ export function flagQueries(
         .orderBy('version', 'desc')
         .offset(offset)
       const sizes = await page.select(sql<number>`octet_length(snapshot)`.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(flagVersionOf) }
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(toFlagVersion) }
     },
 
     async findFlagVersion(projectId, flagId, version) {
@@ -137,7 +137,7 @@ export function flagQueries(
         .where('version', '=', version)
         .where('project_id', '=', projectId)
         .executeTakeFirst()
-      return row === undefined ? null : flagVersionOf(row)
+      return row === undefined ? null : toFlagVersion(row)
     },
   }
 }
@@ -194,7 +194,7 @@ export async function changeFlag(
   return ok(flag)
 }
 
-function chosenFlags(
+function selectFlags(
   db: Kysely<StateSchema>,
   projectId: number,
   { search, key, active, archived = false }: FlagChoice,
@@ -209,7 +209,7 @@ function chosenFlags(
   if (active !== undefined) flags = flags.where('active', '=', flagBit(active))
   if (archived !== 'all') flags = flags.where('archived', '=', flagBit(archived))
   if (search !== undefined && search !== '')
-    flags = flags.where(sql<boolean>`(${containsText('key', search)} OR ${containsText('name', search)})`)
+    flags = flags.where(sql<boolean>`(${containsTextSql('key', search)} OR ${containsTextSql('name', search)})`)
   return flags
 }
 
@@ -224,7 +224,7 @@ function flagsOfSurveys(projectId: number, column: 'targeting_flag_id' | 'intern
  * lately.
  */
 async function searchedFlagIds(
-  flags: ReturnType<typeof chosenFlags>,
+  flags: ReturnType<typeof selectFlags>,
   { staleAtMs, traits }: FlagSearch,
 ): Promise<number[]> {
   const called = flags.leftJoin('flag_last_call as call', 'call.flag_id', 'feature_flag.id').orderBy('id', 'desc')
@@ -238,7 +238,7 @@ async function searchedFlagIds(
     const next: typeof candidates = lastId === null ? candidates : candidates.where('id', '<', lastId)
     const sizes = await next.select(flagBytes.as('bytes')).limit(idsPerQuery).execute()
     if (sizes.length === 0) return found
-    const rows = await next.selectAll('feature_flag').select('call.called_at').limit(fittingRows(sizes)).execute()
+    const rows = await next.selectAll('feature_flag').select('call.called_at').limit(countFittingRows(sizes)).execute()
     for (const row of rows) {
       const flag = flagOf(row)
       const calledAtMs = row.called_at === null ? null : Number(row.called_at)
@@ -284,7 +284,7 @@ async function saveSnapshot(trx: Kysely<StateSchema>, flag: Flag, changedBy: str
     .execute()
 }
 
-function flagVersionOf(row: FlagVersionTable): FlagVersion {
+function toFlagVersion(row: FlagVersionTable): FlagVersion {
   return {
     flagId: Number(row.flag_id),
     version: Number(row.version),

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { storableFields } from '../tables/storable-text.ts'
+import { toStorableFields } from '../tables/storable-text.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 import { changeFlag, insertFlag } from './flag-queries.ts'
 
@@ -16,11 +16,14 @@ export async function applyFlagWrite(
 ): Promise<Result<number, FlagWriteRefusal>> {
   if (await haveLinksChanged(trx, projectId, write)) return err('definitions_changed')
   if (write.kind === 'create') {
-    const inserted = await insertFlag(trx, storableFields(write.flag), write.hasExperiment)
+    const inserted = await insertFlag(trx, toStorableFields(write.flag), write.hasExperiment)
     return inserted.ok ? ok(inserted.value.id) : inserted
   }
   const { flagId, expectedVersion, changedBy } = write
-  const changed = await changeFlag(trx, projectId, flagId, storableFields(write.patch), { expectedVersion, changedBy })
+  const changed = await changeFlag(trx, projectId, flagId, toStorableFields(write.patch), {
+    expectedVersion,
+    changedBy,
+  })
   if (changed.ok) return ok(flagId)
   return err(changed.error === 'key_taken' ? 'key_taken' : 'flag_changed')
 }
@@ -34,7 +37,7 @@ export function isChanged<T>(rowOf: (value: T) => object, stored: T, basedOn: T 
 }
 
 /** Runs `body` in a transaction, and rolls it back when `body` returns a refusal. */
-export async function transactionUnlessRefused<T, E>(
+export async function rollBackIfRefused<T, E>(
   db: Kysely<StateSchema>,
   body: (trx: Kysely<StateSchema>) => Promise<Result<T, E>>,
 ): Promise<Result<T, E>> {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { aCohort, aProject } from '../../../../tests/support/values.ts'
 import { isChanged } from './flag-writes.ts'
-import { versionsOf, withHeld } from './held-definitions.ts'
+import { addHeldDefinitions, listVersions } from './held-definitions.ts'
 
 const definitions = (cohorts: readonly (readonly [id: number, version: number])[]): ProjectDefinitions => ({
   ...{
@@ -25,19 +25,19 @@ it('held and changed definitions merge to the same result as reading everything'
   fc.assert(
     fc.property(inOrder, inOrder, (before, now) => {
       const held = definitions(before)
-      const { cohorts: versions } = versionsOf(held)
+      const { cohorts: versions } = listVersions(held)
       assert.deepEqual(versions, before)
       const isHeld = ([id, version]: readonly [number, number]) =>
         before.some(row => row[0] === id && row[1] === version)
       const read = definitions(now.filter(row => !isHeld(row)))
       const gone = before.map(([id]) => id).filter(id => !now.some(row => row[0] === id))
       const changes = { projects: [{ read, gone: { flags: [], cohorts: gone } }] } as unknown as Parameters<
-        typeof withHeld
+        typeof addHeldDefinitions
       >[0]
-      const { projects } = withHeld(changes, () => held)
+      const { projects } = addHeldDefinitions(changes, () => held)
       assert.deepEqual(projects[0]!.cohorts, definitions(now).cohorts)
       // A caller that holds nothing gets everything that was read.
-      assert.equal(withHeld(changes, () => null).projects[0], read)
+      assert.equal(addHeldDefinitions(changes, () => null).projects[0], read)
     }),
     { numRuns: 100 },
   )

@@ -7,22 +7,22 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import type { FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import type { SurveyFlagWrites, SurveyQuery, SurveyStore } from '#ports/state/survey-store.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
-import { containsText } from '../tables/like.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
+import { containsTextSql } from '../tables/like.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import { flagBit, jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { surveyOf, surveyRowOf } from './definition-rows.ts'
-import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
+import { applyFlagWrite, isChanged, rollBackIfRefused } from './flag-writes.ts'
 
 const contentBytes = sql<number>`octet_length(content)`.as('bytes')
 /** Rows that a search reads at a time, fewer where they are large. */
 const searchedPerQuery = 500
 
-export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
+export function createSurveyQueries(db: Kysely<StateSchema>): SurveyStore {
   return {
     createSurvey: (input, flags) =>
-      transactionUnlessRefused(db, async trx => {
+      rollBackIfRefused(db, async trx => {
         const { projectId } = input
         const made = await applyFlagWrites(trx, projectId, flags)
         if (!made.ok) return made
@@ -32,7 +32,7 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
       }),
 
     updateSurvey: (projectId, id, patch, flags, basedOn) =>
-      transactionUnlessRefused(db, async trx => {
+      rollBackIfRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(surveyRowOf, current, basedOn)) return err('flag_changed')
@@ -44,7 +44,7 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
       }),
 
     deleteSurvey: (projectId, id, flags, basedOn) =>
-      transactionUnlessRefused(db, async trx => {
+      rollBackIfRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(surveyRowOf, current, basedOn)) return err('flag_changed')
@@ -57,17 +57,17 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
     findSurvey: (projectId, id) => find(db, projectId, id),
 
     async listSurveys(projectId, { limit, offset, ...query }) {
-      const surveys = await chosenSurveys(db, projectId, query)
+      const surveys = await selectSurveys(db, projectId, query)
       const { count } = await surveys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = surveys.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
       const sizes = await page.select(contentBytes).limit(limit).execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(surveyOf) }
     },
   }
 }
 
-async function chosenSurveys(
+async function selectSurveys(
   db: Kysely<StateSchema>,
   projectId: number,
   { search, archived, status, type, ids, createdBy }: Omit<SurveyQuery, 'limit' | 'offset'>,
@@ -84,14 +84,14 @@ async function chosenSurveys(
   // A description is in the JSON of the content, where its text is escaped; a match may be in another field.
   const escaped = JSON.stringify(search).slice(1, -1)
   const candidates = surveys.where(
-    sql<boolean>`(${containsText('name', search)} OR ${containsText('content', escaped)})`,
+    sql<boolean>`(${containsTextSql('name', search)} OR ${containsTextSql('content', escaped)})`,
   )
   const found: string[] = []
   for (let offset = 0; ; ) {
     const page = candidates.orderBy('id').offset(offset)
     const sizes = await page.select(contentBytes).limit(searchedPerQuery).execute()
     if (sizes.length === 0) break
-    const rows = await page.select(['id', 'name', 'content']).limit(fittingRows(sizes)).execute()
+    const rows = await page.select(['id', 'name', 'content']).limit(countFittingRows(sizes)).execute()
     for (const { id, name, content } of rows) {
       const description = ownValue(jsonObjectOf(content), 'description')
       const texts = typeof description === 'string' ? [name, description] : [name]

@@ -19,7 +19,7 @@ import type {
   NewImportJob,
   TooManyJobs,
 } from '#ports/state/import-job-store.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
 import { nextId } from '../tables/revision-queries.ts'
 import { jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { ImportJobTable, StateSchema } from '../tables/schema.ts'
@@ -33,11 +33,11 @@ export const jobColumns = [
   ...(['failure_code', 'failing_since', 'final_at'] as const),
 ]
 
-export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
+export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore {
   return {
     createImportJob: (job, limits) =>
       db.transaction().execute(async trx => {
-        const tooMany = await whichAreTooMany(trx, job, limits)
+        const tooMany = await findExceededLimit(trx, job, limits)
         if (tooMany !== null) return err(tooMany)
         const row = {
           id: await nextId(trx, 'import_job'),
@@ -147,14 +147,14 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       const { count } = await ofProject.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
       const page = ofProject.orderBy('id', 'desc').offset(offset)
       const sizes = await page.select(jobBytes.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
       return { count: Number(count), jobs: rows.map(describedJobOf) }
     },
 
     updateImportJob: (id, change, from) =>
       change.state === 'discarding'
         ? db.transaction().execute(async trx => {
-            const job = await update(trx, id, change, from)
+            const job = await updateJob(trx, id, change, from)
             if (job !== null)
               await trx
                 .updateTable('project')
@@ -163,7 +163,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
                 .execute()
             return job
           })
-        : update(db, id, change, from),
+        : updateJob(db, id, change, from),
 
     async listImportNotes(importJobId) {
       const notes = await db
@@ -191,7 +191,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
 }
 
 /** In the transaction that creates the job, which waits for every other one that writes. */
-async function whichAreTooMany(
+async function findExceededLimit(
   trx: Kysely<StateSchema>,
   { projectId, createdAtMs }: NewImportJob,
   { openMax, perDayMax, keptMax }: ImportJobLimits,
@@ -223,7 +223,7 @@ async function whichAreTooMany(
   return earlier !== undefined && Number(earlier.created_at) > createdAtMs - dayMs ? 'too_many_per_day' : null
 }
 
-async function update(
+async function updateJob(
   db: Kysely<StateSchema>,
   id: number,
   change: ImportJobChange,
@@ -272,13 +272,13 @@ export function importJobOf(row: Pick<Selectable<ImportJobTable>, (typeof jobCol
     createdBy: row.created_by,
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
-    publishedAtMs: timeOrNull(row.published_at),
-    discardedAtMs: timeOrNull(row.discarded_at),
-    finalAtMs: timeOrNull(row.final_at),
+    publishedAtMs: toTimeOrNull(row.published_at),
+    discardedAtMs: toTimeOrNull(row.discarded_at),
+    finalAtMs: toTimeOrNull(row.final_at),
     failure: row.failure_code === null ? null : { code: row.failure_code, sinceMs: Number(row.failing_since) },
   }
 }
 
-function timeOrNull(ms: number | null): number | null {
+function toTimeOrNull(ms: number | null): number | null {
   return ms === null ? null : Number(ms)
 }

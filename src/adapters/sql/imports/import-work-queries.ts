@@ -16,7 +16,7 @@ const deletedUndoRecordsMax = 500
 const forgottenJobsMax = 100
 
 /** Whether the marks name the job; some others may match, too. See `core/persons/property-marks-text.ts`. */
-function hasMarkOf(importJobId: number) {
+function marksMayNameJob(importJobId: number) {
   return sql<boolean>`(property_marks LIKE ${`%",${importJobId}]%`} OR property_marks LIKE ${`%",${importJobId},%`})`
 }
 
@@ -183,7 +183,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .selectFrom('person')
         .select(['id', 'uuid'])
         .where('project_id', '=', job.projectId)
-        .where(hasMarkOf(job.id))
+        .where(marksMayNameJob(job.id))
         .$if(after !== null, query => query.where('id', '>', after!))
         .orderBy('id')
         .limit(limit)
@@ -196,7 +196,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .selectFrom('group')
         .select(['group_type_index', 'group_key'])
         .where('project_id', '=', job.projectId)
-        .where(hasMarkOf(job.id))
+        .where(marksMayNameJob(job.id))
         .$if(after !== null, query =>
           query.where(sql<boolean>`(group_type_index, group_key) > (${after!.typeIndex}, ${after!.key})`),
         )
@@ -217,7 +217,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
 
     async deleteUndoRecords(importJobId) {
       const undoRecords = { table: 'import_image', owner: 'import_job_id', key: ['kind', 'subject'] }
-      while (await clearFirst(db, { ...undoRecords, value: importJobId, limit: deletedUndoRecordsMax }))
+      while (await deleteFirstRows(db, { ...undoRecords, value: importJobId, limit: deletedUndoRecordsMax }))
         await nextTurn()
     },
 
@@ -229,7 +229,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .executeTakeFirst()
       if (job === undefined) return
       for (let after: string | null = ''; after !== null; await nextTurn())
-        after = await forgetSome(db, { importJobId, projectId: job.project_id, after })
+        after = await deleteSomeGenerated(db, { importJobId, projectId: job.project_id, after })
     },
 
     forgetDiscardedJobs: (projectId, keptCount) =>
@@ -306,14 +306,14 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return db.transaction().execute(async trx => {
         const stagingId = toStagingId(importJobId)
         const clear = (table: string, column: string, of: string, value: number) =>
-          clearSome(trx, { table, column, of, value })
+          deleteSomeRows(trx, { table, column, of, value })
         let isMore = await clear('person_distinct_id', 'distinct_id', 'project_id', stagingId)
         // Their distinct ids go first.
         if (!isMore) isMore = await clear('person', 'id', 'project_id', stagingId)
         isMore = (await clear('personless_distinct_id', 'distinct_id', 'project_id', stagingId)) || isMore
         isMore = (await clear('import_link', 'id', 'import_job_id', importJobId)) || isMore
         const groups = { table: 'group', owner: 'project_id', key: ['group_type_index', 'group_key'] }
-        return (await clearFirst(trx, { ...groups, value: stagingId, limit: clearedRowsMax })) || isMore
+        return (await deleteFirstRows(trx, { ...groups, value: stagingId, limit: clearedRowsMax })) || isMore
       })
     },
   }
@@ -323,7 +323,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
  * Deletes some of the rows whose column `of` has the value; `column` identifies each row. @returns whether there may be
  * more.
  */
-async function clearSome(
+async function deleteSomeRows(
   db: Kysely<StateSchema>,
   { table, column, of, value }: { table: string; column: string; of: string; value: number },
 ): Promise<boolean> {
@@ -339,7 +339,7 @@ async function clearSome(
  * ends.
  * @returns whether there may be more.
  */
-async function clearFirst(
+async function deleteFirstRows(
   db: Kysely<StateSchema>,
   rows: {
     readonly table: string
@@ -364,7 +364,7 @@ async function clearFirst(
 /**
  * Only rows of the project, since the table has events of all projects. @returns where to continue; null at the end.
  */
-async function forgetSome(
+async function deleteSomeGenerated(
   db: Kysely<StateSchema>,
   { importJobId, projectId, after }: { importJobId: number; projectId: number; after: string },
 ): Promise<string | null> {

@@ -26,12 +26,12 @@ export function parseUndoRecord(row: {
     projectId: Number(row.project_id),
     kind: row.kind as SubjectKind,
     subject: row.subject,
-    before: valueOfText(row.before_image),
-    after: valueOfText(row.after_image),
+    before: parseUndoValue(row.before_image),
+    after: parseUndoValue(row.after_image),
   } as UndoRecord
 }
 
-function valueOfText(text: string): Value {
+function parseUndoValue(text: string): Value {
   try {
     const value = parseJson(text) as JsonObject | null
     return (typeof value?.marks === 'string'

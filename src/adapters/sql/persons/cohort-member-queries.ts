@@ -8,9 +8,9 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { CohortMemberStore, PersonInCohorts, PersonsPage, SearchedPersons } from '#ports/state/cohort-store.ts'
 import type { PersonFilters } from '#ports/state/person-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { storableText } from '../tables/storable-text.ts'
-import { fittingPersons, type PersonsBehind } from './person-queries.ts'
-import { pageOfPersons } from './person-views.ts'
+import { toStorableText } from '../tables/storable-text.ts'
+import { type PersonsBehind, selectMatchingPersons } from './person-queries.ts'
+import { readPersonsPage } from './person-views.ts'
 
 /** Parameters of one statement; the engines take far more, but each length is a different statement. */
 const idsPerStatement = 500
@@ -19,10 +19,10 @@ const pageBytesMax = 256 * 1024
 /** Searching the texts of this many persons takes a few milliseconds, during which nothing is written. */
 const personsPerLook = 2_000
 
-export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore {
+export function createCohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore {
   return {
     addCohortMembers: (projectId, cohortId, members) =>
-      change(db, projectId, cohortId, members, async (trx, personIds) => {
+      changeMembers(db, projectId, cohortId, members, async (trx, personIds) => {
         const { numInsertedOrUpdatedRows = 0n } = await trx
           .insertInto('cohort_person')
           .values(personIds.map(personId => ({ person_id: personId, cohort_id: cohortId })))
@@ -32,7 +32,7 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
       }),
 
     removeCohortMembers: (projectId, cohortId, members) =>
-      change(db, projectId, cohortId, members, async (trx, personIds) => {
+      changeMembers(db, projectId, cohortId, members, async (trx, personIds) => {
         const { numDeletedRows } = await trx
           .deleteFrom('cohort_person')
           .where('cohort_id', '=', cohortId)
@@ -51,7 +51,7 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
         .where('person.project_id', '=', projectId)
         .orderBy('cohort_person.person_id')
         .limit(limit + 1)
-      return pageOfPersons(db, ids.as('page'), { limit, direction: 'asc', bytesMax: pageBytesMax })
+      return readPersonsPage(db, ids.as('page'), { limit, direction: 'asc', bytesMax: pageBytesMax })
     },
 
     async listCohortMemberUuids(projectId, cohortId, limit) {
@@ -69,13 +69,13 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
 
     async listPersonsAfter(projectId, { afterPersonId, limit, propertyParts = [] }, ofCohortIds) {
       const behind = { direction: 'asc', id: afterPersonId } as const
-      const page = await pageBehind(db, projectId, { propertyParts }, behind, { limit, ofCohortIds })
-      const leftOutCount = propertyParts.length === 0 ? 0 : await countPassed(db, projectId, behind, page)
+      const page = await readPage(db, projectId, { propertyParts }, behind, { limit, ofCohortIds })
+      const leftOutCount = propertyParts.length === 0 ? 0 : await countPassedOver(db, projectId, behind, page)
       return { ...page, leftOutCount }
     },
 
     listPersonsBelow: (projectId, { belowId, limit, ...filters }, ofCohortIds) =>
-      pageBehind(db, projectId, filters, { direction: 'desc', id: belowId }, { limit, ofCohortIds }),
+      readPage(db, projectId, filters, { direction: 'desc', id: belowId }, { limit, ofCohortIds }),
 
     async countCohortMembers(cohortId) {
       const { count } = await db
@@ -89,7 +89,7 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
 }
 
 /** A page of the persons that match the filters. */
-async function pageBehind(
+async function readPage(
   db: Kysely<StateSchema>,
   projectId: number,
   filters: PersonFilters,
@@ -97,11 +97,11 @@ async function pageBehind(
   { limit, ofCohortIds }: { readonly limit: number; readonly ofCohortIds: readonly number[] },
 ): Promise<SearchedPersons> {
   const { direction } = behind
-  const lastId = looksAtTexts(filters) ? await endOfLook(db, projectId, behind) : null
-  let fitting = fittingPersons(db, projectId, filters, behind)
+  const lastId = searchesTexts(filters) ? await findLastSearchedId(db, projectId, behind) : null
+  let fitting = selectMatchingPersons(db, projectId, filters, behind)
   if (lastId !== null) fitting = fitting.where('person.id', direction === 'asc' ? '<=' : '>=', lastId)
   const ids = fitting.orderBy('person.id', direction).limit(limit + 1)
-  const page = await pageOfPersons(db, ids.as('page'), { limit, direction, bytesMax: pageBytesMax })
+  const page = await readPersonsPage(db, ids.as('page'), { limit, direction, bytesMax: pageBytesMax })
   const { results, hasMore } = await inCohorts(db, page, ofCohortIds)
   // A page is read in two statements: all of its persons may have been erased or merged in between.
   const nextBehindId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
@@ -109,13 +109,17 @@ async function pageBehind(
 }
 
 /** Whether the filters require reading each person's texts. */
-function looksAtTexts({ distinctId, uuid, search = '', propertyParts = [] }: PersonFilters): boolean {
+function searchesTexts({ distinctId, uuid, search = '', propertyParts = [] }: PersonFilters): boolean {
   return distinctId === undefined && uuid === undefined && (search !== '' || propertyParts.length > 0)
 }
 
 /** The last person whose texts one statement searches; null when it can search all that are left. */
-async function endOfLook(db: Kysely<StateSchema>, projectId: number, behind: PersonsBehind): Promise<number | null> {
-  const row = await fittingPersons(db, projectId, {}, behind)
+async function findLastSearchedId(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  behind: PersonsBehind,
+): Promise<number | null> {
+  const row = await selectMatchingPersons(db, projectId, {}, behind)
     .orderBy('person.id', behind.direction)
     .offset(personsPerLook - 1)
     .limit(1)
@@ -124,13 +128,13 @@ async function endOfLook(db: Kysely<StateSchema>, projectId: number, behind: Per
 }
 
 /** How many persons a page passed over. */
-async function countPassed(
+async function countPassedOver(
   db: Kysely<StateSchema>,
   projectId: number,
   behind: PersonsBehind,
   { results, nextBehindId }: SearchedPersons,
 ): Promise<number> {
-  let passed = fittingPersons(db, projectId, {}, behind)
+  let passed = selectMatchingPersons(db, projectId, {}, behind)
   if (nextBehindId !== null) passed = passed.where('person.id', '<=', nextBehindId)
   const { count } = await db
     .selectFrom(passed.as('passed'))
@@ -141,7 +145,7 @@ async function countPassed(
 }
 
 /** @param write changes the rows of these persons, at most `idsPerStatement`, and returns how many it changed. */
-function change(
+function changeMembers(
   db: Kysely<StateSchema>,
   projectId: number,
   cohortId: number,
@@ -157,10 +161,10 @@ function change(
       .where('deleted', '=', 0)
       .executeTakeFirst()
     if (cohort?.is_static !== 1) return err('not_static')
-    const personOfId = await resolve(trx, projectId, members)
+    const personOfId = await resolveMembers(trx, projectId, members)
     const personIds = [...new Set(personOfId.values())]
     let changedCount = 0
-    for (const batch of batches(personIds)) changedCount += await write(trx, batch)
+    for (const batch of splitIntoBatches(personIds)) changedCount += await write(trx, batch)
     return ok({
       changedCount,
       unchangedCount: personIds.length - changedCount,
@@ -170,7 +174,7 @@ function change(
 }
 
 /** @returns the person by each id, in the spelling of the caller. */
-async function resolve(
+async function resolveMembers(
   trx: Kysely<StateSchema>,
   projectId: number,
   { kind, ids }: MemberIds,
@@ -178,7 +182,7 @@ async function resolve(
   const found = new Map<string, number>()
   const unique = [...new Set(ids)]
   const take = async (wanted: readonly string[], find: (batch: string[]) => Promise<ReadonlyMap<string, number>>) => {
-    for (const batch of batches(wanted)) {
+    for (const batch of splitIntoBatches(wanted)) {
       const persons = await find(batch.map(toStoredId))
       for (const id of batch) {
         const person = persons.get(toStoredId(id))
@@ -188,7 +192,7 @@ async function resolve(
     return wanted.filter(id => !found.has(id))
   }
   // A uuid is stored in lower case, a distinct id unchanged.
-  const toStoredId = (id: string) => storableText(kind === 'person' ? id.toLowerCase() : id)
+  const toStoredId = (id: string) => toStorableText(kind === 'person' ? id.toLowerCase() : id)
   if (kind === 'person') {
     await take(
       unique.filter(id => /^\d{1,15}$/.test(id)),
@@ -200,7 +204,7 @@ async function resolve(
     )
     return found
   }
-  const unknown = await take(unique, batch => personsByDistinctId(trx, projectId, batch))
+  const unknown = await take(unique, batch => findPersonsByDistinctId(trx, projectId, batch))
   if (kind === 'any')
     await take(
       unknown.filter(id => isUuid(id)),
@@ -218,7 +222,7 @@ async function resolve(
   return found
 }
 
-async function personsByDistinctId(trx: Kysely<StateSchema>, projectId: number, distinctIds: readonly string[]) {
+async function findPersonsByDistinctId(trx: Kysely<StateSchema>, projectId: number, distinctIds: readonly string[]) {
   const rows = await trx
     .selectFrom('person_distinct_id')
     .select(['distinct_id', 'person_id'])
@@ -256,11 +260,11 @@ async function inCohorts(
   ofCohortIds: readonly number[],
 ): Promise<PersonsPage<PersonInCohorts>> {
   const ids = results.map(person => person.id)
-  const cohortsOf = await staticCohortsOf(db, ids, ofCohortIds)
+  const cohortsOf = await findStaticCohorts(db, ids, ofCohortIds)
   return { results: results.map(person => ({ ...person, staticCohortIds: cohortsOf.get(person.id) ?? [] })), hasMore }
 }
 
-async function staticCohortsOf(
+async function findStaticCohorts(
   db: Kysely<StateSchema>,
   personIds: readonly number[],
   cohortIds: readonly number[],
@@ -281,6 +285,6 @@ async function staticCohortsOf(
   return cohortsOf
 }
 
-function* batches<T>(items: readonly T[]): Iterable<T[]> {
+function* splitIntoBatches<T>(items: readonly T[]): Iterable<T[]> {
   for (let at = 0; at < items.length; at += idsPerStatement) yield items.slice(at, at + idsPerStatement)
 }

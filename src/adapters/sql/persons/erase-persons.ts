@@ -18,7 +18,7 @@ export async function erase(
   trx: Transaction<StateSchema>,
   { projectId, personIds, requestedBy, requestedAtMs, ...terms }: NewErasure,
 ): Promise<{ takenCount: number; erasedCount: number }> {
-  const { persons, distinctIds, takenCount } = await takePersons(trx, projectId, personIds)
+  const { persons, distinctIds, takenCount } = await selectPersonsToErase(trx, projectId, personIds)
   if (persons.length === 0) return { takenCount, erasedCount: 0 }
   const { erasures } = await trx
     .updateTable('project')
@@ -48,7 +48,7 @@ export async function erase(
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  for (const some of slices(persons))
+  for (const some of splitIntoSlices(persons))
     await trx
       .insertInto('erased_person')
       .values(some.map(({ uuid }) => ({ project_id: projectId, person_uuid: uuid, erasure_id: id })))
@@ -56,7 +56,7 @@ export async function erase(
   if (!terms.keepsPerson) await removePersons(trx, projectId, persons, distinctIds)
   if (!terms.keepsPerson && terms.deletesEvents) await removeFromStaging(trx, projectId, distinctIds)
   const ownUuids = terms.keepsPerson ? new Map() : await findOwnUuids(trx, projectId, distinctIds)
-  for (const some of slices(distinctIds))
+  for (const some of splitIntoSlices(distinctIds))
     await trx
       .insertInto('erased_distinct_id')
       .values(
@@ -77,7 +77,7 @@ interface TakenPerson {
 }
 
 /** The first of the persons whose distinct ids are few enough for one transaction, at least one. */
-async function takePersons(trx: Transaction<StateSchema>, projectId: number, personIds: readonly number[]) {
+async function selectPersonsToErase(trx: Transaction<StateSchema>, projectId: number, personIds: readonly number[]) {
   const uuids = await lockPersons(trx, projectId, personIds)
   const persons: TakenPerson[] = []
   const distinctIds: string[] = []
@@ -105,7 +105,7 @@ async function lockPersons(
   personIds: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
   const found: TakenPerson[] = []
-  for (const some of slices(personIds))
+  for (const some of splitIntoSlices(personIds))
     for (const { id, uuid } of await trx
       .selectFrom('person')
       .select(['id', 'uuid'])
@@ -115,7 +115,7 @@ async function lockPersons(
       found.push({ id: Number(id), uuid })
   found.sort((a, b) => (a.uuid < b.uuid ? -1 : 1))
   const locked = new Map<number, string>()
-  for (const some of slices(found.map(({ id }) => id)))
+  for (const some of splitIntoSlices(found.map(({ id }) => id)))
     for (const { id, uuid } of await trx
       .selectFrom('person')
       .select(['id', 'uuid'])
@@ -134,7 +134,7 @@ async function removePersons(
   distinctIds: readonly string[],
 ): Promise<void> {
   const goneFrom = new Map<number, number>()
-  for (const some of slices(persons.map(({ id }) => id))) {
+  for (const some of splitIntoSlices(persons.map(({ id }) => id))) {
     await trx.deleteFrom('flag_hash_key_override').where('person_id', 'in', some).execute()
     const gone = await trx.deleteFrom('cohort_person').where('person_id', 'in', some).returning('cohort_id').execute()
     for (const { cohort_id } of gone) goneFrom.set(Number(cohort_id), (goneFrom.get(Number(cohort_id)) ?? 0) + 1)
@@ -148,7 +148,7 @@ async function removePersons(
       .set({ member_count: sql<number>`CASE WHEN member_count > ${count} THEN member_count - ${count} ELSE 0 END` })
       .where('id', '=', id)
       .execute()
-  for (const some of slices(distinctIds))
+  for (const some of splitIntoSlices(distinctIds))
     await trx
       .deleteFrom('personless_distinct_id')
       .where('project_id', '=', projectId)
@@ -180,7 +180,7 @@ async function removeUndoRecords(
     .execute()
   const remove = async (kinds: readonly SubjectKind[], subjects: readonly string[]) => {
     for (const { id } of jobs)
-      for (const some of slices(subjects))
+      for (const some of splitIntoSlices(subjects))
         await trx
           .deleteFrom('import_image')
           .where('import_job_id', '=', id)
@@ -205,7 +205,7 @@ async function removeFromStaging(
     .where('state', 'not in', ['published', 'discarded'])
     .execute()
   for (const { id } of jobs)
-    for (const some of slices(distinctIds)) {
+    for (const some of splitIntoSlices(distinctIds)) {
       const stagingId = toStagingId(Number(id))
       const staged = await trx
         .deleteFrom('person_distinct_id')
@@ -239,7 +239,7 @@ async function findOwnUuids(
   distinctIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const own = new Map<string, string>()
-  for (const some of slices(distinctIds)) {
+  for (const some of splitIntoSlices(distinctIds)) {
     const uuids = new Map(some.map(distinctId => [personUuid(projectId, distinctId), distinctId]))
     const others = await trx
       .selectFrom('person')
@@ -254,6 +254,6 @@ async function findOwnUuids(
 }
 
 /** Splits values into lists that fit a statement. */
-export function* slices<T>(all: readonly T[]): Generator<T[]> {
+export function* splitIntoSlices<T>(all: readonly T[]): Generator<T[]> {
   for (let from = 0; from < all.length; from += valuesPerStatement) yield all.slice(from, from + valuesPerStatement)
 }

@@ -7,19 +7,19 @@ import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import { jsonObjectOf, logEndsOf } from '../tables/rows.ts'
 import type { PersonErasureTable, StateSchema } from '../tables/schema.ts'
-import { storableText } from '../tables/storable-text.ts'
-import { erase, idsPerErasureMax, slices } from './erase-persons.ts'
+import { toStorableText } from '../tables/storable-text.ts'
+import { erase, idsPerErasureMax, splitIntoSlices } from './erase-persons.ts'
 
 const erasuresAtOnceMax = 50
 const openPerPage = 1_000
 const mentionsPerPage = 1_000
 
-export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
+export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
   return {
     async findPersonIds(projectId, by) {
       const found = new Set<number>()
       if ('uuids' in by)
-        for (const uuids of slices(by.uuids))
+        for (const uuids of splitIntoSlices(by.uuids))
           for (const { id } of await db
             .selectFrom('person')
             .select('id')
@@ -28,7 +28,7 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
             .execute())
             found.add(Number(id))
       else
-        for (const distinctIds of slices(by.distinctIds.map(storableText)))
+        for (const distinctIds of splitIntoSlices(by.distinctIds.map(toStorableText)))
           for (const { person_id } of await db
             .selectFrom('person_distinct_id')
             .select('person_id')
@@ -66,7 +66,7 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
       return {
         count: Number(count),
         results: rows.map(row => ({
-          ...termsOf(row),
+          ...toTerms(row),
           erasureId: Number(row.id),
           uuid: row.person_uuid,
           requestedBy: row.requested_by,
@@ -86,14 +86,14 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
 
     async listOpenErasures(after) {
       const open = db.selectFrom('person_erasure').selectAll().where('done_at', 'is', null).where('id', '>', after)
-      return (await open.orderBy('id').limit(openPerPage).execute()).map(outlineOf)
+      return (await open.orderBy('id').limit(openPerPage).execute()).map(toOutline)
     },
 
     async readErasures(erasureIds) {
       const ids = erasureIds.slice(0, erasuresAtOnceMax)
       if (ids.length === 0) return []
       const asked = db.selectFrom('person_erasure').selectAll().where('id', 'in', ids)
-      return withSubjects(db, await asked.orderBy('id').execute())
+      return addSubjects(db, await asked.orderBy('id').execute())
     },
 
     async deleteMentions(projectId, allNames) {
@@ -130,7 +130,7 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
           .where('removed', 'is', null)
           .executeTakeFirst()
         if (numUpdatedRows === 0n) return
-        for (const { importJobId, count } of pendingOfJobs) await lowerStoredRows(trx, importJobId, count)
+        for (const { importJobId, count } of pendingOfJobs) await subtractErasedRows(trx, importJobId, count)
       }),
 
     noteEmptied: (erasureId, ranges) =>
@@ -155,7 +155,7 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
     },
 
     async finishErasures(erasureIds, doneAtMs) {
-      for (const ids of slices(erasureIds))
+      for (const ids of splitIntoSlices(erasureIds))
         await db
           .updateTable('person_erasure')
           .set({ done_at: doneAtMs })
@@ -170,7 +170,7 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
         .selectAll()
         .where('done_at', 'is not', null)
         .where('id', 'in', eb => eb.selectFrom('erased_distinct_id').select('erasure_id'))
-      return withSubjects(db, await kept.orderBy('id').limit(erasuresAtOnceMax).execute())
+      return addSubjects(db, await kept.orderBy('id').limit(erasuresAtOnceMax).execute())
     },
 
     async reopenErasures() {
@@ -214,22 +214,22 @@ async function deleteMentioning(
 ): Promise<void> {
   for (let after = 0; ; ) {
     const page = await readPage(after)
-    const ids = page.filter(({ details }) => mentions(details, names)).map(({ id }) => id)
-    for (const some of slices(ids)) await db.deleteFrom(table).where('id', 'in', some).execute()
+    const ids = page.filter(({ details }) => mentionsAny(details, names)).map(({ id }) => id)
+    for (const some of splitIntoSlices(ids)) await db.deleteFrom(table).where('id', 'in', some).execute()
     if (page.length < mentionsPerPage) return
     after = Number(page.at(-1)!.id)
   }
 }
 
 /** The first of these erasures that are few enough for one go, with their subjects. */
-async function withSubjects(
+async function addSubjects(
   db: Kysely<StateSchema>,
   rows: readonly Selectable<PersonErasureTable>[],
 ): Promise<PersonErasure[]> {
   const erasures: PersonErasure[] = []
   let idCount = 0
   for (const row of rows) {
-    const outline = outlineOf(row)
+    const outline = toOutline(row)
     const { id } = outline
     const ofErasure = db.selectFrom('erased_distinct_id').where('erasure_id', '=', id)
     const ids = await ofErasure.select(['distinct_id', 'own_uuid']).execute()
@@ -246,20 +246,20 @@ async function withSubjects(
   return erasures
 }
 
-function outlineOf(row: Selectable<PersonErasureTable>): ErasureOutline {
+function toOutline(row: Selectable<PersonErasureTable>): ErasureOutline {
   return {
     id: Number(row.id),
     projectId: Number(row.project_id),
     erasures: Number(row.erasures),
     mirrorVersion: Number(row.mirror_version),
     isCounted: row.removed !== null,
-    ...termsOf(row),
+    ...toTerms(row),
     ...logEndsOf(row),
   }
 }
 
 /** So that publishing does not miss rows that were erased. */
-async function lowerStoredRows(trx: Kysely<StateSchema>, importJobId: number, count: number): Promise<void> {
+async function subtractErasedRows(trx: Kysely<StateSchema>, importJobId: number, count: number): Promise<void> {
   const job = await trx.selectFrom('import_job').select('progress').where('id', '=', importJobId).executeTakeFirst()
   if (job === undefined) return
   const progress = jsonObjectOf(job.progress)
@@ -278,7 +278,7 @@ async function lowerStoredRows(trx: Kysely<StateSchema>, importJobId: number, co
 
 type Terms = Pick<Selectable<PersonErasureTable>, 'keeps_person' | 'deletes_events' | 'deletes_recordings'>
 
-function termsOf(row: Terms) {
+function toTerms(row: Terms) {
   return {
     keepsPerson: row.keeps_person === 1,
     deletesEvents: row.deletes_events === 1,
@@ -290,7 +290,7 @@ function emptiedOf({ emptied }: Pick<Selectable<PersonErasureTable>, 'emptied'>)
   return emptied === null ? [] : (JSON.parse(emptied) as HeldRange[])
 }
 
-function mentions(detailsJson: string, names: ReadonlySet<string>): boolean {
+function mentionsAny(detailsJson: string, names: ReadonlySet<string>): boolean {
   const holds = (value: JsonValue): boolean => {
     if (typeof value === 'string') return names.has(value)
     if (Array.isArray(value)) return value.some(holds)

@@ -5,8 +5,8 @@ import { usesGroupType } from '#core/flags/definitions/definition-links.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import { err, ok } from '#core/result.ts'
 import { type GroupStore, type GroupView, namedFlagsMax } from '#ports/state/group-store.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
-import { containsText } from '../tables/like.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
+import { containsTextSql } from '../tables/like.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import { groupTypeOf, jsonObjectOf } from '../tables/rows.ts'
 import type { GroupTable, StateSchema } from '../tables/schema.ts'
@@ -43,7 +43,7 @@ const sizedKey = [
   sql<number>`octet_length(group_properties) + octet_length(group_key)`.as('bytes'),
 ] as const
 
-export function groupQueries(db: Kysely<StateSchema>): GroupStore {
+export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
   /** The groups that fit into a page, in the order of `sizes`, which may have one more than `limit`. */
   async function groupsOf(
     projectId: number,
@@ -52,12 +52,12 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
     limit: number,
     bytesMax?: number,
   ): Promise<{ results: readonly GroupView[]; hasMore: boolean }> {
-    const keys = sizes.slice(0, fittingRows(sizes.slice(0, limit), bytesMax)).map(row => row.group_key)
+    const keys = sizes.slice(0, countFittingRows(sizes.slice(0, limit), bytesMax)).map(row => row.group_key)
     if (keys.length === 0) return { results: [], hasMore: false }
     const rows = await db
       .selectFrom('group')
       .select(shownColumns)
-      .where(isOfType(projectId, typeIndex))
+      .where(isOfTypeSql(projectId, typeIndex))
       .where('group_key', 'in', keys)
       .execute()
     const viewOfKey = new Map(rows.map(row => [row.group_key, viewOf(row)]))
@@ -82,15 +82,19 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
         const type = await trx
           .updateTable('group_type_mapping')
           .set({ removed: sql<number>`removed` })
-          .where(isOfType(projectId, typeIndex))
+          .where(isOfTypeSql(projectId, typeIndex))
           .returning('removed')
           .executeTakeFirst()
         if (type === undefined) return err('not_found')
         if (type.removed === 0 && (await isNamedByPendingJob(trx, projectId, typeIndex))) return err('used_by_import')
         // In the transaction that marks the type: a flag written later was checked against older definitions.
-        const usedBy = type.removed === 1 ? [] : await flagsWithType(trx, projectId, typeIndex)
+        const usedBy = type.removed === 1 ? [] : await listFlagsWithType(trx, projectId, typeIndex)
         if (usedBy.length > 0) return err({ usedBy })
-        await trx.updateTable('group_type_mapping').set({ removed: 1 }).where(isOfType(projectId, typeIndex)).execute()
+        await trx
+          .updateTable('group_type_mapping')
+          .set({ removed: 1 })
+          .where(isOfTypeSql(projectId, typeIndex))
+          .execute()
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 
@@ -101,20 +105,24 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
         const { numUpdatedRows } = await trx
           .updateTable('group_type_mapping')
           .set({ removed: 1 })
-          .where(isOfType(projectId, typeIndex))
+          .where(isOfTypeSql(projectId, typeIndex))
           .where('removed', '=', 1)
           .executeTakeFirstOrThrow()
         if (numUpdatedRows === 0n) return false
         const rows = await trx
           .selectFrom('group')
           .select('group_key')
-          .where(isOfType(projectId, typeIndex))
+          .where(isOfTypeSql(projectId, typeIndex))
           .orderBy('group_key')
           .limit(countMax)
           .execute()
         const keys = rows.map(row => row.group_key)
         if (keys.length > 0) {
-          await trx.deleteFrom('group').where(isOfType(projectId, typeIndex)).where('group_key', 'in', keys).execute()
+          await trx
+            .deleteFrom('group')
+            .where(isOfTypeSql(projectId, typeIndex))
+            .where('group_key', 'in', keys)
+            .execute()
           const groups = keys.map(key => ({ projectId, typeIndex, key }))
           await trx
             .insertInto('subject_change')
@@ -122,18 +130,18 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
             .execute()
         }
         if (keys.length >= countMax) return true
-        await trx.deleteFrom('group_type_mapping').where(isOfType(projectId, typeIndex)).execute()
+        await trx.deleteFrom('group_type_mapping').where(isOfTypeSql(projectId, typeIndex)).execute()
         return false
       }),
 
     async listGroups(projectId, { typeIndex, search, keyPart, limit, offset }) {
-      let groups = db.selectFrom('group').where(isOfType(projectId, typeIndex))
+      let groups = db.selectFrom('group').where(isOfTypeSql(projectId, typeIndex))
       if (search !== undefined && search !== '') {
         groups = groups.where(
-          sql<boolean>`(${containsText('group_key', search)} OR ${containsText('group_properties', search)})`,
+          sql<boolean>`(${containsTextSql('group_key', search)} OR ${containsTextSql('group_properties', search)})`,
         )
       }
-      if (keyPart !== undefined) groups = groups.where(containsText('group_key', keyPart))
+      if (keyPart !== undefined) groups = groups.where(containsTextSql('group_key', keyPart))
       const sizes = await groups
         .select(sizedKey)
         .orderBy('created_at', 'desc')
@@ -145,7 +153,7 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
     },
 
     async listGroupsAfter(projectId, { typeIndex, afterKey, limit }) {
-      const groups = db.selectFrom('group').where(isOfType(projectId, typeIndex))
+      const groups = db.selectFrom('group').where(isOfTypeSql(projectId, typeIndex))
       const sizes = await (afterKey === undefined ? groups : groups.where('group_key', '>', afterKey))
         .select(sizedKey)
         .orderBy('group_key')
@@ -158,7 +166,7 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
       const { count } = await db
         .selectFrom('group')
         .select(eb => eb.fn.countAll().as('count'))
-        .where(isOfType(projectId, typeIndex))
+        .where(isOfTypeSql(projectId, typeIndex))
         .executeTakeFirstOrThrow()
       return Number(count)
     },
@@ -167,7 +175,7 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
       const row = await db
         .selectFrom('group')
         .select(shownColumns)
-        .where(isOfType(projectId, typeIndex))
+        .where(isOfTypeSql(projectId, typeIndex))
         .where('group_key', '=', key)
         .executeTakeFirst()
       return row === undefined ? null : viewOf(row)
@@ -179,7 +187,7 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
 const namesAType = /group_type_index":(?!null)/
 
 /** Keys of flags that use a group type, newest first. */
-async function flagsWithType(trx: Kysely<StateSchema>, projectId: number, typeIndex: number): Promise<string[]> {
+async function listFlagsWithType(trx: Kysely<StateSchema>, projectId: number, typeIndex: number): Promise<string[]> {
   const keys: string[] = []
   for (let beforeId = Number.MAX_SAFE_INTEGER; keys.length < namedFlagsMax; ) {
     const flags = await trx
@@ -201,7 +209,7 @@ async function flagsWithType(trx: Kysely<StateSchema>, projectId: number, typeIn
 }
 
 /** Matches rows of a group type or of its groups: both tables name the type by these two columns. */
-function isOfType(projectId: number, typeIndex: number) {
+function isOfTypeSql(projectId: number, typeIndex: number) {
   return sql<boolean>`project_id = ${projectId} AND group_type_index = ${typeIndex}`
 }
 

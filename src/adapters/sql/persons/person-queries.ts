@@ -2,9 +2,9 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
-import { containsText, mayHaveParts } from '../tables/like.ts'
+import { containsTextSql, mayHavePartsSql } from '../tables/like.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { findPersonView, pageOfPersons } from './person-views.ts'
+import { findPersonView, readPersonsPage } from './person-views.ts'
 
 /** Persons after a given one, by ascending or descending id. */
 export interface PersonsBehind {
@@ -14,7 +14,7 @@ export interface PersonsBehind {
 }
 
 /** The ids of the persons that match all given filters, in no order. */
-export function fittingPersons(
+export function selectMatchingPersons(
   db: Kysely<StateSchema>,
   projectId: number,
   { distinctId, uuid, search, propertyParts = [] }: PersonFilters,
@@ -31,12 +31,12 @@ export function fittingPersons(
         .where('project_id', '=', projectId)
         .where('distinct_id', '=', distinctId),
     )
-  for (const alternatives of propertyParts) persons = persons.where(mayHaveParts('person.properties', alternatives))
+  for (const alternatives of propertyParts) persons = persons.where(mayHavePartsSql('person.properties', alternatives))
   if (search === undefined || search === '') return persons
   return persons.where(
-    sql<boolean>`(${containsText('person.properties', search)} OR EXISTS (
+    sql<boolean>`(${containsTextSql('person.properties', search)} OR EXISTS (
       SELECT 1 FROM person_distinct_id
-      WHERE person_distinct_id.person_id = person.id AND ${containsText('distinct_id', search)}))`,
+      WHERE person_distinct_id.person_id = person.id AND ${containsTextSql('distinct_id', search)}))`,
   )
 }
 
@@ -45,12 +45,12 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
     findPersonByUuid: (projectId, uuid) => findPersonView(db, projectId, uuid),
 
     async listPersons(projectId, { belowId, limit, offset, ...filters }) {
-      const persons = fittingPersons(db, projectId, filters, { direction: 'desc', id: belowId })
+      const persons = selectMatchingPersons(db, projectId, filters, { direction: 'desc', id: belowId })
       const page = persons
         .orderBy('person.id', 'desc')
         .limit(limit + 1)
         .offset(offset)
-      return pageOfPersons(db, page.as('page'), { limit, direction: 'desc' })
+      return readPersonsPage(db, page.as('page'), { limit, direction: 'desc' })
     },
 
     async countPersons(projectId) {

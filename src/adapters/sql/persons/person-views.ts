@@ -6,7 +6,7 @@ import { shownDistinctIdCountMax, shownFlagOverrideCountMax } from '#core/person
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import type { PersonsPage } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
 import type { PersonTable, StateSchema } from '../tables/schema.ts'
 
 /** Reading an id costs as much as this many bytes of properties, whether it is shown or not. */
@@ -33,7 +33,7 @@ const sizeOf = sql<number>`octet_length(person.properties)
  * The persons of a page that fit into `bytesMax`, at least one if there is any.
  * @param ids of the page's persons and of one more, in the order of `direction`.
  */
-export async function pageOfPersons(
+export async function readPersonsPage(
   db: Kysely<StateSchema>,
   ids: AliasedExpression<{ id: number }, 'page'>,
   { limit, direction, bytesMax }: { limit: number; direction: 'asc' | 'desc'; bytesMax?: number },
@@ -44,7 +44,7 @@ export async function pageOfPersons(
     .select(['person.id as id', sizeOf.as('bytes'), idCountOf.as('idCount')])
     .orderBy('page.id', direction)
     .execute()
-  const fitting = sizes.slice(0, fittingRows(sizes.slice(0, limit), bytesMax))
+  const fitting = sizes.slice(0, countFittingRows(sizes.slice(0, limit), bytesMax))
   if (fitting.length === 0) return { results: [], hasMore: false }
   const rows = await db
     .selectFrom('person')
@@ -57,7 +57,7 @@ export async function pageOfPersons(
     .orderBy('id', direction)
     .execute()
   const idCounts = new Map(fitting.map(row => [Number(row.id), Number(row.idCount)]))
-  return { results: await personViews(db, rows, idCounts), hasMore: sizes.length > fitting.length }
+  return { results: await readPersonViews(db, rows, idCounts), hasMore: sizes.length > fitting.length }
 }
 
 /** Leaves out columns that are not shown: marks may be as long as the properties. */
@@ -81,17 +81,17 @@ export async function findPersonView(
     .executeTakeFirst()
   if (row === undefined) return null
   const idCounts = new Map([[Number(row.id), Number(row.idCount)]])
-  return (await personViews(db, [row], idCounts))[0]!
+  return (await readPersonViews(db, [row], idCounts))[0]!
 }
 
 /** In the order of the rows. */
-async function personViews(
+async function readPersonViews(
   db: Kysely<StateSchema>,
   rows: readonly PersonRow[],
   idCounts: ReadonlyMap<number, number>,
 ): Promise<PersonView[]> {
-  const idsOf = await shownIds(db, idCounts)
-  const overridesOf = await shownOverrides(
+  const idsOf = await readShownIds(db, idCounts)
+  const overridesOf = await readShownOverrides(
     db,
     rows.map(row => row.id),
   )
@@ -128,7 +128,7 @@ interface IdRow {
   readonly version: number
 }
 
-async function shownIds(
+async function readShownIds(
   db: Kysely<StateSchema>,
   idCounts: ReadonlyMap<number, number>,
 ): Promise<ReadonlyMap<number, readonly IdRow[]>> {
@@ -160,7 +160,7 @@ interface OverrideRow {
   readonly hash_key: string
 }
 
-async function shownOverrides(
+async function readShownOverrides(
   db: Kysely<StateSchema>,
   personIds: readonly number[],
 ): Promise<ReadonlyMap<number, readonly OverrideRow[]>> {

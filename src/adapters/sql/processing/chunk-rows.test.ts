@@ -4,17 +4,17 @@ import type { GroupType } from '#core/groups/group.ts'
 import { toStagingId } from '#core/imports/import-job.ts'
 import {
   addLargePersons,
-  idsByProject,
+  countMappingsMax,
+  groupIdsByProject,
+  listWantedGroups,
   longestTextBytes,
   type MappedPersonRow,
-  mappedPersonsOf,
-  personMappingCountMax,
-  personMappingsOf,
+  selectPersonIds,
   TextBudget,
-  wantedGroups,
-  wantedPersonIds,
+  toMappedPersons,
+  toPersonMappings,
 } from './chunk-rows.ts'
-import { type ChunkReads, type LoadedProjectRow, loadAtOnce, loadChunk } from './load-chunk.ts'
+import { type ChunkReads, type LoadedProjectRow, loadChunk, loadSynchronously } from './load-chunk.ts'
 
 const mapped = (id: number, distinctId: string, over: Partial<MappedPersonRow> = {}): MappedPersonRow => ({
   ...{ id, distinct_id: distinctId, project_id: 1, uuid: `person ${id}`, mapping_version: 2, text_bytes: 10 },
@@ -59,8 +59,8 @@ describe('the budget for the texts of a load', () => {
         ],
       ],
     )
-    assert.equal(personMappingCountMax(budget), Math.floor((1_000 - 13) / 256))
-    assert.equal(personMappingCountMax(new TextBudget(Number.POSITIVE_INFINITY)), longestTextBytes)
+    assert.equal(countMappingsMax(budget), Math.floor((1_000 - 13) / 256))
+    assert.equal(countMappingsMax(new TextBudget(Number.POSITIVE_INFINITY)), longestTextBytes)
   })
 })
 
@@ -74,7 +74,7 @@ describe('the rows of a load', () => {
       mapped(5, 'd', withoutText),
       mapped(3, 'e'),
     ]
-    const found = mappedPersonsOf(rows, budget)
+    const found = toMappedPersons(rows, budget)
     assert.deepEqual([[...found.large.keys()], budget.takenBytes], [[5], 30])
     addLargePersons(found, [{ id: 5, properties: '{"b":2}', property_marks: '[]' }])
     assert.deepEqual(
@@ -90,11 +90,11 @@ describe('the rows of a load', () => {
       persons.map(({ properties }) => JSON.stringify(properties)),
       found.personPropertiesJson,
     )
-    assert.deepEqual(wantedPersonIds(found, undefined), [8, 3, 5])
+    assert.deepEqual(selectPersonIds(found, undefined), [8, 3, 5])
     const merging = (...ids: string[]) => ids.map(distinctId => ({ projectId: 1, distinctId }))
-    assert.deepEqual(wantedPersonIds(found, merging('d', 'c', 'a', 'unknown')), [8, 5])
-    assert.deepEqual(wantedPersonIds(found, [{ projectId: 2, distinctId: 'a' }]), [])
-    assert.deepEqual(personMappingsOf([{ person_id: 3, distinct_id: 'f', version: 0 }], found), [
+    assert.deepEqual(selectPersonIds(found, merging('d', 'c', 'a', 'unknown')), [8, 5])
+    assert.deepEqual(selectPersonIds(found, [{ projectId: 2, distinctId: 'a' }]), [])
+    assert.deepEqual(toPersonMappings([{ person_id: 3, distinct_id: 'f', version: 0 }], found), [
       { projectId: 1, distinctId: 'f', personUuid: 'person 3', version: 0 },
     ])
   })
@@ -107,7 +107,7 @@ describe('the rows of a load', () => {
       [1, 'b'],
     ] as const
     assert.deepEqual(
-      idsByProject(ids.map(([projectId, distinctId]) => ({ projectId, distinctId }))),
+      groupIdsByProject(ids.map(([projectId, distinctId]) => ({ projectId, distinctId }))),
       new Map([
         [1, new Set(['a', 'b'])],
         [2, new Set(['a'])],
@@ -128,7 +128,7 @@ describe('the rows of a load', () => {
       group(1, 'new', 'a'),
     ]
     assert.deepEqual(
-      wantedGroups(asked, types).map(row => [row.project_id, row.group_type_index, row.group_key]),
+      listWantedGroups(asked, types).map(row => [row.project_id, row.group_type_index, row.group_key]),
       [
         [1, 0, 'a'],
         [1, 0, ''],
@@ -184,15 +184,15 @@ describe('a load', () => {
       [{ mappedPersons: () => [] }, 0],
     ]
     for (const [over, bytes] of cases) {
-      const fits = loadAtOnce(loadChunk(reading(over).reads, subjects, bytes))
+      const fits = loadSynchronously(loadChunk(reading(over).reads, subjects, bytes))
       assert.equal(fits !== 'too_large' && fits.textBytes, bytes)
-      if (bytes > 0) assert.equal(loadAtOnce(loadChunk(reading(over).reads, subjects, bytes - 1)), 'too_large')
+      if (bytes > 0) assert.equal(loadSynchronously(loadChunk(reading(over).reads, subjects, bytes - 1)), 'too_large')
     }
   })
 
   it('asks for what few projects have only where they have it', () => {
     const usual = reading()
-    loadAtOnce(loadChunk(usual.reads, subjects, 100))
+    loadSynchronously(loadChunk(usual.reads, subjects, 100))
     const rare = ['erasedIds', 'importJobs', 'generated']
     assert.deepEqual(
       usual.asked.filter(name => rare.some(each => name.startsWith(each))),
@@ -205,7 +205,7 @@ describe('a load', () => {
       importJobs: () => [job],
       groupTypes: () => [{ project_id: 1, group_type: 'team', group_type_index: 0, removed: 0 }],
     })
-    const loaded = loadAtOnce(
+    const loaded = loadSynchronously(
       loadChunk(
         full.reads,
         { ...subjects, importJobIds: [7], groups: [{ projectId: toStagingId(7), typeName: 'team', key: 'k' }] },

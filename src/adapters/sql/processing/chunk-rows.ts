@@ -96,7 +96,7 @@ export interface MappedPersons {
   readonly large: ReadonlyMap<number, MappedPersonRow>
 }
 
-export function mappedPersonsOf(rows: Iterable<MappedPersonRow>, budget: TextBudget): MappedPersons {
+export function toMappedPersons(rows: Iterable<MappedPersonRow>, budget: TextBudget): MappedPersons {
   const mappings: DistinctIdMapping[] = []
   const persons = new Map<number, Person>()
   const personPropertiesJson: string[] = []
@@ -132,7 +132,7 @@ function addPerson(
 }
 
 /** @returns the groups, and the rows that were read without their texts. */
-export function loadedGroupsOf(
+export function toLoadedGroups(
   rows: Iterable<LoadedGroupRow>,
   budget: TextBudget,
 ): { groups: Group[]; large: LoadedGroupRow[] } {
@@ -151,28 +151,32 @@ export function loadedGroupsOf(
 const mappingBytes = 256
 
 /** How many rows of other distinct ids still fit into the budget. */
-export function personMappingCountMax(budget: TextBudget): number {
+export function countMappingsMax(budget: TextBudget): number {
   return Math.min(Math.floor(budget.leftBytes / mappingBytes), longestTextBytes)
 }
 
-export function takeMappings(budget: TextBudget, rows: readonly PersonMappingRow[], { persons }: MappedPersons): void {
+export function chargeMappings(
+  budget: TextBudget,
+  rows: readonly PersonMappingRow[],
+  { persons }: MappedPersons,
+): void {
   for (const row of rows) budget.take(persons.get(row.person_id)!.projectId, mappingBytes)
 }
 
 /** Row ids of the persons whose other distinct ids the chunk needs. */
-export function wantedPersonIds(
+export function selectPersonIds(
   { persons, mappings }: MappedPersons,
   merging: ChunkSubjects['mergingDistinctIds'],
 ): number[] {
   if (merging === undefined) return [...persons.keys()]
-  const ids = idsByProject(merging)
+  const ids = groupIdsByProject(merging)
   const wanted = new Set<string>()
   for (const { projectId, distinctId, personUuid } of mappings)
     if (ids.get(projectId)?.has(distinctId)) wanted.add(`${projectId} ${personUuid}`)
   return [...persons].filter(([, person]) => wanted.has(`${person.projectId} ${person.uuid}`)).map(([id]) => id)
 }
 
-export function personMappingsOf(
+export function toPersonMappings(
   rows: readonly PersonMappingRow[],
   { persons }: MappedPersons,
 ): LoadedChunk['personMappings'] {
@@ -183,7 +187,7 @@ export function personMappingsOf(
 }
 
 /** Each id once. */
-export function idsByProject(ids: ChunkSubjects['distinctIds']): Map<number, Set<string>> {
+export function groupIdsByProject(ids: ChunkSubjects['distinctIds']): Map<number, Set<string>> {
   const sets = new Map<number, Set<string>>()
   for (const { projectId, distinctId } of ids) {
     const known = sets.get(projectId)
@@ -196,7 +200,7 @@ export function idsByProject(ids: ChunkSubjects['distinctIds']): Map<number, Set
 export type GroupKey = Pick<LoadedGroupRow, 'project_id' | 'group_type_index' | 'group_key'>
 
 /** Each group once, grouped by type. Leaves out types that the project does not have, which have no groups. */
-export function wantedGroups(groups: ChunkSubjects['groups'], types: readonly GroupType[]): GroupKey[] {
+export function listWantedGroups(groups: ChunkSubjects['groups'], types: readonly GroupType[]): GroupKey[] {
   const indexOf = new Map(
     types
       .filter(type => type.isBeingDeleted !== true)

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { CookielessVisitorUpkeep } from '#ports/state/cookieless-visitors.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-export function cookielessVisitorQueries(db: Kysely<StateSchema>): CookielessVisitorUpkeep {
+export function createCookielessVisitorQueries(db: Kysely<StateSchema>): CookielessVisitorUpkeep {
   return {
     async deleteVisitorsExcept({ first, last }, days, rowCountMax) {
       // PostgreSQL takes no empty list.

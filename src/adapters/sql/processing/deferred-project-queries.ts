@@ -5,7 +5,7 @@ import { deferredCursorOf, type LogStream } from '#core/events/log-stream.ts'
 import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-export function deferredProjectQueries(db: Kysely<StateSchema>): DeferredProjects {
+export function createDeferredProjectQueries(db: Kysely<StateSchema>): DeferredProjects {
   return {
     async findDeferral(stream) {
       // One statement, so that position and projects are consistent.
@@ -24,7 +24,7 @@ export function deferredProjectQueries(db: Kysely<StateSchema>): DeferredProject
     deferProject: (stream, ownerId, projectId, offset) =>
       db.transaction().execute(async trx => {
         if (!(await lockCursor(trx, stream, ownerId, offset))) return false
-        const isFirst = (await deferredCount(trx, stream)) === 0
+        const isFirst = (await countDeferred(trx, stream)) === 0
         if (isFirst) {
           const position = { owner: ownerId, offset }
           await trx
@@ -68,7 +68,7 @@ async function lockCursor(
   return numUpdatedRows > 0
 }
 
-async function deferredCount(trx: Transaction<StateSchema>, stream: LogStream): Promise<number> {
+async function countDeferred(trx: Transaction<StateSchema>, stream: LogStream): Promise<number> {
   const rows = await trx.selectFrom('deferred_project').select('project_id').where('stream', '=', stream).execute()
   return rows.length
 }

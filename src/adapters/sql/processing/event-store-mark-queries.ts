@@ -5,7 +5,7 @@ import type { EventStoreMark } from '#core/processing/held-rows.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-export function eventStoreMarkQueries(db: Kysely<StateSchema>): EventStoreMarks {
+export function createEventStoreMarkQueries(db: Kysely<StateSchema>): EventStoreMarks {
   return {
     async findEventStoreMark() {
       const row = await db.selectFrom('event_store_mark').select('mark').executeTakeFirst()

@@ -11,21 +11,21 @@ import { groupTypeOf, jsonObjectOf, logEndsOf, projectOf } from '../tables/rows.
 import type { GroupTypeTable, ImportJobTable, PersonErasureTable, ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addLargePersons,
+  chargeMappings,
+  countMappingsMax,
   type GroupKey,
-  idsByProject,
+  groupIdsByProject,
   type LoadedGroupRow,
-  loadedGroupsOf,
+  listWantedGroups,
   longestTextBytes,
   type MappedPersonRow,
-  mappedPersonsOf,
   type PersonMappingRow,
   type PersonTextRow,
-  personMappingCountMax,
-  personMappingsOf,
+  selectPersonIds,
   TextBudget,
-  takeMappings,
-  wantedGroups,
-  wantedPersonIds,
+  toLoadedGroups,
+  toMappedPersons,
+  toPersonMappings,
 } from './chunk-rows.ts'
 
 type Ids = ReadonlyMap<number, ReadonlySet<string>>
@@ -73,44 +73,44 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   const projects = yield* awaitRows(reads.projects(projectIds))
   const types = (yield* awaitRows(reads.groupTypes(projectIds))).map(groupTypeOf)
 
-  const ids = idsByProject(subjects.distinctIds)
+  const ids = groupIdsByProject(subjects.distinctIds)
   const idCount = ids.values().reduce((sum, ofProject) => sum + ofProject.size, 0)
   const rows = yield* awaitRows(reads.mappedPersons(ids, budget.textBytesOfEach(idCount)))
-  const mapped = mappedPersonsOf(rows, budget)
+  const mapped = toMappedPersons(rows, budget)
   if (budget.isExceeded) return 'too_large'
   addLargePersons(mapped, yield* awaitRows(reads.personTexts([...mapped.large.keys()])))
 
-  const personIds = wantedPersonIds(mapped, subjects.mergingDistinctIds)
-  const mappings = yield* awaitRows(reads.personMappings(personIds, personMappingCountMax(budget)))
-  takeMappings(budget, mappings, mapped)
+  const personIds = selectPersonIds(mapped, subjects.mergingDistinctIds)
+  const mappings = yield* awaitRows(reads.personMappings(personIds, countMappingsMax(budget)))
+  chargeMappings(budget, mappings, mapped)
   if (budget.isExceeded) return 'too_large'
   const personless = yield* awaitRows(reads.personless(ids))
 
-  const erasable = idsByProject(
+  const erasable = groupIdsByProject(
     [...subjects.distinctIds, ...(subjects.otherDistinctIds ?? [])].filter(isErasable(projects)),
   )
-  const erasedIds = erasable.size === 0 ? [] : (yield* awaitRows(reads.erasedIds(erasable))).map(erasedIdOf)
+  const erasedIds = erasable.size === 0 ? [] : (yield* awaitRows(reads.erasedIds(erasable))).map(toErasedId)
 
   const { importJobIds = [], generated = [] } = subjects
   const importJobs =
-    importJobIds.length === 0 ? [] : (yield* awaitRows(reads.importJobs(importJobIds))).map(jobStatusOf)
+    importJobIds.length === 0 ? [] : (yield* awaitRows(reads.importJobs(importJobIds))).map(toJobStatus)
   const seenBefore = generated.length === 0 ? [] : yield* awaitRows(reads.generated(generated))
 
   const keys = (subjects.groupKeys ?? []).map(({ projectId, typeIndex, key }) => ({
     ...{ project_id: projectId, group_type_index: typeIndex, group_key: key },
   }))
-  const named = wantedGroups(subjects.groups, withStagingTypes(types, importJobs))
+  const named = listWantedGroups(subjects.groups, addStagingTypes(types, importJobs))
   const groups = yield* loadGroups(reads, [...named, ...keys], budget)
   if (budget.isExceeded) return 'too_large'
   return {
     projects: projects.map(projectOf),
-    ...importUndosOf(projects),
-    ...erasuresOf(projects),
+    ...toImportUndos(projects),
+    ...toErasureCounts(projects),
     ...(erasedIds.length > 0 && { erasedIds }),
     mappings: mapped.mappings,
     persons: [...mapped.persons.values()],
     personPropertiesJson: mapped.personPropertiesJson,
-    personMappings: personMappingsOf(mappings, mapped),
+    personMappings: toPersonMappings(mappings, mapped),
     personlessDistinctIds: personless.map(row => ({
       projectId: Number(row.project_id),
       distinctId: row.distinct_id,
@@ -133,7 +133,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
 }
 
 /** A job's staging overlay has the group types of its project. */
-function withStagingTypes(types: readonly GroupType[], jobs: readonly ImportJobStatus[]): readonly GroupType[] {
+function addStagingTypes(types: readonly GroupType[], jobs: readonly ImportJobStatus[]): readonly GroupType[] {
   if (jobs.length === 0) return types
   const stagingTypes = jobs.flatMap(({ id, projectId }) =>
     types.filter(type => type.projectId === projectId).map(type => ({ ...type, projectId: toStagingId(id) })),
@@ -141,7 +141,7 @@ function withStagingTypes(types: readonly GroupType[], jobs: readonly ImportJobS
   return [...types, ...stagingTypes]
 }
 
-function jobStatusOf(row: ImportJobRow): ImportJobStatus {
+function toJobStatus(row: ImportJobRow): ImportJobStatus {
   return {
     id: Number(row.id),
     projectId: Number(row.project_id),
@@ -158,13 +158,13 @@ function* loadGroups(
   wanted: readonly GroupKey[],
   budget: TextBudget,
 ): Generator<MaybePromise<unknown>, Group[], unknown> {
-  const { groups, large } = loadedGroupsOf(
+  const { groups, large } = toLoadedGroups(
     yield* awaitRows(reads.groups(wanted, budget.textBytesOfEach(wanted.length))),
     budget,
   )
   if (budget.isExceeded || large.length === 0) return groups
   const whole = yield* awaitRows(reads.groups(large, longestTextBytes))
-  return groups.concat(loadedGroupsOf(whole, new TextBudget(Number.POSITIVE_INFINITY)).groups)
+  return groups.concat(toLoadedGroups(whole, new TextBudget(Number.POSITIVE_INFINITY)).groups)
 }
 
 function* awaitRows<T>(rows: MaybePromise<T>): Generator<MaybePromise<unknown>, T, unknown> {
@@ -172,19 +172,19 @@ function* awaitRows<T>(rows: MaybePromise<T>): Generator<MaybePromise<unknown>, 
 }
 
 /** For an engine whose reads are synchronous. */
-export function loadAtOnce(load: ChunkLoad): LoadedChunk | 'too_large' {
+export function loadSynchronously(load: ChunkLoad): LoadedChunk | 'too_large' {
   let step = load.next()
   while (step.done !== true) step = load.next(step.value)
   return step.value
 }
 
-export async function loadWaiting(load: ChunkLoad): Promise<LoadedChunk | 'too_large'> {
+export async function loadAsynchronously(load: ChunkLoad): Promise<LoadedChunk | 'too_large'> {
   let step = load.next()
   while (step.done !== true) step = load.next(await step.value)
   return step.value
 }
 
-function importUndosOf(projects: readonly LoadedProjectRow[]): Pick<LoadedChunk, 'importUndos'> {
+function toImportUndos(projects: readonly LoadedProjectRow[]): Pick<LoadedChunk, 'importUndos'> {
   const undone = projects.filter(row => Number(row.import_undos) > 0)
   if (undone.length === 0) return {}
   return {
@@ -194,7 +194,7 @@ function importUndosOf(projects: readonly LoadedProjectRow[]): Pick<LoadedChunk,
   }
 }
 
-function erasuresOf(projects: readonly LoadedProjectRow[]): Pick<LoadedChunk, 'erasures'> {
+function toErasureCounts(projects: readonly LoadedProjectRow[]): Pick<LoadedChunk, 'erasures'> {
   const erased = projects.filter(row => Number(row.erasures) > 0)
   return erased.length === 0 ? {} : { erasures: new Map(erased.map(row => [Number(row.id), Number(row.erasures)])) }
 }
@@ -205,7 +205,7 @@ function isErasable(projects: readonly LoadedProjectRow[]): (id: { readonly proj
   return ({ projectId }) => having.has(projectId)
 }
 
-function erasedIdOf(row: ErasedIdRow): ErasedId {
+function toErasedId(row: ErasedIdRow): ErasedId {
   return {
     projectId: Number(row.project_id),
     distinctId: row.distinct_id,

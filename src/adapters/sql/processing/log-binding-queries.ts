@@ -6,7 +6,7 @@ import type { ChunkOutcome } from '#ports/state/chunk-store.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-export function logBindingQueries(db: Kysely<StateSchema>): LogBindingStore {
+export function createLogBindingQueries(db: Kysely<StateSchema>): LogBindingStore {
   return {
     async findLogPosition(stream) {
       const row = await db

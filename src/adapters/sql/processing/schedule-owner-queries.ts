@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import type { ScheduleOwners } from '#ports/state/schedule-owners.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-export function scheduleOwnerQueries(db: Kysely<StateSchema>): ScheduleOwners {
+export function createScheduleOwnerQueries(db: Kysely<StateSchema>): ScheduleOwners {
   return {
     async claimSchedule({ name, ownerId, nowMs, untilMs }) {
       const { numInsertedOrUpdatedRows } = await db

@@ -10,7 +10,7 @@ import {
   type MirroredPersonKey,
 } from '#core/processing/mirror-subjects.ts'
 import type { MirrorFill, SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
 import type { GroupTable, PersonTable, StateSchema } from '../tables/schema.ts'
 
 /** The size of one page, which the worker holds twice: as it was read, and as rows for the event store. */
@@ -27,7 +27,7 @@ const groupBytes = sql<number>`octet_length(group_properties)`
 const personColumns = ['project_id', 'uuid', 'properties', 'created_at', 'is_identified'] as const
 const groupColumns = ['project_id', 'group_type_index', 'group_key', 'group_properties', 'created_at'] as const
 
-export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSource {
+export function createSubjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSource {
   return {
     async findMirrorProgress() {
       const row = await db.selectFrom('subject_mirror').select(['version', 'fill']).executeTakeFirstOrThrow()
@@ -50,7 +50,7 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
         .orderBy('id')
         .limit(changesPerStep)
         .execute()
-      const changeIds = sizes.slice(0, fittingRows(sizes, changeBytesMax)).map(({ id }) => Number(id))
+      const changeIds = sizes.slice(0, countFittingRows(sizes, changeBytesMax)).map(({ id }) => Number(id))
       if (changeIds.length === 0) return { persons: [], groups: [], changeIds }
       const rows = await db.selectFrom('subject_change').select('subjects').where('id', 'in', changeIds).execute()
       return { ...decodeSubjects(rows.map(({ subjects }) => subjects)), changeIds }
@@ -69,11 +69,11 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
       const sizes = await db
         .selectFrom('person')
         .select(['id', 'project_id', 'uuid', personBytes.as('bytes')])
-        .where(isPersonIn(wanted))
+        .where(isPersonInSql(wanted))
         .execute()
       const found = new Map(sizes.map(row => [`${row.project_id} ${row.uuid}`, row]))
       const inOrder = wanted.map(key => found.get(`${key.projectId} ${key.uuid}`) ?? { id: null, bytes: 0 })
-      const lookedUp = fittingRows(inOrder, pageBytesMax)
+      const lookedUp = countFittingRows(inOrder, pageBytesMax)
       const ids = inOrder.slice(0, lookedUp).flatMap(({ id }) => (id === null ? [] : [id]))
       if (ids.length === 0) return { lookedUp, persons: [] }
       const rows = await db.selectFrom('person').select(personColumns).where('id', 'in', ids).execute()
@@ -88,7 +88,7 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
         .where(isGroupIn(wanted))
         .execute()
       const found = new Map(sizes.map(row => [`${row.project_id} ${row.group_type_index} ${row.group_key}`, row.bytes]))
-      const lookedUp = fittingRows(
+      const lookedUp = countFittingRows(
         wanted.map(({ projectId, typeIndex, key }) => ({ bytes: found.get(`${projectId} ${typeIndex} ${key}`) ?? 0 })),
         pageBytesMax,
       )
@@ -110,7 +110,7 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
         .orderBy('id')
         .limit(pageRowsMax)
         .execute()
-      const ids = sizes.slice(0, fittingRows(sizes, pageBytesMax)).map(({ id }) => id)
+      const ids = sizes.slice(0, countFittingRows(sizes, pageBytesMax)).map(({ id }) => id)
       if (ids.length === 0) return { persons: [], next: null }
       const rows = await db.selectFrom('person').select(personColumns).where('id', 'in', ids).execute()
       return { persons: rows.map(personOf), next: Number(ids.at(-1)!) }
@@ -131,7 +131,7 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
         .orderBy('group_key')
         .limit(keysPerQuery)
         .execute()
-      const keys = sizes.slice(0, fittingRows(sizes, pageBytesMax)).map(keyOf)
+      const keys = sizes.slice(0, countFittingRows(sizes, pageBytesMax)).map(keyOf)
       if (keys.length === 0) return { groups: [], next: null }
       const rows = await db.selectFrom('group').select(groupColumns).where(isGroupIn(keys)).execute()
       return { groups: rows.map(groupOf), next: keys.at(-1)! }
@@ -139,7 +139,7 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
   }
 }
 
-function isPersonIn(keys: readonly MirroredPersonKey[]) {
+function isPersonInSql(keys: readonly MirroredPersonKey[]) {
   return sql<boolean>`(project_id, uuid) IN (VALUES ${sql.join(
     keys.map(({ projectId, uuid }) => sql`(${bigint(projectId)}, ${uuid})`),
   )})`

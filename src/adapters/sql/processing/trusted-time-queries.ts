@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { TrustedTimeStore } from '#ports/state/trusted-time-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-export function trustedTimeQueries(db: Kysely<StateSchema>): TrustedTimeStore {
+export function createTrustedTimeQueries(db: Kysely<StateSchema>): TrustedTimeStore {
   return {
     async findTrustedTime() {
       const row = await db.selectFrom('trusted_time').select(['at_ms', 'ahead_ms', 'stood_ms']).executeTakeFirst()

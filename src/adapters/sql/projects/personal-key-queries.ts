@@ -3,14 +3,14 @@
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import { jsonOf, jsonText } from '../tables/rows.ts'
 import type { PersonalKeyTable, StateSchema } from '../tables/schema.ts'
 
 const keyBytes = sql<number>`octet_length(label) + octet_length(scopes) + octet_length(scoped_project_ids)`
 
-export function personalKeyQueries(db: Kysely<StateSchema>): PersonalKeyStore {
+export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeyStore {
   return {
     async createPersonalKey({ secretHash, ...key }) {
       await db
@@ -47,7 +47,7 @@ export function personalKeyQueries(db: Kysely<StateSchema>): PersonalKeyStore {
       const { count } = await keys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = keys.orderBy('created_at').orderBy('id').offset(offset)
       const sizes = await page.select(keyBytes.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(keyOf) }
     },
 

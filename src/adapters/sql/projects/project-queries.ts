@@ -7,7 +7,7 @@ import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import type { NewProject, ProjectStore } from '#ports/state/project-store.ts'
-import { fittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
 import { flagBit, jsonText, projectOf } from '../tables/rows.ts'
 import type { ProjectTable, StateSchema } from '../tables/schema.ts'
@@ -15,7 +15,7 @@ import type { ProjectTable, StateSchema } from '../tables/schema.ts'
 const projectBytes = sql<number>`octet_length(name) + octet_length(quotas) + octet_length(client_settings)
   + octet_length(ingestion_settings)`
 
-export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
+export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
   return {
     createProject: input =>
       db.transaction().execute(async trx => {
@@ -23,7 +23,7 @@ export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
         const project: Project = { ...input, id: await nextId(trx, 'project') }
         await trx
           .insertInto('project')
-          .values({ id: project.id, deleted: 0, revision: 0, ...columnsOf(input) })
+          .values({ id: project.id, deleted: 0, revision: 0, ...toProjectColumns(input) })
           .execute()
         return ok({ value: project, revision: await bumpRevision(trx, project.id) })
       }),
@@ -38,7 +38,7 @@ export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
         const quotas = { ...current.quotas, ...patch.quotas }
         const ingestion = { ...current.ingestion, ...patch.ingestion }
         const project = { ...current, ...omitUndefined(patch), quotas, clientSettings, ingestion }
-        await trx.updateTable('project').set(columnsOf(project)).where('id', '=', projectId).execute()
+        await trx.updateTable('project').set(toProjectColumns(project)).where('id', '=', projectId).execute()
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),
 
@@ -63,7 +63,7 @@ export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
       const { count } = await living.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = living.orderBy('id').offset(offset)
       const sizes = await page.select(projectBytes.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(projectOf) }
     },
 
@@ -94,7 +94,7 @@ async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: nu
   return row !== undefined && Number(row.id) !== exceptId
 }
 
-function columnsOf(
+function toProjectColumns(
   project: NewProject,
 ): Omit<ProjectTable, 'id' | 'deleted' | 'revision' | 'import_undos' | 'erasures'> {
   return {

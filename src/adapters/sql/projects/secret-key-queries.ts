@@ -11,7 +11,7 @@ import type { StateSchema } from '../tables/schema.ts'
 /** Projects read per query: keeps `IN` lists bounded. */
 const projectsPerQuery = 500
 
-export function secretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore {
+export function createSecretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore {
   return {
     rotateSecretKey: (projectId, key) =>
       changeKeys(db, projectId, async trx => {
@@ -42,7 +42,7 @@ export function secretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore {
     async listSecretKeys(projectIds) {
       const found: (SecretKeys & { readonly projectId: number })[] = []
       for (let start = 0; start < projectIds.length; start += projectsPerQuery)
-        found.push(...(await keysOf(db, projectIds.slice(start, start + projectsPerQuery))))
+        found.push(...(await readKeys(db, projectIds.slice(start, start + projectsPerQuery))))
       return found
     },
   }
@@ -62,13 +62,13 @@ function changeKeys(
       .executeTakeFirst()
     if (project === undefined) return err('not_found')
     await change(trx)
-    const [keys] = await keysOf(trx, [projectId])
+    const [keys] = await readKeys(trx, [projectId])
     const value: SecretKeys = { primary: keys?.primary ?? null, backup: keys?.backup ?? null }
     return ok({ value, revision: await bumpRevision(trx, projectId) })
   })
 }
 
-async function keysOf(
+async function readKeys(
   db: Kysely<StateSchema>,
   projectIds: readonly number[],
 ): Promise<(SecretKeys & { readonly projectId: number })[]> {

@@ -5,7 +5,7 @@
 const pageBytesMax = 1024 * 1024
 
 /** How many rows, from the first on, fit into one page: at least one, if there is any. */
-export function fittingRows(rows: readonly { readonly bytes: number }[], bytesMax = pageBytesMax): number {
+export function countFittingRows(rows: readonly { readonly bytes: number }[], bytesMax = pageBytesMax): number {
   let bytes = 0
   for (const [index, row] of rows.entries()) {
     bytes += Number(row.bytes)

@@ -7,20 +7,20 @@ import type { TextParts } from '#core/flags/match/exact-parts.ts'
  * Whether `column` contains `text` literally, ignoring case. The engine folds the case of both sides, so letters that
  * it does not fold, which in SQLite are those beyond ASCII, still match themselves.
  */
-export function containsText(column: string, text: string): RawBuilder<boolean> {
-  const pattern = `%${literal(text)}%`
+export function containsTextSql(column: string, text: string): RawBuilder<boolean> {
+  const pattern = `%${escapePattern(text)}%`
   return sql<boolean>`lower(${sql.ref(column)}) LIKE lower(${pattern}) ESCAPE '\\'`
 }
 
 /**
  * Whether `column`, a JSON text, contains one of the parts, or an escape that may hide one. May match other texts, too.
  */
-export function mayHaveParts(column: string, alternatives: readonly TextParts[]): RawBuilder<boolean> {
-  const patterns = alternatives.map(parts => `%${parts.map(literal).join('%')}%`)
+export function mayHavePartsSql(column: string, alternatives: readonly TextParts[]): RawBuilder<boolean> {
+  const patterns = alternatives.map(parts => `%${parts.map(escapePattern).join('%')}%`)
   const found = patterns.map(pattern => sql`lower(${sql.ref(column)}) LIKE ${pattern} ESCAPE '\\'`)
-  return sql<boolean>`(${sql.join(found, sql` OR `)} OR ${sql.ref(column)} LIKE ${`%${literal('\\u')}%`} ESCAPE '\\')`
+  return sql<boolean>`(${sql.join(found, sql` OR `)} OR ${sql.ref(column)} LIKE ${`%${escapePattern('\\u')}%`} ESCAPE '\\')`
 }
 
-function literal(text: string): string {
+function escapePattern(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&')
 }

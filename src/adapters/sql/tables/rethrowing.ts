@@ -3,7 +3,7 @@
 type AsyncMethods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
 
 /** The same methods, whose failures pass through `toError`. */
-export function rethrowing<T extends AsyncMethods<T>>(methods: T, toError: (cause: unknown) => unknown): T {
+export function translateErrors<T extends AsyncMethods<T>>(methods: T, toError: (cause: unknown) => unknown): T {
   const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
   return Object.fromEntries(
     entries.map(([name, method]) => [

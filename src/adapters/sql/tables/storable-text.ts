@@ -7,28 +7,28 @@ type Methods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
 export function withStorableTexts<T extends Methods<T>>(methods: T): T {
   const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
   return Object.fromEntries(
-    entries.map(([name, method]) => [name, async (...args: never[]) => method(...(args.map(storable) as never[]))]),
+    entries.map(([name, method]) => [name, async (...args: never[]) => method(...(args.map(toStorable) as never[]))]),
   ) as T
 }
 
-function storable(argument: unknown): unknown {
-  if (typeof argument === 'string') return storableText(argument)
+function toStorable(argument: unknown): unknown {
+  if (typeof argument === 'string') return toStorableText(argument)
   if (typeof argument !== 'object' || argument === null || Array.isArray(argument)) return argument
-  return storableFields(argument)
+  return toStorableFields(argument)
 }
 
 /** The object itself, or a copy if one of its direct texts cannot be stored. Nested values stay as they are. */
-export function storableFields<T extends object>(fields: T): T {
+export function toStorableFields<T extends object>(fields: T): T {
   const replaced: Record<string, string> = {}
   for (const [key, value] of Object.entries(fields)) {
     if (typeof value !== 'string') continue
-    const text = storableText(value)
+    const text = toStorableText(value)
     if (text !== value) replaced[key] = text
   }
   return Object.keys(replaced).length === 0 ? fields : { ...fields, ...replaced }
 }
 
 /** NUL and lone surrogates become U+FFFD. Source: docs/wire/ingestion.md 2.2. */
-export function storableText(text: string): string {
+export function toStorableText(text: string): string {
   return (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text).toWellFormed()
 }

@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { Kysely, type RawBuilder, SqliteDialect, sql } from 'kysely'
 import { partsOfProperty } from '#core/flags/match/exact-parts.ts'
 import type { JsonValue } from '#core/json.ts'
-import { fittingRows } from './fitting-rows.ts'
-import { containsText, mayHaveParts } from './like.ts'
-import { storableFields, storableText, withStorableTexts } from './storable-text.ts'
+import { countFittingRows } from './fitting-rows.ts'
+import { containsTextSql, mayHavePartsSql } from './like.ts'
+import { toStorableFields, toStorableText, withStorableTexts } from './storable-text.ts'
 
 describe('a page', () => {
   it('ends before the row that would exceed it, and has one row at least', () => {
@@ -24,7 +24,7 @@ describe('a page', () => {
     ]
     for (const [bytes, expected] of cases)
       assert.equal(
-        fittingRows(
+        countFittingRows(
           bytes.map(bytes => ({ bytes: bytes as number })),
           10,
         ),
@@ -32,7 +32,7 @@ describe('a page', () => {
         String(bytes),
       )
     const [mebibyte] = [1024 * 1024]
-    assert.equal(fittingRows([{ bytes: mebibyte }, { bytes: 0 }, { bytes: 1 }]), 2)
+    assert.equal(countFittingRows([{ bytes: mebibyte }, { bytes: 0 }, { bytes: 1 }]), 2)
   })
 })
 
@@ -64,7 +64,7 @@ describe('a search for a text', () => {
       ['grün', 'rün', true],
       ['🏴', '🏴', true],
     ] as const)
-      assert.equal(await found(text, column => containsText(column, search)), expected, `${search} in ${text}`)
+      assert.equal(await found(text, column => containsTextSql(column, search)), expected, `${search} in ${text}`)
   })
 
   it('matches every JSON text whose property has the value', async () => {
@@ -84,14 +84,17 @@ describe('a search for a text', () => {
           ]),
         )
         for (const asked of [undefined, value, ['none', value]] as (JsonValue | undefined)[])
-          assert.ok(await found(text, column => mayHaveParts(column, partsOfProperty(key, asked))), `${text} ${asked}`)
+          assert.ok(
+            await found(text, column => mayHavePartsSql(column, partsOfProperty(key, asked))),
+            `${text} ${asked}`,
+          )
       }),
       { numRuns: 100 },
     )
     const parts = partsOfProperty('plan', 'a_b')
-    assert.equal(await found('{"plan":"a_b"}', column => mayHaveParts(column, parts)), true)
+    assert.equal(await found('{"plan":"a_b"}', column => mayHavePartsSql(column, parts)), true)
     for (const text of ['{"plan":"azb"}', '{"plan":"a"}', '{}'])
-      assert.equal(await found(text, column => mayHaveParts(column, parts)), false, text)
+      assert.equal(await found(text, column => mayHavePartsSql(column, parts)), false, text)
   })
 })
 
@@ -105,7 +108,7 @@ describe('a text in a separate column', () => {
       ['a\udc00\ud800b', 'a\ufffd\ufffdb'],
       ['\ud83c\udff4', '🏴'],
     ] as const)
-      assert.equal(storableText(text), expected)
+      assert.equal(toStorableText(text), expected)
   })
 
   it('is made storable among the arguments of a method, and one level within them', async () => {
@@ -115,6 +118,6 @@ describe('a text in a separate column', () => {
     assert.deepEqual(args, ['\ufffd', { text: '\ufffd', number: 1 }, list, nested, plain, null, undefined, 5])
     // Objects without changes are not copied.
     assert.equal(args[4], plain)
-    assert.equal(storableFields(plain), plain)
+    assert.equal(toStorableFields(plain), plain)
   })
 })
