@@ -1,17 +1,17 @@
-// Copies a SQLite database while others write to it; the copy is of one moment.
+// Copies a SQLite database while other processes write to it; the copy shows one moment.
 
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
-/** More pages than any database has: copied in one step, so that no write makes the copy start again. */
+/** More pages than any database has, so that the copy takes one step and no write makes it start again. */
 const allPages = 0x7fffffff
 
 /** A database that stays readable even when its file is removed or replaced. */
 export type HeldDatabase = Database.Database
 
 /**
- * Read only where there is a side file with content, which stays as it is: SQLite may not see all of it. Otherwise not, since
- * such a connection leaves its side files behind.
+ * If there is a side file with content, opens the database read-only, which leaves that file unchanged: SQLite may not
+ * see all of it. Otherwise does not, since a read-only connection would leave its own side files.
  * @throws SqliteError
  */
 export function openHeldDatabase(path: string): HeldDatabase {
@@ -19,7 +19,7 @@ export function openHeldDatabase(path: string): HeldDatabase {
   const database = new Database(path, { readonly, fileMustExist: true, timeout: 10_000 })
   try {
     database.pragma('query_only = ON')
-    // Opens the files, which SQLite does at the first query.
+    // SQLite opens the files only at the first query.
     database.pragma('schema_version')
     return database
   } catch (error) {

@@ -4,18 +4,18 @@
 export const blockBytes = 512
 
 export interface TarHeader {
-  /** One that `isBackupName` takes. */
+  /** A name that `isBackupName` accepts. */
   readonly name: string
   readonly size: number
 }
 
-/** Its message is the rest of a sentence for operators about a file. */
+/** The message completes a sentence for operators that begins with the file's name. */
 export class UnfitNameError extends Error {}
 
 /**
- * Whether a backup may hold a file of this name, which is what both its writer and its reader ask: a relative path that
- * stays inside its folder, of printable ASCII, up to 255 characters. A backslash would be escaped in `SHA256SUMS`. The
- * event store writes any other character of a column's name as `%` and two digits.
+ * Whether a backup may contain a file of this name. Its writer and its reader both check this: the name must be a
+ * relative path that stays inside its folder, of printable ASCII, up to 255 characters. A backslash would be escaped in
+ * `SHA256SUMS`. The event store writes any other character of a column's name as `%` and two digits.
  */
 export function isBackupName(name: string): boolean {
   const parts = name.split('/')
@@ -67,12 +67,12 @@ export function countPaddingBytes(size: number): number {
 /** @returns null when the name is too long for a tar. */
 function splitName(name: string): { prefix: string; rest: string } | null {
   if (name.length <= 100) return { prefix: '', rest: name }
-  // The first slash that leaves the rest short enough.
+  // The first slash after which the rest is short enough.
   const slash = name.indexOf('/', name.length - 101)
   return slash === -1 || slash > 155 ? null : { prefix: name.slice(0, slash), rest: name.slice(slash + 1) }
 }
 
-/** The sum of all bytes, its own eight counted as blanks. */
+/** The sum of all bytes of the header; the eight bytes of the checksum itself count as blanks. */
 function computeChecksum(header: Buffer): number {
   let sum = 8 * 0x20
   for (let at = 0; at < blockBytes; at++) if (at < 148 || at >= 156) sum += header[at]!

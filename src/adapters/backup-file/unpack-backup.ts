@@ -7,14 +7,15 @@ import { dirname, join } from 'node:path'
 import { blockBytes, countPaddingBytes, decodeTarHeader, isBackupName } from './tar-header.ts'
 import { checksumsName } from './write-backup.ts'
 
-/** Its message is a line for operators that names the file inside the backup, if known. */
+/** The message is a line for operators that names the damaged file inside the backup, if known. */
 export class BackupDamagedError extends Error {}
 
 const chunkBytes = 1024 * 1024
 
 /**
  * @param folder exists and is empty.
- * @param onBytes called every MiB at most with the position reached in the backup; what it throws ends the unpacking.
+ * @param onBytes called at most once per MiB with the position reached in the backup; an error that it throws ends the
+ * unpacking.
  * @returns names of the unpacked files.
  * @throws BackupDamagedError, system errors.
  */

@@ -20,7 +20,7 @@ export interface EngineLimits {
   readonly serverMemoryBytes: number
   /** Memory limit of one read query. */
   readonly queryMemoryBytes: number
-  /** Whether parts stay as they are found: none are merged, and no rows expire. For counting what a backup holds. */
+  /** Whether parts stay unchanged: the engine merges none, and no rows expire. Used to count the rows in a backup. */
   readonly isAsFound: boolean
 }
 
@@ -31,7 +31,9 @@ export const defaultEngineLimits: EngineLimits = {
   isAsFound: false,
 }
 
-/** Rows and bytes that one answer may have: far above a page of 1,000 events of 1 MB each would be refused. */
+/**
+ * The most rows and bytes of one answer. A page of events is far smaller; 1,000 events of 1 MB each would be refused.
+ */
 const resultRowCountMax = 100_000
 const resultBytesMax = 256 * 1024 * 1024
 
@@ -63,7 +65,7 @@ export function formatServerConfig(options: {
     http_handlers: {
       rule: [
         { url: '/ping', handler: { type: 'ping' } },
-        // Clients request this first: a hash of a number that the client chose and the secret of this start.
+        // Clients request this first. It answers with a hash of the client's number and the secret of this start.
         {
           methods: 'GET',
           full_url: 'regex:[^?]*/proof/[0-9a-f]{32}', // without parameters, which could change settings
@@ -112,7 +114,8 @@ export function formatServerConfig(options: {
       // the log.
       max_suspicious_broken_parts: 1_000_000,
       max_suspicious_broken_parts_bytes: 2 ** 50,
-      // Small parts are merged often: one file for all columns makes that a quarter cheaper than one file for each.
+      // Small parts are merged often, which is a quarter cheaper with one file for all columns than with a file per
+      // column.
       min_bytes_for_wide_part: 64 * 1024 * 1024,
       ...(options.limits.isAsFound && nothingMerged),
       // ClickHouse refuses to start when these exceed the small pool above.
@@ -237,7 +240,7 @@ function readerSettings(queryTimeoutSeconds: number) {
   }
 }
 
-/** Files of one query, in the folder of the engine. */
+/** The most bytes of temporary files of one query. */
 const temporaryBytesMax = 2 * 1024 * 1024 * 1024
 
 const quietSettings = {

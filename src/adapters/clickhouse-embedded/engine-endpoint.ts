@@ -40,7 +40,7 @@ export function replacePrivateFile(path: string, text: string): void {
   renameSync(draft, path)
 }
 
-/** Call it when the engine has ended: its port may belong to another program by now, so no client may connect to it. */
+/** Call it when the engine has ended: another program may use the port by now, so no client may connect to it. */
 export function removeEngineEndpoint(dataFolder: string): void {
   rmSync(endpointPath(dataFolder), { force: true })
 }
@@ -55,7 +55,7 @@ export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
     throw error
   }
   const endpoint = JSON.parse(text) as EngineEndpoint
-  // Another version wrote it: one whose engine could not prove itself, or had no user for SQL.
+  // An older version, whose engine could not prove itself or had no user for SQL, wrote the file.
   return typeof endpoint.secret === 'string' && endpoint.analyst !== undefined ? endpoint : null
 }
 

@@ -28,7 +28,10 @@ export function hasEngineBuild(): boolean {
   return process.platform !== 'linux' || header.glibcVersionRuntime !== undefined
 }
 
-/** Loads it in a separate process, since a damaged library may crash it. @returns null when it can be loaded. */
+/**
+ * Loads the library in a separate process, since a damaged library may crash the process that loads it.
+ * @returns null when it can be loaded.
+ */
 export async function findLibraryProblem(libraryPath: string): Promise<string | null> {
   const load = "require('node:ffi').dlopen(process.argv[1], {})"
   try {

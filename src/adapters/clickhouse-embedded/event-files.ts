@@ -9,7 +9,7 @@ import { createClickHouseClients } from '../clickhouse/connection/clickhouse-cli
 import { engineFolder, readEngineEndpoint } from './engine-endpoint.ts'
 
 export interface EventFile {
-  /** Below the data folder, with `/`. */
+  /** The path below the data folder, separated by `/`. */
   readonly name: string
   readonly path: string
   readonly bytes: number
@@ -17,7 +17,7 @@ export interface EventFile {
 
 export interface EventFiles {
   readonly files: readonly EventFile[]
-  /** How many rows the files have, by table; repeats that are not merged yet count each. */
+  /** The number of rows in the files, by table; repeats that are not merged yet count separately. */
   readonly rows: Readonly<Record<string, number>>
   /** Frees the disk space that only these files still take. */
   release(): void
@@ -135,7 +135,7 @@ function readTableNames(store: string): Map<string, string> {
   return names
 }
 
-/** Without those that the engine has merged into another one and not removed yet. */
+/** The parts without those that the engine has merged into another part and not removed yet. */
 export function selectUncoveredParts(names: readonly string[]): readonly string[] {
   const parts = names.flatMap(name => {
     const [, partition, min, max, level, mutation] = /^(.+?)_(\d+)_(\d+)_(\d+)(?:_(\d+))?$/.exec(name) ?? []
@@ -160,12 +160,12 @@ function listTableFolders(folder: string): string[] {
   )
 }
 
-/** Excludes what a merge or an insert was writing when the engine ended. */
+/** False for a part that a merge or an insert was still writing when the engine ended. */
 function isPart(path: string): boolean {
   return existsSync(join(path, 'checksums.txt')) && !/\/(tmp|delete)[^/]*$/.test(path)
 }
 
-/** Recursive, since a part may contain parts: projections. */
+/** Recursive, since a part may contain parts (projections). */
 function listFilesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())

@@ -6,7 +6,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } fr
 import { basename, join, relative } from 'node:path'
 import { engineFolder } from './engine-endpoint.ts'
 
-/** Its message is a line for operators. */
+/** The message is a line for operators. */
 export class FollowedLinkError extends Error {}
 
 /**
@@ -44,7 +44,7 @@ function requireSameFiles(target: string, place: string): void {
   }
 }
 
-/** @param folder of definitions: `NAME.sql` each. */
+/** @param folder contains the definitions as files `NAME.sql`. */
 function listDefinitions(folder: string): string[] {
   return existsSync(folder)
     ? readdirSync(folder)
@@ -53,14 +53,14 @@ function listDefinitions(folder: string): string[] {
     : []
 }
 
-/** The folder of a database or a table by its definition; null when it has none. */
+/** The folder that a database's or a table's definition names; null when it names none. */
 function findTargetFolder(store: string, definition: string): string | null {
   const [, uuid] = /^ATTACH \w+ \S+ UUID '([0-9a-f-]{36})'/.exec(readFileSync(definition, 'utf8')) ?? []
   const folder = uuid === undefined ? null : join(store, 'store', uuid.slice(0, 3), uuid)
   return folder !== null && existsSync(folder) ? folder : null
 }
 
-/** False for a link to one. */
+/** False for a link to a folder. */
 function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

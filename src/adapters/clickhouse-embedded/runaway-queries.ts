@@ -1,17 +1,17 @@
 // Finds user queries that run far beyond their time limit. The engine checks a query's limits between two blocks of
 // rows; one function call may take hours for one block, such as a distance of long texts, and nothing in the engine
-// stops it. All projects then lack the cores, the memory and the query slot that it holds.
+// stops it. Until it ends, no project can use the cores, the memory and the query slot that it holds.
 
 import { request } from 'node:http'
 import { ProvingAgent } from '../clickhouse/connection/proving-agent.ts'
 import type { EngineEndpoint } from './engine-endpoint.ts'
 
-/** Longer than the dashboard port's limit for downloads, which slow readers may use up. */
+/** Longer than the dashboard port's limit for downloads, since a slow reader may keep a query open for that long. */
 export const runawayDefaultMs = 130_000
 
 /**
  * Calls `onRunaway` once, with the seconds that a query of the analyst has run, when it is `runawayMs` over its limit.
- * A failed or unanswered request is repeated; others detect an engine that does not answer at all.
+ * A failed or unanswered request is repeated; an engine that does not answer at all is detected elsewhere.
  */
 export function watchRunawayQueries(options: {
   readonly endpoint: EngineEndpoint

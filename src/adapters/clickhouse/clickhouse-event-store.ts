@@ -65,7 +65,7 @@ import { recordingColumns, writeRecordingRow } from './writing/recording-rows.ts
 export interface ClickHouseEventStoreOptions {
   /** Asked at first use and after each failure to connect: the embedded engine's port changes when it restarts. */
   readonly endpoint: () => ClickHouseEndpoint | null
-  /** Sets `created_at`, which also decides which copy of an event is the later one. */
+  /** Supplies `created_at`, by which the later copy of an event is found. */
   readonly clock: Clock
   /** `PENNON_QUERY_TIMEOUT_SECONDS`; the embedded engine must be prepared with the same value. Default 8. */
   readonly queryTimeoutSeconds?: number
@@ -73,9 +73,9 @@ export interface ClickHouseEventStoreOptions {
   readonly rejectRetentionDays?: number
   /** Whether it is the embedded engine, whose rows expire by the worker's clock (`deleteExpired`). Default: it is not. */
   readonly isEmbedded?: boolean
-  /** Bytes that the disk of the tables has left, where it is known. */
+  /** Free bytes on the disk of the tables; absent where unknown. */
   readonly freeBytes?: () => number
-  /** How much of an export is read at once; small in tests. */
+  /** Bounds how much of an export is read at once; small in tests. */
   readonly exports?: Partial<ExportLimits & ExportQueriesOptions>
 }
 
@@ -84,19 +84,19 @@ export interface ClickHouseEventStoreOptions {
  */
 const queueLimits = { runningMax: 4, waitingMax: 16 }
 /**
- * The same for insights, which a dashboard requests together. Each may keep a core busy for seconds, so fewer run at
+ * Limits for insights, which a dashboard requests together. Each may keep a core busy for seconds, so fewer run at
  * once.
  */
 const insightQueueLimits = { runningMax: 2, waitingMax: 16 }
 /**
- * The same for look-ups of import batches. Any holder of a project's public key may cause them, so they take no slots
- * of user queries.
+ * Limits for look-ups of import batches. Anyone with a project's public key may cause these, so they take no slots of
+ * user queries.
  */
 const storedQueueLimits = { runningMax: 2, waitingMax: 6 }
-/** The same for SQL of users and their dashboards. */
+/** Limits for SQL of users and their dashboards. */
 const sqlQueueLimits = { runningMax: 2, waitingMax: 16 }
 
-/** Opens no connection before the first call; every promise of `EventStore` holds. */
+/** Opens no connection before the first call. */
 export function createClickHouseEventStore(options: ClickHouseEventStoreOptions): EventStore {
   const { clock, queryTimeoutSeconds = 8, rejectRetentionDays = 30, isEmbedded = false } = options
   const clients = createClickHouseClients({ endpoint: options.endpoint, queryTimeoutSeconds })

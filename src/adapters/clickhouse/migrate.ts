@@ -26,7 +26,7 @@ const versionTable = 'schema_version'
 export interface MigrateOptions extends SchemaOptions {
   /** How much space the disk of the tables has; absent where we cannot know. */
   readonly freeBytes?: (() => number) | undefined
-  /** Other ones in tests. */
+  /** Tests pass other migrations. */
   readonly migrations?: readonly EventStoreMigration[]
 }
 
@@ -34,9 +34,9 @@ export interface MigrateOptions extends SchemaOptions {
 type Definitions = ReadonlyMap<string, string>
 
 /**
- * @returns what changed in tables that were there: names of migrations, and tables whose retention is another one now.
+ * @returns what changed in tables that were there: names of migrations, and tables whose retention was changed.
  * @throws PortError `conflict` when another version made the tables: nothing was changed, and the cause is an
- *   UnfitSchemaError. `full` when a table has to be altered and the disk has less than 64 MiB left.
+ * UnfitSchemaError. `full` when a table has to be altered and the disk has less than 64 MiB left.
  */
 export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: MigrateOptions): Promise<string[]> {
   const { migrations = eventStoreMigrations, freeBytes } = options
@@ -102,7 +102,7 @@ export async function findTablesProblem(
   }
 }
 
-/** Null where there is no such database. */
+/** @returns null when the database does not exist. */
 async function findDefinitions(client: ClickHouseClient, database: string): Promise<Definitions | null> {
   try {
     // Unlike `system.tables`, it fails where the database is missing.

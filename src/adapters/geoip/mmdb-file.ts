@@ -145,7 +145,8 @@ export class MmdbFile {
         if (size > 4) throw createDamageError('a number')
         return size < 4 ? this.#pages.uintAt(this.#skip(size), size) : this.#pages.uintAt(this.#skip(4), 4) | 0
       case 9:
-        // `build_epoch` is one; its value fits 6 bytes for the next million years.
+        // The only number of this type that we read is `build_epoch`; its value fits 6 bytes for the next million
+        // years.
         return size <= 6 ? this.#pages.uintAt(this.#skip(size), size) : this.#passOver(size)
       case 4:
       case 10:

@@ -49,7 +49,7 @@ const insertSessionsText = `${insertSessionsHead}
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[])
   ${keepLastText}`
 
-/** @throws what the driver throws, as the others here. */
+/** @throws what the driver throws, as do the other functions of this file. */
 export async function loadIdentifies(session: Session, wanted: WantedIdentifies): Promise<LoadedIdentifies> {
   const { visitors, events } = wanted
   const counts = visitors.map(() => 0)

@@ -15,7 +15,7 @@ import { retryWhileLocked } from './wait-for-lock.ts'
 export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutMs?: number }): ChunkStore {
   const { dataFolder, busyTimeoutMs = writerWaitMs } = options
   const database = openStateForWriting(dataFolder, busyTimeoutMs, { mayCreate: false })
-  // From here on `whenUnlocked` waits, since the worker's other connection writes on this thread too.
+  // From here on `retryWhileLocked` waits, since the worker's other connection writes on this thread too.
   database.pragma('busy_timeout = 0')
   const reads = prepareChunkReads(database)
   const load = database.transaction((subjects: ChunkSubjects, textBytesMax: number) =>

@@ -11,7 +11,7 @@ const suffixes = ['', '-wal', '-shm']
 /**
  * Checks the state's files by name once a second, until `isOpen` is false: SQLite removes its side files with the last
  * connection.
- * @param tell called on each change: with the path of a missing or replaced file, or null once all are as they were.
+ * @param report called on each change: with the path of a missing or replaced file, or null once all are as they were.
  * @returns the same, as of the last check.
  */
 export function watchStateFiles(

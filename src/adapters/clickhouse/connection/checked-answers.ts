@@ -5,7 +5,7 @@
 import type { ClickHouseClient, ResponseHeaders } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
 
-/** @returns how many rows the server says that the answer has; null when it does not say. */
+/** @returns the row count that the server reports for the answer; null when it reports none. */
 export function readRowCount(headers: ResponseHeaders): number | null {
   const summary = headers['x-clickhouse-summary']
   if (typeof summary !== 'string') return null
@@ -13,7 +13,7 @@ export function readRowCount(headers: ResponseHeaders): number | null {
   return rows === undefined ? null : Number(rows)
 }
 
-/** @throws PortError `unavailable` for an answer that lacks rows. */
+/** @throws PortError `unavailable` for an answer with fewer rows than the server reported. */
 export function checkAnswer(headers: ResponseHeaders, rowCount: number): void {
   const rows = readRowCount(headers)
   if (rows !== null && rows !== rowCount) throw createCutOffError(`a response of ${rows} rows contained ${rowCount}`)

@@ -32,7 +32,7 @@ export interface ClickHouseClients {
   analyse<T>(call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
   /**
    * The query limit covers all queries of `call` together, which passes its signal to each of them. That signal aborts
-   * with the caller's `signal`, and its reason is thrown, or at the limit, with a PortError `timeout`.
+   * with the reason of the caller's `signal`, or at the limit with a PortError `timeout`; the reason is thrown.
    */
   read<T>(call: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
   /**
@@ -48,11 +48,14 @@ export interface ClickHouseClientsOptions {
   readonly queryTimeoutSeconds: number
 }
 
-/** Nearly all answers fit, so that they need no file. Each of the reader's connections may hold as much. */
+/** Nearly all answers fit into this buffer and need no file. Each of the reader's connections may use one. */
 const answerBufferBytes = 1024 * 1024
 /** Lets the server's own limit end a query before the client does. */
 const graceMs = 500
-/** Longest silence of the server while it writes: an insert of 24 MB takes about a second, moving a partition too. */
+/**
+ * How long the server may be silent while it writes: an insert of 24 MB or the move of a partition takes about a
+ * second.
+ */
 const writeTimeoutMs = 60_000
 /** Space for days of the server's progress reports (`longReadSettings`), about 300 bytes each. */
 const writeHeaderBytesMax = 4 * 1024 * 1024
@@ -198,7 +201,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
         clickhouse_settings: { ...readSettings(countSecondsMax), ...longReadSettings, ...countSettings },
       }),
     ),
-    // Its settings are in its profile, and it may change none of them.
+    // The settings of this user are in its profile, and it may change none of them.
     analyse: createClient({
       ...shared,
       ...endpoint.analyst,
@@ -251,7 +254,7 @@ export function parseEndpointUrl(text: string): ClickHouseEndpoint {
     throw new Error('CLICKHOUSE_URL: the path must be a database name, for example http://localhost:8123/pennon')
   }
   const user = { username: decodeURIComponent(url.username) || 'default', password: decodeURIComponent(url.password) }
-  // Every process must know the password, and nothing else may: it is derived from the password that they share.
+  // All our processes must know the password, and no one else may, so it is derived from the password that they share.
   const password = createHmac('sha256', user.password)
     .update(`pennon analyst ${user.username} ${database}`)
     .digest('hex')

@@ -9,7 +9,9 @@ import { UnprovedServerError } from './proving-agent.ts'
 /** What a query of the mirror throws while the mirror is filled: see `queries/persons-of-today.ts`. */
 export const fillingMessage = 'PENNON: persons and groups are being copied into the event store'
 
-/** Refusals that the same rows would always get: find the row and continue without it; do not wait. */
+/**
+ * Refusals that the same rows would always get: the caller finds the row and continues without it instead of waiting.
+ */
 const contentCodes: ReadonlySet<string> = new Set([
   '6', // CANNOT_PARSE_TEXT
   '27', // CANNOT_PARSE_INPUT_ASSERTION_FAILED
@@ -36,7 +38,7 @@ const portCodes: Readonly<Record<string, PortErrorCode>> = {
   '396': 'full', // TOO_MANY_ROWS_OR_BYTES
 }
 
-/** Limits that a read meets because of what it asks for. */
+/** Limits that a read exceeds because of the amount of data that it requests. */
 const ownLimitCodes: Readonly<Record<string, QueryTooLargeError['code']>> = {
   '158': 'full', // TOO_MANY_ROWS
   '159': 'timeout', // TIMEOUT_EXCEEDED

@@ -24,7 +24,7 @@ export interface DayToRead {
   readonly day: string
   /** Exclusive; null begins with the day. */
   readonly above: KeyPlace | null
-  /** The place in time after which the export began; the filter contains its condition. */
+  /** The place in time from which the export continued; the filter contains the condition for it. */
   readonly base: EventCursor | null
 }
 
@@ -50,7 +50,7 @@ export async function* readDayInKeyOrder(
       last = upTo
       share = 1
     } catch (error) {
-      // More rows arrived since the page was measured, or they take more memory than their texts.
+      // More rows have arrived since the page was measured, or the rows take more memory than their texts.
       if (!isTooMuch(error) || rowsMax === 1) throw error
       share *= 4
     }

@@ -28,7 +28,7 @@ import { findKeyRanges, type KeyRange, rangeCondition } from './key-ranges.ts'
 import { comparePlaces } from './place-order.ts'
 
 export interface ExportLimits extends SliceLimits {
-  /** About how many rows one query scans. */
+  /** Approximate number of rows that one query scans. */
   readonly rangeRowsMax: number
   /**
    * Slices of a window. Each slice scans all days of its window, so days that would need more are read by their key.
@@ -45,7 +45,7 @@ export const usualExportLimits: ExportLimits = {
   rangeRowsMax: 1_000_000,
 }
 
-/** Into how many ranges the rows of one day are divided at most, while queries of it fail for their size. */
+/** The most ranges into which the rows of one day are divided while queries of that day fail for their size. */
 const rangeCountMax = 512
 /** Days that one query returns; a store takes events of four centuries. */
 const dayCountMax = 50_000
@@ -171,7 +171,7 @@ class WindowReader {
       }))
     const slices = cutSlices(inOrder, this.#span, descending, this.#limits)
     const { sliceRowsMax, sliceBytesMax, sliceCountMax } = this.#limits
-    // A slice whose events have one time is read in as many pages.
+    // The number of pages in which a slice is read whose events all have one time.
     const countPages = ({ rowCount, bytes }: Bucket) =>
       Math.max(1, Math.ceil(rowCount / sliceRowsMax), Math.ceil(bytes / sliceBytesMax))
     return slices.reduce((sum, slice) => sum + countPages(slice), 0) > sliceCountMax ? null : slices
@@ -223,7 +223,7 @@ class WindowReader {
 
   async #histogram(range: KeyRange, width: number): Promise<Array<[bucket: number, rows: number, bytes: number]>> {
     const { conditions, params } = this.#inSlice(this.#span, range)
-    // A winner that passes the filters is itself a row that does, so rows of all copies are enough to measure.
+    // The winning copy is itself one of the rows that pass the filters, so measuring the rows of all copies suffices.
     const columns = `timestamp, distinct_id, ${bytesOfEvent} AS bytes`
     const where = `WHERE ${conditions}`
     const { personId } = this.#filter
@@ -245,7 +245,7 @@ class WindowReader {
     })
   }
 
-  /** The last place that still fits a page after `after`; null when the rest does. */
+  /** The last place that fits a page that begins after `after`; null when all remaining rows fit. */
   async #endOfPage(slice: Bucket, after: EventCursor | null): Promise<EventCursor | null> {
     const { descending } = this.#query
     const order = sortDirection(descending)
@@ -276,7 +276,7 @@ class WindowReader {
     const found = await this.#overRanges(
       range => {
         const { conditions, params } = this.#inSlice(slice, range, page)
-        // All copies of the identities are read, and nothing of others: which copy wins decides FINAL.
+        // Reads all copies of these identities and nothing of other events: FINAL decides which copy wins.
         const where = `PREWHERE uuid IN (SELECT uuid FROM events WHERE ${conditions}) WHERE ${conditions}`
         const events = eventsWithPersonsSql(storedColumns, where, `SELECT distinct_id FROM events WHERE ${conditions}`)
         const withPerson = personId === undefined ? '' : 'WHERE person = {person:UUID}'

@@ -5,7 +5,7 @@ import { tieBreak } from '../queries/event-filter.ts'
 import { type EventRow, toEventView, viewColumns } from '../queries/event-rows.ts'
 import type { Ask } from './export-queries.ts'
 
-/** SQL: about the bytes of an event, of whose texts the engine reads the sizes alone. */
+/** SQL of an event's approximate bytes. For its texts, the engine reads only their sizes. */
 export const bytesOfEvent = 'length(properties) + length(person_properties) + length(elements_chain) + 150'
 
 export const exportedColumns = `${viewColumns}, toString(${tieBreak})`
@@ -21,8 +21,8 @@ export function decodeExportedEvent(json: unknown): ExportedEvent {
 export const hasRowsLeft = 'number < row_count OR row_count = {rows:UInt32}'
 
 /**
- * The last place of a page of `rows` and `bytes`, which are among the params; none without rows. Copies count as well. A
- * single row may have more bytes than a page.
+ * The last place of a page; an empty list without rows. The params `rows` and `bytes` bound the page. Copies count as
+ * well. A single row may have more bytes than a page.
  */
 export function findPageEnd<Place>(
   ask: Ask,

@@ -6,7 +6,7 @@ import { createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 
-/** Runs one query in the turn of exports, under the query limit. */
+/** Runs one query when it is its turn among exports, under the query limit. */
 export type Ask = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
 
 export interface ExportAsk {
@@ -23,7 +23,7 @@ export interface ExportQueriesOptions {
 
 /** Together longer than the engine takes to come back after a crash. */
 const usualPausesMs = [250, 1_000, 2_000, 4_000]
-/** More than there may be exports, each of which has one query at a time. */
+/** More than the most exports that may run, each of which has one query at a time. */
 const waitingMax = 1_000
 /** All exports share one queue, whatever their project. */
 const everyProject = 0

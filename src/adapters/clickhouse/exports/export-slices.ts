@@ -19,11 +19,11 @@ export interface Bucket {
 }
 
 export interface SliceLimits {
-  /** Rows that a window gathers before it ends; it may end above, since a day is never divided. */
+  /** The window ends with the day that reaches this many rows; a day is never divided. */
   readonly windowRowsMin: number
-  /** Rows of a day that is not busy. */
+  /** The most rows of a day that does not count as busy. */
   readonly dayRowsMax: number
-  /** Rows and bytes of one slice, unless a single bucket has more. */
+  /** The most rows and bytes of one slice, unless a single bucket has more. */
   readonly sliceRowsMax: number
   readonly sliceBytesMax: number
 }

@@ -20,9 +20,10 @@ export const wholeRange: KeyRange = { above: null, upTo: null }
 const samplesPerRange = 8
 
 /**
- * About as many ranges as asked for, which together have every row. They are equally large only roughly, and fewer when
+ * About `count` ranges that together contain every row. Their sizes are only roughly equal, and there are fewer when
  * few keys were sampled.
- * @param conditions of the rows, on key columns alone. @param rowCount how many there are.
+ * @param conditions of the rows, on key columns alone.
+ * @param rowCount how many there are.
  */
 export async function findKeyRanges(
   ask: Ask,

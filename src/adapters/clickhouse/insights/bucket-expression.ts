@@ -3,8 +3,8 @@
 import type { Buckets } from '#core/insights/buckets.ts'
 
 /**
- * SQL of the edge at which a row's bucket begins, epoch ms, of the parameters of `bucketParams`. Node finds the bucket by it: looking
- * for its index in SQL would take three times as long.
+ * SQL of the edge at which a row's bucket begins, epoch ms, of the parameters of `bucketParams`. Node finds the bucket
+ * by this edge: searching for the bucket's index in SQL would take three times as long.
  * @param column a DateTime64 within the edges; an earlier time would count for the first bucket.
  */
 export function bucketStartSql(column: string): string {
@@ -17,14 +17,14 @@ export function epochMsSql(column: string): string {
 }
 
 /**
- * The condition that a row lies within the buckets, of the parameters `from` and `end`. The engine finds the days of the
- * sort key by it.
+ * The condition that a row lies within the buckets, of the parameters `from` and `end`. It also lets the engine select
+ * the days by the sort key.
  */
 export function isWithinBucketsSql(column: string): string {
   return `${column} >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND ${column} < fromUnixTimestamp64Milli({end:Int64}, 'UTC')`
 }
 
-/** The parameters that `bucketStart` and `isWithin` use. @param buckets at least one. */
+/** The parameters that `bucketStartSql` and `isWithinBucketsSql` use. @param buckets at least one. */
 export function bucketParams({ edges }: Pick<Buckets, 'edges'>): Record<string, unknown> {
   const starts = edges.slice(0, -1)
   return {

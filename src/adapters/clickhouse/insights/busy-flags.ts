@@ -1,4 +1,4 @@
-// Finds whose calls are worth counting ahead, and which counts a merge of persons has made old.
+// Finds flags whose calls are worth counting in advance, and days whose counts a merge of persons has outdated.
 
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'

@@ -1,5 +1,5 @@
-// Caches counts of a flag's calls per bucket. A count stays valid while the arrivals on the bucket's UTC days equal
-// those before it was counted (`writing/flag-arrivals.ts`).
+// Caches counts of a flag's calls per bucket. A count stays valid while the arrivals recorded for the bucket's UTC days
+// equal those recorded before it was counted (`writing/flag-arrivals.ts`).
 
 import { rankUsage, type ValueUsage } from '#core/insights/flag-usage.ts'
 import { dayMs } from '#core/time.ts'
@@ -17,7 +17,7 @@ export interface CachedCount {
   readonly rest: { readonly calls: number; readonly persons: number } | null
 }
 
-/** Values of a bucket that are cached one by one; anyone with the project's key may make up more. */
+/** The most values of a bucket that are cached separately; anyone with the project's key may make up more. */
 const cachedValuesMax = 100
 
 type CachedRow = [
@@ -56,7 +56,10 @@ export async function findCachedUsage(
     }))
 }
 
-/** Counts these buckets from the calls, and caches the counts. Arrivals are read first, so that a later one is noticed. */
+/**
+ * Counts these buckets from the calls, and caches the counts. Reads arrivals first, so that calls that arrive during
+ * the count invalidate it.
+ */
 export async function cacheUsage(
   clients: ClickHouseClients,
   query: CachedUsageQuery & { readonly nowMs: number },

@@ -6,20 +6,20 @@ import { accessFlag, accessJsonProperty, accessText, type PropertyAccess } from 
 import { compilePropertyTest, type MatchContext, type PropertyTest } from './property-test.ts'
 import type { QueryParams } from './query-params.ts'
 
-/** Node's decisions on residual values, as hex digests of `digestOf`. */
+/** Node's decisions on residual values, as hex digests of `digestSql`. */
 export interface Decided {
   readonly known: readonly string[]
   readonly matching: readonly string[]
 }
 
-/** A table whose texts conditions read. */
+/** A table whose texts the conditions read. */
 export type TableName = 'events' | 'persons' | `group_${number}`
 
 /** A condition on a property of its table. */
 export interface Leaf extends PropertyTest {
   readonly id: string
   readonly key: string
-  /** The column that says whether it holds. */
+  /** The column that says whether the condition holds. */
   readonly column: string
 }
 
@@ -30,7 +30,7 @@ interface Table {
 }
 
 export interface ConditionContext extends MatchContext {
-  /** See `flagProperty`. */
+  /** See `accessFlag`. */
   readonly readsFlagMap: boolean
 }
 
@@ -50,7 +50,7 @@ export class ConditionSql {
   readonly #decided: ReadonlyMap<string, Decided>
   readonly #columns = new Map<string, string>()
 
-  /** @param decided by the id of a leaf; leaves that it lacks leave values undecided. */
+  /** @param decided by the id of a leaf. Residual values of a leaf that is missing here stay undecided. */
   constructor(context: ConditionContext, params: QueryParams, decided: ReadonlyMap<string, Decided>) {
     this.#context = context
     this.#params = params
@@ -87,7 +87,7 @@ export class ConditionSql {
 
   /** SQL of the text that a breakdown shows, '' for none. */
   shown({ source, key }: Breakdown): string {
-    // Longer values count by their beginning.
+    // Longer values are cut, so those with one beginning count as one value.
     const shownValue = (access: PropertyAccess) => `leftUTF8(toString(${access.shown}), ${breakdownCharsMax})`
     if (source.kind !== 'group') return this.#column('events', shownValue(this.#access(source.kind, key)))
     if (key === '$group_key') return this.#column('events', groupColumnSql(source.groupTypeIndex))
@@ -100,7 +100,7 @@ export class ConditionSql {
     if (source.kind === 'group') {
       const { groupTypeIndex } = source
       const groupKey = groupColumnSql(groupTypeIndex)
-      // A group's key is a property of it, which every event of a group has.
+      // The key counts as a property of the group, and every event of the group has it.
       if (key === '$group_key') return this.#leaf(condition, 'events', accessText(groupKey, `${groupKey} != ''`))
       const groups: TableName = `group_${groupTypeIndex}`
       const leaf = this.#leaf(condition, groups, this.#json(groups, 'properties', key))

@@ -50,8 +50,8 @@ const onDays = `toDate32(timestamp) BETWEEN ${dayOf('{from:Int64}')} AND ${dayOf
 const deduplicatedWithin = `project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND feature_flag = {flag:String}`
 
 /**
- * The same rows of all events of these names that name the flag, with the variant as value, and the answer where they name
- * none. For the parameters of `flagCallRows`.
+ * The same rows of all events of these names that name the flag, with the variant as value, and the answer where they
+ * name none. Uses the parameters of `buildFlagCallRows`.
  */
 export function variantRowsSql(eventNames: readonly string[], importJobIds: readonly number[]): string {
   const variant = jsonTextSql('$feature_flag_variant_key')

@@ -6,7 +6,10 @@ import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { bucketStartSql } from './bucket-expression.ts'
 import { buildFlagCallRows } from './flag-calls.ts'
 
-/** More values than these of a bucket's calls are counted as one, so that made-up answers cannot make an answer large. */
+/**
+ * The most values of a bucket that are counted separately; all others count as one, so that made-up values cannot make
+ * an answer large.
+ */
 const countedValuesMax = 1_000
 
 /** Counts the calls of the buckets; the values are in no order. */

@@ -1,4 +1,4 @@
-// Answers the usage of a flag from cached counts, and from the calls where no cached count is still right.
+// Answers the usage of a flag from cached counts, and from the calls where no valid count is cached.
 
 import { type FlagUsage, rankUsage, type ValueUsage } from '#core/insights/flag-usage.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
@@ -6,7 +6,10 @@ import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { findCachedUsage } from './cached-usage.ts'
 import { countFromRows } from './flag-usage-rows.ts'
 
-/** More runs of buckets than these are counted as one, with the kept buckets between them. */
+/**
+ * The most runs of buckets that are counted separately; more are counted as one run that includes the cached buckets
+ * between them.
+ */
 const runsMax = 10
 
 /** See `InsightQueries.countFlagUsage`. */
@@ -52,7 +55,7 @@ export async function countFlagUsage(
   return rankUsage(values, rests)
 }
 
-/** The runs of buckets that are not kept: indexes, `end` exclusive. */
+/** The runs of buckets without a cached count: indexes, `end` exclusive. */
 export function findUncachedRuns(count: number, isKept: (index: number) => boolean): { from: number; end: number }[] {
   const runs: { from: number; end: number }[] = []
   for (let index = 0; index < count; index++) {
@@ -64,7 +67,7 @@ export function findUncachedRuns(count: number, isKept: (index: number) => boole
   return runs.length > runsMax ? [{ from: runs[0]!.from, end: runs.at(-1)!.end }] : runs
 }
 
-/** Places the counts of a run within all buckets. */
+/** Adds zeros before and after the counts of a run, so that they cover all buckets. */
 function padWithZeros(counts: readonly number[], from: number, bucketCount: number): number[] {
   const placed = new Array<number>(bucketCount).fill(0)
   for (const [index, count] of counts.entries()) placed[from + index] = count

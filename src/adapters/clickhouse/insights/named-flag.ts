@@ -1,4 +1,4 @@
-// What the properties of a stored event say of a flag, as expressions for queries.
+// SQL expressions that read the called flag and its answer from the properties of a stored event.
 
 /**
  * The flag and the answer that an event's properties name, as `flagCallOf` (core/processing/deduplicate-flag-calls.ts) has them. The
@@ -13,7 +13,7 @@ export const responseNamed = `if(isValidJSON(properties),
     trim(BOTH '"' FROM extract(properties,
       '"[$]feature_flag_response"\\\\s*:\\\\s*(true|false|"[^"\\\\\\\\]*")')))`
 
-/** '' for anything but text. */
+/** SQL of a property's text; '' for a value of another type. */
 export function jsonTextSql(key: string): string {
   return `if(JSONType(properties, '${key}') = 'String', JSONExtractString(properties, '${key}'), '')`
 }

@@ -8,7 +8,7 @@ import type { QueryParams } from './query-params.ts'
 export interface PropertyAccess {
   /** SQL that is true when there is such a property. */
   readonly isPresent: string
-  /** SQL of the value's text, in the form of docs/wire/evaluation.md 0, unless it is left to Node. */
+  /** SQL of the value's text, in the form of docs/wire/evaluation.md 0. Not valid for values that are left to Node. */
   readonly text: string
   /** The same for breakdowns, where numbers are written by value (`1.0` as 1, `-0.0` as 0); '' when absent or null. */
   readonly shown: string
@@ -20,17 +20,17 @@ export interface PropertyAccess {
   readonly isUnreadable: string
   /** SQL that is true where a number may have been written in a form that the engine does not keep. */
   readonly mayLoseLiteral: string
-  /** SQL of what Node decides by: the value as the engine writes it, or the whole text. */
+  /** SQL of the text from which Node decides: the value as the engine writes it, or the whole JSON text. */
   readonly residualValue: string
   /** The same for a value of type `Double`. */
   readonly residualDouble: string
   readonly residualText: string
 }
 
-/** First characters of what Node decides by. */
+/** The first character of each text from which Node decides. */
 export const residualTags = { value: 'v', double: 'd', text: 't' } as const
 
-/** Gives SQL a name in the query that is made, and returns the name; equal SQL has one name. */
+/** Names an SQL expression in the query under construction and returns the name; equal expressions share one name. */
 export type NameSql = (sql: string) => string
 
 /** @param column SQL of a JSON object's text. */

@@ -41,7 +41,7 @@ export function compilePropertyTest(
   if (compiled === null) throw new Error(`no operator ${operator}`)
   const { isPresent } = access
   const test = compileTest(condition, access, context, params)
-  // Nothing has to be read of a value that never matters.
+  // The value never matters, so the query need not read it.
   if (test === null) {
     const residual = `if(${access.isUnreadable}, ${access.residualText}, '')`
     return { compiled, isPresent, matches: operator === 'is_set' ? '1' : '0', residual }
@@ -55,11 +55,11 @@ export function compilePropertyTest(
 
 interface Test {
   readonly matches: string
-  /** SQL of cases that are left to Node, and of what it decides by. */
+  /** SQL of each case that is left to Node, and of the text from which Node decides it. */
   readonly residual: readonly (readonly [when: string, text: string])[]
 }
 
-/** Null when the value of the property does not matter. */
+/** @returns null when the value of the property does not matter. */
 function compileTest(
   condition: Condition,
   access: PropertyAccess,
@@ -81,7 +81,7 @@ function isTextSql({ type }: PropertyAccess): string {
   return `${type} = 'String'`
 }
 
-/** The engine and we write fractions and `-0` differently. */
+/** Fractions and `-0`, which the engine writes differently from us. */
 function numberResiduals({
   type,
   text,
@@ -149,7 +149,10 @@ function containsAny(text: string, parts: readonly string[], params: QueryParams
   return `(${found.join(' OR ')})`
 }
 
-/** What a boolean-like value asks for; null for one that is compared as a text. As in `match-property.ts`. */
+/**
+ * The truth value that a boolean-like condition value requires; null for a value that is compared as text. As in
+ * `match-property.ts`.
+ */
 function readWantedTruth({ value, matchingVersion }: Condition): boolean | null {
   if (Array.isArray(value) && value.length === 0) return true
   return matchingVersion === 1 && isBooleanLike(value) ? isTruthy(value) : null
@@ -171,8 +174,8 @@ function hasHalfPair(value: JsonValue): boolean {
 }
 
 /**
- * Both engines find the same, but their tables of characters may be of different years. Where a pattern needs one, Node
- * looks at the texts that are not ASCII.
+ * Both engines find the same matches, but their Unicode tables may be of different versions. If a pattern depends on
+ * such a table, Node decides the texts that are not ASCII.
  */
 function compileRegexTest(
   value: JsonValue,
@@ -284,7 +287,7 @@ function compileDateTest(
   }
 }
 
-/** `2026-01-31T12:00:00.000000000`; null for years that have not four digits. */
+/** `2026-01-31T12:00:00.000000000`; null for years that do not have four digits. */
 function formatUtc(instant: bigint): string | null {
   const ms = instant / 1_000_000n - (instant % 1_000_000n < 0n ? 1n : 0n)
   const time = new Date(Number(ms))
@@ -314,7 +317,7 @@ function readResidual(text: string, key: string): JsonValue | undefined {
     case residualTags.value:
       return parseJson(rest)
     case residualTags.double:
-      // The engine writes the fraction only where there is one; to us it is a part of the text.
+      // The engine omits an empty fraction (`.0`), which our text of a double includes.
       return parseJson(/[.eE]/.test(rest) ? rest : `${rest}.0`)
     default: {
       const properties = rest === '' ? {} : parseJson(rest)

@@ -1,4 +1,4 @@
-// Collects the parameters of a query while its text is made. Whatever a caller sent is a parameter, never SQL.
+// Collects the parameters of a query while its text is made. Values from callers are always parameters, never SQL.
 
 import { splitIntoLists } from '../parameters/field-lists.ts'
 
@@ -12,7 +12,7 @@ export class QueryParams {
     this.#prefix = prefix
   }
 
-  /** @returns the placeholder. Equal values have one, so that the engine computes an expression of them once. */
+  /** @returns the placeholder. Equal values share one, so that the engine computes an expression of them only once. */
   text(value: string): string {
     return this.#add('String', value)
   }

@@ -8,15 +8,15 @@ import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { type Decided, digestSql, type Leaf } from './condition-sql.ts'
 import { matchesResidual } from './property-test.ts'
 
-/** Distinct values of a query, and their bytes: reading and sending them back costs about a second at most. */
+/** The most distinct values of a query; reading them and sending them back takes at most about a second. */
 const valueCountMax = 10_000
 const valueBytesMax = 16 * 1024 * 1024
 
 export interface Residuals {
   readonly leaves: readonly Leaf[]
-  /** SQL of the columns that they use. */
+  /** SQL of the columns that the conditions use. */
   readonly columns: readonly string[]
-  /** SQL behind FROM; every copy of an identity may be among its rows. */
+  /** SQL after FROM; its rows may include every copy of an identity. */
   readonly source: string
   readonly params: Record<string, unknown>
 }

@@ -86,12 +86,12 @@ function buildSource(query: TrendCountQuery, decided: ReadonlyMap<string, Decide
   return source
 }
 
-/** Rows of bucket and value that are read to be put together here. */
+/** The most rows (one per bucket and value) that are read and combined here. */
 const cellCountMax = 20_000
 
 /**
- * @param isLast rows that are still undecided, since they came just now, do not match.
- * @returns `undecided` when some rows are and it is not the last time.
+ * @param isLast whether rows that are still undecided, since they arrived just now, count as not matching.
+ * @returns `undecided` when some rows are undecided and `isLast` is false.
  */
 async function countIn(
   client: ClickHouseClient,
@@ -121,7 +121,7 @@ interface ReadOptions {
   readonly query: TrendCountQuery
   readonly source: TrendSource
   readonly isLast: boolean
-  /** Puts all other values together. */
+  /** When given, all other values are combined. */
   readonly values: readonly BreakdownValue[] | undefined
   readonly signal: AbortSignal
 }
@@ -163,7 +163,7 @@ async function readCells(
   return { cells: cells.slice(0, cellCountMax), isWhole: cells.length <= cellCountMax }
 }
 
-/** The values that rank first, when there are more than can be read. */
+/** Reads the values that rank first; needed when there are more values than can be read. */
 async function readTop(
   client: ClickHouseClient,
   query: TrendCountQuery,

@@ -7,12 +7,15 @@ import type { BreakdownValue, TrendCountQuery, TrendLine } from '#ports/events/i
 export interface Cell {
   readonly bucket: number
   readonly value: BreakdownValue
-  /** Figures that are added up, or compared, when values are put together. */
+  /** The figure; figures of several values are added or compared. */
   readonly figure: number
   readonly weight: number
 }
 
-/** By the sum of the figures that its line shows, as PostHog does. @param cells one for each bucket and value. */
+/**
+ * Ranks values by the sum of the figures that their line shows, as PostHog does.
+ * @param cells one for each bucket and value.
+ */
 export function rankValues({ math }: TrendCountQuery, cells: readonly Cell[], limit: number): BreakdownValue[] {
   const totals = new Map<string, { value: BreakdownValue; total: number }>()
   // In the order of the buckets, so that equal figures have equal sums.
@@ -34,7 +37,10 @@ function compareBytes(a: BreakdownValue, b: BreakdownValue): number {
   return 0
 }
 
-/** In the order of `ranked`, then without a value, then the others. */
+/**
+ * Lines in the order of `ranked`, then (unless ranked) the line of events without a value, then one line `other` for
+ * all remaining values.
+ */
 export function buildTrendLines(
   query: TrendCountQuery,
   cells: readonly Cell[],

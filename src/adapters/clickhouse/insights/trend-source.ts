@@ -11,7 +11,7 @@ import type { Residuals } from './residuals.ts'
 
 export interface TrendSource {
   /**
-   * SQL behind FROM: `bucket` (the start of its bucket), `matched` (1, or NULL while it is undecided), `value_0`,
+   * SQL after FROM: `bucket` (the start of its bucket), `matched` (1, or NULL while it is undecided), `value_0`,
    * `value_1`, `counted`.
    */
   readonly sql: string
@@ -110,7 +110,7 @@ function countedColumns({ math }: TrendCountQuery): string[] {
   return math.kind === 'numbers' ? ['number_value AS counted'] : []
 }
 
-/** Larger numbers count as none, so that no sum of them leaves what a number can be. */
+/** Larger numbers are ignored, so that no sum exceeds the range of a number. */
 const magnitudeMax = '1e300'
 
 /** SQL of the number that a property has, or that its text is; NULL for anything else. */

@@ -19,9 +19,9 @@ export interface AskedIdentities {
 }
 
 /**
- * The identities travel as JSON, which the engine reads as a column (`materialize`). A constant array of tuples would be
- * copied and hashed as a literal for every place that names it, and would take the engine four times as long. They are in
- * base64, because a parameter is escaped and a text of many escapes would not fit its field.
+ * The identities travel as JSON, which the engine reads as a column (`materialize`). A constant array of tuples would
+ * be copied and hashed as a literal at every place that uses it, which would take the engine four times as long. They
+ * are in base64, because a parameter is escaped and a text of many escapes would not fit its field.
  * @param identities at least one, with storable times.
  */
 export function encodeIdentities(identities: readonly EventIdentity[]): AskedIdentities {

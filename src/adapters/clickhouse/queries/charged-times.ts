@@ -14,11 +14,11 @@ import { encodeIdentities } from '../parameters/identity-lists.ts'
 
 /** No captured event has a longer name or distinct id. */
 const textCharsMax = 1000
-/** Characters of an identity without its texts. */
+/** The characters that an identity takes in addition to its texts. */
 const charsPerIdentity = 60
-/** The largest question that is asked at once: three times what 10,000 ordinary identities need. */
+/** The most characters of one query: three times as many as 10,000 ordinary identities need. */
 const queryCharsMax = 4_000_000
-/** A query of more identities than this is halved when it takes longer than this. */
+/** A query that reaches the time limit is halved if it has more identities than this. */
 const halvedAbove = 300
 const querySecondsMax = 8
 

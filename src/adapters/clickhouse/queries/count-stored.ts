@@ -1,5 +1,5 @@
-// How many events of a batch the store has already. A batch that is sent for the first time has none of them, so that is
-// asked first, by the uuids alone: to look for whole identities takes the engine fifteen times as long.
+// Counts the events of a batch that are already stored. Usually none is, since most batches are sent once. So a first
+// query looks for the uuids alone: looking for whole identities takes the engine fifteen times as long.
 
 import type { BatchSummary } from '#core/events/batch-summary.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
@@ -9,7 +9,7 @@ import { splitIntoLists } from '../parameters/field-lists.ts'
 import { encodeIdentities } from '../parameters/identity-lists.ts'
 
 const tables = ['events', 'events_pending'] as const
-/** Beyond these, looking for uuids would read more of the table than looking for identities does. */
+/** Above these limits, looking for uuids would read more of the table than looking for identities. */
 const daysMax = 2
 const namesMax = 50
 const uuidsPerField = 3_000
@@ -77,7 +77,7 @@ function splitUuids(uuids: string): string[] {
   return lists
 }
 
-/** Whether the store may have one of them, by its uuid, day and name. */
+/** Whether any stored event has one of the uuids, days and names; it may be none of the batch's events. */
 async function isAnyStored(
   client: ClickHouseClient,
   { prewhere, where, params }: AskedUuids,

@@ -17,7 +17,7 @@ export interface JobParams extends Record<string, number> {
 /** Runs one query, in its project's turn and under the limit of a query. */
 export type AskPiece = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
 
-/** A fifth of what two cores of the embedded engine can do within the time and the memory of a query. */
+/** A fifth of the rows that two cores of the embedded engine can count within a query's limits of time and memory. */
 const pieceRowsMax = 2_000_000
 /** Days whose rows are counted at once. */
 const daysMax = 20_000
@@ -49,7 +49,7 @@ export async function listCounts(
   let ofDay: readonly ImportedCount[] = []
   for await (const piece of listPieces(ask, job, after, rowsMax)) {
     const found = await ask((client, signal) => countByEvent(client, job, piece, { after, limit }, signal))
-    // Each part gives its first ones, so the first ones of all are among them.
+    // Each part returns its first counts, so the first counts of the whole day are among them.
     ofDay = piece.part === 0 ? found : selectFirstCounts([...ofDay, ...found], limit)
     if (piece.part < piece.parts - 1) continue
     counts.push(...ofDay)
@@ -164,7 +164,7 @@ function unionSql(select: string, where: string): string {
     .join(' UNION ALL ')
 }
 
-/** The first ones of one day, in the order of the bytes of their names, which the engine gives them in. */
+/** The first ones of one day, in the byte order of their names, as the engine sorts them. */
 function selectFirstCounts(counts: readonly ImportedCount[], limit: number): ImportedCount[] {
   const byName = new Map<string, { readonly name: Buffer; readonly count: ImportedCount }>()
   for (const count of counts) {

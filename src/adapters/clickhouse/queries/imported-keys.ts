@@ -27,7 +27,7 @@ export function unsetEntries(name: string): string {
 export const keyOfFirst = ''
 const first = `[('${keyOfFirst}', 'null')]`
 
-/** Columns for the rows of `writes`. The write that counts is the last column. */
+/** Columns for the rows of `writesSql`. The write that counts is the last column. */
 const writeColumns = `import_job_id, op, key,
   if(op IN ('set_once', 'first'), argMin(written, (written.2, written.3)), argMax(written, (written.2, written.3)))`
 

@@ -18,7 +18,8 @@ import { countRows, type JobParams, jobCondition, listCounts } from './imported-
 import { importedGroupKeys, importedKeys, keyOfFirst, unsetEntries } from './imported-keys.ts'
 
 /**
- * @param turns the queues for user queries and for look-ups of batches, per project; the worker paces its own queries.
+ * @param ask queues user queries per project.
+ * @param askStored queues look-ups of batches per project. The worker's own queries use neither queue.
  */
 export function createImportedRows(
   clients: Pick<ClickHouseClients, 'read'>,

@@ -1,4 +1,4 @@
-// Finds the person that a distinct id's earlier events belong to by now, thousands of ids in one query. A starting worker
+// Finds the person to whom a distinct id's earlier events belong now, thousands of ids in one query. A starting worker
 // asks before it inserts; it uses the connection of the inserts, so that queries of API clients do not hold it up.
 
 import { TupleParam } from '@clickhouse/client'

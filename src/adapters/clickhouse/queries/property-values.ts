@@ -60,7 +60,7 @@ function sourceSql(of: PropertyValueQuery['of']): { readonly rows: string; reado
   return { rows, rowsMax: sampledSubjectsMax }
 }
 
-/** The newest events; of persons and groups any. */
+/** Events are sampled newest first, persons and groups in any order. */
 function orderSql(of: PropertyValueQuery['of']): string {
   return typeof of === 'object' && 'event' in of ? 'ORDER BY project_id DESC, toDate32(timestamp) DESC' : ''
 }

@@ -77,7 +77,7 @@ async function readItems(client: ClickHouseClient, recording: RecordingView, sig
   const pieces: Buffer[] = []
   for await (const piece of stream) pieces.push(piece as Buffer)
   const items = Buffer.concat(pieces)
-  // It may have expired since it was found. Packed items are checked when they are unpacked.
+  // The recording may have expired since it was found. Packed items are checked when they are unpacked.
   if (items.length === 0 && (readRowCount(headers) ?? 0) > 0)
     throw createCutOffError('a recording came without its items')
   return items

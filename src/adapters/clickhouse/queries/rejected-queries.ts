@@ -125,7 +125,7 @@ function buildConditions(filter: RejectedFilter): { conditions: string[]; params
   }
   addCondition('ids', filter.ids, 'reject_id IN {ids:Array(String)}')
   addCondition('reason', filter.reason, 'reason = {reason:String}')
-  // A field of an item has the item's place before it.
+  // The name of an item's field begins with the item's place.
   addCondition('field', filter.field, `(field = {field:String} OR endsWith(field, concat('.', {field:String})))`)
   addCondition('event', filter.event, 'event = {event:String}')
   addCondition('distinct', filter.distinctId, 'distinct_id = {distinct:String}')

@@ -1,10 +1,11 @@
-// Reads the rows of an answer of megabytes in turns with the event loop, which parsing them as one text would block.
+// Reads the rows of an answer of several megabytes and yields to the event loop in between; parsing it as one text
+// would block the loop.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ResultSet } from '@clickhouse/client'
 import { checkAnswer } from '../connection/checked-answers.ts'
 
-/** Between turns, ms. */
+/** How long to parse before yielding to the event loop. */
 const sliceMs = 10
 
 /** @throws PortError `unavailable` for an answer that was cut off. */

@@ -17,7 +17,7 @@ import type { ClickHouseClient, ClickHouseClients, ClickHouseEndpoint } from '..
 import { createSqlViews } from './views.ts'
 
 export interface SqlSetUp {
-  /** Prepares for a query; `lacking` says what the operator must do first. */
+  /** Prepares the views and users for a query; `lacking` says what the operator must do first, or is null. */
   ready(): Promise<{ readonly lacking: string | null }>
   functions(): Promise<SqlFunctions>
   /** Makes the next query check again and create what is missing. */
@@ -38,7 +38,7 @@ export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: 
     ready: () => {
       setUp ??= forgetOnFailure(
         clients.write((client, database, { secret, analyst }) =>
-          // The embedded engine, which has a secret, has its users from its configuration.
+          // The embedded engine, recognised by its secret, gets its users from its configuration.
           createViewsAndUsers(client, database, secret === null ? analyst : null, queryTimeoutSeconds),
         ),
         () => {
@@ -138,7 +138,7 @@ export function userStatements(
 
 async function readFunctions(client: ClickHouseClient): Promise<SqlFunctions> {
   const read = async <T>(query: string) => (await client.query({ query, format: 'JSONCompactEachRow' })).json<T>()
-  // Functions that an operator has added may do anything.
+  // Leaves out functions that an operator has added, since they may do anything.
   const rows = await read<[string, number, number]>(
     "SELECT name, is_aggregate, case_insensitive FROM system.functions WHERE origin = 'System'",
   )

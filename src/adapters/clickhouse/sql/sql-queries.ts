@@ -22,7 +22,7 @@ const answerFormat = 'JSONCompactEachRowWithNamesAndTypes'
 /** A query with values is a form field of the server, which holds 128 KiB including the appended format. */
 const queryFieldBytesMax = 131_000
 
-/** Bytes of the rows of one answer, which a front holds. */
+/** The most bytes of rows in one answer: a front holds them all in memory. */
 const answerBytesMax = 32 * 1024 * 1024
 
 interface SqlQueriesDeps {

@@ -8,7 +8,7 @@ import { isMirrorFilledSql } from '../queries/persons-of-today.ts'
 
 export interface SqlView {
   readonly name: string
-  /** Creates it, or replaces one of another version. */
+  /** Creates the view, or replaces a view of another version. */
   readonly statement: string
   /** The comment of the view of this version. */
   readonly comment: string

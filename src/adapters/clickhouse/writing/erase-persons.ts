@@ -18,7 +18,7 @@ interface ErasableTable {
   /** Rows in which this is below the bound were made before the erasure. */
   readonly made: 'erasures_before' | 'version'
   readonly boundOf: (erasure: PersonErasure) => number
-  /** Which of the erased subjects a row belongs to. */
+  /** The column by which a row belongs to an erased subject. */
   readonly subject: 'distinct_id' | 'uuid'
 }
 
@@ -161,7 +161,7 @@ function conditionSql(table: ErasableTable, erasures: readonly PersonErasure[], 
   return conditions.length === 0 ? null : conditions.join(' OR ')
 }
 
-/** One for all erasures of the project: each row is looked at once, whatever their number. */
+/** One condition covers all erasures of the project, so that each row is read once, however many erasures there are. */
 function projectConditionSql(table: ErasableTable, of: OfProject, database: string): string {
   const { made, subject, boundOf } = table
   const value = subject === 'uuid' ? 'toUUID(subject)' : 'subject'
@@ -236,7 +236,7 @@ async function countByErasure(
   return counts
 }
 
-/** By the primary key, so it reads less than `findEmptied`. */
+/** Uses the primary key, so it reads less than `findEmptiedRanges`. */
 async function hasAnyRow(
   client: ClickHouseClient,
   database: string,
@@ -270,7 +270,7 @@ async function findEmptiedRanges(
   if (parts.length === 0) return []
   const ranges = (await findRanges(client, database, [table])) ?? []
   return parts.flatMap(({ partition, from, to }) => {
-    // A part may be within a greater one by now.
+    // A merge may have put the part into a larger one since.
     const range = ranges.find(range => range.partition === partition && range.from <= from && to <= range.to)
     return range === undefined ? [] : [{ ...range, from, to }]
   })

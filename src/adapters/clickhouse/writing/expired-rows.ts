@@ -46,7 +46,7 @@ async function deleteRows(
   const isExpired = isTrusted ? `(${isOld} OR ${column} > ${sqlTime(nowMs + days * dayMs)})` : isOld
   const query = `SELECT 1 FROM ${database}.${table} WHERE ${isExpired} LIMIT 1`
   const found = await client.query({ query, format: 'JSONCompactEachRow', clickhouse_settings: longReadSettings })
-  // Also a mutation that finds nothing writes files.
+  // Even a mutation that finds no rows writes files.
   if ((await found.json()).length > 0)
     await runCommand(client, `ALTER TABLE ${database}.${table} DELETE WHERE ${isExpired}`)
 }

@@ -16,7 +16,7 @@ export interface FlagArrival {
   readonly day: number
 }
 
-/** The days of the calls; each once. */
+/** Lists each project and day of the calls once. */
 export function listFlagArrivals(
   events: readonly StoredEvent[],
   deduplicated: readonly DeduplicatedCall[],
@@ -41,7 +41,10 @@ export function writeArrivalRow(to: RowBinaryWriter, { projectId, day }: FlagArr
   return 'written'
 }
 
-/** Notes the days of a published job's calls. Its rows are in `events` by now, so a repeat after a crash finds them. */
+/**
+ * Records the days of a published job's calls. The job's rows are already in `events`, so a repeat after a crash finds
+ * them.
+ */
 export function recordJobArrivals(client: ClickHouseClient, database: string, importJobId: number): Promise<unknown> {
   return client.command({
     query: `INSERT INTO ${database}.flag_call_arrivals (${arrivalColumns})

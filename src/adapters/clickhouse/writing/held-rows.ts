@@ -21,7 +21,10 @@ const checkedTables = [
 
 const accessDenied = '497'
 
-/** A worker leaves a mark every 10 s at most, and two more around a stop; of the first of three in a slot nothing stays. */
+/**
+ * A worker leaves a mark every 10 s at most, and two more around a stop. If three marks fall into one slot, the first
+ * is lost.
+ */
 const markSlotSeconds = 5
 const markSlotCount = (7 * 86_400) / markSlotSeconds
 
@@ -121,7 +124,8 @@ async function findParts(
   const ids = new Map(tables.map(({ table, tableId }) => [table, tableId]))
   return rows.map(([table, partition, from, to, oldest, newest]) => ({
     ...{ table, tableId: ids.get(table)!, partition, from: Number(from), to: Number(to) },
-    // 0 when the table's partitions have no time. Times are whole seconds, so the last one is taken to its end.
+    // 0 when the table's partitions have no time. Times are whole seconds, so the newest one is rounded up to the end
+    // of its second.
     oldestMs: newest === 0 ? null : oldest * 1000,
     newestMs: newest === 0 ? null : newest * 1000 + 999,
   }))

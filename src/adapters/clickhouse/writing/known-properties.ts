@@ -18,7 +18,10 @@ import { assertOwnPartition, dropJob, knownTable, listPartitions } from './impor
 import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
-/** What one mutation looks up: it holds it as a whole, twice, for each of the two parts that it rewrites at once. */
+/**
+ * The most bytes that one mutation looks up. It holds all of them in memory, twice for each of the two parts that it
+ * rewrites at once.
+ */
 const mutationBytesMax = 48 * 1024 * 1024
 const idsPerQuestion = 1_000
 const pollMs = { first: 20, last: 250 }

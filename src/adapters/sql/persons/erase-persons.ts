@@ -26,7 +26,8 @@ export async function erase(
     .where('id', '=', projectId)
     .returning('erasures')
     .executeTakeFirstOrThrow()
-  // Above the step that may be reading the persons now: that one cannot note its version, and begins again.
+  // Raises the version above that of a mirror step that may be reading the persons now: the step then cannot record its
+  // version and begins again.
   if (!terms.keepsPerson) await trx.updateTable('subject_mirror').set({ version: sql<number>`version + 2` }).execute()
   const { version } = await trx.selectFrom('subject_mirror').select('version').executeTakeFirstOrThrow()
   const { id } = await trx

@@ -205,7 +205,10 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
   }
 }
 
-/** Deletes the rows whose details name one of the ids. @param readPage the rows behind an id, in the order of ids. */
+/**
+ * Deletes the rows whose details name one of the ids.
+ * @param readPage returns the rows after an id, in the order of their ids.
+ */
 async function deleteMentioning(
   db: Kysely<StateSchema>,
   table: 'ingestion_warning' | 'import_note_sample',
@@ -221,7 +224,7 @@ async function deleteMentioning(
   }
 }
 
-/** The first of these erasures that are few enough for one go, with their subjects. */
+/** Reads the subjects of the first erasures, as many as fit into one step of the worker. */
 async function addSubjects(
   db: Kysely<StateSchema>,
   rows: readonly Selectable<PersonErasureTable>[],
@@ -258,7 +261,7 @@ function toOutline(row: Selectable<PersonErasureTable>): ErasureOutline {
   }
 }
 
-/** So that publishing does not miss rows that were erased. */
+/** Subtracts erased rows from the job's counts, so that publishing does not report them as missing. */
 async function subtractErasedRows(trx: Kysely<StateSchema>, importJobId: number, count: number): Promise<void> {
   const job = await trx.selectFrom('import_job').select('progress').where('id', '=', importJobId).executeTakeFirst()
   if (job === undefined) return

@@ -64,7 +64,7 @@ export type ImportJobRow = Pick<Selectable<ImportJobTable>, 'id' | 'project_id' 
   readonly has_notes: number
 }
 
-/** A load, which yields each read; `loadAtOnce` and `loadWaiting` run it to its end. */
+/** A load, which yields each read; `loadSynchronously` and `loadAsynchronously` run it to its end. */
 export type ChunkLoad = Generator<MaybePromise<unknown>, LoadedChunk | 'too_large', unknown>
 
 export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytesMax: number): ChunkLoad {
