@@ -89,7 +89,10 @@ describe('an import into a running instance', () => {
         stdout,
         /^3 records: 2 events sent, 1 record rejected.*\n {2}line 2: event_missing, event\. [^\n]*\n$/,
       )
-      assert.match(stderr, /1 of them is still wrong\. Next: repair it in .*fixed\.jsonl, then pennon import retry /)
+      assert.match(
+        stderr,
+        /1 of them is still wrong\. Next: repair it in .*fixed\.jsonl, then pennon import retry .* --rejects \S*fixed\.jsonl \(/,
+      )
       assert.equal(exitCode, 2)
     }
     const report = JSON.parse((await run('run', '--json')).stdout) as FinalReport

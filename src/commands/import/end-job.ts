@@ -119,7 +119,7 @@ async function endJob(
   } catch (error) {
     if (!(error instanceof JobStopped)) throw error
     throw new JobStopped(
-      `${error.message.replace(/\.$/, '')}. Next: to retry: pennon import ${how} ${at}; to see its state: pennon import status ${at}`,
+      `${error.message.replace(/\.$/, '')}. Next: pennon import ${how} ${at} to retry, or pennon import status ${at} to see its state`,
     )
   }
   const { notes } = await readJobReport(api, serviceJob.id)

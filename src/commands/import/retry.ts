@@ -114,7 +114,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     const compare = `pennon import run ${quotePath(path)}`
     if (wrong > 0)
       throw new JobStopped(
-        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}(records already sent are not duplicated); or leave ${wrong === 1 ? 'it' : 'them'} out and verify the stored events: ${compare}`,
+        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)} (records already sent are not duplicated); or leave ${wrong === 1 ? 'it' : 'them'} out and verify the stored events: ${compare}`,
       )
     say(nextLine({ command: compare, why: 'verify the stored events' }))
   } catch (error) {

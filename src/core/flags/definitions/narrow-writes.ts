@@ -63,7 +63,10 @@ export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
     if (variantKey !== null && !variantKeys.includes(variantKey))
       return refuseWrite(attr, `This feature flag has no variant '${variantKey}'.`)
     if (ownValue(filters, 'feature_enrollment') === true)
-      return refuseWrite(null, 'This feature flag belongs to an early access feature: delete that feature first.')
+      return refuseWrite(
+        null,
+        'This feature flag belongs to an early access feature: archive or delete that feature first.',
+      )
     const isInFront = isForEveryone(readListMember(filters, 'groups')[0], filters)
     if (isInFront && (variantKey === null || isAllOnVariant(filters, variantKey))) return ok({})
     const inFront = isInFront ? filters : withEveryoneInFront(filters)

@@ -164,7 +164,7 @@ async function* continueFrom<T>(first: IteratorResult<T>, rest: AsyncIterator<T>
 }
 
 const stopDetails: Readonly<Record<ExportStopped['code'], string>> = {
-  access_ended: 'The key no longer has access: it was deleted, or lost its scope or project.',
+  access_ended: 'The key was deleted, or can no longer read this project.',
   project_deleted: 'The project was deleted.',
   too_slow: 'The client stopped reading for too long.',
 }

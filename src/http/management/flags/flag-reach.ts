@@ -292,7 +292,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       scope.split(' ').every(one => holdsScope(key, one)) &&
       lackedScope(key, question) === null &&
       mayUseProject(key, project.id)
-    if (!isAllowed) return 'The key no longer has access: it was deleted, or lost its scope or project.'
+    if (!isAllowed) return 'The key was deleted, or can no longer read this project.'
     return deps.servedProject(project.id) === null ? 'The project was deleted.' : null
   }
 }

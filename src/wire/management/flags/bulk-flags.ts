@@ -12,7 +12,7 @@ export const bulkFlagsSchema = Type.Object({
   ids: Type.Array(Type.Union([Type.Integer(), Type.String({ maxLength: 100 })]), {
     minItems: 1,
     maxItems: bulkFlagsMax,
-    description: 'Flag ids, as numbers or text.',
+    description: 'Flag ids, as numbers or digits in text.',
   }),
 })
 

@@ -40,7 +40,7 @@ export const reachBodySchema = Type.Object({
 
 const value = Type.Union([Type.Boolean(), Type.String(), Type.Null()], {
   description:
-    'false, true or a variant key; null if the flag cannot be computed. For version 2 also a string, or JSON text for a number or object; no value counts as false.',
+    'false, true or a variant key; null if the flag cannot be computed. For version 2 also a string, or JSON text for a number or object; a missing value counts as false.',
 })
 
 export const reachLineSchema = Type.Object(
