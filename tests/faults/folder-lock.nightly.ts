@@ -86,7 +86,7 @@ describe('a data folder', { concurrency: true }, () => {
     child.stdout!.on('data', chunk => {
       output += chunk
     })
-    await eventually(() => output.includes(`process ${process.pid} (pennon backup); waiting for its end`))
+    await eventually(() => output.includes(`process ${process.pid} (pennon backup); waiting until it ends`))
     backup.value.release()
     await eventually(() => output.includes('serving on'))
   })

@@ -187,7 +187,7 @@ describe('a backup beside a running instance', () => {
     assert.match(full.stderr, /already contains log, events, state\.db/)
     writeFileSync(join(folder, 'notes.txt'), 'no backup')
     const other = await runCommand(settingsOf(folder, 'untouched'), 'restore', join(folder, 'notes.txt'))
-    assert.deepEqual([other.exitCode, /notes\.txt is no backup/.test(other.stderr)], [2, true], other.stderr)
+    assert.deepEqual([other.exitCode, /notes\.txt is not a backup/.test(other.stderr)], [2, true], other.stderr)
     assert.equal(existsSync(join(folder, 'untouched')), false)
     mkdirSync(join(folder, 'empty'))
     const nothing = await runCommand(settingsOf(folder, 'empty'), 'backup', join(folder, 'none.tar'))

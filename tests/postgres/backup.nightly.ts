@@ -64,11 +64,7 @@ test('a backup with PostgreSQL restores all events acknowledged before the dump,
     'restore',
     file,
   )
-  assert.deepEqual(
-    [elsewhere.exitCode, /CLICKHOUSE_URL .* Unset it/.test(elsewhere.stderr)],
-    [2, true],
-    elsewhere.stderr,
-  )
+  assert.deepEqual([elsewhere.exitCode, /Unset CLICKHOUSE_URL/.test(elsewhere.stderr)], [2, true], elsewhere.stderr)
   const back = await runCommand({ DATABASE_URL: url, PENNON_DATA: restored }, 'restore', file)
   assert.equal(back.exitCode, 0, back.stderr)
   const again = await startPennon({ dataFolder: restored, settings: { DATABASE_URL: url } })

@@ -158,7 +158,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     const there = await started(t, other, url)
     await stopped(there)
     const beside =
-      /state\.db is missing, and log\/ .*belongs? to another state\. If that is in PostgreSQL, set DATABASE_URL/
+      /state\.db is missing, and log\/ .*belongs? to another state\. If that state is in PostgreSQL, set DATABASE_URL/
     assert.match(await refusedStart(other), beside)
     assert.ok(!existsSync(join(other, 'state.db')))
     await stopped(await started(t, folder))
