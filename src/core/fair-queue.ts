@@ -44,8 +44,9 @@ export class FairQueue<Job extends QueuedJob> {
 
   /**
    * Queues a job after its sender's other jobs.
-   * @returns the jobs that do not fit: the last ones of a group that has more in the queue than the job's group would
-   *   have with it, or of a sender in its group that has more than its sender would; else the job itself.
+   * @returns the jobs that do not fit. These are the last jobs of a group that is larger than the new job's group would
+   * become, or of a sender in that group that is larger than the job's sender would become; if there are no such jobs,
+   * the new job itself.
    */
   push(job: Job): Job[] {
     const refused: Job[] = []
@@ -115,8 +116,9 @@ export class FairQueue<Job extends QueuedJob> {
   }
 
   /**
-   * The last job of the largest group, or of the largest sender in the new job's group, if that has more in the queue
-   * than the job's own group or sender would have with it; else undefined.
+   * The last job of the largest group, if that group is larger than the new job's group would become; else the last job
+   * of the largest sender in the new job's group, if that sender is larger than the job's sender would become; else
+   * undefined.
    */
   #lastOfLarger(job: Job): Job | undefined {
     const { sender, bytes } = job

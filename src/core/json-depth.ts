@@ -31,7 +31,10 @@ export function nestsDeeperThan(text: string, depthMax: number): boolean {
   return false
 }
 
-/** Whether the text has more opening brackets than this, as hardly any text has: it only looks for brackets. */
+/**
+ * Whether the text has more opening brackets than `countMax`. Hardly any text has, so this quick search nearly always
+ * decides.
+ */
 function opensMoreThan(text: string, countMax: number): boolean {
   let count = 0
   for (const bracket of '[{')
@@ -58,21 +61,22 @@ function nestsBeyond(value: JsonValue[] | JsonObject | RawNumber, depthLeft: num
 }
 
 /**
- * Whether it may be a list or an object. A number literal is neither, which only matters where it is the last value.
+ * Whether the value may be a list or an object. Also true for a kept number literal, which the caller excludes at the
+ * last level.
  */
 function mayNest(value: JsonValue): value is JsonValue[] | JsonObject | RawNumber {
   return typeof value === 'object' && value !== null
 }
 
-/** Whether the text holds more values than that. A parsed value takes tens of bytes, however short its text. */
+/** Whether the text holds more than `valuesMax` values. A parsed value takes tens of bytes, however short its text. */
 export function holdsMoreValuesThan(text: string, valuesMax: number): boolean {
   // A value has at least one character, and another one separates it from the next.
   return text.length >= 2 * valuesMax && hasMoreMarksThan(comma, text, valuesMax - 1)
 }
 
 /**
- * Whether the text has more objects, lists and fields of objects together. Parsing and checking each takes about a
- * microsecond, ten times as long as a value in a list.
+ * Whether the text has more than `fieldsMax` objects, lists and fields of objects together. Parsing and checking each
+ * takes about a microsecond, ten times as long as a value in a list.
  */
 export function holdsMoreFieldsThan(text: string, fieldsMax: number): boolean {
   return text.length > fieldsMax && hasMoreMarksThan(colon, text, fieldsMax)

@@ -176,7 +176,7 @@ export function membersOf(text: string): string[] {
 }
 
 /**
- * The first key that an object of the text has for the second time, which parsing would hide; null when there is none.
+ * The first key that one object of the text repeats, which parsing would hide; null when no key is repeated.
  * @param text valid JSON.
  */
 export function repeatedKey(text: string): string | null {

@@ -88,7 +88,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 }
 
-/** An own property or undefined, never what the prototype has as `constructor` or `__proto__`. */
+/** An own property or undefined, never an inherited one such as `constructor` or `__proto__`. */
 export function ownValue(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }

@@ -3,7 +3,7 @@
 
 /**
  * @param spellingsOf the texts that a candidate is compared by; the candidate itself by default.
- * @returns the candidate that the fewest changes of a character lead to, the first of equals.
+ * @returns the candidate that needs the fewest changed characters; of several, the first.
  */
 export function nearestName<T extends string>(
   name: string,
@@ -13,7 +13,7 @@ export function nearestName<T extends string>(
   return nearestWithin(name, candidates, spellingsOf, () => Number.POSITIVE_INFINITY)
 }
 
-/** With more changes it is another name, however long it is. */
+/** A text with more typing errors is taken for another name, whatever its length. */
 const slipsMax = 3
 const charsPerSlip = 3
 /** Far longer than any known name, so that cutting a longer text loses no match. */
@@ -22,7 +22,7 @@ const comparedCharsMax = 100
 /**
  * The candidate that `name` is a typing error of: one change per three characters, at most three, ignoring case. A name
  * far longer than every candidate costs nothing.
- * @returns null when no candidate is near; `name` may then well be right.
+ * @returns null when no candidate is near; `name` may then be correct.
  * Source: ours.
  */
 export function nearMiss<T extends string>(

@@ -1,5 +1,5 @@
 /**
- * A copy of a text that was cut out of another one. The part itself would keep the whole text in memory: for example a large
+ * Copies a substring. Without the copy, the engine keeps the whole original text in memory: for example a large
  * request, with an address that must not be remembered.
  */
 export function detachSubstring(part: string): string {

@@ -4,7 +4,7 @@
 export interface ProjectQueueLimits {
   /** Queries of one project that run at once. */
   readonly runningMax: number
-  /** Queries of one project that wait for one of those to end. */
+  /** Queries of one project that wait for a running query to end. */
   readonly waitingMax: number
 }
 

@@ -29,15 +29,16 @@ export const standingMs = dayMs
 const begunMs = 365 * dayMs
 
 /**
- * @param last null before the first look.
- * @param elapsedMs since the last look, by a clock that cannot be set; 0 when another process made that look.
+ * @param last null at the first call.
+ * @param elapsedMs since the previous call, by a clock that cannot be set; 0 when another process made that call.
  */
 export function updateTrustedTime(last: TrustedTime | null, nowMs: number, elapsedMs: number): TrustedTime {
   const atMs = (last?.atMs ?? 0) + elapsedMs
   const aheadMs = nowMs - atMs
   if (Math.abs(aheadMs) <= trustedMsMax) return trustClock(nowMs)
-  // A running clock stays as far ahead. The clock of a machine that was off or asleep is further ahead by that time,
-  // which happens every day; it confirms what it showed before just as well. A clock that goes back does not.
+  // While a machine runs, a clock that is ahead stays equally far ahead. After the machine was off or asleep, which
+  // happens every day, its clock is further ahead by that time: this confirms the earlier reading just as well. A clock
+  // that moves back does not confirm it.
   const isConfirmed = last !== null && last.aheadMs !== 0 && last.aheadMs - aheadMs <= trustedMsMax
   if (!isConfirmed) return { atMs, aheadMs, stoodMs: 0 }
   const stoodMs = last.stoodMs + elapsedMs

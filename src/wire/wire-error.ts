@@ -37,7 +37,7 @@ const typeOfStatus: Record<number, WireErrorType> = {
   431: 'invalid_request',
 }
 
-/** Tells an error that is ready to be answered from a refusal of a service. */
+/** Whether a value is an error that is ready to be sent, and not a refusal of a service. */
 export function isWireError(error: string | object): error is WireError {
   return typeof error === 'object' && 'status' in error
 }
@@ -65,7 +65,7 @@ export function isNoPath(detail: unknown): boolean {
   return detail === notFound.detail || detail === notFoundOnWire.detail
 }
 
-/** @param allowed by the path. */
+/** @param allowed the methods that the path accepts. */
 export function methodNotAllowed(method: string, allowed: readonly string[]): WireError {
   const detail = `Method "${method}" is not allowed on this path. Allowed: ${allowed.join(', ')}.`
   return wireError(405, 'method_not_allowed', detail)

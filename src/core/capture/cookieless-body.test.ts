@@ -13,8 +13,8 @@ const stripped = {
 }
 const ordinary = { event: 'e', properties: { ...telling, $cookieless_mode: false } }
 
-describe('a body without its visitors', () => {
-  it('has cookieless events without what identifies their visitors, wherever they are in the body', () => {
+describe('a refused body for the reject store', () => {
+  it('loses the identifying properties of its cookieless events in every body shape; other events are unchanged', () => {
     const optional = { event: 'e', options: { cookieless_mode: '1' }, properties: telling }
     for (const [sent, expected] of [
       [item, stripped],
@@ -39,7 +39,7 @@ describe('a body without its visitors', () => {
       assert.deepEqual(JSON.parse(stripVisitorsFromBody(JSON.stringify(sent))!), expected)
   })
 
-  it('has nothing that identifies visitors even where no events are read, and however the keys are spelt', () => {
+  it('loses them even where no events are read, and however the keys are spelt', () => {
     const shown = { event: 'e', $cookieless_mode: true, ...telling }
     for (const sent of [
       { batch: [[item]] },

@@ -15,7 +15,7 @@ const escapedName = /\\u00(?:5f|[67])/i
 /** Reading longer texts, of which a request may have many, would take seconds, and at most a quarter would be kept. */
 const textCharsMax = 256 * 1024
 
-/** Whether a text may name the mode. It is only searched, however long it is. */
+/** Whether a text may name the mode. Searches the text without parsing it. */
 export function mayHaveVisitors(text: string): boolean {
   return namesCookielessMode(text) || escapedName.test(text)
 }
@@ -42,7 +42,7 @@ export function stripVisitorsFromBody(text: string): string | null {
   return stripped === body ? null : compactJson(stripped)
 }
 
-/** The value itself when no event of cookieless mode is in it. */
+/** Returns the same value if it contains no event of cookieless mode. */
 function stripEvents(value: JsonValue, depth: number): JsonValue {
   if (depth === 0) return value
   if (Array.isArray(value)) {
@@ -53,7 +53,7 @@ function stripEvents(value: JsonValue, depth: number): JsonValue {
   return isCookieless(value) ? stripEvent(value) : mapMembers(value, inner => stripEvents(inner, depth - 1))
 }
 
-/** Also true when it has the mode in a form, or in a place, that is refused. */
+/** Whether an item asks for cookieless mode, even in a form or a place that is refused. */
 function isCookieless(item: JsonObject): boolean {
   return (
     isSet(item, '$cookieless_mode') ||
@@ -87,7 +87,7 @@ function stripIdentifying(value: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !isIdentifying.has(name)))
 }
 
-/** The object itself when no value becomes another. */
+/** Returns the same object if no value changes. */
 function mapMembers(object: JsonObject, change: (value: JsonValue, name: string) => JsonValue): JsonObject {
   const entries = Object.entries(object).map(([name, value]) => [name, change(value, name)] as const)
   return entries.every(([name, value]) => value === object[name]) ? object : Object.fromEntries(entries)

@@ -9,7 +9,7 @@ import { editedMembers, keyAt, type Member, MemberNames, membersNamed, stringEnd
 import type { SettledVisitor } from '../log/record-codec.ts'
 import type { CookielessMode } from '../project.ts'
 
-/** In the order in which they are looked for. */
+/** Listed in the order of the checks. */
 export const cookielessDrops = [
   'cookieless_unsupported_event',
   'cookieless_stateless_no_identify',
@@ -43,7 +43,7 @@ export function findImportDrop(distinctId: string): CookielessDrop | null {
   return distinctId === cookielessSentinel ? 'cookieless_timestamp_out_of_range' : null
 }
 
-/** What an event says about its visitor; '' for a part that it does not have as text. */
+/** What an event says about its visitor; '' for a part that is missing or not text. */
 export interface VisitorFacts {
   /** The connection's address when the event names none. */
   ip: string
@@ -112,7 +112,7 @@ export function readVisitor(
   return { facts, strippedJson }
 }
 
-/** The text of an object without what identifies the visitor; undefined when it contains nothing of the kind. */
+/** The text of an object without what identifies the visitor; undefined when there is nothing to remove. */
 export function stripIdentifyingMembers(text: string): string | undefined {
   if (text.charCodeAt(0) !== openBrace) return undefined
   const members = membersNamed(text, identifying)
@@ -120,8 +120,8 @@ export function stripIdentifyingMembers(text: string): string | undefined {
 }
 
 /**
- * An event of cookieless mode as its record may have it, and what it said about its visitor. @param members of
- * `readVisitor`.
+ * An event of cookieless mode without what identifies its visitor, and the facts about the visitor that were removed.
+ * @param members of `readVisitor`.
  */
 export function withoutVisitor(
   event: CapturedEvent,
@@ -140,7 +140,7 @@ export function withoutVisitor(
   return { event: stripped, visitor: facts }
 }
 
-/** What is added to the record of an event; null when that must wait, or the event may be dropped. */
+/** Returns what to add to an event's record; null when this must wait, or the event may be dropped. */
 export type SettleVisitor = (event: CapturedEvent, facts: VisitorFacts) => SettledVisitor | null
 
 export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
@@ -155,7 +155,7 @@ export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
 }
 
 /**
- * No browser or page has a part as long. A longer part would be hashed where requests wait, a millisecond per 100 KB.
+ * Browsers and pages send far shorter parts. Hashing takes a millisecond per 100 KB, during which other requests wait.
  */
 const partCharsMax = 4_096
 

@@ -34,7 +34,8 @@ export class HotKeys {
 
   /**
    * Counts an event. @returns whether its id has sent more than the limit in the last 60 s, this event included. Never
-   * true for an id below the limit; an id above it may be missed while more than `keyCountMax` others are busy.
+   * true for an id below the limit; an id above it may stay undetected while more than `keyCountMax` other ids are
+   * busy.
    */
   isHot(projectId: number, distinctId: string, nowMs: number): boolean {
     // When the clock is set back, time stops here until the clock catches up.

@@ -186,8 +186,8 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
 
 /**
  * Adds an event. The record of a cookieless one contains nothing that identifies its visitor.
- * @param about `isImport`: its whole request is one, whose visitors were hashed where it comes from. `members`: of
- *   `readVisitor`.
+ * @param about `isImport`: its whole request is an import, whose visitors were hashed at the source. `members`: of
+ * `readVisitor`.
  */
 export function addEvent(
   table: TableWriter,

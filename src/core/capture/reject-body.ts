@@ -22,7 +22,7 @@ export function cutItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
 }
 
 /**
- * Cuts a body and records whether it did. An empty body is marked as not replayable. For a request with cookieless
+ * Cuts a body and records whether it was cut. An empty body is marked as not replayable. For a request with cookieless
  * events, neither their visitors nor the sender's address are kept.
  */
 export function toKeptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {

@@ -1,5 +1,5 @@
 // The part of a page's host that its subdomains share, by the public suffix list. Only suffixes of registries count:
-// `team.github.io` is one of `github.io`. Source: docs/wire/ingestion.md 13.
+// `team.github.io` is a subdomain of `github.io`. Source: docs/wire/ingestion.md 13.
 
 import { isIPv4, isIPv6 } from 'node:net'
 import { getDomain } from 'tldts-icann'

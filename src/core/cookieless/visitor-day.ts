@@ -24,7 +24,7 @@ const knownDays = new Map<string, VisitorDay>()
 
 /**
  * @param timeMs when the event happened, epoch ms.
- * @param zones IANA names, the first that is a zone counts; UTC when none is.
+ * @param zones IANA names; the first one that exists counts, and UTC if none exists.
  */
 export function visitorDay(timeMs: number, ...zones: readonly (string | null)[]): VisitorDay {
   for (const zone of zones) {

@@ -41,8 +41,9 @@ export interface Buckets {
 }
 
 /**
- * The last bucket ends with the range, and each other one where the next begins. Days of 23 and 25 hours are one bucket,
- * and so is a day that the zone skipped: it ends where it begins, with the start of the day after.
+ * Cuts a range into buckets. The last bucket ends with the range; every other bucket ends where the next one begins. A
+ * day of 23 or 25 hours is one bucket. A day that the zone skipped is an empty bucket at the start of the following
+ * day.
  * @param countMax the most buckets that the caller can use.
  * @returns null when there would be more. A range that is empty has no bucket, unless it begins with a skipped day.
  */

@@ -11,7 +11,7 @@ export interface WrittenDateRange {
   readonly from: string | null
   /** Absolute or a span; null means now. */
   readonly to: string | null
-  /** True: both are taken to the millisecond, instead of as whole buckets and whole days. */
+  /** If true, both ends are exact to the millisecond, instead of being extended to whole buckets and whole days. */
   readonly isExplicit: boolean
 }
 

@@ -54,7 +54,7 @@ export interface TrendsQuery {
   readonly isCumulative: boolean
 }
 
-/** The earlier period to compare with; the one directly before when `back` is null. */
+/** The earlier period to compare with; the directly preceding period when `back` is null. */
 export interface TrendComparison {
   readonly back: Temporal.DurationLike | null
 }

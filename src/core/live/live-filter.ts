@@ -61,8 +61,8 @@ export class LiveEvent {
 }
 
 /**
- * Filters a reject by the fields that it has. A missing field (an unreadable request has no event name) hides it from
- * no watcher.
+ * Filters a reject by the fields that it has. A field that the reject lacks (an unreadable request has no event name)
+ * is not tested.
  */
 export function rejectMatches(filter: LiveFilter, reject: CapturedReject): boolean {
   if (!filter.rejected || !filter.lanes.has(reject.lane)) return false

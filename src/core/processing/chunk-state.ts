@@ -26,7 +26,7 @@ export interface WorkingPerson {
   readonly loadedVersion: number | null
   changed: boolean
   mergedInto: WorkingPerson | null
-  /** Persons merged into this one, in order; nearly always null for no such persons. */
+  /** Persons merged into this one, in order; null when there are none, as for nearly every person. */
   absorbed: WorkingPerson[] | null
   mappings: WorkingMapping[]
   /** JSON text of `properties`; null if it must be rebuilt. */
@@ -43,7 +43,10 @@ export interface WorkingMapping {
 
 export interface RefusedGroupType {
   readonly name: string
-  /** All five are taken; the project allows no new ones; the type was deleted and its groups still exist. */
+  /**
+   * `too_many`: all five types are taken; `frozen`: the project allows no new types; `being_deleted`: the type was
+   * deleted and its groups still exist.
+   */
   readonly reason: 'too_many' | 'frozen' | 'being_deleted'
 }
 
@@ -69,7 +72,9 @@ export class ProjectState {
   readonly persons: WorkingPerson[] = []
   readonly mappings = new Map<string, WorkingMapping>()
   readonly newPersonlessIds = new Set<string>()
-  /** Ids attached as never personless to a person whose uuid derives from another id. */
+  /**
+   * Ids that no event without a person had used when they were attached to a person whose uuid derives from another id.
+   */
   readonly neverPersonlessIds: string[] = []
   readonly newGroupTypes: GroupType[] = []
   /** Characters of property text that events wrote to groups, counting each write. */
@@ -97,7 +102,10 @@ export class ProjectState {
     return this.#stagedProject !== null
   }
 
-  /** Undoing an import first checks the uses of a person, then removes it: a use in between must count as a change. */
+  /**
+   * Undoing an import first checks the uses of a person, then removes the person: a use in between must count as a
+   * change.
+   */
   findPerson(distinctId: string): WorkingPerson | undefined {
     const person = this.mappings.get(distinctId)?.person
     if (this.#isUndone && person !== undefined && !person.changed) {

@@ -36,7 +36,8 @@ export function collectImportChanges(
         before: null,
         after: { name },
       })
-    // Keeps a type from being deleted while a pending job names it: the job's rows would belong to the next type there.
+    // Keeps a type from being deleted while a pending job names it: the job's rows would then belong to the next type
+    // with its index.
     for (const { name, index } of staging.namedGroupTypes())
       undoRecords.push({
         importJobId,

@@ -26,7 +26,7 @@ export type MergeOutcome =
   | { readonly kind: 'linked' | 'merged'; readonly person: WorkingPerson }
   /** The person has the maximum number of ids. With `leavesOwnId`, the event's own id is the one left without a person. */
   | { readonly kind: 'full'; readonly person: WorkingPerson; readonly leavesOwnId: boolean }
-  /** Both persons remain; the survivor becomes identified. */
+  /** The merge is refused and both persons remain; `person`, which would have survived, becomes identified. */
   | {
       readonly kind: 'refused'
       readonly reason: MergeRefusal

@@ -1,5 +1,5 @@
-// What ClickHouse clients write around a query by default, removed before the query is checked: the schema before the
-// name of a view, settings, and EXPLAIN. A client whose setting is refused does not connect at all.
+// Removes what ClickHouse clients add to a query by default, before the query is checked: the schema before the name of
+// a view, settings, and EXPLAIN. A client whose setting is refused does not connect at all.
 
 import { isSymbol, type SqlToken, sqlTokens } from './sql-tokens.ts'
 

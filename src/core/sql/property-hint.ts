@@ -1,4 +1,4 @@
-// Tells a user who wrote a property as in HogQL (`properties.price`) how to read it here.
+// Explains to users who write a property as in HogQL (`properties.price`) how to read it here.
 
 /** Only matches at the beginning of a name: trying each letter of a long name would take minutes. */
 const path = String.raw`(?<![\w$.])((?:[\w$]+\.)*)(person_properties|properties)`

@@ -12,7 +12,7 @@ import { encodeSurveys } from './surveys.ts'
 export interface ClientConfig {
   /** JSON members, without a comma at either end, for pages that are recorded if the project records at all. */
   readonly members: string
-  /** The same, for pages that are not. */
+  /** The same members for pages that are not recorded. */
   readonly membersUnrecorded: string
   /** Hosts whose pages are recorded; empty when all are. */
   readonly recordingHosts: readonly string[]

@@ -14,9 +14,9 @@ export type Inflated = { kind: 'bytes'; bytes: Buffer } | { kind: 'too_large' } 
 
 /**
  * How large a body may become: `freeBytes`, or `timesSent` times its compressed size if that is more. Every byte of
- * output is examined, so a sender has to send something for that work. The bound for lz64, which is the slowest and sent
- * only by browsers without gzip, is what real batches need, which shrink to a twentieth. The bound for the others is the
- * most that gzip can reach, so that 200 bytes of brotli do not keep a thread busy for a second.
+ * output costs work, so a sender must send bytes in proportion. The bound for lz64, which is the slowest form and sent
+ * only by browsers without gzip, is enough for real batches, which shrink to a twentieth. The bound for the other forms
+ * is the highest ratio that gzip can reach, so that 200 bytes of brotli do not keep a thread busy for a second.
  */
 const expansion = {
   stream: { freeBytes: 25 * 1024 * 1024, timesSent: 1_032 },
@@ -40,7 +40,10 @@ export function startsAsGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
-/** A lower bound is the event loop's: what exceeds it goes to a thread, which judges it again. */
+/**
+ * A caller with a lower bound is the event loop: it passes a body that exceeds the bound to a thread, which checks it
+ * again.
+ */
 const threadBytesMaxMin = 1024 * 1024
 
 /**

@@ -43,8 +43,8 @@ export class KeyTable<Name extends string> {
 }
 
 /**
- * Skips a key like `skipString`, but is not walkable if the key writes an ASCII character as `\u…`, since it may be a
- * known key. Encoders write only other characters this way.
+ * Skips a key like `skipString`, but throws `NotWalkable` if the key writes an ASCII character as `\u…`, since it may
+ * be a known key. Encoders write only other characters this way.
  * @param start the opening quote.
  */
 export function skipKey(json: Uint8Array, start: number): number {

@@ -3,13 +3,13 @@
 // `flags-body.ts` read the text.
 
 export type Lz64Text =
-  /** The text may hold lone surrogates: units are taken as they were compressed. */
+  /** The text may hold lone surrogates, because its units are not checked. */
   { readonly kind: 'text'; readonly text: string } | { readonly kind: 'too_large' } | { readonly kind: 'broken' }
 
 /**
  * Undoes `LZString.compressToBase64`, in time and memory proportional to the input and the bound.
  * @param base64 ASCII, padded or not; a blank counts as `+`, which forms turn into blanks.
- * @param bytesMax bound on the text in UTF-8; decompression stops as soon as the text cannot keep it.
+ * @param bytesMax bound on the text in UTF-8; decompression stops as soon as the text is certain to exceed it.
  * Source: docs/wire/ingestion.md 1.4; docs/wire/evaluation.md 1.3; docs/decisions/0014-own-lz64.md.
  */
 export function decompressLz64(base64: Uint8Array, bytesMax: number): Lz64Text {

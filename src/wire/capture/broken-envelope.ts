@@ -1,5 +1,6 @@
-// Finds the fault of an object that is neither an event nor an envelope. PostHog answers all such objects with one
-// text, that an event has no name, because its last shape requires nothing; `code` and `attr` name the real fault.
+// Finds the fault of an object that is neither an event nor an envelope. PostHog's parser tries several shapes, and the
+// last one, `engage`, has no required field, so every object matches it. PostHog therefore answers all such objects
+// with one text: that an event has no name. Our `code` and `attr` name the real fault.
 // Source: docs/wire/ingestion.md 1.7, 2.1.
 
 import type { WireError } from '../wire-error.ts'
@@ -23,13 +24,15 @@ export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
 }
 
-/** The text stays PostHog's, as clients compare it. Nothing is known of the other fields, such as a list under `events`. */
+/**
+ * The text stays PostHog's, because clients compare it. Other fields, such as a list under `events`, are not examined.
+ */
 const namelessEvent: WireError = {
   ...hydrationError('missing_event_name', 'event'),
   hint: 'The name of an event is in `event`; a list of events is in `batch`.',
 }
 
-/** The same for `/s/`, which takes no envelope. Source: docs/wire/ingestion.md 1.8. */
+/** Finds the fault of an object sent to `/s/`, which accepts no envelope. Source: docs/wire/ingestion.md 1.8. */
 export function noEnvelope(root: Fields): WireError {
   if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)

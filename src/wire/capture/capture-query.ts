@@ -43,7 +43,7 @@ export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQu
   })
 }
 
-/** The parameters that cannot be wrong: all but the numbers. */
+/** Reads the parameters that are valid with any text: all but the numbers. */
 export function readTextParameters(query: RawQuery | undefined): CaptureQuery {
   if (query === undefined) return noQuery
   return {
@@ -55,7 +55,7 @@ export function readTextParameters(query: RawQuery | undefined): CaptureQuery {
   }
 }
 
-/** Any other text means no, as with other switches that clients send. */
+/** Whether a switch is on. Any other text means no, as for other switches that clients send. */
 export function isYes(text: string): boolean {
   return text === '1' || text === 'true'
 }

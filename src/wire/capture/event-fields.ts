@@ -91,7 +91,10 @@ export function uuidOf(item: Fields): string | null {
   return typeof item.messageId === 'string' ? parseUuid(item.messageId) : null
 }
 
-/** The same for an item without a fault: its UUID of 36 characters has dashes already, and parsing it costs 0.1 µs. */
+/**
+ * `uuidOf` for an item without a fault: a UUID of 36 characters already has its dashes, and parsing it would cost 0.1
+ * µs.
+ */
 export function uuidOfValidItem(item: Fields): string | null {
   const { uuid } = item
   return typeof uuid === 'string' && uuid.length === uuidTextLength ? uuid.toLowerCase() : uuidOf(item)

@@ -13,9 +13,12 @@ export interface ImportReport {
   /** Accepted events that repeat an earlier one of the same request, or are stored already. */
   readonly duplicates: number
   readonly recent: number
-  /** Accepted events, repeats once, of a batch that is not marked as an import; otherwise 0. */
+  /** Accepted events, each repeated event counted once; 0 for a batch that is marked as an import. */
   readonly charged: number
-  /** A list of `FailedRecord`s as JSON: a body of 150 KB may have 50,000, and a thread may hand this over. */
+  /**
+   * A list of `FailedRecord`s as JSON text, because a body of 150 KB may have 50,000 of them and a thread may have to
+   * hand them over.
+   */
   readonly failedJson: string
   /** The accepted events. */
   readonly events: BatchSummary

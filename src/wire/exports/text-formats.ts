@@ -29,7 +29,7 @@ export function jsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): Export
   }
 }
 
-/** A JSON text holds no line break outside of its strings' escapes unless its client wrote it in several lines. */
+/** A client's JSON text has line breaks only if the client wrote it in several lines. */
 function jsonText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
   if (value === null) return 'null'
   if (kind === 'json') return replaceLineBreaks(value as string)
@@ -37,7 +37,7 @@ function jsonText(kind: ExportColumn<unknown>['kind'], value: string | number | 
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }
 
-/** Line breaks between the tokens of a JSON text, the only ones it can have, mean as much as spaces. */
+/** JSON text has line breaks only between tokens, where a space means the same. */
 function replaceLineBreaks(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]/g, ' ') : json
 }
@@ -64,7 +64,7 @@ export function csvEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEn
   }
 }
 
-/** Nothing is an empty field, and an empty text a quoted one. */
+/** A missing value becomes an empty field, and an empty text becomes `""`. */
 function csvText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
   if (value === null) return ''
   if (kind === 'instant') return instant(value as number)

@@ -56,7 +56,7 @@ export const decideErrors = {
 
 const contentTypeCharsMax = 200
 
-/** For a visitor without cookies. @param name of what the request does not show. */
+/** For a visitor without cookies. @param name the fact about the visitor that the request does not show. */
 export function missingProperty(name: 'ip' | 'host' | 'user_agent'): WireError {
   return wireError(400, 'missing_property', `Missing required property: ${name}`)
 }

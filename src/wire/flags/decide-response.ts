@@ -146,7 +146,7 @@ function encodeFlagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string
   }
 }
 
-/** Apart from the other texts, since most projects never need them. */
+/** Prepared apart from the other texts, since most projects never need these. */
 const records = new PreparedTexts(
   (flag, outcome) => `,${JSON.stringify(flag.key)}:${JSON.stringify(flagRecord(flag, outcome))}`,
   text => text.length,

@@ -7,7 +7,7 @@ import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation/evaluation-trace.ts'
 import { type flagDetail, type flagRecord, reasonCode, reasonDescription } from './flag-texts.ts'
 
-/** Only this many conditions of a flag are shown, so that a public answer stays small whatever is defined. */
+/** Maximum number of conditions shown for a flag, so that a public answer stays small whatever is defined. */
 const conditionCountMax = 100
 
 interface ConditionDetail {
@@ -20,7 +20,10 @@ interface ConditionDetail {
 /** How many flags and conditions are encoded without a break. */
 const detailsPerStep = 256
 
-/** The members of `flags`. @param entryOf a flag's entry without `conditions`. */
+/**
+ * Encodes the members of `flags`, each with its `conditions`.
+ * @param entryOf returns a flag's entry without `conditions`.
+ */
 export function* encodeFlagsWithConditions(
   { project, outcomes }: FlagEvaluation,
   trace: EvaluationTrace,

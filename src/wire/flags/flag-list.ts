@@ -1,7 +1,7 @@
-// The list of flags that SDKs from before 2022 ask for first. They compute the value of a flag that it calls simple
-// from its percentage, and ask `/decide/` for any other. None is called simple: posthog-node 1.3 looks for the
-// percentage under another name and turns a simple flag on for everyone, and the server's answer is always right.
-// Flags of version 2 are not in it. Source: docs/wire/clients.md 2, 3; docs/wire/evaluation.md 11.4.
+// The list of flags that SDKs from before 2022 ask for first. These SDKs compute the value of a flag that the list
+// calls simple from its percentage, and ask `/decide/` for any other flag. The list calls no flag simple: posthog-node
+// 1.3 looks for the percentage under another name and turns a simple flag on for everyone, and the server's answer is
+// always right. Flags of version 2 are not in it. Source: docs/wire/clients.md 2, 3; docs/wire/evaluation.md 11.4.
 
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'

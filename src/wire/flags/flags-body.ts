@@ -29,7 +29,7 @@ export interface FlagsBodyLimits {
    * or decodes it elsewhere.
    */
   readonly decompressedBytesMax: number
-  /** A text with more values is `too_much_to_parse`; when absent, any number that is read at all is parsed. */
+  /** A text with more values is `too_much_to_parse`; when absent, only the limits of every request apply. */
   readonly valuesMax?: number
 }
 
@@ -89,7 +89,7 @@ function decodeLz64(
 ): DecodedBody {
   const decompressed = decompressLz64(base64, limits.decompressedBytesMax)
   if (decompressed.kind === 'too_large') return err('decompressed_too_large')
-  // Invalid characters are replaced, as in every other body that is not valid Unicode.
+  // Invalid characters are replaced, as in every body that is not valid Unicode.
   return decompressed.kind === 'broken'
     ? err(decideErrors.invalidJson)
     : parse(decompressed.text.toWellFormed(), limits)
@@ -118,10 +118,10 @@ function parseText(text: string, limits: FlagsBodyLimits): Result<JsonValue, Tex
 
 /** More values than this are refused unparsed: SDKs send far fewer. */
 const readValuesMax = 16 * 1024
-/** Shorter texts are read whatever they hold. */
+/** Shorter texts are parsed, however many values they have. */
 const alwaysReadChars = 64 * 1024
 
-/** A value takes a character at least, and another one separates it from the next, so short texts are not looked at. */
+/** A short text cannot have too many values, since each takes a character and a separator, so it is not searched. */
 function hasTooManyValues(text: string, { valuesMax }: FlagsBodyLimits): boolean {
   return valuesMax !== undefined && text.length > valuesMax && hasMoreValuesThan(text, valuesMax)
 }
@@ -143,7 +143,7 @@ function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, T
   try {
     return ok(parseJson(text))
   } catch {
-    // That the text is no JSON is all that the caller has to know.
+    // The caller needs to know only that the text is not JSON.
     return err(decideErrors.invalidJsonStructure)
   }
 }

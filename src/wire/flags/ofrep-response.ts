@@ -93,7 +93,7 @@ function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRunt
   return keepText(entry.texts, outcome, made, made.ok ? made.value.length : 0)
 }
 
-/** The same rule as `selectFlags` has for evaluated flags. */
+/** Whether the flag is for the runtime, by the rule of `selectFlags` for evaluated flags. */
 function isForRuntime({ evaluationRuntime }: Flag, runtime: AskedRuntime): boolean {
   const isLimited = evaluationRuntime === 'client' || evaluationRuntime === 'server'
   return !isLimited || runtime === 'all' || runtime === evaluationRuntime

@@ -1,5 +1,5 @@
-// What an answer has of a flag and one of its outcomes, made once and kept as long as the compiled flag, which survives
-// changes of other flags.
+// The parts of an answer for one outcome of a flag. Each is made once and cached as long as the compiled flag, which
+// survives changes of other flags.
 
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -14,10 +14,15 @@ export type KeptTexts<T> = (T | undefined)[]
 
 /** A flag of a hundred rules may have its large default in the text of each of them. */
 const charsOfFlagMax = 1024 * 1024
-/** Not beside the texts: an answer reads hundreds of those, and each step to them costs as much as joining the text. */
+/**
+ * Stored apart from the texts: an answer reads hundreds of them, and each further step to a text costs as much as
+ * joining it.
+ */
 const charsOf = new WeakMap<KeptTexts<unknown>, number>()
 
-/** Keeps what was made for an outcome; all that was kept before goes when it becomes too much. */
+/**
+ * Caches what was made for an outcome. When the flag's cache becomes too large, everything cached earlier is dropped.
+ */
 export function keepText<T>(kept: KeptTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
   const total = (charsOf.get(kept) ?? 0) + chars
   if (total > charsOfFlagMax) kept.length = 0
@@ -30,7 +35,7 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
   readonly #make: (flag: CompiledFlag, outcome: PreparedOutcome) => T
   readonly #charsOf: (made: T) => number
   readonly #ofFlag = new WeakMap<CompiledFlag, KeptTexts<T>>()
-  /** The same by position, so that an answer needs only one lookup, for the project. */
+  /** The cached texts of all flags by position, so that an answer needs only one lookup, for the project. */
   readonly #ofProject = new WeakMap<CompiledProject, KeptTexts<T>[]>()
 
   constructor(make: (flag: CompiledFlag, outcome: PreparedOutcome) => T, charsOf: (made: T) => number) {
@@ -51,7 +56,7 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
     }
   }
 
-  /** What each answered flag has, by ascending id. */
+  /** The part of each answered flag, by ascending id. */
   of({ project, outcomes }: FlagEvaluation): T[] {
     const prepared = this.#of(project)
     const all: T[] = []

@@ -53,8 +53,8 @@ export class Fields {
   }
 
   /**
-   * Refuses every other field that is not null: one that is not followed could change the answer.
-   * @param elsewhere names that belong into a field of this object, or are called otherwise, with what they are here.
+   * Refuses every field that is not among `names`, unless it is null: ignoring it could change the answer.
+   * @param elsewhere fields that belong in another field or have another name here, each with the right place or name.
    */
   known(names: readonly string[], elsewhere: Readonly<Record<string, string>> = {}): void {
     for (const name of Object.keys(this.#object)) {

@@ -100,7 +100,10 @@ function readProperty(
 }
 
 const valueless = new Set(['is_set', 'is_not_set'])
-/** Operators that compare with several values at once; of others each value becomes a filter, as in PostHog. */
+/**
+ * Operators that compare with several values at once; for any other operator, each value becomes a filter, as in
+ * PostHog.
+ */
 const takesLists = new Set(['exact', 'is_not', 'icontains_multi', 'not_icontains_multi', 'between', 'not_between'])
 
 function readSource(
@@ -113,7 +116,7 @@ function readSource(
   return { kind: isFlag(key) ? 'flag' : 'event' }
 }
 
-/** Whether the property of an event is the value of a flag, which is kept apart. */
+/** Whether the property of an event is the value of a flag; such values are stored separately. */
 export function isFlag(key: string): boolean {
   return key.startsWith('$feature/')
 }

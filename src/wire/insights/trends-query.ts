@@ -1,4 +1,4 @@
-// Reads PostHog's TrendsQuery. A field that would change the answer, and that is not followed here, is refused.
+// Reads PostHog's TrendsQuery. A field that would change the answer but is not supported here is refused.
 
 import { bucketIntervals } from '#core/insights/buckets.ts'
 import type { WrittenDateRange } from '#core/insights/date-range.ts'
@@ -24,7 +24,7 @@ const followed = [
 /** Display and caching options, which are left to the caller. */
 const ignored = ['version', 'tags', 'aggregation_group_type_index', 'modifiers', 'response', 'dataColorTheme']
 
-/** As older insights of PostHog have them, on the query itself. */
+/** Fields that older insights of PostHog have on the query itself. */
 const elsewhere = {
   ...{ date_from: 'dateRange.date_from', date_to: 'dateRange.date_to', events: 'series' },
   ...{ breakdown: 'breakdownFilter.breakdown', breakdown_type: 'breakdownFilter.breakdown_type' },

@@ -6,7 +6,7 @@ import type { TrendBreakdowns, TrendMath, TrendSeries, TrendsQuery } from '#core
 import { bucketLabels } from './bucket-labels.ts'
 import { completeSchema } from './complete.ts'
 
-/** What a line is for. */
+/** One line of the chart: its figures, and the series, period and value that they belong to. */
 export interface TrendResult {
   readonly series: TrendSeries
   readonly order: number

@@ -85,7 +85,6 @@ export function encodeEvent(event: EventToEncode): string {
   )
 }
 
-/** JSON text of an object without its closing brace. */
 function jsonWithoutClosingBrace(object: object): string {
   return JSON.stringify(object).slice(0, -1)
 }

@@ -31,7 +31,7 @@ const contentFields = {
 }
 const contentNames = Object.keys(contentFields) as (keyof typeof contentFields)[]
 
-/** The flag as PostHog's tools configure it; one that is sent back as it was answered says the same again. */
+/** The flag as PostHog's tools configure it; sending an answered one back unchanged has no effect. */
 const flagConfigSchema = nullable(
   Type.Object(
     {
@@ -154,7 +154,7 @@ const legacyFlagParameters = [
   ...(['feature_flag_payloads', 'ensure_experience_continuity'] as const),
 ] as const
 
-/** What a body says about the flag; absent members where it says nothing. */
+/** The parts of the flag that a body sets; a member is absent if the body does not set it. */
 export interface SaidOfFlag {
   readonly filters?: JsonObject
   readonly ensureExperienceContinuity?: JsonValue

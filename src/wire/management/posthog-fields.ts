@@ -6,7 +6,7 @@
 import { isJsonObject, type JsonValue } from '#core/json.ts'
 
 export interface PostHogFields {
-  /** What PostHog works out itself, and where its screens show the object: accepted with any value. */
+  /** Fields that PostHog computes, or that say where its screens show the object: accepted with any value. */
   readonly withoutEffect: readonly string[]
   /** Accepted only with a value that asks for nothing. */
   readonly onlyOff: readonly string[]

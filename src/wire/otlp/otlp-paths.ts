@@ -28,7 +28,7 @@ export const otlpPaths: readonly OtlpPath[] = [
   { path: '/i/v0/ai/otel/v1/logs', signal: 'logs', ...ofAi },
 ]
 
-/** PostHog's own path, and the one that exporters make of a base address. */
+/** PostHog's own path, and the path that exporters derive from a base address. */
 function pathsOfSignal(signal: OtlpSignal, items: string): OtlpPath[] {
   const sentence = `Pennon does not store ${items}; events and flags are not affected.`
   return [`/i/v1/${signal}`, `/v1/${signal}`].map(path => ({ path, signal, bytesMax: 2 * MiB, sentence }))

@@ -31,7 +31,7 @@ describe('references of a flag', () => {
     )
   })
 
-  it('exclude indexes that no project can have, and are empty without filters', () => {
+  it('exclude group type indexes outside 0 to 4, and are empty for malformed filters', () => {
     for (const text of ['{"aggregation_group_type_index": 5}', '{"groups": [{"aggregation_group_type_index": -1}, 7]}'])
       assert.deepEqual(referencesOfFlag(filtersOf(text)), [], text)
     for (const text of ['{"aggregation_group_type_index": "0"}', '{"groups": [null, {"properties": [null]}]}', '[]'])

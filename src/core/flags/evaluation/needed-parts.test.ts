@@ -24,7 +24,7 @@ const cohorts = new Map([
   aCohort(7, 'what', [plan('pro')]),
 ])
 
-describe('the parts that the properties of every person contain for whom a flag is not off', () => {
+describe("the text parts that a person's properties must contain for a flag to be anything but off", () => {
   it('are those of all filters of a set, and of any set', () => {
     const cases: readonly (readonly [readonly (readonly JsonObject[])[], NeededParts])[] = [
       [[[plan('Pro')]], [[pro]]],
@@ -76,7 +76,7 @@ describe('the parts that the properties of every person contain for whom a flag 
       assert.deepEqual(neededParts({ groups: [{ properties: [filter] }] }, cohorts), parts, JSON.stringify(filter))
   })
 
-  it('are not known for flags that are for groups, or not off for others', () => {
+  it('are unknown for flags of groups, for unreadable filters, and for flags that also give a value without a matching condition', () => {
     const groups = [{ properties: [plan('pro')] }]
     for (const over of [
       { feature_enrollment: true },

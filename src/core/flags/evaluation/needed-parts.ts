@@ -1,6 +1,6 @@
-// What the JSON text of a person's properties must contain for a flag to be anything but off, so that a store can skip
-// most other persons without reading them. False positives are possible: the evaluator decides. Source:
-// docs/wire/evaluation.md 5.4, 5.8, 5.9, 5.11.
+// Finds the parts that the JSON text of a person's properties must contain for a flag to be anything but off. A store
+// skips persons without these parts. For a person who has them, the flag may still be off: the evaluator decides.
+// Source: docs/wire/evaluation.md 5.4, 5.8, 5.9, 5.11.
 
 import type { JsonObject } from '../../json.ts'
 import type { Cohort } from '../definitions/cohort.ts'
@@ -14,7 +14,7 @@ import { PersonKeys } from './person-properties.ts'
 /** The text contains all parts of at least one alternative of each list. */
 export type NeededParts = readonly (readonly TextParts[])[]
 
-/** A store looks for each of them in each text. */
+/** Bounded because a store searches each text for each alternative. */
 const alternativeCountMax = 20
 const listCountMax = 5
 
@@ -65,7 +65,7 @@ function partsOfAll(needed: readonly NeededParts[]): NeededParts {
   return needed.flat().slice(0, listCountMax)
 }
 
-/** The parts that are present whichever of them holds. */
+/** The parts that are needed whichever of the alternatives holds. */
 export function partsOfAny(needed: readonly NeededParts[]): NeededParts {
   const [only, ...others] = needed
   if (only !== undefined && others.length === 0) return only
@@ -88,7 +88,7 @@ function partsOfFilter({ type, key, operator, value }: StoredFilter): NeededPart
     : []
 }
 
-/** The property and those that are read when it is absent. */
+/** The names of the property and of the properties that are read when it is absent. */
 function namesOf(key: string): string[] {
   const names = [key]
   for (let { substitute } = new PersonKeys().key(key); substitute !== null; substitute = substitute.substitute)

@@ -1,19 +1,20 @@
-// What the JSON text of properties must contain for a property to be in it, or for its value to match an `exact`
-// filter, so that a store can skip most other texts without reading them. False positives are possible: the evaluator
-// decides. Source: docs/wire/evaluation.md 5.9.
+// Finds the parts that a JSON text of properties always contains if it has a certain property, or if the property
+// matches an `exact` filter. A store skips texts without these parts. A text that has the parts may still not match:
+// the evaluator decides. Source: docs/wire/evaluation.md 5.9.
 
 import { type JsonValue, textOf } from '../../json.ts'
 
 /** Parts of a text, in their order: ASCII in lower case. Each is searched for without regard to case. */
 export type TextParts = readonly string[]
 
-/** A store looks for each of them in each text. */
+/** Bounded because a store searches each text for each alternative. */
 const alternativeCountMax = 20
 const charsMax = 100
 
 /**
- * Characters that the text may have in another form: those that JSON may escape, those whose case stores fold in different
- * ways, and the two ASCII letters that others fold to, `i` (from `İ`) and `k` (from the Kelvin sign).
+ * Characters that the text may have in another form: those that JSON may escape, those whose case stores fold in
+ * different ways, and the two ASCII letters to which other characters fold, `i` (from `İ`) and `k` (from the Kelvin
+ * sign).
  */
 const unsure = /[^ -~]|["\\/ik]/g
 /** Replaces such characters. No stored text contains it. */

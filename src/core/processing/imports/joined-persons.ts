@@ -27,12 +27,18 @@ export class JoinedPersons {
   readonly #sidesIn: (uuid: string) => readonly Sides[]
   readonly #ofPerson = new Map<string, { readonly sides: readonly Sides[] } & Joined>()
 
-  /** @param sidesIn the profiles before and after the job of all persons that are this one now, its own first. */
+  /**
+   * @param sidesIn returns the profiles before and after the job of all persons that have become this one, its own
+   * first.
+   */
   constructor(sidesIn: (uuid: string) => readonly Sides[]) {
     this.#sidesIn = sidesIn
   }
 
-  /** Values that may be joined with the job's in a current person. @param shadowed writes of other imports to it. */
+  /**
+   * Values that may be joined with the job's values in a current person.
+   * @param shadowed writes of other imports to this person.
+   */
   joinedIn(uuid: string, shadowed: readonly Shadowed[]): Joined {
     const { before, others } = this.#of(uuid)
     return { before, others: shadowed.length === 0 ? others : [...others, ...shadowed.map(({ profile }) => profile)] }
@@ -64,8 +70,8 @@ export class JoinedPersons {
 }
 
 /**
- * The joined profile, before the job, of persons that have been merged since. It has the keys that the job changed and those
- * that an import wrote; other live values may have been removed since.
+ * The joined profile, before the job, of persons that have been merged since. It has only the keys that the job changed
+ * or an import wrote; other live values may have been removed since.
  */
 function joinedBefore(all: readonly Sides[]): Profile | null {
   return all.reduce<Profile | null>((into, { before, after }) => {
@@ -80,8 +86,8 @@ function joinedBefore(all: readonly Sides[]): Profile | null {
 }
 
 /**
- * The subject with the values and the time of creation of the persons that were merged into it, for those that the job had
- * changed.
+ * The subject with the values that the merged persons have for the keys that the job had changed, and with their
+ * earlier time of creation if the job had lowered it.
  * @param former the subject with the job's values.
  */
 export function withBrought<Now extends Subject>(now: Now, former: Subject, brought: readonly Brought[]): Now {

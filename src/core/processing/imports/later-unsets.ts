@@ -1,5 +1,6 @@
-// Determines which values a live `$unset` has removed since an undone import. Ids that now belong to one person may have
-// belonged to several when it came, and it removed the value of only one of these. If that is unknown, both are tried.
+// Determines which values a live `$unset` has removed since an undone import. When the `$unset` arrived, the ids that
+// now belong to one person may have belonged to several persons, and it removed the value of only one of them. If it is
+// unknown which one, both possibilities are tried.
 
 import type { LaterWrite } from '#core/imports/other-use.ts'
 
@@ -14,7 +15,7 @@ export interface Homes {
 /** For groups, and for a person whose ids never belonged to another person. */
 export const oneHome: Homes = { own: '', of: () => '' }
 
-/** Decides unknown questions: the likely way, or all of them reversed. */
+/** Answers questions that the events leave open: with the likely answers, or with all of these reversed. */
 export class Doubts {
   hasAny = false
   readonly #areReversed: boolean
@@ -36,7 +37,7 @@ export interface TimedWrite {
   readonly key: string
   readonly sinceMs: number
   readonly startMs: number
-  /** It belonged to another person until a later merge. */
+  /** The distinct id belonged to another person until a later merge. */
   readonly isJoined: boolean
 }
 
@@ -62,7 +63,10 @@ export class LaterUnsets {
     this.#doubts = doubts
   }
 
-  /** The live writes except each `$unset` that came to another person, and the values that it removed there. */
+  /**
+   * The live writes without each `$unset` that was applied to another person, and without the values that it removed
+   * there.
+   */
   writesWithoutThoseOfOthers(): readonly LaterWrite[] {
     const laterWrites = this.#laterWrites
     if (this.#unsets.size === 0) return laterWrites
@@ -93,7 +97,7 @@ export class LaterUnsets {
     return home === null ? null : home === this.#homes.own
   }
 
-  /** Whether an `$unset` came to the person that the distinct id had. */
+  /** Whether an `$unset` was applied to the person to which the distinct id belonged. */
   #cameTo(unset: LaterWrite, distinctId: string): boolean | null {
     if (unset.distinctId === distinctId) return true
     const [home, other] = [this.#homes.of(unset.distinctId), this.#homes.of(distinctId)]

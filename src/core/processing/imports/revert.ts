@@ -26,7 +26,7 @@ export interface Sides {
 export interface Joined {
   /** The profile before the job, joined with those of the persons that have been merged with it since. */
   readonly before: Profile | null
-  /** The profile of each of those after the job, and what other imports wrote. */
+  /** The profiles of all these persons after the job, and the values that other imports wrote. */
   readonly others: readonly Profile[]
 }
 
@@ -169,8 +169,9 @@ export function withLaterWrites<Now extends Profile>(
 }
 
 /**
- * The profile with the additions of live events that also name the key in `$unset`: such an event removes an existing value,
- * or else keeps the value it adds. Because of the job's value, such an event only removed, and its own value is missing.
+ * The profile with the additions of live events that also name the key in `$unset`: such an event removes an existing
+ * value, or else keeps the value it adds. Because of the job's value, such an event only removed the key, and its own
+ * value is missing.
  * @param gone keys that had only the job's value, and now have none.
  * @param wasBeneath whether an import had written the key before the event.
  */
@@ -187,7 +188,8 @@ export function withAddsOfUnsets<Now extends Profile>(
     const writes = writesOf.get(key) ?? []
     const unset = writes.find(({ op }) => op === 'unset')
     const added = writes.find(({ op }) => op === 'set') ?? writes.find(({ op }) => op === 'set_once')
-    // With other events, the key would have had another value to remove, or would have been removed later.
+    // If other events wrote the key, the `$unset` would have had another value to remove, or a later one would have
+    // removed the key.
     if (unset === undefined || added === undefined || writes.some(({ uuid }) => uuid !== unset.uuid)) continue
     if (wasBeneath(unset)) continue
     draft.setProperty(key, added.value)
@@ -204,7 +206,8 @@ function liveOnce({ timestampMs, uuid }: LaterWrite): PropertyMark {
 
 /**
  * Sets a key whose change alone is not written, if its events would have written other keys without the job.
- * @param writers the events that would have. Of several with the same value, only the first is known.
+ * @param writers the events that would have written other keys. Of several events with the same value, only the first
+ * is known.
  * @returns whether the value is certain.
  */
 function setFilteredProperty(
@@ -223,9 +226,9 @@ function setFilteredProperty(
 }
 
 /**
- * Keys whose change alone is not written, for which it is unknown whether live events would have changed them: their events
- * also have a `$set_once` that the job's value blocked, and whether it would have been written is unknown if others have
- * written that key since.
+ * Among the keys whose change alone is not written, those that live events might have changed without the job. Such an
+ * event also has a `$set_once` that the job's value blocked. If other events have written that key since, it is unknown
+ * whether the `$set_once` would have been written, and with it the key.
  * @param left the keys that the job and others have written.
  */
 export function findUncertainKeys(

@@ -88,7 +88,7 @@ function undoMergesInto(context: UndoContext, undoing: Undoing, uuid: string, of
     piece,
     hold: holds.get(origin) ?? findOwnHold(context, undoing, piece),
   }))
-  // First the held pieces, so that the jobs that take them over have their counts when the others are split off.
+  // Held pieces come first, so that the jobs that take them over have their counts when the other pieces are split off.
   for (const { piece, hold } of held) if (hold !== null) leavePieces(context, undoing, uuid, [piece], hold)
   for (const { piece, hold } of held) if (hold === null) split(context, undoing, uuid, piece)
 }
@@ -100,7 +100,10 @@ function originOf({ projectId }: UndoContext, { subject, before, after }: UndoRe
   return derived === after?.personUuid ? derived : `id ${subject}`
 }
 
-/** By origin, the pieces that later events of others link with other ids of the survivor. */
+/**
+ * The holds by the origin of each piece: a later event of live data or of another job links an id of the piece with
+ * another id of the survivor.
+ */
 function holdsOf(
   context: UndoContext,
   ids: readonly { readonly distinctId: string }[],
@@ -183,7 +186,7 @@ function split(context: UndoContext, undoing: Undoing, survivorUuid: string, pie
     const survivor = context.persons.get(survivorUuid)!
     const { subject } = withLaterWrites(omitAnyId(person.before), survivor, laterWrites, emptyProfile)
     const identifiers = identifiersOf(context, ids)
-    // The survivor's earlier time has hidden these.
+    // The survivor's earlier time of creation hid the first events of these imports.
     const hidden = context
       .shadowedIn(ids)
       .filter(({ firstMs }) => !mayHaveLoweredCreatedAt(context, survivorUuid, firstMs))
@@ -202,8 +205,8 @@ function split(context: UndoContext, undoing: Undoing, survivorUuid: string, pie
 }
 
 /**
- * Returns the person's own assignments; the survivor keeps its own. If the job had merged the person into one that it merged
- * away later, the last survivor may have got some of them.
+ * Returns the person's own assignments; the survivor keeps its own. If the job later merged that survivor away, the
+ * last survivor may have got some of the assignments.
  */
 function returnAssignments(context: UndoContext, undoing: Undoing, uuid: string, survivorUuid: string): void {
   const kept = context.undoRecord('assignments', uuid)

@@ -22,7 +22,7 @@ export interface UndoBatch extends JobBatch {
   readonly laterWrites: readonly LaterWrite[]
   /** The writes of later imports to persons in `loaded`. */
   readonly importedKeys: readonly ImportedKey[]
-  /** The same for groups. */
+  /** The writes of later imports to groups in `loaded`. */
   readonly importedGroupKeys: readonly ImportedGroupKey[]
   /** The jobs of `laterJobIds` that made any of these writes, in that order. */
   readonly laterWriters: readonly LaterWriter[]
@@ -163,18 +163,24 @@ export class UndoContext {
     return findShadowed(this.#importedGroupKeys.get(subject) ?? [], this.#laterWriters)
   }
 
-  /** One of these ids to which the job wrote. */
+  /** One of these distinct ids to which the job wrote; undefined if there is none. */
   idWrittenBy(importJobId: number, distinctIds: readonly string[]): string | undefined {
     return distinctIds.find(id => this.#importedKeys.get(id)?.some(write => write.importJobId === importJobId))
   }
 
-  /** Later links to a distinct id of this person that were requested by the other id but do not exist. */
+  /**
+   * Later links between a distinct id of this person and another id, requested by an event of the other id, that do not
+   * exist.
+   */
   refusedLinksTo(distinctId: string, uuid: string): readonly OtherUse[] {
     const asked = this.#linksTo.get(distinctId) ?? []
     return asked.filter(use => use.isLater && this.#isElsewhere(use.distinctId, uuid))
   }
 
-  /** The same for links requested by the id itself. */
+  /**
+   * Later links between a distinct id of this person and another id, requested by an event of this id, that do not
+   * exist.
+   */
   refusedLinksFrom(distinctId: string, uuid: string): readonly OtherUse[] {
     return this.usesOf(distinctId).filter(
       ({ isLater, otherId }) => isLater && otherId !== null && this.#isElsewhere(otherId, uuid),
@@ -215,7 +221,7 @@ export class UndoContext {
     return this.#groupUsers.get(subject) ?? []
   }
 
-  /** The first of these users if all of them are later jobs; null if there are other users, or none. */
+  /** The earliest published of these users if all of them are later jobs; null if there are other users, or none. */
   findSuccessor(userIds: Iterable<number>): number | null {
     const users = new Set(userIds)
     const areLater = users.size > 0 && [...users].every(id => this.laterJobIds.includes(id))

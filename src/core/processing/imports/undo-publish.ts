@@ -175,7 +175,10 @@ function undoPerson(
     handOverIdentity(context, undoRecord, { ...row, version, anyId: after.anyId }, identifiers)
 }
 
-/** Whether the job created it, or an implicit job that has been undone: any other creator leaves a property. */
+/**
+ * Whether the subject did not exist before the job, or existed only because of an implicit job that has been undone:
+ * any other creator leaves a property.
+ */
 function wasAbsentOrEmpty(before: Profile | null): boolean {
   return before === null || Object.keys(before.properties).length + Object.keys(before.marks).length === 0
 }
@@ -206,7 +209,7 @@ function removePerson(
 
 /**
  * Notes that a person created by the job stays. If only later jobs use it, undoing the first of them will remove it.
- * @returns that job; null if there is none.
+ * @returns that first job; null if not only later jobs use the person.
  */
 function keepUsedPerson(context: UndoContext, undoing: Undoing, undoRecord: UndoRecordOf<'person'>): number | null {
   const { subject } = undoRecord

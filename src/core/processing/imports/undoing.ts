@@ -13,11 +13,13 @@ import { type UndoBatch, UndoContext } from './undo-batch.ts'
 
 /** Why something is left unchanged. The names are the reasons of the job's notes. */
 export type UndoRefusal =
-  /** Other events have linked or unlinked ids of the merged person since, or merged it. */
+  /** Since the job, other events have linked or unlinked ids of the merged person, or merged the person. */
   | 'undo_left:merge_was_built_on'
   /** Live data or another job links the same ids. */
   | 'undo_left:link_was_confirmed'
-  /** A later link of other events was refused because of the job's links. It would have to be sent again. */
+  /**
+   * Other events requested a link later, and it was refused because of the job. To get the link, send the event again.
+   */
   | 'undo_left:link_was_refused'
   /** The id had no person before, and other events use the person that it was linked to. */
   | 'undo_left:link_is_used'
@@ -25,17 +27,17 @@ export type UndoRefusal =
   | 'undo_left:values_stay_with_survivor'
   /** Other events have written a later value. */
   | 'undo_left:property_was_written'
-  /** The job's value had shadowed one of a later import, which would make the subject too large. */
+  /** The job's value had shadowed a value of a later import, which would make the subject too large. */
   | 'undo_left:outranked_value_is_missing'
   /** Another merge has taken over the earlier time of creation. */
   | 'undo_left:created_at_was_merged'
-  /** The job created it, and other events use it. */
+  /** The job created the person, group or group type, and other events use it. */
   | 'undo_left:person_is_used'
   | 'undo_left:group_is_used'
   | 'undo_left:group_type_is_used'
-  /** It has too many other events for the event store to evaluate. */
+  /** The subject has too many other events for the event store to evaluate. */
   | 'undo_left:events_not_readable'
-  /** Deleted since. */
+  /** The person or group was deleted after the job. */
   | 'undo_left:person_is_gone'
   | 'undo_left:group_is_gone'
 
@@ -112,7 +114,7 @@ export function moveMappingBack(undoing: Undoing, now: DistinctIdMapping, person
   undoing.overrides.push({ projectId, distinctId, personId, version })
 }
 
-/** If an id had an override, a higher one must map its rows to the person derived from the id again. */
+/** If the id had an override, a higher override must map the id's rows to the person derived from the id again. */
 export function removeMapping(undoing: Undoing, { projectId, distinctId, version }: DistinctIdMapping): void {
   undoing.removedMappings.push({ projectId, distinctId, loadedVersion: version })
   if (version === 0) return
@@ -121,7 +123,10 @@ export function removeMapping(undoing: Undoing, { projectId, distinctId, version
   undoing.nextVersions.push({ projectId, distinctId, version: version + 2 })
 }
 
-/** The changes that detach an id from its person. @param publishedVersion of an override that an earlier try has written. */
+/**
+ * The changes that detach an id from its person.
+ * @param publishedVersion the version of an override that an earlier try has written.
+ */
 export function mappingRemoval(
   { projectId, distinctId, version: loadedVersion }: DistinctIdMapping,
   publishedVersion: number | undefined,
@@ -137,8 +142,9 @@ export function mappingRemoval(
 }
 
 /**
- * Notes links of other events that were refused because of the job's changes to the person of these ids: the job identified
- * the person to which the other id was to be linked, or created (`isMade`) the person of an id that would have joined another.
+ * Notes the links that others requested later and that were refused because of the job; undoing the job does not create
+ * them. If the job identified this person, its ids could not be linked to other persons. If the job created it
+ * (`isMade`), an id that would otherwise have had no person could not simply join another person.
  */
 export function noteRefusedLinks(
   context: UndoContext,

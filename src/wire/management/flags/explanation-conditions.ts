@@ -25,7 +25,7 @@ const conditionCountMax = 100
 /** Bounds the number of filters of all sets, or rules, together. */
 export const filterCountMax = 1_000
 
-/** The first sets, and the one that decided, even if it comes later. */
+/** Explains the first sets, and the deciding set even if it comes later. */
 export function explainConditions(
   explained: ExplainedFlag,
   flag: CompiledFlag,

@@ -259,7 +259,7 @@ export function encodeIdentifier(
   return truncateText(bucketing.identifier)
 }
 
-/** What a filter asks for, in words; cohorts by their names. */
+/** A filter's condition in words, with cohorts by their names. */
 export function describeFilter(filter: ExplainedFilterJson): string {
   return filter.negated ? `not (${describePlainFilter(filter)})` : describePlainFilter(filter)
 }

@@ -39,7 +39,7 @@ const flagFields = [
   ...['key', 'name', 'active', 'archived', 'tags', 'evaluation_runtime', 'evaluation_contexts'],
   ...['bucketing_identifier', 'ensure_experience_continuity', 'is_remote_configuration', 'filters'],
 ]
-/** What null means, and what PostHog of some age does not say. */
+/** The values that null stands for, also in fields that older versions of PostHog omit. */
 const defaults: JsonObject = {
   ...{ name: '', description: '', archived: false, tags: [], evaluation_runtime: 'all', evaluation_contexts: [] },
   ...{ bucketing_identifier: null, ensure_experience_continuity: false, is_remote_configuration: false },
@@ -113,7 +113,10 @@ function nameOf(value: JsonValue, field: string): string {
   return typeof name === 'string' ? ` (${name})` : ''
 }
 
-/** From what an API answers to what a file says of it. What a reference means that no list has stays an id. */
+/**
+ * Converts definitions from an API's answer to the form of a file. A reference to something that no list contains stays
+ * an id.
+ */
 export interface Naming {
   flag(flag: JsonObject): FileFlag
   cohort(cohort: JsonObject): FileCohort
@@ -150,15 +153,18 @@ export function isNotDeleted({ deleted }: JsonObject): boolean {
   return deleted !== true
 }
 
-/** Filters by names; rules, which refer to nothing else, without the experiments that they belong to, which are in no file. */
+/**
+ * The filters with names instead of ids. Rules lose their experiments, which no file contains; rules refer to nothing
+ * else.
+ */
 function nameReferences(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
   return configVersion(filters) === 2 ? withExperimentsOf(filters, null) : mapReferenceValues(filters, maps)
 }
 
-/** What the filters refer to by name, with the places. */
+/** A reference of the filters by name, with its place. */
 export interface NamedReference {
   readonly kind: 'flag' | 'cohort' | 'group_type'
-  /** No text where it could not be named. */
+  /** Not a text if the reference could not be named. */
   readonly name: JsonValue
   readonly path: string
 }
@@ -176,7 +182,7 @@ export function namedReferences(filters: JsonObject): NamedReference[] {
   return found
 }
 
-/** These fields, with their defaults. */
+/** The object's fields with these names, and the defaults of those that it lacks. */
 function pickMembers(object: JsonObject, names: readonly string[]): JsonObject {
   const entries = names.map(name => [name, ownValue(object, name) ?? ownValue(defaults, name)] as const)
   return Object.fromEntries(entries.filter(entry => entry[1] !== undefined) as [string, JsonValue][])

@@ -6,7 +6,7 @@ import type { ShareTest, VariantExposure } from '#core/insights/exposure.ts'
 import type { FlagUsage } from '#core/insights/flag-usage.ts'
 import { instant, instantSchema, nullable } from '../shapes.ts'
 
-/** What PostHog's insights name the values that are not listed, and the one that a row does not have. */
+/** PostHog's names for all values that are not listed, and for a missing value. */
 const otherValue = '$$_posthog_breakdown_other_$$'
 const noValue = '$$_posthog_breakdown_null_$$'
 

@@ -77,7 +77,7 @@ export const reachLineSchema = Type.Object(
 export interface ReachOf {
   readonly population: { readonly kind: 'persons' } | { readonly kind: 'groups'; readonly typeIndex: number }
   readonly baseVersion: number | null
-  /** How many there are, as far as known. */
+  /** The size of the population, as far as known. */
   readonly of: number
 }
 

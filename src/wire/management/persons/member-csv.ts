@@ -24,7 +24,7 @@ const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
   ['uuid', 'person'],
 ])
 const headNames = [...kindOfHead.keys()]
-/** Spreadsheets of some countries write semicolons. */
+/** Spreadsheets separate columns by semicolons in some countries. */
 const separators = [',', ';', '\t', '|']
 /** Excel names the separator in a first line. */
 const separatorLine = /^sep=([,;\t|])(?:\r\n|\r|\n|$)/i
@@ -162,7 +162,7 @@ function separatorOf(text: string): string {
   return separators.find(separator => splitHead(separator).some(cell => kindOfHead.has(cell))) ?? ','
 }
 
-/** A head may have this many characters for its separator to be looked for. */
+/** The separator is searched for only in a head of at most this many characters. */
 const headCharsMax = 100_000
 const cellTooLong = `has a cell of more than ${cellCharsMax} characters.`
 
