@@ -39,7 +39,7 @@ program
   .addHelpText(
     'after',
     `
-The first start creates the data folder, a project and a personal API key, and prints both keys with three commands to try.
+The first start creates the data folder, a project and a personal API key, and prints both keys with commands to try.
 SIGTERM or Ctrl-C finishes open requests, writes queued data and stops within 10 seconds.
 
   $ PORT=9000 PENNON_DATA=/var/lib/pennon pennon serve
@@ -52,7 +52,7 @@ program
   .description('process events from the log into persons, groups and the event store')
   .addHelpText(
     'after',
-    '\n`pennon serve` starts a worker itself, so this command is refused while it runs on the same data. Only one worker\nowns the log: a new worker takes it over.',
+    '\n`pennon serve` starts a worker itself, so this command is refused while it runs on the same data. Only one worker\nowns the log at a time: one that starts takes it over, and the previous one exits with code 3.',
   )
   .addOption(new Option('--test-clock <ms>', 'a clock that tests move').hideHelp())
   .addOption(new Option('--test-geoip <json>', 'locations of addresses, for tests').hideHelp())

@@ -107,8 +107,11 @@ function refuseBesideHolder(dataFolder: string): void {
     refuse(`cannot tell whether an instance is running in ${dataFolder} (${(cause as Error).message})`)
   }
   if (holder === null) return
-  const reason = holder.command === 'serve' ? 'runs its own worker' : 'needs it to stay unchanged'
-  refuse(`process ${holder.pid} (pennon ${holder.command}) is using the data folder ${dataFolder} and ${reason}`)
+  const reason =
+    holder.command === 'serve'
+      ? 'runs its own worker, so no other is needed'
+      : 'needs it to stay unchanged: wait until it has ended'
+  refuse(`process ${holder.pid} (pennon ${holder.command}) is using the data folder ${dataFolder} and ${reason}.`)
 }
 
 function sendMessage(message: FromWorker): void {

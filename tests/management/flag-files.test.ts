@@ -336,7 +336,7 @@ describe('an import', () => {
     says([{ key: 'a', filters: {} }], /entry 0 has no active/)
     const flagsOnly = fileOf([{ id: 1, key: 'a', name: '', active: true, filters: {} }])
     assert.throws(() => readFlagFiles([flagsOnly], { cohorts: [flagsOnly] }), /is not a list of cohorts/)
-    assert.throws(() => readFlagFiles(['/nowhere.json'], {}), /\/nowhere\.json cannot be read: ENOENT/)
+    assert.throws(() => readFlagFiles(['/nowhere.json'], {}), /\/nowhere\.json does not exist\./)
     assert.throws(() => readFlagFiles([fileOf(one({}))], { cohorts: ['x'] }), /pass it alone/)
   })
 
@@ -439,7 +439,7 @@ describe('an import', () => {
     const gained = persons.filter((_, index) => isIn(`user-${index}`)).length
     assert.ok(gained > 0)
     const line = await describeAffected(clientOf(1), body, { keepsIdentity: true })
-    assert.equal(line, `Of 40 persons stored, ${gained} gain it.`)
+    assert.equal(line, `Of 40 stored persons, ${gained} gain the flag.`)
     const limited = await api.addKey(['feature_flag:read', 'person:read'])
     const asked = { key: limited, body: { definition: body } }
     const refused = await api.call('POST', '/api/projects/1/feature_flags/reach/?skip_validation=true', asked)

@@ -63,7 +63,7 @@ describe('pennon flags', () => {
     const [title, ...rows] = await linesOf(['list'])
     assert.match(title!, /^KEY +STATUS +ROLLOUT +LAST CALLED +CHANGED +TAGS +NAME$/)
     assert.match(rows[0]!, /^search +inactive +by conditions: 33\.5 % \/ 5 % +\d{4}-\d\d-\d\d +red\\u001b\[31m$/)
-    assert.match(rows[1]!, /^new-checkout +active +everybody +\d{4}-\d\d-\d\d +shop +Neue Kasse 日本語$/)
+    assert.match(rows[1]!, /^new-checkout +active +everyone +\d{4}-\d\d-\d\d +shop +Neue Kasse 日本語$/)
     assert.equal(rows.length, 2)
     assert.equal((await linesOf(['list', '--search', 'KASSE'])).length, 2)
     assert.match((await linesOf(['list', '--active', 'false']))[1]!, /^search /)
@@ -85,10 +85,7 @@ describe('pennon flags', () => {
     const text = (await linesOf(['show', 'search'])).join('\n')
     assert.match(text, /^key +search$/m)
     assert.match(text, /^status +inactive: The flag is disabled\.$/m)
-    assert.match(
-      text,
-      /^conditions +1\. plan exact pro or team, 33\.5 % of them, variant a\n +2\. everybody, 5 % of them$/m,
-    )
+    assert.match(text, /^conditions +1\. plan exact pro or team, 33\.5 % of them, variant a\n +2\. 5 % of everyone$/m)
     assert.match(text, /^variants +a: 50 %\n +b: 50 %$/m)
     assert.match(text, /^payloads +a: \{"colour": "red"\}$/m)
     const shown = await linesOf(['show', '1'])
@@ -225,9 +222,9 @@ describe('pennon flags changing a flag', () => {
     const asked = await flags(['create', 'quiet', '--name', 'Not yet'])
     assert.deepEqual(asked.stdout.split('\n').slice(0, -1), [
       'A new flag quiet',
-      '  + switched off',
-      '  + everybody',
-      'Of 0 persons stored, none changes value.',
+      '  + disabled',
+      '  + everyone',
+      'Of 0 stored persons, none gets another value.',
     ])
     assert.match(
       asked.stderr,
@@ -238,35 +235,38 @@ describe('pennon flags changing a flag', () => {
     const rule = { rule_type: 'targeted_release', value: 'b', targeting: { properties: [] } }
     const filters = { version: 2, return_type: 'string', default_value: 'a', rules: [rule] }
     const ruled = await flags(['create', 'ruled', '--filters', JSON.stringify(filters)])
-    assert.deepEqual(ruled.stdout.split('\n').slice(1, 4), ['  + switched off', '  + everybody: "b"', '  + else "a"'])
+    assert.deepEqual(ruled.stdout.split('\n').slice(1, 4), ['  + disabled', '  + everyone: "b"', '  + else "a"'])
     const { stderr, exitCode } = await flags(['disable', 'search', '--json'])
     assert.deepEqual([stderr, exitCode], ['pennon: --json cannot ask for confirmation: add --yes.\n', 2])
   })
 
   it('creating, rolling out, switching and archiving a flag each make one version', async () => {
     const made = await linesOf(['create', 'steps', '--yes', '--tag', 'a', '--tag', 'b'])
-    assert.equal(made.at(-1), 'steps is off. Rollout: everybody. Version 1. To enable it: pennon flags enable steps')
+    assert.equal(
+      made.at(-1),
+      'steps is disabled. Rollout: everyone. Version 1. To enable it: pennon flags enable steps',
+    )
     for (const [args, said] of [
       [
         ['rollout', 'steps', '25'],
-        ['  - everybody', '  + everybody, 25 % of them', /is off\. .* 25 %\. Version 2\. To enable it: /],
+        ['  - everyone', '  + 25 % of everyone', /is disabled\. .* 25 %\. Version 2\. To enable it: /],
       ],
-      [['rollout', 'steps', '25%'], [/^Nothing to change\. steps is off\. .* Version 2\. To enable it: /]],
+      [['rollout', 'steps', '25%'], [/^Nothing to change\. steps is disabled\. .* Version 2\. To enable it: /]],
       [
         ['enable', 'steps'],
-        ['  - switched off', '  + switched on', /^steps is on\. .* Version 3\.$/],
+        ['  - disabled', '  + enabled', /^steps is enabled\. .* Version 3\.$/],
       ],
       [
         ['rollout', 'steps', 'everyone'],
-        ['  + everybody', /^steps is on\. .* everybody\. Version 4\.$/],
+        ['  + everyone', /^steps is enabled\. .* everyone\. Version 4\.$/],
       ],
       [
         ['archive', 'steps'],
-        ['  - switched on', '  + switched off', '  + archived', /^steps is archived\. .* Version 5\.$/],
+        ['  - enabled', '  + disabled', '  + archived', /^steps is archived\. .* Version 5\.$/],
       ],
       [
         ['restore', 'steps'],
-        ['  - archived', /^steps is off\. .* Version 6\. To enable it: pennon flags enable steps$/],
+        ['  - archived', /^steps is disabled\. .* Version 6\. To enable it: pennon flags enable steps$/],
       ],
     ] as [string[], (string | RegExp)[]][]) {
       const lines = await linesOf([...args, '--yes'])
@@ -346,8 +346,7 @@ describe('the output of pennon flags', () => {
 
   it('usage without calls is stated as such', () => {
     assert.deepEqual(usageLines({ last_called_at: null, results: [] }, 'day', plainTerminal), [
-      'No calls in this period.',
-      'no call recorded',
+      'No call of this flag has been recorded.',
     ])
   })
 })
@@ -364,15 +363,15 @@ describe('pennon flags export and import', () => {
     const shown = await linesOf(['import', path, '--project', '2', '--dry-run'])
     assert.deepEqual(shown, [
       'Flag new-checkout, new',
-      '  + switched on',
-      '  + everybody',
+      '  + enabled',
+      '  + everyone',
       'Flag search, new',
-      '  + switched off',
+      '  + disabled',
       '  + plan exact pro or team, 33.5 % of them, variant a',
-      '  + everybody, 5 % of them',
+      '  + 5 % of everyone',
       '  + variant a: 50 %',
       '  + variant b: 50 %',
-      'new-checkout: Of 0 persons stored, none changes value.',
+      'new-checkout: Of 0 stored persons, none gets another value.',
       'Nothing was written: this is a dry run.',
     ])
     const unasked = await flags(['import', path, '--project', '2'])

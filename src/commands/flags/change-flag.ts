@@ -60,11 +60,11 @@ export function changeFlag(
 
 /** The present state of a flag. */
 export function describeFlagState({ key, active, archived, filters, version }: FlagJson): string {
-  const state = archived ? 'archived' : active ? 'on' : 'off'
+  const state = archived ? 'archived' : active ? 'enabled' : 'disabled'
   return printableName(`${key} is ${state}. Rollout: ${describeRollout(filters)}. Version ${version}.`)
 }
 
-/** Empty for a flag that is on or archived. */
+/** Empty for a flag that is enabled or archived. */
 export function describeHowToEnable({ key, active, archived }: FlagJson): string {
   return active || archived ? '' : printableName(` To enable it: pennon flags enable ${key}`)
 }

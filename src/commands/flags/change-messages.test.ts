@@ -14,16 +14,16 @@ describe('the lines about a change of a flag', () => {
   it('name removed and added parts, and nothing that stays', () => {
     const before = { active: true, archived: false, filters: { groups: [pro, pro] } }
     const after = { active: true, archived: false, filters: { groups: [everyone, pro, pro] } }
-    assert.deepEqual(diffLines(before, after, plainTerminal), ['+ everybody'])
+    assert.deepEqual(diffLines(before, after, plainTerminal), ['+ everyone'])
     assert.deepEqual(diffLines(after, { ...before, filters: { groups: [pro] } }, plainTerminal), [
-      '- everybody',
+      '- everyone',
       '- plan exact pro, 10 % of them',
     ])
     assert.deepEqual(diffLines(before, { active: false, archived: true, filters: { groups: [] } }, plainTerminal), [
-      '- switched on',
+      '- enabled',
       '- plan exact pro, 10 % of them',
       '- plan exact pro, 10 % of them',
-      '+ switched off',
+      '+ disabled',
       '+ archived',
       '+ no conditions: off for all users',
     ])
@@ -32,18 +32,18 @@ describe('the lines about a change of a flag', () => {
   it('name the rules and the default of a flag with rules', () => {
     const filters = { version: 2, return_type: 'number', default_value: 1, rules: [] }
     const after = { active: true, archived: false, filters }
-    assert.deepEqual(diffLines(null, after, plainTerminal), ['+ switched on', '+ else 1'])
+    assert.deepEqual(diffLines(null, after, plainTerminal), ['+ enabled', '+ else 1'])
   })
 
   it('give the number of affected persons, or the reason why it is unknown', () => {
     const reach = { evaluated: 1200, population: 'persons', gained: 1100, lost: 0, moved: 3 }
     for (const [line, message] of [
-      [reach, 'Of 1,200 persons stored, 1,100 gain it, 3 change to another value.'],
+      [reach, 'Of 1,200 stored persons, 1,100 gain the flag, 3 change to another value.'],
       [
         { ...reach, population: 'groups', evaluated: 1, gained: 0, moved: 0, lost: 1 },
-        'Of 1 group stored, 1 loses it.',
+        'Of 1 stored group, 1 loses the flag.',
       ],
-      [{ ...reach, gained: 0, moved: 0 }, 'Of 1,200 persons stored, none changes value.'],
+      [{ ...reach, gained: 0, moved: 0 }, 'Of 1,200 stored persons, none gets another value.'],
       [{ error: { code: 'x', detail: 'The key ended.' } }, 'The affected persons could not be counted: The key ended.'],
     ] as [JsonObject, string][])
       assert.equal(reachLine(line), message)

@@ -61,8 +61,8 @@ describe('the description of the conditions of a flag', () => {
       },
     ]
     assert.deepEqual(conditionLines({ version: 2, return_type: 'boolean', default_value: false, rules }), [
-      '1. everybody, 20 % of them and the default for the others: true',
-      '2. everybody, 5 % held out, 20 % of them: paused, a 50 % true / b 50 % false',
+      '1. everyone, 20 % of them and the default for the others: true',
+      '2. everyone, 5 % held out, 20 % of them: paused, a 50 % true / b 50 % false',
       'else false',
     ])
   })

@@ -12,14 +12,14 @@ import { configVersion, readRules } from '#core/flags/definitions/read-rules.ts'
 import type { Predicate, Rule, RulesDocument } from '#core/flags/definitions/rules-document.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 
-/** `everybody`, `everybody: control`, `nobody`, `25 %`, `by conditions: 100 % / 10 %`, `by 3 rules`. */
+/** `everyone`, `everyone: control`, `no one`, `25 %`, `by conditions: 100 % / 10 %`, `by 3 rules`. */
 export function describeRollout(filters: JsonObject): string {
   const rollout = rolloutOf(filters)
   switch (rollout.kind) {
     case 'everybody':
-      return rollout.variant === null ? 'everybody' : `everybody: ${rollout.variant}`
+      return rollout.variant === null ? 'everyone' : `everyone: ${rollout.variant}`
     case 'nobody':
-      return 'nobody'
+      return 'no one'
     case 'unreadable':
       return 'unreadable'
     case 'some':
@@ -85,7 +85,7 @@ function describeDefault({ defaultValue }: RulesDocument): string {
 }
 
 function describeRule(rule: Rule): string {
-  const who = rule.predicates.length === 0 ? 'everybody' : rule.predicates.map(describePredicate).join(' and ')
+  const who = rule.predicates.length === 0 ? 'everyone' : rule.predicates.map(describePredicate).join(' and ')
   if (rule.type === 'targeted_release') return `${who}: ${JSON.stringify(rule.value)}`
   const missed = rule.continuesOnMiss ? '' : ' and the default for the others'
   const share = rule.rolloutPercentage === 100 ? '' : `, ${rule.rolloutPercentage} % of them${missed}`
@@ -112,9 +112,13 @@ function describeIfReadable(filters: JsonObject, linesOf: (read: StoredFilters) 
 }
 
 function describeSet({ filters, rolloutPercentage, variant }: StoredSet): string {
-  const who = filters.length === 0 ? 'everybody' : filters.map(describeFilter).join(' and ')
-  const share = rolloutPercentage === null || rolloutPercentage === 100 ? '' : `, ${rolloutPercentage} % of them`
-  return `${who}${share}${variant === null ? '' : `, variant ${variant}`}`
+  const isForAll = rolloutPercentage === null || rolloutPercentage === 100
+  const matched = filters.map(describeFilter).join(' and ')
+  const who =
+    filters.length === 0
+      ? `${isForAll ? '' : `${rolloutPercentage} % of `}everyone`
+      : `${matched}${isForAll ? '' : `, ${rolloutPercentage} % of them`}`
+  return `${who}${variant === null ? '' : `, variant ${variant}`}`
 }
 
 /** Operators whose value is not compared; PostHog stores the operator's name as the value. */

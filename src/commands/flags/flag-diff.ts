@@ -26,7 +26,7 @@ export function diffLines(before: NarrowFlag | null, after: NarrowFlag, terminal
 function factsOf({ active, archived, filters }: NarrowFlag): string[] {
   const conditions = describeConditions(filters)
   return [
-    active ? 'switched on' : 'switched off',
+    active ? 'enabled' : 'disabled',
     ...(archived ? ['archived'] : []),
     ...(conditions.length === 0 ? ['no conditions: off for all users'] : conditions),
     ...variantLines(filters).map(line => `variant ${line}`),
@@ -48,14 +48,15 @@ export function reachLine(reach: JsonObject): string {
   const count = (name: string) => Number(reach[name] ?? 0)
   const error = reach.error as JsonObject | undefined
   if (error !== undefined) return `The affected persons could not be counted: ${error.detail}`
-  const [one, many] = reach.population === 'groups' ? ['group', 'groups'] : ['person', 'persons']
+  const [one, many] =
+    reach.population === 'groups' ? ['stored group', 'stored groups'] : ['stored person', 'stored persons']
   const parts = [
-    [count('gained'), 'gain it', 'gains it'],
-    [count('lost'), 'lose it', 'loses it'],
+    [count('gained'), 'gain the flag', 'gains the flag'],
+    [count('lost'), 'lose the flag', 'loses the flag'],
     [count('moved'), 'change to another value', 'changes to another value'],
   ] as const
   const affected = parts
     .filter(([number]) => number > 0)
     .map(([number, many, one]) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`)
-  return `Of ${formatCount(count('evaluated'), one, many)} stored, ${affected.length === 0 ? 'none changes value' : affected.join(', ')}.`
+  return `Of ${formatCount(count('evaluated'), one, many)}, ${affected.length === 0 ? 'none gets another value' : affected.join(', ')}.`
 }

@@ -52,7 +52,7 @@ without the right, no instance at the address, or no such flag; one line on stde
     .addHelpText(
       'after',
       `
-ROLLOUT shows the reach of the conditions: everybody, nobody, or the largest percentage of any condition. STALE flags are
+ROLLOUT shows the reach of the conditions: everyone, no one, or the largest percentage of any condition. STALE flags are
 likely safe to remove: not called for 30 days; or without a recorded call and the same for all users for 30 days; or
 rolled out to no users for 30 days. \`pennon flags show\` prints the reason.
 

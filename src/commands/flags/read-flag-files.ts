@@ -68,7 +68,8 @@ function readJson(path: string): JsonValue {
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new ClientError(`${path} cannot be read: ${(cause as NodeJS.ErrnoException).code ?? cause}.`)
+    const { code } = cause as NodeJS.ErrnoException
+    throw new ClientError(code === 'ENOENT' ? `${path} does not exist.` : `${path} cannot be read: ${code ?? cause}.`)
   }
   if (nestsDeeperThan(text, nestingMax)) throw new ClientError(`${path} is nested too deeply.`)
   let value: JsonValue

@@ -61,7 +61,12 @@ interface Row {
 /** @param isOpen whether the last bucket still runs, so that its bar may grow. */
 export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal: Terminal, isOpen = false): string[] {
   const lastCall = usage.last_called_at === null ? 'no call recorded' : `last called ${usage.last_called_at}`
-  if (usage.results.length === 0) return ['No calls in this period.', lastCall]
+  if (usage.results.length === 0)
+    return [
+      usage.last_called_at === null
+        ? 'No call of this flag has been recorded.'
+        : `No calls in this period; ${lastCall}.`,
+    ]
   const rows = usage.results.map(({ value, calls, persons }) => ({
     value: valueNames[value] ?? value,
     calls: groupDigits(calls.reduce((sum, count) => sum + count, 0)),

@@ -167,8 +167,8 @@ function addPlan(command: Command): void {
       'product the files come from (listed by convert --help); default: from the download, or asked in a terminal',
     )
     .option('--config <file>', 'JSON file with options of the source')
-    .option('--mapping <file>', 'JSON that says where the parts of an event stand, for the source generic')
-    .option('--source-timezone <zone>', 'zone of times that name none, such as Europe/Berlin')
+    .option('--mapping <file>', 'JSON file that maps record fields to events, for the source generic')
+    .option('--source-timezone <zone>', 'time zone of times without a zone, such as Europe/Berlin')
     .option(
       '--profile-timestamp <time>',
       'export time of Mixpanel profiles (default: end of the download, or the last event)',
@@ -198,7 +198,7 @@ function addPlan(command: Command): void {
         .choices(['keep', 'overwrite'])
         .default('keep'),
     )
-    .option('--first-touch-backdate', 'let first values ($set_once) replace those of later live events')
+    .option('--first-touch-backdate', 'allow first values ($set_once) to replace those of later live events')
     .option('--geoip-from-record', 'look up the location of the IP address recorded with each event')
     .option('--count-in-experiments', "count the import's flag calls as flag exposures")
     .option('--accept-old', 'import old events even if the project drops them when sent live')

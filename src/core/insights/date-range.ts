@@ -68,10 +68,10 @@ function readEnds(
 ): Result<DateRange, DateRangeIssue> {
   const { isExplicit } = written
   const end = readEnd(written.to, interval, clock, isExplicit)
-  if (end === null) return err({ field: 'to', message: dateForms })
+  if (end === null) return err({ field: 'to', message: `${dateForms}.` })
   if (written.from === 'all') return ok({ fromMs: null, ...end })
   const from = readTime(written.from ?? '-7dStart', clock)
-  if (from === null) return err({ field: 'from', message: `${dateForms} Or all.` })
+  if (from === null) return err({ field: 'from', message: `${dateForms}; or all, for everything.` })
   const fromMs = from.time.epochMilliseconds
   const firstDay = from.skippedDay === undefined ? {} : { firstDay: from.skippedDay }
   if (isExplicit) return ok({ fromMs, ...firstDay, ...end, startsExactly: true })
@@ -81,7 +81,7 @@ function readEnds(
   return ok({ fromMs: from.unit === null ? fromMs : startOf(from.unit), ...firstDay, ...end })
 }
 
-const dateForms = 'Must be a time such as 2026-01-31T12:00:00Z, a date, or a span such as -7d, -1mStart or yStart.'
+const dateForms = 'Must be a time such as 2026-01-31T12:00:00Z, a date, or a span such as -7d, -1mStart or yStart'
 
 function readEnd(
   text: string | null,

@@ -12,7 +12,7 @@ const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> =
   json_not_object: 'A record must be an object in braces: {"event": …}.',
   csv_column_count: 'Quote cells that contain commas or line breaks, or repair the row.',
   properties_not_object: 'The properties must be an object, or a text that contains one.',
-  event_missing: 'Give the record the name of its event.',
+  event_missing: 'Add the name of the event to the record.',
   event_not_string: 'The name of an event must be a text.',
   event_name_too_long: 'Shorten the name of the event to 200 characters.',
   distinct_id_missing: 'Fill in the field of the user or the device.',
@@ -33,7 +33,7 @@ const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> =
 
 /** For records that a user's mapping describes: it can be changed instead of the records. */
 const mappedFixes: Partial<Record<RejectReason, string>> = {
-  event_missing: 'Give the record the name of its event, or set event_constant in the mapping.',
+  event_missing: 'Add the name of the event to the record, or set event_constant in the mapping.',
   distinct_id_missing: 'Fill in the field of the user or the device, or map another field.',
   distinct_id_illegal: 'The id does not stand for a person, such as "undefined". Map another field.',
   timestamp_missing: 'Fill in the field of the time, or map another field.',

@@ -78,7 +78,7 @@ export function sentSoFarSection(
 
 export function finalSections(report: FinalReport, ending: Ending | null = null): readonly Section[] {
   const rehearsed = new Map(reportSections(report.rehearsal).map(section => [section.title, section]))
-  const kept = ['Rejects and skips', 'Persons and groups', 'Not carried over', choicesTitle, 'How it was made']
+  const kept = ['Rejects and skips', 'Persons and groups', 'Not carried over', choicesTitle, 'How this report was made']
   return [
     outcome(report, ending),
     balance(report),
@@ -139,7 +139,7 @@ function balance(report: FinalReport): Section {
   const { balance: sums, repaired } = report
   const rows: BalanceRow[] = [
     ['Records read', sums.read],
-    ['Records giving events', sums.givingEvents],
+    ['Records that produce events', sums.givingEvents],
     // Counted for the whole import only.
     ...(report.isAll ? onlyGeneratedRow(report.rehearsal.balance) : []),
     ['Skipped', sums.skipped],
@@ -161,7 +161,7 @@ function balance(report: FinalReport): Section {
     lines: balanceLines(report),
     tables: [
       {
-        caption: 'What became of every record',
+        caption: 'Outcome of every record',
         columns: [{ title: 'What' }, { title: 'Count', isNumber: true }],
         rows: rows.map(([what, count]) => [what, formatNumber(count)]),
       },

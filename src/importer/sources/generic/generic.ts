@@ -53,7 +53,7 @@ export const generic: ImportSource = {
     const mapping = config.object('mapping')
     if (mapping === null)
       throw new ImportConfigError(
-        `the source generic needs a mapping, which says where event, distinct_id and timestamp stand: --mapping FILE, in JSON${inDocs('import-mapping.md')}`,
+        `the source generic needs a mapping, which names the fields that hold event, distinct_id and timestamp: pass --mapping FILE, in JSON${inDocs('import-mapping.md')}`,
       )
     const checked = checkMapping(mapping)
     return createConverter('generic', checked, config, context, createWatch(checked, context))

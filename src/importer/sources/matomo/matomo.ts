@@ -17,7 +17,7 @@ import { matomoStart, matomoTimes } from './matomo-times.ts'
 import { matomoUuid } from './matomo-uuids.ts'
 import { matomoVisitProperties } from './matomo-visits.ts'
 
-/** Every visit has these. A record with none of them is no visit, but for example a response that wraps visits. */
+/** Every visit has these. A record with none of them is not a visit, but for example a response that wraps visits. */
 const visitFields = ['actionDetails', 'idVisit', 'visitorId']
 
 export const matomo: ImportSource = {
@@ -34,7 +34,7 @@ export const matomo: ImportSource = {
 
 function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow): Conversion {
   if (!visitFields.some(field => Object.hasOwn(visit, field)))
-    throw new RecordReject('event_missing', 'actionDetails', 'the record is no visit')
+    throw new RecordReject('event_missing', 'actionDetails', 'the record is not a visit')
   const all = actionsOf(visit)
   if (all.length === 0) return skipRecord('visit_without_actions')
   // A goal is always reached by another action, which has its own event.

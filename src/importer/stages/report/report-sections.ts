@@ -304,7 +304,7 @@ function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): st
 
 function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport): Section {
   const all =
-    givingEvents === 0 ? 'No record produces an event.' : 'Nothing: every field of the records that produce events is.'
+    givingEvents === 0 ? 'No record produces an event.' : 'Nothing: the events contain every field of their records.'
   if (dropped.length === 0) return { title: 'Not carried over', lines: [all], tables: [] }
   return {
     title: 'Not carried over',
@@ -321,7 +321,7 @@ function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport)
 
 function methodSection({ source, config, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
   return {
-    title: 'How it was made',
+    title: 'How this report was made',
     lines: [
       `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone for times without one: ${describeZone(config as JsonObject)}.`,
       `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,

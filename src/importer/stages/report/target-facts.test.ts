@@ -80,7 +80,7 @@ describe('the answer of a target about its events', () => {
   it('gives the reason if the target was not asked', () => {
     assert.deepEqual(targetWarnings({ notAsked: 'no key' }, all), [])
     assert.deepEqual(targetLines({ notAsked: 'no key' }, all), [
-      'The target was not asked which events it already has: no key',
+      'The target was not queried for events that it already has: no key',
     ])
   })
 })

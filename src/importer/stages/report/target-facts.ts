@@ -154,7 +154,7 @@ function otherWarnings(facts: TargetFacts): readonly Warned[] {
 
 /** Sentences for the report. */
 export function targetLines(answer: TargetAnswer, imported: AnsweredImport): readonly string[] {
-  if ('notAsked' in answer) return [`The target was not asked which events it already has: ${answer.notAsked}`]
+  if ('notAsked' in answer) return [`The target was not queried for events that it already has: ${answer.notAsked}`]
   const { askedAt, timezone, dropsLiveOlderThanSeconds, hasEvents } = answer
   const seconds = dropsLiveOlderThanSeconds ?? 0
   const drops =
@@ -163,7 +163,7 @@ export function targetLines(answer: TargetAnswer, imported: AnsweredImport): rea
       : (oldRefused(answer, imported) ??
         `It drops live events that are older than ${ageText(seconds)}${imported.acceptsOld ? ', but accepts those of this import (--accept-old)' : ''}.`)
   return [
-    `Asked at ${askedAt}. The project's time zone is ${timezone ?? 'unknown'}; days in this report are in UTC. ${drops}`,
+    `Queried at ${askedAt}. The project's time zone is ${timezone ?? 'unknown'}; days in this report are in UTC. ${drops}`,
     ...(hasEvents ? [] : ['The project has no events yet.']),
     ...(imported.days.length > 0 ? knownLines(answer) : []),
   ]
