@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
+import { STATUS_CODES } from 'node:http'
 import { describe, it } from 'node:test'
 
 // A released code keeps its meaning, so all codes are in one list that people can look up.
@@ -26,6 +27,26 @@ describe('error codes', () => {
   it('are all listed in docs/wire/errors.md', () => {
     assert.deepEqual(
       [...codes].filter(([code]) => !documented.has(code)),
+      [],
+    )
+  })
+})
+
+describe('texts of errors in docs/wire/errors.md', () => {
+  it('are those of the source, apart from the parts that depend on the request', () => {
+    const texts = [...sources, ...globSync('src/core/**/*.ts')].map(file => readFileSync(file, 'utf8'))
+    const source = [...texts, ...Object.values(STATUS_CODES)].join('\n')
+    const pieces: string[] = []
+    let hasTexts = false
+    for (const line of readFileSync('docs/wire/errors.md', 'utf8').split('\n')) {
+      const cell = line.split('|').at(-2)?.trim()
+      if (cell === undefined) hasTexts = false
+      else if (/^(?:Text|`detail`|Message)$/.test(cell)) hasTexts = true
+      else if (hasTexts) pieces.push(...cell.split(/ \/ |…|: |[`"()\d]+/).map(piece => piece.trim()))
+    }
+    assert.ok(pieces.length > 150, `${pieces.length} pieces of texts`)
+    assert.deepEqual(
+      pieces.filter(piece => /[a-z] [a-z]/i.test(piece) && !source.includes(piece)),
       [],
     )
   })

@@ -32,7 +32,7 @@ export function createJobFailures(
       if (job.failure?.code === code) return
       logger.warn(
         { err: cause, importJob: job.id, project: job.projectId, code },
-        'an import job failed and will be retried',
+        'publishing or discarding an import job failed; retrying',
       )
       await jobs.noteImportFailure(job.id, { code, sinceMs: job.failure?.sinceMs ?? clock.nowMs() })
     },

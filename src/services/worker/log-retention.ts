@@ -60,7 +60,10 @@ export function createLogRetention(options: {
     if (!isShort && !areImportsShort) return 0
     const { deletedSegmentCount } = await log.reclaimSpace(await readProcessed())
     if (deletedSegmentCount > 0)
-      logger.info({ segmentCount: deletedSegmentCount }, 'deleted processed log segments early to free disk space')
+      logger.info(
+        { segmentCount: deletedSegmentCount },
+        'deleted processed log segments early: the log was short of space',
+      )
     return deletedSegmentCount
   }
 
