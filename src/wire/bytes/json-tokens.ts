@@ -35,10 +35,10 @@ export function terminateText(text: Uint8Array): Uint8Array {
 }
 
 export function skipBlanks(json: Uint8Array, start: number): number {
-  return json[start]! > blank ? start : behindBlanks(json, start)
+  return json[start]! > blank ? start : indexAfterBlanks(json, start)
 }
 
-function behindBlanks(json: Uint8Array, start: number): number {
+function indexAfterBlanks(json: Uint8Array, start: number): number {
   let at = start
   for (let byte = json[at]; byte === blank || byte === lineFeed || byte === carriageReturn || byte === tab; )
     byte = json[++at]

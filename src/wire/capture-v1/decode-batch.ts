@@ -53,18 +53,23 @@ export function prepareV1Inline(
   visitorsOf?: VisitorsOf,
 ): PreparedV1Capture | { readonly kind: 'too_much_work' } {
   if (input.body.length > inlineV1Limits.decodedBytesMax) return tooMuchWork
-  return prepare(input, received, inlineV1Limits, visitorsOf)
+  return prepareWithinLimits(input, received, inlineV1Limits, visitorsOf)
 }
 
 /** For a thread: reads bodies up to the wire's limits. */
 export function prepareV1Capture(input: V1CaptureInput, received: ReceivedRequest): PreparedV1Capture {
-  const prepared = prepare(input, received, threadLimits)
+  const prepared = prepareWithinLimits(input, received, threadLimits)
   return prepared.kind === 'too_much_work' ? refuseBatch(v1CaptureErrors.decodedTooLarge) : prepared
 }
 
 const tooMuchWork = { kind: 'too_much_work' } as const
 
-function prepare(input: V1CaptureInput, received: ReceivedRequest, limits: V1DecodeLimits, visitorsOf?: VisitorsOf) {
+function prepareWithinLimits(
+  input: V1CaptureInput,
+  received: ReceivedRequest,
+  limits: V1DecodeLimits,
+  visitorsOf?: VisitorsOf,
+) {
   const { headers, body, aiOnly } = input
   if (body.length === 0) return refuseBatch(v1CaptureErrors.emptyBody)
   const payload = readPayload(input, limits.decodedBytesMax)

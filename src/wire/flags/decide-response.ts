@@ -45,7 +45,7 @@ function* encodeInSteps(evaluation: FlagEvaluation, options: AnswerOptions): Ste
 }
 
 function assembleEvaluated(flags: string, evaluation: FlagEvaluation, options: AnswerOptions): string {
-  return assemble(flags, evaluation.hasErrors, evaluation.project, false, options)
+  return assembleAnswer(flags, evaluation.hasErrors, evaluation.project, false, options)
 }
 
 /**
@@ -57,7 +57,7 @@ export function encodeWithoutFlags(
   reason: 'disabled' | 'quota_limited',
   options: AnswerOptions,
 ): string {
-  return assemble(emptyFlags[options.shape], false, project, reason === 'quota_limited', options)
+  return assembleAnswer(emptyFlags[options.shape], false, project, reason === 'quota_limited', options)
 }
 
 /** The fixed answer to a GET: names no flag and no project. Source: docs/wire/evaluation.md 2.6. */
@@ -84,7 +84,7 @@ const emptyFlags: Record<AnswerShape, string> = {
   D2: '"featureFlags":{}',
 }
 
-function assemble(
+function assembleAnswer(
   flags: string,
   hasErrors: boolean,
   project: CompiledProject,

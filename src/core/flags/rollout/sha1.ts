@@ -19,13 +19,13 @@ let scratch = new Uint8Array(1024)
  * Source: docs/wire/evaluation.md 5.3; vectors, tests/conformance/evaluation-vectors.json.
  */
 export function sha1Top60(first: string, second = '', third = '', fourth = ''): number {
-  start()
+  resetState()
   if (!hashShortAscii(first, second, third, fourth)) hashBytes(first + second + third + fourth)
   // 32 bits exactly, then 28 more in one rounding: the same double as the 60-bit integer gives.
   return (state[0]! >>> 0) * 0x1000_0000 + (state[1]! >>> 4)
 }
 
-function start(): void {
+function resetState(): void {
   state[0] = 0x67452301
   state[1] = 0xefcdab89
   state[2] = 0x98badcfe
@@ -38,8 +38,8 @@ function hashShortAscii(first: string, second: string, third: string, fourth: st
   const length = first.length + second.length + third.length + fourth.length
   if (length > blockBytes - 9) return false
   for (let index = 0; index < 15; index++) words[index] = 0
-  if (!put(first, 0) || !put(second, first.length)) return false
-  if (!put(third, first.length + second.length) || !put(fourth, length - fourth.length)) return false
+  if (!writeAscii(first, 0) || !writeAscii(second, first.length)) return false
+  if (!writeAscii(third, first.length + second.length) || !writeAscii(fourth, length - fourth.length)) return false
   words[length >> 2] = words[length >> 2]! | (0x80 << (24 - 8 * (length & 3)))
   words[15] = length * 8
   compress(words, state)
@@ -47,7 +47,7 @@ function hashShortAscii(first: string, second: string, third: string, fourth: st
 }
 
 /** Writes an ASCII text into the zeroed block, starting at byte `at`; false when it is not ASCII. */
-function put(text: string, at: number): boolean {
+function writeAscii(text: string, at: number): boolean {
   let index = at >> 2
   let shift = 24 - 8 * (at & 3)
   let word = words[index]!

@@ -40,7 +40,7 @@ export class ProjectGoneError extends Error {}
 
 /** Makes links in the given order. @param links with their ids in the list of the job's links. */
 export function publishLinks(batch: JobBatch, links: readonly { readonly id: number; readonly link: ImportLink }[]) {
-  return publish(batch, (state, notes) => {
+  return publishBatch(batch, (state, notes) => {
     const linked = new Set<string>()
     for (const { link } of links) {
       const { distinctId, otherId, dangerously, timestampMs, uuid, importJobId } = link
@@ -78,7 +78,7 @@ export function publishPersons(batch: JobBatch, distinctIds: readonly string[]):
   const stagingId = toStagingId(importJobId)
   const staged = new Map(loaded.persons.filter(row => row.projectId === stagingId).map(row => [row.uuid, row]))
   const uuidOf = new Map(loaded.mappings.filter(row => row.projectId === stagingId).map(row => [row.distinctId, row]))
-  return publish(batch, (state, notes) => {
+  return publishBatch(batch, (state, notes) => {
     const removedMappings: ImportChanges['removedMappings'][number][] = []
     for (const distinctId of distinctIds) {
       const mapping = uuidOf.get(distinctId)
@@ -93,7 +93,7 @@ export function publishPersons(batch: JobBatch, distinctIds: readonly string[]):
 
 /** Ensures that rows of ids without a person are assigned to the person that the id has got since, or gets later. */
 export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
-  return publish(batch, state => {
+  return publishBatch(batch, state => {
     for (const distinctId of distinctIds)
       if (state.mappings.has(distinctId)) requireOverride(state, distinctId)
       else state.rememberPersonless(distinctId)
@@ -115,7 +115,7 @@ export function publishGroups(
   const staged = new Map(
     loaded.groups.filter(row => row.projectId === stagingId).map(row => [`${row.typeIndex}:${row.key}`, row]),
   )
-  return publish(batch, (state, notes) => {
+  return publishBatch(batch, (state, notes) => {
     const removedGroups: ImportChanges['removedGroups'][number][] = []
     for (const { typeIndex, key } of groups) {
       const group = staged.get(`${typeIndex}:${key}`)
@@ -132,7 +132,7 @@ interface Note {
   readonly details: JsonObject
 }
 
-function publish(
+function publishBatch(
   { importJobId, projectId, loaded, publishedOverrides, nowMs }: JobBatch,
   apply: (state: ProjectState, notes: Note[]) => Partial<ImportChanges>,
 ): PublishedBatch {

@@ -90,7 +90,7 @@ function undoMergesInto(context: UndoContext, undoing: Undoing, uuid: string, of
   }))
   // Held pieces come first, so that the jobs that take them over have their counts when the other pieces are split off.
   for (const { piece, hold } of held) if (hold !== null) leavePieces(context, undoing, uuid, [piece], hold)
-  for (const { piece, hold } of held) if (hold === null) split(context, undoing, uuid, piece)
+  for (const { piece, hold } of held) if (hold === null) splitPiece(context, undoing, uuid, piece)
 }
 
 /** The person that had the id before the job; a unique name for an id without a person. */
@@ -153,7 +153,7 @@ function findOwnHold(context: UndoContext, undoing: Undoing, piece: Piece): Hold
   }
 }
 
-function split(context: UndoContext, undoing: Undoing, survivorUuid: string, piece: Piece): void {
+function splitPiece(context: UndoContext, undoing: Undoing, survivorUuid: string, piece: Piece): void {
   const origin = piece[0]!.before?.personUuid ?? null
   for (const undoRecord of piece) {
     undoing.doneUndoRecords.push(undoRecord)
