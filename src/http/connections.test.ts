@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../../tests/support/eventually.ts'
-import { Connections, connectionBound, unansweredMax } from './connections.ts'
+import { Connections, computeConnectionsMax, unansweredMax } from './connections.ts'
 
 /** More than the system buffers for a connection whose client reads nothing. */
 const largeAnswer = Buffer.alloc(32 * 1024 * 1024)
@@ -123,7 +123,10 @@ describe('the bound of connections', () => {
   })
 
   it('reserves open files for everything else', () => {
-    assert.deepEqual([null, 1_000_000, 1_024, 700, 256, 64].map(connectionBound), [16_384, 16_384, 768, 444, 128, 32])
+    assert.deepEqual(
+      [null, 1_000_000, 1_024, 700, 256, 64].map(computeConnectionsMax),
+      [16_384, 16_384, 768, 444, 128, 32],
+    )
   })
 })
 

@@ -17,7 +17,7 @@ const connectionsMax = 16_384
  * How many connections a process may keep.
  * @param openFilesMax the process's limit of open files; null when it has no limit.
  */
-export function connectionBound(openFilesMax: number | null): number {
+export function computeConnectionsMax(openFilesMax: number | null): number {
   if (openFilesMax === null) return connectionsMax
   return Math.min(connectionsMax, Math.max(openFilesMax - filesReserved, Math.floor(openFilesMax / 2)))
 }
@@ -259,7 +259,7 @@ export class Connections {
     const looked: Connection[] = []
     for (const network of networks) {
       for (const connection of network.connections) {
-        const state = stateOf(connection)
+        const state = findConnectionState(connection)
         looked.push(connection)
         if (found === null || missedMore[found.state] > missedMore[state]) found = { connection, state }
         if (state === 'idle' || looked.length === looksMax) break
@@ -283,7 +283,7 @@ type ConnectionState = 'idle' | 'reading' | 'answering'
 
 const missedMore: Record<ConnectionState, number> = { idle: 0, reading: 1, answering: 2 }
 
-function stateOf({ request, response, isAnswered }: Connection): ConnectionState {
+function findConnectionState({ request, response, isAnswered }: Connection): ConnectionState {
   if (isAnswered) return 'idle'
   if (request === null || response === null || !request.complete) return 'reading'
   return response.writableFinished ? 'idle' : 'answering'

@@ -16,21 +16,26 @@ import {
 } from '#wire/wire-error.ts'
 import { type BodyFault, emptyBody } from './bodies/body-reader.ts'
 import { BodyBudget } from './bodies/request-bodies.ts'
-import { answerStalledRequest, answerUnreadableRequest, noteAnswered, noteUnread } from './bodies/unread-requests.ts'
-import { hideUnreadableContentType, showContentType } from './bodies/unreadable-content-type.ts'
+import {
+  answerStalledRequest,
+  answerUnreadableRequest,
+  forgetUnreadRequest,
+  rememberUnreadRequest,
+} from './bodies/unread-requests.ts'
+import { hideUnreadableContentType, restoreContentType } from './bodies/unreadable-content-type.ts'
 import type { Connections } from './connections.ts'
-import { corsMethods, corsOfUnknown, headersForPage, isFromPage } from './shared/cors.ts'
+import { buildCorsHeaders, corsMethods, corsOfUnknown, isFromPage } from './shared/cors.ts'
 import {
   answersHead,
+  collectKnownPaths,
   findKnownPath,
   type KnownPath,
-  knownPathsOf,
+  listSpellings,
   registersAllMethods,
-  spellings,
   usualMethods,
 } from './shared/known-paths.ts'
-import { requestIdHeader, requestIdMaker } from './shared/request-id.ts'
-import { type Route, type RouteGroup, sendError, sendErrorOf } from './shared/route.ts'
+import { createRequestIdMaker, requestIdHeader } from './shared/request-id.ts'
+import { type Route, type RouteGroup, sendError, sendRouteError } from './shared/route.ts'
 import { hasSeveralHosts } from './shared/several-hosts.ts'
 
 export interface HttpServerOptions {
@@ -59,9 +64,9 @@ const severalHosts = wireError(400, 'invalid_request', 'The request has several 
 const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
 
 /** No route has a schema to compile, yet without these factories Fastify would load Ajv and its serializers. */
-const noSchemas = { buildValidator: unusedFactory, buildSerializer: unusedFactory }
+const noSchemas = { buildValidator: failAsUnused, buildSerializer: failAsUnused }
 
-function unusedFactory(): never {
+function failAsUnused(): never {
   throw new Error('routes must not have a schema for Fastify to compile')
 }
 
@@ -87,7 +92,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     },
     // Called for a URL that cannot be parsed and therefore has no route.
     frameworkErrors: (error, request, reply) => {
-      nameRequest(request, reply as unknown as FastifyReply)
+      sendRequestId(request, reply as unknown as FastifyReply)
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : nothingHere
       sendError(reply as unknown as FastifyReply, answer)
     },
@@ -95,36 +100,36 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       if (options.connections?.isWithinAnswer(socket) === true) socket.destroy()
       else answerUnreadableRequest(error, socket)
     },
-    genReqId: requestIdMaker(newUuid),
+    genReqId: createRequestIdMaker(newUuid),
     // PostHog's clients escape the sign of `users/@me` and of every `@current`.
     rewriteUrl: ({ url = '/' }) =>
       url.includes('/%40') ? url.replace(/\/%40(?=(?:me|current)(?:[/?]|$))/g, '/@') : url,
-    serverFactory: answer => bareServer(answer as RequestListener, options.connections),
+    serverFactory: answer => createNodeServer(answer as RequestListener, options.connections),
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     // While the server closes, a request that still arrives on an open connection is served as its last.
     return503OnClosing: false,
   })
   server.addHook('onRequest', (request, reply, done) => {
-    nameRequest(request, reply)
+    sendRequestId(request, reply)
     if (!hasSeveralHosts(request.raw)) return done()
     letGoOfBody(request, reply)
-    sendErrorOf((request.routeOptions.config as { route?: Route }).route, request, reply, severalHosts)
+    sendRouteError((request.routeOptions.config as { route?: Route }).route, request, reply, severalHosts)
   })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
     bodyBudget.read(raw, routeOptions.bodyLimit, (fault, body) => {
       if (fault === null) done(null, body)
       else if (fault === 'stalled') answerStalledRequest(raw)
-      else if (fault === 'broken') done(brokenBody())
+      else if (fault === 'broken') done(createBrokenBodyError())
       else done(null, refusedBodies[fault])
     })
   })
   // Otherwise Fastify itself would answer a QUERY without a content type, whatever its path.
   server.addHttpMethod('QUERY', { hasBody: false, overrideExisting: true })
 
-  for (const route of options.routes) for (const path of spellings(route.path)) register(path, route)
-  const knownPaths = knownPathsOf(options.routes)
+  for (const route of options.routes) for (const path of listSpellings(route.path)) register(path, route)
+  const knownPaths = collectKnownPaths(options.routes)
   for (const known of knownPaths) if (registersAllMethods(known, knownPaths)) registerOtherMethods(known)
 
   server.setNotFoundHandler((request, reply) => {
@@ -145,7 +150,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   function register(path: string, route: Route): void {
     const guarded = route.access === 'personal_key' || route.access === 'operator'
     const cors = corsMethods[route.group]
-    const countAnswer = answerCounter(metrics, route.group)
+    const countAnswer = createAnswerCounter(metrics, route.group)
     server.route({
       method: route.method,
       url: path,
@@ -154,7 +159,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       config: { route },
       onRequest: beforeBody(route, cors, bodyBudget),
       handler: (request, reply) => {
-        showContentType(request)
+        restoreContentType(request)
         if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
         // Fastify does not read the body of a GET.
         const readsNow = route.method === 'GET' && hasBody(request)
@@ -174,7 +179,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   }
 
   function noteOver(request: FastifyRequest, reply: FastifyReply): void {
-    noteAnswered(request)
+    forgetUnreadRequest(request)
     options.connections?.release(request.raw, reply.raw)
   }
 
@@ -213,7 +218,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (fault === 'stalled') return answerStalledRequest(request.raw)
     if (fault === 'broken') {
       reply.header('connection', 'close')
-      return answerError(brokenBody(), route, request, reply)
+      return answerError(createBrokenBodyError(), route, request, reply)
     }
     request.body = fault === null ? body : refusedBodies[fault]
     await handle(route, guarded, request, reply)
@@ -223,12 +228,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   function refuseBody(route: Route, request: FastifyRequest, reply: FastifyReply): void {
     bodyBudget.drain(request.raw, reply.raw)
     if (request.body === refusedBodies.too_large) {
-      answerError(tooLargeBody(), route, request, reply)
+      answerError(createTooLargeError(), route, request, reply)
       return
     }
     const spread = route.group === 'capture' ? Math.floor(random() * busySecondsMax) : 0
     reply.header('retry-after', String(route.retryAfterSeconds ?? 1 + spread))
-    sendErrorOf(route, request, reply, route.busy ?? genericBusy)
+    sendRouteError(route, request, reply, route.busy ?? genericBusy)
   }
 
   async function authorizeThenHandle(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -245,7 +250,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       method: others as ['GET'],
       url: path,
       onRequest: (request, _reply, done) => {
-        noteUnread(echoing, cors, request)
+        rememberUnreadRequest(echoing, cors, request)
         done()
       },
       handler: (request, reply) => {
@@ -253,7 +258,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         if (request.method !== 'OPTIONS' || cors === null)
           return refuseMethod(known, request, reply) as unknown as undefined
         if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
-        if (echoes !== undefined) echo(echoes, request, reply)
+        if (echoes !== undefined) echoHeaders(echoes, request, reply)
         return reply.code(200).send()
       },
       onResponse: (request, reply, done) => {
@@ -266,7 +271,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   function refuseMethod({ group, echoes, methods }: KnownPath, request: FastifyRequest, reply: FastifyReply): void {
     const cors = corsMethods[group]
     if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
-    if (echoes !== undefined) echo(echoes, request, reply)
+    if (echoes !== undefined) echoHeaders(echoes, request, reply)
     reply.header('allow', [...methods].join(', '))
     sendError(reply, methodNotAllowed(request.method, [...methods]))
   }
@@ -277,7 +282,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     request: FastifyRequest,
     reply: FastifyReply,
   ): void {
-    const answer = wireErrorOf(error, route)
+    const answer = toWireError(error, route)
     if (answer.status === 413) route?.refused?.(request, answer)
     if (answer.status >= 500) {
       const { id: requestId, method } = request
@@ -287,11 +292,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
     const retryAfter = answer.status >= 500 ? route?.retryAfterSeconds : undefined
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
-    sendErrorOf(route, request, reply, answer)
+    sendRouteError(route, request, reply, answer)
   }
 }
 
-function bareServer(answer: RequestListener, connections: Connections | undefined): Server {
+function createNodeServer(answer: RequestListener, connections: Connections | undefined): Server {
   const { headersMs, requestMs, keepAliveMs, checkedEveryMs } = connectionTimeouts
   const timeouts = {
     headersTimeout: headersMs,
@@ -306,7 +311,7 @@ function bareServer(answer: RequestListener, connections: Connections | undefine
   return server
 }
 
-function nameRequest({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): void {
+function sendRequestId({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): void {
   reply.header(requestIdHeader, id)
 }
 
@@ -331,8 +336,8 @@ function beforeBody(route: Route, cors: string | null, bodyBudget: BodyBudget): 
   if (stalled === undefined && echoes === undefined && judge === undefined && cors === null)
     return hideUnreadableContentType
   return (request, reply, done) => {
-    noteUnread(route, cors, request)
-    if (echoes !== undefined) echo(echoes, request, reply)
+    rememberUnreadRequest(route, cors, request)
+    if (echoes !== undefined) echoHeaders(echoes, request, reply)
     if (judge !== undefined) {
       if (isFromPage(cors, request)) allowOrigin(request, reply, cors)
       if (!judge(request, reply)) return bodyBudget.drain(request.raw, reply.raw)
@@ -345,20 +350,20 @@ function hasBody({ headers }: FastifyRequest): boolean {
   return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
 }
 
-function tooLargeBody(): Error {
+function createTooLargeError(): Error {
   return new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
 }
 
-function brokenBody(): Error {
+function createBrokenBodyError(): Error {
   return Object.assign(new Error('The request did not arrive.'), { statusCode: 400 })
 }
 
-function echo(names: readonly string[], request: FastifyRequest, reply: FastifyReply): void {
+function echoHeaders(names: readonly string[], request: FastifyRequest, reply: FastifyReply): void {
   for (const name of names) if (request.headers[name] !== undefined) reply.header(name, request.headers[name])
 }
 
 /** Resolves labels once per route and status: looking them up costs more than counting. */
-function answerCounter(metrics: Metrics, group: RouteGroup): (status: number, seconds: number) => void {
+function createAnswerCounter(metrics: Metrics, group: RouteGroup): (status: number, seconds: number) => void {
   const durations = metrics.requestSeconds.labels({ route: group })
   const counts = new Map<number, { inc(): void }>()
   return (status, seconds) => {
@@ -372,7 +377,7 @@ function answerCounter(metrics: Metrics, group: RouteGroup): (status: number, se
   }
 }
 
-function wireErrorOf(error: Error & { code?: string; statusCode?: number }, route: Route | undefined): WireError {
+function toWireError(error: Error & { code?: string; statusCode?: number }, route: Route | undefined): WireError {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return route?.tooLarge ?? genericTooLarge
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
     return wireError(error.statusCode, 'invalid_request', error.message)
@@ -381,5 +386,5 @@ function wireErrorOf(error: Error & { code?: string; statusCode?: number }, rout
 }
 
 function allowOrigin(request: FastifyRequest, reply: FastifyReply, cors: string): void {
-  reply.headers(headersForPage(request, cors))
+  reply.headers(buildCorsHeaders(request, cors))
 }

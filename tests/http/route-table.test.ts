@@ -3,8 +3,8 @@ import { globSync, readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { documentedPath } from '#http/management/kit/openapi.ts'
-import { knownPathsOf } from '#http/shared/known-paths.ts'
+import { toDocumentedPath } from '#http/management/kit/openapi.ts'
+import { collectKnownPaths } from '#http/shared/known-paths.ts'
 import type { Route } from '#http/shared/route.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -126,7 +126,8 @@ describe('the route table', () => {
     }
     const ofTheDocument = new Set(['/api/schema', '/openapi.json'])
     for (const { method, path } of front.routes)
-      if (!ofTheDocument.has(path)) assert.ok(paths[documentedPath(path)]?.[method.toLowerCase()], `${method} ${path}`)
+      if (!ofTheDocument.has(path))
+        assert.ok(paths[toDocumentedPath(path)]?.[method.toLowerCase()], `${method} ${path}`)
     const metrics = paths['/metrics']?.get
     assert.equal(metrics?.summary, 'From this machine without authentication, otherwise with a personal API key.')
     assert.deepEqual(metrics?.security, [{}, { personalApiKey: [] }])
@@ -136,7 +137,7 @@ describe('the route table', () => {
     const document = JSON.parse((await ask('GET', '/api/schema/')).text) as OpenApi
     const operations = new Map<string, OpenApi['paths'][string][string]>()
     for (const { method, path, access, group } of front.routes) {
-      const operation = document.paths[documentedPath(path)]?.[method.toLowerCase()]
+      const operation = document.paths[toDocumentedPath(path)]?.[method.toLowerCase()]
       if (operation === undefined) continue
       const where = `${method} ${path}`
       assert.match(operation.operationId, /^[a-z]+(_[a-z0-9]+)*$/, where)
@@ -274,7 +275,7 @@ describe('a path or method that is not served', () => {
   })
 
   it('is answered 405 with the methods that the path has', async () => {
-    for (const known of knownPathsOf(front.routes)) {
+    for (const known of collectKnownPaths(front.routes)) {
       const method = ['PUT', 'PATCH', 'DELETE', 'POST'].find(each => !known.methods.has(each))!
       // Also with slashes that are doubled, as an SDK whose host ends in one has them.
       const path = pathOf(known)

@@ -259,7 +259,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       const over = {
         events: {
           insert: rows => events.insert(rows),
-          countPendingIds: id => events.countPendingIds(id),
+          countPendingDistinctIds: id => events.countPendingDistinctIds(id),
           addKnownProperties: (id, share, knownOf) => events.addKnownProperties(id, share, knownOf),
           publishJob: id => events.publishJob(id),
           discardJob: id => events.discardJob(id),

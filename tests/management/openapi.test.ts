@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { documentedPath } from '#http/management/kit/openapi.ts'
+import { toDocumentedPath } from '#http/management/kit/openapi.ts'
 import { type Route, sendJson } from '#http/shared/route.ts'
 import { startManagement } from '../support/management-api.ts'
 
@@ -43,7 +43,7 @@ describe('the OpenAPI document', () => {
     const api = await startManagement(t, { otherRoutes: [decide] })
     const { body: document } = await api.call('GET', '/api/schema/')
     for (const route of api.routes) {
-      const operation = document.paths[documentedPath(route.path)]?.[route.method.toLowerCase()]
+      const operation = document.paths[toDocumentedPath(route.path)]?.[route.method.toLowerCase()]
       assert.ok(operation, `${route.method} ${route.path}`)
       assert.equal(operation['x-scope'], route.scope)
       assert.equal(operation.requestBody !== undefined, route.operation.body !== null)

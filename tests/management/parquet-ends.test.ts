@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
 import { hasWholeExport } from '../../src/commands/events/parquet-footer.ts'
-import { parquetEncoder } from '../../src/http/management/exports/parquet-encoder.ts'
+import { createParquetEncoder } from '../../src/http/management/exports/parquet-encoder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** A file as an instance sends it, of rows that have the words of the footer among their texts. */
 async function sent(next: string | null): Promise<Buffer> {
-  const encoder = parquetEncoder<string>([{ name: 'event', kind: 'text', read: text => text }], openParquetFile)
+  const encoder = createParquetEncoder<string>([{ name: 'event', kind: 'text', read: text => text }], openParquetFile)
   const pieces: Uint8Array[] = []
   const take = async (some: ReturnType<typeof encoder.end>) => {
     for await (const piece of some) pieces.push(Buffer.from(piece as Uint8Array))

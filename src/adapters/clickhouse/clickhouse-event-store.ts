@@ -58,7 +58,7 @@ import { deduplicatedColumns, findFlagCalls, writeDeduplicatedRow } from './writ
 import { findHeldRows, writeMark } from './writing/held-rows.ts'
 import { discardDay, discardJob, publishJob } from './writing/import-partitions.ts'
 import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
-import { addKnownProperties, countPendingIds } from './writing/known-properties.ts'
+import { addKnownProperties, countPendingDistinctIds } from './writing/known-properties.ts'
 import { createSubjectMirror } from './writing/mirror-rows.ts'
 import { recordingColumns, writeRecordingRow } from './writing/recording-rows.ts'
 
@@ -177,7 +177,7 @@ function createWriter(clients: ClickHouseClients, inserter: RowInserter, clock: 
     findChargedTimes: identities => findChargedTimes(clients, identities),
     findOverrides: ids => findOverrides(clients, ids),
     findFlagCalls: calls => findFlagCalls(clients, calls),
-    countPendingIds: importJobId => countPendingIds(clients, importJobId),
+    countPendingDistinctIds: importJobId => countPendingDistinctIds(clients, importJobId),
     addKnownProperties: (importJobId, share, knownOf, signal) =>
       addKnownProperties({ clients, inserter }, importJobId, share, knownOf, signal),
     publishJob: importJobId => publishJob(clients, importJobId),

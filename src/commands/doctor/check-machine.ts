@@ -6,7 +6,7 @@ import { readOpenFilesMax } from '#compose/instance/machine.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
 import { howToInstall, optionalPackageNames, packageFolder, packageVersion, pennonCommand } from '#distribution.ts'
-import { connectionBound } from '#http/connections.ts'
+import { computeConnectionsMax } from '#http/connections.ts'
 import { badFinding, type Finding, goodFinding } from './finding.ts'
 
 /** Clocks are set in steps, so files from the last minute may be slightly ahead. */
@@ -26,7 +26,7 @@ const openFilesMin = 1_024
 /** @param openFilesMax null means no limit. */
 export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax()): Finding {
   const limit = openFilesMax === null ? 'no limit' : `at most ${openFilesMax}`
-  const found = `${limit}; ${connectionBound(openFilesMax)} connections for each front`
+  const found = `${limit}; ${computeConnectionsMax(openFilesMax)} connections for each front`
   if (openFilesMax === null || openFilesMax >= openFilesMin) return goodFinding('open files', found)
   const remedy = 'raise it: `ulimit -n 65536`, LimitNOFILE=65536 of a systemd unit, --ulimit nofile=65536 of Docker'
   return badFinding('open files', found, remedy)

@@ -6,7 +6,7 @@ import type { Config } from '#config.ts'
 import { pooledRandomUint32, type RandomUint32 } from '#core/capture/event-uuid.ts'
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
-import { createStateAwayNote, type NoteStateAway } from '#http/shared/state-away.ts'
+import { createStateOutageLogger, type NoteStateAway } from '#http/shared/state-away.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { Timers } from '#ports/timers.ts'
@@ -69,6 +69,6 @@ export function frontContext(surroundings: FrontSurroundings, over: Partial<Mach
     random: pooledRandomUint32(randomFillSync),
     ...over,
   }
-  const noteStateAway = createStateAwayNote(logger, machine.monotonicNowMs)
+  const noteStateAway = createStateOutageLogger(logger, machine.monotonicNowMs)
   return { ...surroundings, ...machine, trustedProxies: trustedProxies.value, noteStateAway }
 }

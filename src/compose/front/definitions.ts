@@ -6,7 +6,7 @@ import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import { type ChangeHub, createChangeHub } from '#services/flags/change-hub.ts'
 import { type DefinitionCache, startDefinitionCache } from '#services/flags/definition-cache.ts'
 import { createPersonalKeyCheck, type PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import type { FrontContext } from './context.ts'
 import type { FrontCounters } from './counters.ts'
 import type { FrontState } from './state.ts'
@@ -54,7 +54,7 @@ export async function startDefinitions(
     compile: async (changed, previous: CompiledProject | null) => {
       flagRequests.follow(changed.project)
       eventQuotas.follow(changed.project)
-      const compiled = await inSlices(compileProjectSteps(changed, previous))
+      const compiled = await runInSlices(compileProjectSteps(changed, previous))
       for (const problem of compiled.problems)
         logger.warn({ projectId: changed.project.id, ...problem }, 'a stored flag cannot be evaluated')
       return compiled

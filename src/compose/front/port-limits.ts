@@ -12,7 +12,7 @@ import {
   eventsAnswerBudgetBytes,
 } from '#http/answers/answer-budget.ts'
 import { adminBodyLimits, BodyBudget, bodyLimits, type EndedBody } from '#http/bodies/request-bodies.ts'
-import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
+import { type ConnectionEnd, Connections, computeConnectionsMax, unansweredMax } from '#http/connections.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { createLogLimiter } from '#telemetry/log-limiter.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -41,7 +41,7 @@ export function composePortLimits(options: PortLimitsOptions): {
 } {
   const { hasAdminPort, logger, metrics, monotonicNowMs, trustedProxies } = options
   const openFilesMax = readOpenFilesMax()
-  const bound = connectionBound(openFilesMax)
+  const bound = computeConnectionsMax(openFilesMax)
   const adminBound = hasAdminPort ? Math.ceil(bound / 8) : 0
   const atBound = createLogLimiter(monotonicNowMs)
   const atPipelining = createLogLimiter(monotonicNowMs)

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { Connections } from '../connections.ts'
-import { AnswerBudget, keepOwnTime, readerLimits } from './answer-budget.ts'
+import { AnswerBudget, exemptFromStallLimit, readerLimits } from './answer-budget.ts'
 
 const MiB = 1024 * 1024
 /** More than the system buffers for a connection whose client reads nothing. */
@@ -42,7 +42,7 @@ async function startServer(t: TestContext, bytesMax = 1_000 * MiB) {
     connections.serverOptions,
     connections.noting((request, response) => {
       begunCount++
-      if (request.url === '/own-time') keepOwnTime(response)
+      if (request.url === '/own-time') exemptFromStallLimit(response)
       response.end(request.url === '/small' ? 'small' : answer)
       onAnswered()
     }),

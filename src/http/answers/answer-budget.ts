@@ -4,7 +4,7 @@
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { everySecond, type StartTicks } from '../shared/every-second.ts'
+import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
 
 const MiB = 1024 * 1024
 
@@ -69,7 +69,7 @@ interface Reader {
 const keepsOwnTime = Symbol('keeps its own time')
 
 /** Exempts an answer that bounds itself how long its reader may take nothing; its bytes are charged all the same. */
-export function keepOwnTime(answer: ServerResponse): void {
+export function exemptFromStallLimit(answer: ServerResponse): void {
   ;(answer as { [keepsOwnTime]?: true })[keepsOwnTime] = true
 }
 
@@ -92,7 +92,7 @@ export class AnswerBudget {
     this.#senderOf = options.senderOf
     this.#onEnded = options.onEnded ?? (() => undefined)
     this.#readUnacknowledged = options.readUnacknowledged ?? (async () => new Map())
-    this.#startTicks = options.startTicks ?? everySecond
+    this.#startTicks = options.startTicks ?? startSecondTicks
   }
 
   get heldBytes(): number {
@@ -111,9 +111,12 @@ export class AnswerBudget {
   }
 
   /** For the option `ServerResponse` of a server: charges what cannot be sent at once. */
-  readonly responses = responsesNotedBy(answer => this.note(answer))
+  readonly responses = createNotedResponseClass(answer => this.note(answer))
 
-  /** Charges the unsent bytes of an answer. @param behind answers of its connection whose requests wait for it. */
+  /**
+   * Charges the unsent bytes of an answer.
+   * @param behind answers of its connection whose requests wait for it.
+   */
   note(answer: ServerResponse, behind?: readonly ServerResponse[]): void {
     const { socket } = answer
     if (socket === null || socket.destroyed) return
@@ -134,7 +137,7 @@ export class AnswerBudget {
       socket,
       behind: [],
       heldBytes: 0,
-      takenBytes: takenBytesOf(socket),
+      takenBytes: countTakenBytes(socket),
       takenLately: 0,
       ticks: 0,
       stillTicks: 0,
@@ -157,7 +160,7 @@ export class AnswerBudget {
   #measure(reader: Reader): void {
     if (reader.isEnded) return
     const { socket, behind } = reader
-    let heldBytes = Math.max(socket.writableLength, handleOf(socket)?.writeQueueSize ?? 0)
+    let heldBytes = Math.max(socket.writableLength, readSocketHandle(socket)?.writeQueueSize ?? 0)
     for (const { req } of behind) heldBytes += waitingRequestBytes + req.readableLength
     this.#heldBytes += heldBytes - reader.heldBytes
     reader.heldBytes = heldBytes
@@ -224,7 +227,7 @@ export class AnswerBudget {
   async #examine(): Promise<void> {
     const files = new Map<Reader, number>()
     for (const reader of this.#readers.values()) {
-      if (reader.isDue && !reader.isEnded) files.set(reader, handleOf(reader.socket)?.fd ?? -1)
+      if (reader.isDue && !reader.isEnded) files.set(reader, readSocketHandle(reader.socket)?.fd ?? -1)
       reader.isDue = false
     }
     if (files.size === 0) return
@@ -249,7 +252,7 @@ export class AnswerBudget {
 }
 
 function countTick(reader: Reader): void {
-  const takenBytes = takenBytesOf(reader.socket)
+  const takenBytes = countTakenBytes(reader.socket)
   const took = takenBytes - reader.takenBytes
   reader.takenBytes = takenBytes
   reader.takenLately = (reader.takenLately + took) / 2
@@ -272,11 +275,11 @@ function resetStall(reader: Reader): void {
  * last.
  */
 function compareBySpeed(a: Reader, b: Reader): number {
-  return shareTaken(b) - shareTaken(a) || a.heldBytes - b.heldBytes
+  return computeTakenShare(b) - computeTakenShare(a) || a.heldBytes - b.heldBytes
 }
 
 /** The share of its held bytes that a reader has recently taken per tick; 1 while its speed is unknown. */
-function shareTaken({ ticks, takenLately, heldBytes }: Reader): number {
+function computeTakenShare({ ticks, takenLately, heldBytes }: Reader): number {
   return ticks < readerLimits.youngTicks ? 1 : takenLately / heldBytes
 }
 
@@ -289,17 +292,17 @@ interface SocketHandle {
   readonly fd: number
 }
 
-function handleOf(socket: Socket): SocketHandle | null {
+function readSocketHandle(socket: Socket): SocketHandle | null {
   return (socket as { _handle?: SocketHandle | null })._handle ?? null
 }
 
 /** If a version of Node changes the handle, this is NaN, and no reader counts as stalled. */
-function takenBytesOf(socket: Socket): number {
-  const handle = handleOf(socket)
+function countTakenBytes(socket: Socket): number {
+  const handle = readSocketHandle(socket)
   return handle === null ? Number.NaN : handle.bytesWritten - handle.writeQueueSize
 }
 
-function responsesNotedBy(note: (answer: ServerResponse) => void): typeof ServerResponse {
+function createNotedResponseClass(note: (answer: ServerResponse) => void): typeof ServerResponse {
   return class NotedResponse extends ServerResponse {
     override write(chunk: unknown, encoding?: unknown, written?: unknown): boolean {
       const isTaken = super.write(chunk, encoding as BufferEncoding, written as () => void)

@@ -26,7 +26,7 @@ export const emptyBody = Buffer.alloc(0)
 const secondCapacity = 1024
 
 /** The length that the headers announce; NaN when they announce none. */
-export function announcedBytes({ headers }: IncomingMessage): number {
+export function readAnnouncedLength({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? Number.NaN)
 }
 

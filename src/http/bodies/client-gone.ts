@@ -3,7 +3,7 @@
 import type { FastifyReply } from 'fastify'
 
 /** Aborts when the request's connection ends or its answer is written. */
-export function clientGone({ raw }: FastifyReply): AbortSignal {
+export function createDisconnectSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController()
   if (raw.closed) gone.abort()
   else raw.once('close', () => gone.abort())

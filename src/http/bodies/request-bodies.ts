@@ -3,7 +3,7 @@
 // much are ended to free budget for it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderBudget } from './body-reader.ts'
+import { type BodyDone, BodyReader, emptyBody, type ReaderBudget, readAnnouncedLength } from './body-reader.ts'
 import { DrainedBodies } from './drained-bodies.ts'
 import { ReadLimiter } from './read-limiter.ts'
 import { SlowBodies } from './slow-bodies.ts'
@@ -83,7 +83,7 @@ export class BodyBudget implements ReaderBudget {
    * @param bytesMax the route's limit, in bytes as received.
    */
   read(request: IncomingMessage, bytesMax: number, done: BodyDone): void {
-    const announced = announcedBytes(request)
+    const announced = readAnnouncedLength(request)
     // An announced length reserves nothing: a slow sender holds no more than has arrived.
     const isTooLarge = announced > bytesMax
     if (
@@ -128,7 +128,10 @@ export class BodyBudget implements ReaderBudget {
     this.#slow.add(reader)
   }
 
-  /** Reads and drops the rest of an unwanted body. @param response not begun. */
+  /**
+   * Reads and drops the rest of an unwanted body.
+   * @param response not begun.
+   */
   drain(request: IncomingMessage, response: ServerResponse): void {
     this.#drained.add(request, response)
   }

@@ -2,7 +2,7 @@
 // keep a connection busy. When the budget is short, the slowest body in relation to the bytes it holds is ended first:
 // it keeps others out, while a steady body does not.
 
-import { everySecond, type StartTicks } from '../shared/every-second.ts'
+import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
 
 /** A body that is still arriving. */
 export interface IncomingBody {
@@ -55,7 +55,7 @@ export class SlowBodies {
   /** The bodies that may be ended for others, slowest last; null until `takeSlowest` is called after a tick. */
   #slow: IncomingBody[] | null = null
 
-  constructor(startTicks: StartTicks = everySecond) {
+  constructor(startTicks: StartTicks = startSecondTicks) {
     this.#startTicks = startTicks
   }
 
@@ -94,8 +94,8 @@ export class SlowBodies {
   /** Returns the slowest body that may be ended, each at most once per tick; null when none is left. */
   takeSlowest(): IncomingBody | null {
     this.#slow ??= [...this.#bodies()]
-      .filter(body => freshShare(body) * paceLimits.refillTicksMax < 1)
-      .sort((a, b) => freshShare(b) - freshShare(a) || a.arrivedBytes - b.arrivedBytes)
+      .filter(body => computeRecentShare(body) * paceLimits.refillTicksMax < 1)
+      .sort((a, b) => computeRecentShare(b) - computeRecentShare(a) || a.arrivedBytes - b.arrivedBytes)
     for (;;) {
       const slowest = this.#slow.pop()
       if (slowest === undefined) return null
@@ -131,7 +131,7 @@ function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
 }
 
 /** The share of its held bytes that a body has recently received per tick; 1 while its speed is unknown. */
-function freshShare({ pace, arrivedBytes, isPaused }: IncomingBody): number {
+function computeRecentShare({ pace, arrivedBytes, isPaused }: IncomingBody): number {
   if (isPaused || pace.ticks < paceLimits.youngTicks || arrivedBytes === 0) return 1
   return pace.bytesLately / arrivedBytes
 }

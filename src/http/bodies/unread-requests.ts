@@ -5,7 +5,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
-import { headersForPage, isFromPage } from '../shared/cors.ts'
+import { buildCorsHeaders, isFromPage } from '../shared/cors.ts'
 import type { Route } from '../shared/route.ts'
 import { isDraining } from './drained-bodies.ts'
 
@@ -38,14 +38,14 @@ interface NotedSocket extends Socket {
 }
 
 /** @param cors methods that pages may use on the route; null for none. */
-export function noteUnread(route: OwnAnswers, cors: string | null, { raw }: FastifyRequest): void {
+export function rememberUnreadRequest(route: OwnAnswers, cors: string | null, { raw }: FastifyRequest): void {
   if (route.stalled === undefined && !isFromPage(cors, raw)) return
   const socket: NotedSocket = raw.socket
   socket[unreadRequest] = { route, cors, request: raw }
 }
 
 /** Forgets the request: the connection's next one may be for another route. */
-export function noteAnswered({ raw }: FastifyRequest): void {
+export function forgetUnreadRequest({ raw }: FastifyRequest): void {
   const socket: NotedSocket = raw.socket
   socket[unreadRequest] = undefined
 }
@@ -72,17 +72,17 @@ export function answerUnreadableRequest(error: Error & { code?: string }, socket
     'Content-Type': 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),
     Connection: 'close',
-    ...(unread === undefined ? {} : ownHeaders(unread)),
+    ...(unread === undefined ? {} : buildHeaders(unread)),
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   setTimeout(() => socket.destroy(), lingerMs).unref()
   socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-function ownHeaders({ route, cors, request }: UnreadRequest): Record<string, string> {
+function buildHeaders({ route, cors, request }: UnreadRequest): Record<string, string> {
   const { headers } = request
   const own: Record<string, string> = { Date: new Date().toUTCString() }
-  if (isFromPage(cors, request)) Object.assign(own, headersForPage(request, cors))
+  if (isFromPage(cors, request)) Object.assign(own, buildCorsHeaders(request, cors))
   for (const name of route.echoes ?? []) if (headers[name] !== undefined) own[name] = String(headers[name])
   if (route.retryAfterSeconds !== undefined) own['Retry-After'] = String(route.retryAfterSeconds)
   return own

@@ -20,7 +20,7 @@ export function hideUnreadableContentType(request: FastifyRequest, _reply: Fasti
 const hiddenContentTypes = new WeakMap<IncomingHttpHeaders, string>()
 
 /** Restores the header as it was sent. */
-export function showContentType({ raw: { headers } }: FastifyRequest): void {
+export function restoreContentType({ raw: { headers } }: FastifyRequest): void {
   if (headers['content-type'] !== undefined) return
   const hidden = hiddenContentTypes.get(headers)
   if (hidden !== undefined) headers['content-type'] = hidden

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { pipeline } from 'node:stream/promises'
 import { stripClientAdditions } from '#core/sql/client-additions.ts'
 import { withPropertyHint } from '#core/sql/property-hint.ts'
-import { keepOwnTime } from '#http/answers/answer-budget.ts'
+import { exemptFromStallLimit } from '#http/answers/answer-budget.ts'
 import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -41,7 +41,7 @@ const projectUser = /^project_([1-9][0-9]{0,9})$/
 export function createEventsServer(options: EventsServerOptions): Server {
   const { events, hasProject, connections, logger } = options
   const timeouts = { ...defaultTimeouts, ...options.timeouts }
-  const passwordDigest = digestOf(options.password)
+  const passwordDigest = hashText(options.password)
 
   const server = createServer(
     {
@@ -63,21 +63,21 @@ export function createEventsServer(options: EventsServerOptions): Server {
   return server
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (hasSeveralHosts(request)) return refuse(request, response, severalHosts)
+    if (hasSeveralHosts(request)) return refuseRequest(request, response, severalHosts)
     // Prefixed, not resolved against a base, which would read a host after `//`.
     const url = request.url?.startsWith('/') ? URL.parse(`http://x${request.url}`) : null
-    if (url === null) return refuse(request, response, notFound)
+    if (url === null) return refuseRequest(request, response, notFound)
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     if (isRead && (url.pathname === '/ping' || (url.pathname === '/' && url.search === ''))) {
       response.writeHead(200, { 'Content-Type': 'text/plain; charset=UTF-8' }).end('Ok.\n')
       return
     }
-    if (url.pathname !== '/') return refuse(request, response, notFound)
-    if (request.method !== 'GET' && request.method !== 'POST') return refuse(request, response, notAllowed)
+    if (url.pathname !== '/') return refuseRequest(request, response, notFound)
+    if (request.method !== 'GET' && request.method !== 'POST') return refuseRequest(request, response, notAllowed)
     const projectId = projectOf(request, url)
-    if (projectId === null) return refuse(request, response, unauthenticated)
+    if (projectId === null) return refuseRequest(request, response, unauthenticated)
     const body = request.method === 'POST' ? await readQueryBody(request) : { ok: true as const, value: '' }
-    if (!body.ok) return refuse(request, response, syntaxError(body.error))
+    if (!body.ok) return refuseRequest(request, response, createSyntaxError(body.error))
     const sql = [url.searchParams.get('query') ?? '', body.value].filter(part => part !== '').join('\n')
     await pass(projectId, sql, url, request, response)
   }
@@ -93,10 +93,13 @@ export function createEventsServer(options: EventsServerOptions): Server {
     response.once('close', () => ended.abort(new Error('the client disconnected')))
     const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(timeouts.downloadMs)])
     try {
-      const params = passedParams(url, request)
-      const passed = await events.passSql({ projectId, sql, params, acceptEncoding: encodingsOf(request) }, signal)
-      if (!passed.ok) return sendError(response, errorOf(passed.error, sql))
-      keepOwnTime(response)
+      const params = selectEngineParams(url, request)
+      const passed = await events.passSql(
+        { projectId, sql, params, acceptEncoding: chooseAcceptedEncoding(request) },
+        signal,
+      )
+      if (!passed.ok) return sendError(response, toEngineError(passed.error, sql))
+      exemptFromStallLimit(response)
       response.setTimeout(timeouts.stalledMs, () => response.destroy())
       response.writeHead(200, passed.value.headers)
       // If the body breaks off, so does the connection, before the end of the answer, and clients notice.
@@ -104,22 +107,22 @@ export function createEventsServer(options: EventsServerOptions): Server {
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy()
       else if (signal.aborted) sendError(response, tooSlow)
-      else if (error instanceof PortError) sendError(response, storeErrorOf(error))
+      else if (error instanceof PortError) sendError(response, storeErrorToEngineError(error))
       else throw error
     }
   }
 
   /** The project of the user name; null also for a wrong password. */
   function projectOf(request: IncomingMessage, url: URL): number | null {
-    const { user, password } = credentialsOf(request, url)
-    const isRight = timingSafeEqual(digestOf(password), passwordDigest)
+    const { user, password } = readCredentials(request, url)
+    const isRight = timingSafeEqual(hashText(password), passwordDigest)
     const projectId = Number(projectUser.exec(user)?.[1] ?? 0)
     return isRight && projectId > 0 && hasProject(projectId) ? projectId : null
   }
 }
 
 /** In ClickHouse's three forms: `Authorization`, its own headers, or parameters. */
-function credentialsOf({ headers }: IncomingMessage, { searchParams }: URL): { user: string; password: string } {
+function readCredentials({ headers }: IncomingMessage, { searchParams }: URL): { user: string; password: string } {
   const basic = /^basic ([A-Za-z0-9+/=]{1,1000})$/i.exec(headers.authorization ?? '')
   if (basic !== null) {
     const text = Buffer.from(basic[1]!, 'base64').toString()
@@ -132,7 +135,7 @@ function credentialsOf({ headers }: IncomingMessage, { searchParams }: URL): { u
 }
 
 /** Digests are compared so that the time reveals neither the password nor its length. */
-function digestOf(text: string): Buffer {
+function hashText(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
@@ -147,14 +150,14 @@ const formatParams: Readonly<Record<string, RegExp>> = {
 const queryParam = /^param_[A-Za-z_][A-Za-z0-9_]{0,99}$/
 
 /** A format in the SQL takes precedence over the header, and the header over the parameter. */
-function passedParams({ searchParams }: URL, { headers }: IncomingMessage): [string, string][] {
+function selectEngineParams({ searchParams }: URL, { headers }: IncomingMessage): [string, string][] {
   const format = headers['x-clickhouse-format']
   const asked: [string, string][] = [...searchParams]
   if (typeof format === 'string') asked.push(['default_format', format])
   return asked.filter(([name, value]) => formatParams[name]?.test(value) === true || queryParam.test(name))
 }
 
-function encodingsOf({ headers }: IncomingMessage): string | null {
+function chooseAcceptedEncoding({ headers }: IncomingMessage): string | null {
   return /\bgzip\b/.test(String(headers['accept-encoding'] ?? '')) ? 'gzip' : null
 }
 
@@ -179,14 +182,14 @@ const severalHosts: EngineError = {
 const notAllowed: EngineError = { status: 405, code: 48, name: 'NOT_IMPLEMENTED', text: 'Use GET or POST.' }
 const tooSlow: EngineError = { status: 503, code: 159, name: 'TIMEOUT_EXCEEDED', text: 'The query took too long.' }
 
-function syntaxError(text: string): EngineError {
+function createSyntaxError(text: string): EngineError {
   return { status: 400, code: 62, name: 'SYNTAX_ERROR', text }
 }
 
-function errorOf(failure: SqlFailure, sql: string): EngineError {
+function toEngineError(failure: SqlFailure, sql: string): EngineError {
   switch (failure.kind) {
     case 'refused':
-      return syntaxError(withPropertyHint(failure, stripClientAdditions(sql)))
+      return createSyntaxError(withPropertyHint(failure, stripClientAdditions(sql)))
     case 'failed':
       return { status: 400, code: 36, name: 'BAD_ARGUMENTS', text: withPropertyHint(failure, sql) }
     case 'too_large':
@@ -203,7 +206,7 @@ function errorOf(failure: SqlFailure, sql: string): EngineError {
   }
 }
 
-function storeErrorOf(error: PortError): EngineError {
+function storeErrorToEngineError(error: PortError): EngineError {
   if (error instanceof MirrorFillingError)
     return {
       status: 503,
@@ -223,7 +226,7 @@ function storeErrorOf(error: PortError): EngineError {
 }
 
 /** Refuses a request whose body may not have been read. */
-function refuse(request: IncomingMessage, response: ServerResponse, error: EngineError): void {
+function refuseRequest(request: IncomingMessage, response: ServerResponse, error: EngineError): void {
   if (!request.complete && request.method !== 'GET') response.setHeader('Connection', 'close')
   sendError(response, error)
 }

@@ -10,7 +10,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { CaptureOutcome } from '#services/capture/capture-outcome.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import { clientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { encodeV1Error, v1BodyBytesMax, v1CaptureErrors, v1RetryAfterSeconds } from '#wire/capture-v1/batch-errors.ts'
@@ -19,7 +19,7 @@ import { encodeResults, readResults, type V1Answer, type V1Results } from '#wire
 import { type PreparedV1Capture, prepareV1Inline, type V1CaptureInput } from '#wire/capture-v1/decode-batch.ts'
 import { type DecodeJobs, movableBytes, type V1CaptureJob } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../bodies/client-gone.ts'
+import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { type Route, sendJson } from '../shared/route.ts'
 
 export interface CaptureV1RouteDeps {
@@ -54,7 +54,7 @@ export function captureV1Routes(deps: CaptureV1RouteDeps): Route[] {
       encodeError: encodeV1Error,
       retryAfterSeconds: v1RetryAfterSeconds,
       echoes: [requestIdHeader],
-      beforeBody: (request, reply) => judgeHeaders(deps, readHeaders, request, reply),
+      beforeBody: (request, reply) => checkHeaders(deps, readHeaders, request, reply),
       refused: (request, { code }) => {
         const token = readHeaders.get(request)?.token ?? null
         deps.service.keepRefused({ token, reason: code, field: '', body: '' }, deps.clock.nowMs())
@@ -64,7 +64,7 @@ export function captureV1Routes(deps: CaptureV1RouteDeps): Route[] {
   )
 }
 
-function judgeHeaders(
+function checkHeaders(
   { service, clock }: CaptureV1RouteDeps,
   readHeaders: ReadHeaders,
   request: FastifyRequest,
@@ -96,7 +96,7 @@ async function handleBatch(
   }
   const input: V1CaptureInput = { headers, body: request.body as Buffer, aiOnly }
   const inline = prepareV1Inline(input, received, service.visitorsOf)
-  const prepared = inline.kind === 'too_much_work' ? await prepareElsewhere(deps, input, received, reply) : inline
+  const prepared = inline.kind === 'too_much_work' ? await prepareInThread(deps, input, received, reply) : inline
   const { token } = headers
   if (prepared === null) return sendV1Error(reply, v1CaptureErrors.unavailable)
   if (prepared.kind === 'refused') {
@@ -104,15 +104,15 @@ async function handleBatch(
     service.keepRefused({ ...refused, token, reason: error.code, field: error.attr ?? '' }, received.receivedAtMs)
     return sendV1Error(reply, error)
   }
-  return answerWhenStored(service.capture(prepared, received.receivedAtMs, readAnswer), reply)
+  return answerWhenStored(service.capture(prepared, received.receivedAtMs, readResultsInSlices), reply)
 }
 
-function readAnswer(table: OutcomeTable): MaybePromise<V1Results> {
-  return inSlices(readResults(table))
+function readResultsInSlices(table: OutcomeTable): MaybePromise<V1Results> {
+  return runInSlices(readResults(table))
 }
 
 /** Prepares a request in a decode thread. @returns null when the threads cannot take it now. */
-async function prepareElsewhere(
+async function prepareInThread(
   { decodeThreads }: CaptureV1RouteDeps,
   input: V1CaptureInput,
   received: V1CaptureJob['received'],
@@ -121,7 +121,7 @@ async function prepareElsewhere(
   const body = movableBytes(input.body)
   const job: V1CaptureJob = { input: { ...input, body }, received }
   try {
-    return await decodeThreads.run('capture_v1', job, body.length, [body.buffer], clientGone(reply))
+    return await decodeThreads.run('capture_v1', job, body.length, [body.buffer], createDisconnectSignal(reply))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     return null
@@ -133,9 +133,9 @@ async function answerWhenStored(stored: Promise<CaptureOutcome<V1Results>>, repl
   switch (outcome.kind) {
     case 'stored':
       if (outcome.answer.isOverQuota) return sendV1Error(reply, v1CaptureErrors.billingLimit)
-      return sendAnswer(reply, await inSlices(encodeResults(outcome.answer, true)))
+      return sendAnswer(reply, await runInSlices(encodeResults(outcome.answer, true)))
     case 'unavailable':
-      return sendAnswer(reply, await inSlices(encodeResults(outcome.answer, false)))
+      return sendAnswer(reply, await runInSlices(encodeResults(outcome.answer, false)))
     case 'unknown_project':
       return sendV1Error(reply, v1CaptureErrors.invalidApiToken)
     case 'refused':

@@ -11,7 +11,7 @@ import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { AnswerReading, CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import type { RefusedInput } from '#services/capture/keep-rejects.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import { clientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture/capture-errors.ts'
@@ -21,21 +21,21 @@ import { type CaptureInput, decodeInline, type PreparedCapture, prepareInline } 
 import { type ImportRequest, parseImportRequest } from '#wire/capture/import-request.ts'
 import { type CaptureJob, type DecodeJobs, movableBytes } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../bodies/client-gone.ts'
+import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import {
-  encodedReport,
+  computeRecentStartMs,
+  createReportReading,
+  createStoredCounting,
+  encodeReportOutcome,
+  findJobRefusal,
   findNamedJob,
   type ImportRequestDeps,
   type NamedJob,
   paceImport,
-  pacePrepared,
-  recentFrom,
-  refusedForJob,
-  reportReading,
-  storedCounting,
+  pacePreparedImport,
 } from './import-request.ts'
-import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
+import { readHeaderKey, readKeyOutsideBody } from './key-beside-body.ts'
 
 export interface CaptureRouteDeps {
   readonly service: CaptureService
@@ -77,7 +77,7 @@ export function captureRoutes(deps: CaptureRouteDeps): Route[] {
       stalled: captureErrors.bodyReadTimeout,
       busy: captureErrors.transient,
       refused: (request, { code }) => {
-        const input = { token: keyBesideBody(request), reason: code, field: '', body: '' }
+        const input = { token: readKeyOutsideBody(request), reason: code, field: '', body: '' }
         deps.service.keepRefused(input, deps.clock.nowMs())
       },
       handler: (request, reply) => handleCapture(deps, capturePath, request, reply),
@@ -100,7 +100,7 @@ interface Exchange {
 const okAnswer: VerboseAnswer = { status: 200, body: accepted }
 const emptyAnswer: VerboseAnswer = { status: 204, body: '' }
 
-const readVerdicts: AnswerReading<VerboseAnswer> = table => inSlices(encodeVerdicts(table))
+const readVerdicts: AnswerReading<VerboseAnswer> = table => runInSlices(encodeVerdicts(table))
 const readOk: AnswerReading<VerboseAnswer> = () => okAnswer
 /**
  * A beacon gets the full answer when a quota or import-only mode dropped every event. Source: docs/wire/ingestion.md
@@ -134,12 +134,13 @@ function handleCapture(
     legacyPath: capturePath.legacy,
     engage: capturePath.engage,
     querySentAtMs: sentAtMs,
-    fallbackToken: token ?? keyInHeader(request),
+    fallbackToken: token ?? readHeaderKey(request),
     ip,
-    verbose: verbose || importRequest?.wantsReport === true || isYes(textOfHeader(headers['x-pennon-verbose']) ?? ''),
+    verbose:
+      verbose || importRequest?.wantsReport === true || isYes(firstHeaderText(headers['x-pennon-verbose']) ?? ''),
   }
   if (!query.ok) {
-    service.keepRefused(refusedUnread(input, query.error), receivedAtMs)
+    service.keepRefused(toRefusedInput(input, query.error), receivedAtMs)
     return sendError(reply, query.error)
   }
   const exchange: Exchange = {
@@ -175,7 +176,7 @@ async function answerForJob(
     return await prepareAndAnswer(deps, input, received, { ...exchange, job: job.value })
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause
-    return refuseForNow(exchange)
+    return sendRetryableError(exchange)
   }
 }
 
@@ -188,18 +189,19 @@ function prepareAndAnswer(
   const { random } = exchange
   const { rerouteOlderThanMs = null } = deps
   const ofJob = exchange.job === null ? null : { importJobId: exchange.job.id }
-  const withReport = exchange.import?.wantsReport === true ? { reportRecentFromMs: recentFrom(receivedAtMs) } : null
+  const withReport =
+    exchange.import?.wantsReport === true ? { reportRecentFromMs: computeRecentStartMs(receivedAtMs) } : null
   const prepared = prepareInline(
     input,
     { receivedAtMs, ip, random, rerouteOlderThanMs, ...ofJob },
     deps.service.visitorsOf,
   )
   return prepared.kind === 'too_much_work'
-    ? decodeElsewhere(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob, ...withReport }, exchange)
+    ? decodeInThread(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob, ...withReport }, exchange)
     : answerPrepared(deps, prepared, receivedAtMs, exchange)
 }
 
-async function decodeElsewhere(
+async function decodeInThread(
   deps: CaptureRouteDeps,
   { input, ...received }: Omit<CaptureJob, 'input'> & { readonly input: CaptureInput },
   exchange: Exchange,
@@ -208,10 +210,16 @@ async function decodeElsewhere(
   const job: CaptureJob = { input: { ...input, body }, ...received }
   let prepared: PreparedCapture
   try {
-    prepared = await deps.decodeThreads.run('capture', job, body.length, [body.buffer], clientGone(exchange.reply))
+    prepared = await deps.decodeThreads.run(
+      'capture',
+      job,
+      body.length,
+      [body.buffer],
+      createDisconnectSignal(exchange.reply),
+    )
   } catch (error) {
     if (!(error instanceof PortError)) throw error
-    return refuseForNow(exchange)
+    return sendRetryableError(exchange)
   }
   return answerPrepared(deps, prepared, received.receivedAtMs, exchange)
 }
@@ -248,17 +256,22 @@ async function answerImport(
   try {
     const error =
       exchange.job === null
-        ? pacePrepared(imports!, exchange.reply, prepared)
-        : await refusedForJob(imports!, exchange.reply, exchange.job, prepared)
+        ? pacePreparedImport(imports!, exchange.reply, prepared)
+        : await findJobRefusal(imports!, exchange.reply, exchange.job, prepared)
     if (error !== null) return sendError(exchange.reply, error)
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause
-    return refuseForNow(exchange)
+    return sendRetryableError(exchange)
   }
   if (!request.wantsReport) return answerWhenStored(service.capture(prepared, receivedAtMs, exchange.read), exchange)
-  const counting = storedCounting(imports!, prepared)
-  const stored = service.capture(prepared, receivedAtMs, reportReading(imports!, prepared, receivedAtMs), counting)
-  return answerWhenStored(stored.then(encodedReport), exchange)
+  const counting = createStoredCounting(imports!, prepared)
+  const stored = service.capture(
+    prepared,
+    receivedAtMs,
+    createReportReading(imports!, prepared, receivedAtMs),
+    counting,
+  )
+  return answerWhenStored(stored.then(encodeReportOutcome), exchange)
 }
 
 async function answerWhenStored(
@@ -280,12 +293,12 @@ async function answerWhenStored(
       sendError(reply, captureErrors.unknownApiKey)
       break
     case 'unavailable':
-      refuseForNow({ reply, random }, outcome.reason)
+      sendRetryableError({ reply, random }, outcome.reason)
   }
 }
 
 /** Random delays spread the clients' retries. Source: docs/wire/ingestion.md 1.3, 8.4. */
-function refuseForNow({ reply, random }: Pick<Exchange, 'reply' | 'random'>, reason?: string): void {
+function sendRetryableError({ reply, random }: Pick<Exchange, 'reply' | 'random'>, reason?: string): void {
   reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
   const { transient } = captureErrors
   sendError(reply, reason === undefined ? transient : { ...transient, detail: `${transient.detail}: ${reason}` })
@@ -294,7 +307,7 @@ function refuseForNow({ reply, random }: Pick<Exchange, 'reply' | 'random'>, rea
 /**
  * What the reject store keeps of a request whose query is refused. If the body is cheap to read, it names the project.
  */
-function refusedUnread(input: CaptureInput, { code, attr }: WireError): RefusedInput {
+function toRefusedInput(input: CaptureInput, { code, attr }: WireError): RefusedInput {
   const refusal = { reason: code, field: attr ?? '' }
   const decoded = decodeInline({ ...input, verbose: false })
   switch (decoded.kind) {
@@ -315,6 +328,6 @@ function refusedUnread(input: CaptureInput, { code, attr }: WireError): RefusedI
   }
 }
 
-function textOfHeader(header: string | string[] | undefined): string | null {
+function firstHeaderText(header: string | string[] | undefined): string | null {
   return (typeof header === 'string' ? header : header?.[0]) || null
 }

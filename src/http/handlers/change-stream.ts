@@ -17,7 +17,7 @@ import {
 import type { RawQuery } from '#wire/flags/decide-query.ts'
 import { type OfrepError, ofrepErrors } from '#wire/flags/ofrep-errors.ts'
 import type { Route } from '../shared/route.ts'
-import { encodeOwnError, sendOfrepError } from './ofrep.ts'
+import { encodeServerError, sendOfrepError } from './ofrep.ts'
 
 export interface ChangeStreamOptions {
   readonly findProject: (apiKey: string) => CompiledProject | null
@@ -34,7 +34,7 @@ export function changeStreamRoutes(options: ChangeStreamOptions): Route[] {
       access: 'project_key',
       group: 'changes',
       bodyLimitBytes: noBodyBytes,
-      encodeError: encodeOwnError,
+      encodeError: encodeServerError,
       handler: (request, reply) => {
         const refusal = openStream(options, request, reply)
         if (refusal !== null) sendOfrepError(reply, refusal, null)
@@ -58,7 +58,7 @@ function openStream(
   const tag = changeTag(project.uuid, revision)
   const seen = lastEventIdOf(request.headers, query)
   const knows = seen === null ? 'nothing' : seen === tag ? 'current' : 'other'
-  const subscribed = changes.subscribe(project, readerOf(reply.raw, project.uuid), knows)
+  const subscribed = changes.subscribe(project, createChangeReader(reply.raw, project.uuid), knows)
   if (!subscribed.ok) return refusals[subscribed.error]
   const { isBehind, leave } = subscribed.value
   reply.raw.once('close', leave)
@@ -82,7 +82,7 @@ const refusals: Record<Refusal, OfrepError> = {
   project_full: ofrepErrors.tooManyStreams,
 }
 
-function readerOf(response: ServerResponse, projectUuid: string): ChangeReader {
+function createChangeReader(response: ServerResponse, projectUuid: string): ChangeReader {
   return {
     changed: (revision, taken) => void response.write(encodeChange(changeTag(projectUuid, revision)), taken),
     heartbeat: taken => void response.write(streamHeartbeat, taken),

@@ -28,7 +28,7 @@ import { decodeFlagsInline, unpackFlags } from '#wire/flags/decode-flags.ts'
 import type { FlagsBody } from '#wire/flags/flags-body.ts'
 import { type DecodeJobs, type FlagsJob, movableBytes } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../bodies/client-gone.ts'
+import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { requestIdHeader } from '../shared/request-id.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 
@@ -44,10 +44,10 @@ export interface DecideRoutesOptions {
 }
 
 export function decideRoutes(options: DecideRoutesOptions): Route[] {
-  return (['decide', 'flags'] as const).flatMap(endpoint => routesOf(endpoint, options))
+  return (['decide', 'flags'] as const).flatMap(endpoint => buildEndpointRoutes(endpoint, options))
 }
 
-function routesOf(endpoint: DecideEndpoint, options: DecideRoutesOptions): Route[] {
+function buildEndpointRoutes(endpoint: DecideEndpoint, options: DecideRoutesOptions): Route[] {
   const common = { path: `/${endpoint}`, group: 'flags', bodyLimitBytes: bodyBytesMax } as const
   const evaluate: Route['handler'] = (request, reply) => answerEvaluation(endpoint, options, request, reply)
   return [
@@ -72,9 +72,9 @@ function answerMinimal(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  const endpoint = endpointOf(path, request)
+  const endpoint = findOriginalEndpoint(path, request)
   const shape = minimalShape(request.query as RawQuery, endpoint)
-  const requestId = requestIdOf(request, newUuid)
+  const requestId = chooseRequestId(request, newUuid)
   sendJson(reply, 200, encodeMinimal({ shape, endpoint, requestId, evaluatedAtMs: clock.nowMs() }))
 }
 
@@ -84,18 +84,18 @@ function answerEvaluation(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void | Promise<void> {
-  const endpoint = endpointOf(path, request)
+  const endpoint = findOriginalEndpoint(path, request)
   const query = parseDecideQuery(request.query as RawQuery, endpoint)
-  if (!query.ok) return send(reply, query)
-  const body = bodyOf(request, query.value)
-  const context = contextOf(endpoint, query.value, request)
+  if (!query.ok) return sendAnswer(reply, query)
+  const body = toFlagsBody(request, query.value)
+  const context = toDecideContext(endpoint, query.value, request)
   const parsed = decodeFlagsInline(body, context)
   if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
-  if (parsed.error === 'too_much_work') return decodeElsewhere(options, body, context, request, reply)
-  send(reply, err(parsed.error))
+  if (parsed.error === 'too_much_work') return decodeInThread(options, body, context, request, reply)
+  sendAnswer(reply, err(parsed.error))
 }
 
-async function decodeElsewhere(
+async function decodeInThread(
   options: DecideRoutesOptions,
   body: FlagsBody,
   context: DecideContext,
@@ -107,13 +107,15 @@ async function decodeElsewhere(
   const job: FlagsJob = { body: { ...body, bytes }, context, address }
   let parsed: Result<EvaluationRequest, WireError>
   try {
-    parsed = unpackFlags(await options.decodeThreads.run('flags', job, bytes.length, [bytes.buffer], clientGone(reply)))
+    parsed = unpackFlags(
+      await options.decodeThreads.run('flags', job, bytes.length, [bytes.buffer], createDisconnectSignal(reply)),
+    )
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     parsed = err(decideErrors.transient)
   }
   if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
-  send(reply, parsed)
+  sendAnswer(reply, parsed)
 }
 
 function answerParsed(
@@ -128,23 +130,23 @@ function answerParsed(
     shape: query.shape,
     endpoint,
     withConfig: query.withConfig,
-    requestId: requestIdOf(request, options.newUuid),
+    requestId: chooseRequestId(request, options.newUuid),
     evaluatedAtMs: nowMs,
     page: request.headers,
     isOverRecordingQuota: options.isOverRecordingQuota,
   }
   const readVisitor = () => shownVisitor(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
   const result = options.decide.decide(asked, nowMs, readVisitor, evaluation => encodeEvaluation(evaluation, answer))
-  if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, asked, answer)))
-  send(reply, answerOf(result, asked, answer))
+  if (result instanceof Promise) return result.then(decided => sendAnswer(reply, encodeResult(decided, asked, answer)))
+  sendAnswer(reply, encodeResult(result, asked, answer))
 }
 
 /** A proxy that rewrites `/decide` to `/flags` names the original in a header. */
-function endpointOf(path: DecideEndpoint, request: FastifyRequest): DecideEndpoint {
+function findOriginalEndpoint(path: DecideEndpoint, request: FastifyRequest): DecideEndpoint {
   return request.headers['x-original-endpoint'] === 'decide' ? 'decide' : path
 }
 
-function bodyOf({ body, headers }: FastifyRequest, query: DecideQuery): FlagsBody {
+function toFlagsBody({ body, headers }: FastifyRequest, query: DecideQuery): FlagsBody {
   return {
     bytes: body as Buffer,
     contentType: headers['content-type'],
@@ -153,7 +155,11 @@ function bodyOf({ body, headers }: FastifyRequest, query: DecideQuery): FlagsBod
   }
 }
 
-function contextOf(endpoint: DecideEndpoint, query: DecideQuery, { headers, socket }: FastifyRequest): DecideContext {
+function toDecideContext(
+  endpoint: DecideEndpoint,
+  query: DecideQuery,
+  { headers, socket }: FastifyRequest,
+): DecideContext {
   return {
     endpoint,
     query,
@@ -166,7 +172,7 @@ function contextOf(endpoint: DecideEndpoint, query: DecideQuery, { headers, sock
 /** Source: docs/wire/evaluation.md 5.14. */
 const browserHeaders = ['origin', 'referer', 'sec-fetch-mode', 'sec-fetch-site']
 
-function answerOf(
+function encodeResult(
   result: DecideResult<string>,
   asked: EvaluationRequest,
   answer: AnswerOptions,
@@ -191,7 +197,7 @@ function answerOf(
   }
 }
 
-function send(reply: FastifyReply, answer: Result<string, WireError>): void {
+function sendAnswer(reply: FastifyReply, answer: Result<string, WireError>): void {
   if (answer.ok) sendJson(reply, 200, answer.value)
   else {
     if (answer.error.status === 503) reply.header('retry-after', retryAfterSeconds)
@@ -203,7 +209,7 @@ function send(reply: FastifyReply, answer: Result<string, WireError>): void {
 const retryAfterSeconds = '1'
 
 /** The request's id, or a new one when the caller chose an id that is not a UUID. */
-function requestIdOf({ id, headers }: FastifyRequest, newUuid: () => string): string {
+function chooseRequestId({ id, headers }: FastifyRequest, newUuid: () => string): string {
   if (headers[requestIdHeader] === undefined) return id // ours, a UUID already
   return isUuid(id) ? id.toLowerCase() : newUuid()
 }

@@ -7,13 +7,13 @@ import type { ProjectDefinitions } from '#core/flags/definitions/project-definit
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import { encodeDefinitions } from '#wire/flags/flag-definitions.ts'
 import { encodeFlagList } from '#wire/flags/flag-list.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import { contentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
-import { keyInHeader } from './key-beside-body.ts'
+import { readHeaderKey } from './key-beside-body.ts'
 import {
   opensProject,
   type ServerCaller,
@@ -39,11 +39,11 @@ const noBodyBytes = 1_024
 const keyInQuery = { acceptsKeyInQuery: true } as const
 
 export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] {
-  const answerDefinitions = answerWith(options, encodeDefinitions)
+  const answerDefinitions = createBodyHandler(options, encodeDefinitions)
   return [
     ...routesAt('/flags/definitions', keyInQuery, answerDefinitions),
     ...routesAt('/api/feature_flag/local_evaluation', keyInQuery, answerDefinitions),
-    ...routesAt('/api/feature_flag', {}, answerWith(options, encodeFlagList)),
+    ...routesAt('/api/feature_flag', {}, createBodyHandler(options, encodeFlagList)),
   ]
 
   function routesAt(path: string, key: Pick<Route, 'acceptsKeyInQuery'>, handler: ServerKeyHandler): Route[] {
@@ -72,12 +72,12 @@ export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] 
 type Encode = (definitions: ProjectDefinitions) => Iterator<void, string>
 
 /** Answers with what `encode` returns for the project; calls it once per revision. */
-function answerWith(options: FlagDefinitionsOptions, encode: Encode): ServerKeyHandler {
+function createBodyHandler(options: FlagDefinitionsOptions, encode: Encode): ServerKeyHandler {
   const prepared = new WeakMap<CompiledProject, MaybePromise<PreparedBody>>()
   return answer
 
   function answer(caller: ServerCaller, request: FastifyRequest, reply: FastifyReply): MaybePromise<void> {
-    const token = projectKeyOf(request)
+    const token = readProjectKey(request)
     if (token === null) return sendError(reply, serverKeyErrors.missingToken)
     const project = options.findProject(token)
     if (project === null) return sendError(reply, serverKeyErrors.unknownToken)
@@ -87,7 +87,7 @@ function answerWith(options: FlagDefinitionsOptions, encode: Encode): ServerKeyH
     }
     if (options.isOverFlagQuota(project.project)) return sendError(reply, serverKeyErrors.overQuota)
     const body = prepared.get(project) ?? prepare(project)
-    return body instanceof Promise ? body.then(made => send(made, request, reply)) : send(body, request, reply)
+    return body instanceof Promise ? body.then(made => sendBody(made, request, reply)) : sendBody(body, request, reply)
   }
 
   /** Concurrent requests wait for the same body; after a failure, the next request tries again. */
@@ -102,7 +102,7 @@ function answerWith(options: FlagDefinitionsOptions, encode: Encode): ServerKeyH
   }
 }
 
-function send({ bytes, etag }: PreparedBody, request: FastifyRequest, reply: FastifyReply): void {
+function sendBody({ bytes, etag }: PreparedBody, request: FastifyRequest, reply: FastifyReply): void {
   reply.header('etag', etag).header('cache-control', 'private, must-revalidate')
   if (matchesEtag(request.headers['if-none-match'], etag)) reply.code(304).send()
   else sendJson(reply, 200, bytes)
@@ -110,13 +110,13 @@ function send({ bytes, etag }: PreparedBody, request: FastifyRequest, reply: Fas
 
 /** Encodes in slices, so that a project of thousands of flags does not hold the event loop. */
 async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody> {
-  const text = await inSlices(steps)
+  const text = await runInSlices(steps)
   return { bytes: Buffer.from(text), etag: `W/"${contentHash(text)}"` }
 }
 
 /** The project key from the query, or from the header of clients that keep keys out of URLs. */
-function projectKeyOf(request: FastifyRequest): string | null {
+function readProjectKey(request: FastifyRequest): string | null {
   const { token } = request.query as { token?: string | string[] }
   const named = Array.isArray(token) ? token[0] : token
-  return named !== undefined && named !== '' ? named : keyInHeader(request)
+  return named !== undefined && named !== '' ? named : readHeaderKey(request)
 }

@@ -33,9 +33,9 @@ export interface HealthDeps {
 /** Routes for the public port and, when there is one, the admin port. */
 export function healthRoutes(deps: HealthDeps): Route[] {
   return [
-    open('GET', '/_liveness', (_request, reply) => sendJson(reply, 200, '{"status":"ok"}')),
-    open('GET', '/_readiness', async (request, reply) => {
-      const misread = misreadQuery(request.query as Query)
+    createOpenRoute('GET', '/_liveness', (_request, reply) => sendJson(reply, 200, '{"status":"ok"}')),
+    createOpenRoute('GET', '/_readiness', async (request, reply) => {
+      const misread = findQueryError(request.query as Query)
       if (misread !== null) return sendError(reply, misread)
       const readiness = await deps.readiness()
       sendJson(reply, isReady(readiness, request.query as Query) ? 200 : 503, JSON.stringify(readiness))
@@ -66,19 +66,19 @@ const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies re
  * parameters are allowed: load balancers add some to bypass caches.
  * Source: ours, docs/operating/overload.md.
  */
-function misreadQuery(query: Query): WireError | null {
+function findQueryError(query: Query): WireError | null {
   for (const name of Object.keys(query)) {
     if (name !== parameter && nearMiss(name, [parameter]) !== null)
       return wireError(400, 'invalid_input', `Unknown parameter ${name}. Did you mean ${parameter}?`, name)
   }
-  const unknown = requiredParts(query).find(part => !(parts as readonly string[]).includes(part))
+  const unknown = readRequiredParts(query).find(part => !(parts as readonly string[]).includes(part))
   if (unknown === undefined) return null
   return wireError(400, 'invalid_input', `Unknown part. Known parts: ${parts.join(', ')}.`, parameter)
 }
 
 /** Ready while flags can be answered: a full disk must not remove a front from its load balancer. Source: ours. */
 function isReady(readiness: Readiness, query: Query): boolean {
-  const required = requiredParts(query)
+  const required = readRequiredParts(query)
   return parts.every(part => isWorking(readiness[part]) || (part !== 'flags' && !required.includes(part)))
 }
 
@@ -93,11 +93,11 @@ export function isWorking(state: string): boolean {
   return workingStates.has(state)
 }
 
-function requiredParts(query: Query): readonly string[] {
+function readRequiredParts(query: Query): readonly string[] {
   return [query[parameter] ?? []].flat().filter(part => part !== '')
 }
 
-function open(
+function createOpenRoute(
   method: 'GET',
   path: string,
   handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createOpenJobs, unknownPerMinuteMax } from '#services/imports/open-jobs.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { findNamedJob, type ImportRequestDeps, refusedForJob } from './import-request.ts'
+import { findJobRefusal, findNamedJob, type ImportRequestDeps } from './import-request.ts'
 
 function prepare() {
   const jobs = { findNamedImportJobs: async () => [] }
@@ -33,7 +33,7 @@ describe('requests that guess job ids', () => {
     const deps = { findProject: () => ({ id: 1 }), openJobs: { find: async () => 'too_many' } }
     const named = { id: 3, projectId: 1, publicId: 5, network: '192.0.2.1' }
     const prepared = { kind: 'prepared', historicalMigration: true, token: 'phc_a' }
-    const error = await refusedForJob(deps as never, reply as never, named, prepared as never)
+    const error = await findJobRefusal(deps as never, reply as never, named, prepared as never)
     assert.deepEqual(
       [error?.status, error?.code, headers],
       [429, 'too_many_unknown_import_jobs', { 'retry-after': '60' }],

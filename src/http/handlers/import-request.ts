@@ -11,7 +11,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import type { ImportPace } from '#services/imports/import-pace.ts'
 import type { OpenJobs } from '#services/imports/open-jobs.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import { networkOf } from '#wire/address/client-address.ts'
 import type { VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import type { PreparedCapture } from '#wire/capture/decode-capture.ts'
@@ -48,7 +48,7 @@ export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply, pro
  * The same for a prepared request without a job, whose project is known from its body. Live batches are never paced,
  * and an unknown key gets its own error.
  */
-export function pacePrepared(
+export function pacePreparedImport(
   deps: ImportRequestDeps,
   reply: FastifyReply,
   { token, historicalMigration }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
@@ -70,13 +70,13 @@ export async function findNamedJob(
   // One machine may own 2^64 IPv6 addresses and could use another one for each guess.
   const network = networkOf(address)
   const job = await openJobs.find(publicJobId, network)
-  if (job === 'too_many') return err(tooManyUnknown(reply))
+  if (job === 'too_many') return err(refuseTooManyUnknown(reply))
   return job === null
     ? err(importErrors.unknownJob)
     : ok({ id: job.id, projectId: job.projectId, publicId: publicJobId, network })
 }
 
-function tooManyUnknown(reply: FastifyReply): WireError {
+function refuseTooManyUnknown(reply: FastifyReply): WireError {
   reply.header('retry-after', '60')
   return importErrors.tooManyUnknown
 }
@@ -86,7 +86,7 @@ function tooManyUnknown(reply: FastifyReply): WireError {
  * refused for that. Checks the job's state again, since decoding may have taken a while.
  * @throws PortError when the state cannot be asked.
  */
-export async function refusedForJob(
+export async function findJobRefusal(
   { findProject, openJobs }: ImportRequestDeps,
   reply: FastifyReply,
   named: NamedJob,
@@ -96,7 +96,7 @@ export async function refusedForJob(
   const project = findProject(prepared.token)
   if (project === null) return null
   const job = await openJobs.find(named.publicId, named.network)
-  if (job === 'too_many') return tooManyUnknown(reply)
+  if (job === 'too_many') return refuseTooManyUnknown(reply)
   if (job === null || project.id !== job.projectId) return importErrors.unknownJob
   return isOpen(job.state) ? null : importErrors.closedJob
 }
@@ -105,17 +105,17 @@ export async function refusedForJob(
  * Uses the report of the decode thread, if it made one; after decoding, only an unknown key changes the outcome of an
  * import.
  */
-export function reportReading(
+export function createReportReading(
   { findProject }: ImportRequestDeps,
   { token, historicalMigration, report }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
   receivedAtMs: number,
 ): AnswerReading<ImportReport> {
   if (report !== undefined && historicalMigration && findProject(token) !== null) return () => report
-  return table => inSlices(readImportReport(table, recentFrom(receivedAtMs)))
+  return table => runInSlices(readImportReport(table, computeRecentStartMs(receivedAtMs)))
 }
 
 /** Events from this time on are recent, in epoch ms. */
-export function recentFrom(receivedAtMs: number): number {
+export function computeRecentStartMs(receivedAtMs: number): number {
   return receivedAtMs - liveWindowMs
 }
 
@@ -123,20 +123,20 @@ export function recentFrom(receivedAtMs: number): number {
  * Counts events that are already stored as duplicates. The count is advisory: when the store does not answer in time,
  * or would have to search for too many, only repeats within the request are counted. Live events are not checked.
  */
-export function storedCounting(
+export function createStoredCounting(
   { findProject, events }: ImportRequestDeps,
   { token, historicalMigration, table }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
 ): AnswerCompletion<ImportReport> | undefined {
   const project = findProject(token)
   if (!historicalMigration || project === null) return undefined
   return async report => {
-    const batch = { summary: report.events, identities: () => inSlices(identitiesOf(table)) }
+    const batch = { summary: report.events, identities: () => runInSlices(identitiesOf(table)) }
     const storedCount = await countStored(events, project.id, batch)
     return { ...report, duplicates: report.duplicates + storedCount }
   }
 }
 
-export function encodedReport(outcome: CaptureOutcome<ImportReport>): CaptureOutcome<VerboseAnswer> {
+export function encodeReportOutcome(outcome: CaptureOutcome<ImportReport>): CaptureOutcome<VerboseAnswer> {
   return 'answer' in outcome
     ? { ...outcome, answer: { status: 200, body: encodeImportReport(outcome.answer) } }
     : outcome
@@ -146,10 +146,10 @@ async function countStored(events: ImportRequestDeps['events'], projectId: numbe
   const { count } = batch.summary
   // Bounded, since any holder of a project's public key can request this.
   if (count === 0 || count > importBatchEventsMax) return 0
-  return events.countStored(projectId, batch).catch(ignoreStore)
+  return events.countStored(projectId, batch).catch(ignoreStoreFailure)
 }
 
-function ignoreStore(cause: unknown): number {
+function ignoreStoreFailure(cause: unknown): number {
   if (!(cause instanceof PortError)) throw cause
   return 0
 }

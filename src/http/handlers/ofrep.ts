@@ -49,20 +49,20 @@ export function ofrepRoutes(options: OfrepRoutesOptions): Route[] {
     {
       ...common,
       path: '/ofrep/v1/evaluate/flags',
-      encodeError: encodeOwnError,
-      handler: (request, reply) => answer(options, null, request, reply),
+      encodeError: encodeServerError,
+      handler: (request, reply) => answerEvaluation(options, null, request, reply),
     },
     {
       ...common,
       path: '/ofrep/v1/evaluate/flags/:key',
-      encodeError: encodeOwnError,
-      handler: (request, reply) => answer(options, (request.params as { key: string }).key, request, reply),
+      encodeError: encodeServerError,
+      handler: (request, reply) => answerEvaluation(options, (request.params as { key: string }).key, request, reply),
     },
   ]
 }
 
 /** @param flagKey null for all flags. */
-async function answer(
+async function answerEvaluation(
   options: OfrepRoutesOptions,
   flagKey: string | null,
   request: FastifyRequest,
@@ -87,29 +87,29 @@ async function answer(
     },
   )
   if (!decoded.ok) return sendOfrepError(reply, decoded.error, flagKey)
-  if (heardOfOthers(options.findProject(apiKey), request)) await options.lookForChanges()
+  if (namesUnservedRevision(options.findProject(apiKey), request)) await options.lookForChanges()
   const nowMs = options.clock.nowMs()
   const runtime = decoded.value.selection.runtime.declared
   const readVisitor = () => shownVisitor(headers, socket.remoteAddress, options.trustedProxies)
   const result = await options.decide.decide(decoded.value, nowMs, readVisitor, evaluation =>
     flagKey === null
-      ? encodeOfrepBulk(evaluation, runtime, eventStreamsOf(options, evaluation.project, headers))
+      ? encodeOfrepBulk(evaluation, runtime, encodeAvailableStreams(options, evaluation.project, headers))
       : ofrepAnswer(evaluation, flagKey, runtime),
   )
-  if (result.kind !== 'evaluated') return sendOfrepError(reply, refusalOf(result, nowMs), flagKey)
+  if (result.kind !== 'evaluated') return sendOfrepError(reply, toOfrepRefusal(result, nowMs), flagKey)
   if (!result.answer.ok) return sendOfrepError(reply, result.answer.error, flagKey)
-  if (flagKey === null) sendTagged(result.answer.value, request, reply)
+  if (flagKey === null) sendWithEtag(result.answer.value, request, reply)
   else sendJson(reply, 200, result.answer.value)
 }
 
 /** Whether the client names a revision that this front does not serve yet: another front may have reported it. */
-function heardOfOthers(compiled: CompiledProject | null, request: FastifyRequest): boolean {
+function namesUnservedRevision(compiled: CompiledProject | null, request: FastifyRequest): boolean {
   const heard = readHeardTag(request.query as RawQuery)
   return heard !== null && compiled !== null && heard !== changeTag(compiled.project.uuid, compiled.revision)
 }
 
 /** Empty when the stream is at capacity: a client whose stream is refused requests its flags and the stream again. */
-function eventStreamsOf(
+function encodeAvailableStreams(
   { changes }: OfrepRoutesOptions,
   project: CompiledProject,
   headers: IncomingHttpHeaders,
@@ -118,14 +118,14 @@ function eventStreamsOf(
 }
 
 /** The tag is made from the answer itself, since the answer also depends on the stored person and on time. */
-function sendTagged(body: string, { headers }: FastifyRequest, reply: FastifyReply): void {
+function sendWithEtag(body: string, { headers }: FastifyRequest, reply: FastifyReply): void {
   const etag = `"${contentHash(body)}"`
   reply.header('etag', etag)
   if (matchesEtag(headers['if-none-match'], etag)) void reply.code(304).send()
   else sendJson(reply, 200, body)
 }
 
-function refusalOf(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, nowMs: number): OfrepError {
+function toOfrepRefusal(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, nowMs: number): OfrepError {
   switch (result.kind) {
     case 'unknown_key':
       return ofrepErrors.unknownKey
@@ -139,7 +139,7 @@ function refusalOf(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, 
       return ofrepErrors.busy
     case 'disabled':
     case 'quota_limited':
-      return overQuota(quotaRetrySeconds(nowMs))
+      return overQuota(countQuotaRetrySeconds(nowMs))
     default:
       return result satisfies never
   }
@@ -149,7 +149,7 @@ function refusalOf(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, 
 const quotaRetrySecondsMax = 300
 
 /** Seconds until the quota's month ends, at most `quotaRetrySecondsMax`. @param nowMs epoch ms. */
-function quotaRetrySeconds(nowMs: number): number {
+function countQuotaRetrySeconds(nowMs: number): number {
   const now = new Date(nowMs)
   const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
   return Math.min(quotaRetrySecondsMax, Math.max(1, Math.ceil((nextMonthMs - nowMs) / 1000)))
@@ -161,6 +161,6 @@ export function sendOfrepError(reply: FastifyReply, error: OfrepError, flagKey: 
 }
 
 /** For errors that the server finds outside the handler, such as a body that is too large: they name no flag. */
-export function encodeOwnError(error: WireError): string {
+export function encodeServerError(error: WireError): string {
   return encodeOfrepError(ofrepErrorOf(error), null)
 }

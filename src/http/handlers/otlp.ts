@@ -23,7 +23,7 @@ import { type OtlpPath, otlpPaths } from '#wire/otlp/otlp-paths.ts'
 import { type OtlpForm, type OtlpInput, type ReadOtlp, readOtlpInline } from '#wire/otlp/read-otlp.ts'
 import { type DecodeJobs, movableBytes } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../bodies/client-gone.ts'
+import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { type Route, sendBytes } from '../shared/route.ts'
 
 export interface OtlpRouteDeps {
@@ -46,7 +46,7 @@ export function otlpRoutes(deps: OtlpRouteDeps): Route[] {
     encodeError: error => encodeOtlpError('json', error).toString(),
     answerError: sendOtlpError,
     beforeBody: (request, reply) => {
-      const token = tokenOf(deps.otlp, request)
+      const token = readToken(deps.otlp, request)
       if (!token.ok) sendOtlpError(request, reply, token.error)
       return token.ok
     },
@@ -60,7 +60,7 @@ async function handleOtlp(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const token = tokenOf(deps.otlp, request)
+  const token = readToken(deps.otlp, request)
   if (!token.ok) return sendOtlpError(request, reply, token.error)
   const { headers } = request
   const input: OtlpInput = {
@@ -73,7 +73,7 @@ async function handleOtlp(
   let read = readOtlpInline(input)
   if (read === 'too_much_work') {
     const address = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
-    const elsewhere = await readElsewhere(deps.decodeThreads, input, { token: token.value, address }, reply)
+    const elsewhere = await readInThread(deps.decodeThreads, input, { token: token.value, address }, reply)
     if (elsewhere === 'unavailable') {
       reply.header('retry-after', String(1 + (deps.random() % retryAfterSecondsMax)))
       return sendOtlpError(request, reply, otlpErrors.transient)
@@ -93,7 +93,7 @@ async function handleOtlp(
   }
 }
 
-async function readElsewhere(
+async function readInThread(
   decodeThreads: ThreadPool<DecodeJobs>,
   input: OtlpInput,
   sender: { readonly token: string; readonly address: string },
@@ -102,7 +102,7 @@ async function readElsewhere(
   const body = movableBytes(input.body)
   const job = { input: { ...input, body }, ...sender }
   try {
-    return await decodeThreads.run('otlp', job, body.length, [body.buffer], clientGone(reply))
+    return await decodeThreads.run('otlp', job, body.length, [body.buffer], createDisconnectSignal(reply))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     return 'unavailable'
@@ -110,7 +110,7 @@ async function readElsewhere(
 }
 
 /** The project's key, from the header or else the query. */
-function tokenOf(otlp: OtlpService, { headers, query }: FastifyRequest): Result<string, WireError> {
+function readToken(otlp: OtlpService, { headers, query }: FastifyRequest): Result<string, WireError> {
   const bearer = /^bearer (.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim() ?? ''
   const token = bearer === '' ? (readTextParameters(query as RawQuery).token ?? '').trim() : bearer
   if (token === '') return err(otlpErrors.missingKey)

@@ -20,9 +20,9 @@ import {
 import { recordingBodyBytesMax, recordingErrors, recordingRefused } from '#wire/recordings/recording-errors.ts'
 import { type DecodeJobs, movableBytes, type RecordingJob } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../bodies/client-gone.ts'
+import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
-import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
+import { readHeaderKey, readKeyOutsideBody } from './key-beside-body.ts'
 
 export interface RecordingRouteDeps {
   readonly recording: RecordingService
@@ -49,7 +49,7 @@ export function recordingRoutes(deps: RecordingRouteDeps): Route[] {
     tooLarge: recordingErrors.bodyTooLarge,
     stalled: captureErrors.bodyReadTimeout,
     busy: captureErrors.transient,
-    refused: (request, error) => keepUnread(deps, request, error),
+    refused: (request, error) => storeRefusedRequest(deps, request, error),
     handler: (request, reply) => handleRecording(deps, request, reply),
   }
   return [post, { ...post, method: 'GET', takesBodyOfGet: true }]
@@ -60,7 +60,7 @@ async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest
   const receivedAtMs = clock.nowMs()
   const query = parseCaptureQuery(request.query as RawQuery)
   if (!query.ok) {
-    keepUnread(deps, request, query.error)
+    storeRefusedRequest(deps, request, query.error)
     return sendError(reply, query.error)
   }
   const { headers } = request
@@ -73,16 +73,16 @@ async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest
     contentType: headers['content-type'] ?? '',
     contentEncoding: headers['content-encoding'] ?? '',
     querySentAtMs: sentAtMs,
-    fallbackToken: token ?? keyInHeader(request),
+    fallbackToken: token ?? readHeaderKey(request),
   }
   let prepared = decodeRecordingInline(input, { receivedAtMs, random, userAgent })
   if (prepared === 'too_much_work') {
-    const elsewhere = await decodeElsewhere(decodeThreads, input, reply, {
+    const elsewhere = await decodeInThread(decodeThreads, input, reply, {
       receivedAtMs,
       userAgent,
       address: clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies),
     })
-    if (elsewhere === 'unavailable') return refuseForNow(reply, random)
+    if (elsewhere === 'unavailable') return sendRetryableError(reply, random)
     prepared = elsewhere
   }
   if (prepared.kind === 'refused') {
@@ -90,16 +90,20 @@ async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest
     keepRefused({ token: namedToken, reason: error.code, field: error.attr ?? '', body, lane: 'replay' }, receivedAtMs)
     return sendError(reply, error)
   }
-  answer(reply, await recording.capture(prepared, receivedAtMs), { beacon, random })
+  sendOutcome(reply, await recording.capture(prepared, receivedAtMs), { beacon, random })
 }
 
 /** Keeps a request whose body is not read; its project is known when the key is outside the body. */
-function keepUnread({ clock, keepRefused }: RecordingRouteDeps, request: FastifyRequest, error: WireError): void {
-  const token = keyBesideBody(request)
+function storeRefusedRequest(
+  { clock, keepRefused }: RecordingRouteDeps,
+  request: FastifyRequest,
+  error: WireError,
+): void {
+  const token = readKeyOutsideBody(request)
   keepRefused({ token, reason: error.code, field: error.attr ?? '', body: '', lane: 'replay' }, clock.nowMs())
 }
 
-async function decodeElsewhere(
+async function decodeInThread(
   decodeThreads: ThreadPool<DecodeJobs>,
   input: RecordingInput,
   reply: FastifyReply,
@@ -108,14 +112,14 @@ async function decodeElsewhere(
   const body = movableBytes(input.body)
   const job: RecordingJob = { input: { ...input, body }, ...received }
   try {
-    return await decodeThreads.run('recording', job, body.length, [body.buffer], clientGone(reply))
+    return await decodeThreads.run('recording', job, body.length, [body.buffer], createDisconnectSignal(reply))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     return 'unavailable'
   }
 }
 
-function answer(
+function sendOutcome(
   reply: FastifyReply,
   outcome: RecordingOutcome,
   { beacon, random }: { beacon: boolean; random: RandomUint32 },
@@ -135,12 +139,12 @@ function answer(
       sendError(reply, recordingRefused(outcome.refusal))
       break
     case 'unavailable':
-      refuseForNow(reply, random)
+      sendRetryableError(reply, random)
   }
 }
 
 /** Random delays spread the clients' retries. Source: docs/wire/ingestion.md 1.3, 8.4. */
-function refuseForNow(reply: FastifyReply, random: RandomUint32): void {
+function sendRetryableError(reply: FastifyReply, random: RandomUint32): void {
   reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
   sendError(reply, captureErrors.transient)
 }

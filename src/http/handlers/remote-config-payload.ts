@@ -14,7 +14,7 @@ import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { currentProject, projectPrefixes } from '../management/kit/endpoint.ts'
+import { findCurrentProject, projectPrefixes } from '../management/kit/endpoint.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { opensProject, type ServerCaller, type ServerKeyDeps, withServerKey } from './server-key.ts'
 
@@ -52,7 +52,7 @@ async function findPayload(
   caller: ServerCaller,
   request: FastifyRequest,
 ): Promise<Result<string | null, WireError>> {
-  const project = await findProjectOf(options, caller, request)
+  const project = await findRequestedProject(options, caller, request)
   if (!project.ok) return project
   const { definitions } = project.value
   const projectId = definitions.project.id
@@ -81,7 +81,7 @@ async function findPayload(
 }
 
 /** A project key in the query takes precedence over the path, in which SDKs write `@current`. */
-async function findProjectOf(
+async function findRequestedProject(
   options: RemoteConfigPayloadOptions,
   caller: ServerCaller,
   request: FastifyRequest,
@@ -93,20 +93,21 @@ async function findProjectOf(
     return named === null ? err(serverKeyErrors.unknownToken) : ok(named)
   }
   const { projectId } = request.params as { projectId: string }
-  const found = projectId === '@current' ? await projectOfKey(options, caller) : projectById(options, projectId)
+  const found =
+    projectId === '@current' ? await findProjectOfKey(options, caller) : findProjectByIdText(options, projectId)
   return found === null ? err(serverKeyErrors.notFound) : ok(found)
 }
 
-async function projectOfKey(
+async function findProjectOfKey(
   options: RemoteConfigPayloadOptions,
   caller: ServerCaller,
 ): Promise<CompiledProject | null> {
   if (caller.kind === 'secret') return caller.project
-  const project = await currentProject(options.management, caller.key)
+  const project = await findCurrentProject(options.management, caller.key)
   return project === null ? null : options.findProjectById(project.id)
 }
 
-function projectById(options: RemoteConfigPayloadOptions, text: string): CompiledProject | null {
+function findProjectByIdText(options: RemoteConfigPayloadOptions, text: string): CompiledProject | null {
   return /^\d{1,15}$/.test(text) ? options.findProjectById(Number(text)) : null
 }
 

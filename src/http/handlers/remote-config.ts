@@ -18,7 +18,7 @@ import {
 } from '#wire/browser/remote-config.ts'
 import { prependToGzip } from '#wire/bytes/gzip-prefix.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { acceptedPackings } from '../shared/accepted-packings.ts'
+import { listAcceptedPackings } from '../shared/accepted-packings.ts'
 import { contentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { javascript, type PackedScript, type ScriptHeaders, sendScript } from './script-answer.ts'
@@ -83,7 +83,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     reply.header('cache-control', keptFiveMinutes).header('etag', config.etag)
     const hasAge = Math.floor(clock.nowMs() / 1000) > config.madeAtSecond
     if (hasAge) reply.header('last-modified', new Date(config.madeAtSecond * 1000).toUTCString())
-    if (isKnown(request, config, hasAge)) return void reply.code(304).send()
+    if (clientHasText(request, config, hasAge)) return void reply.code(304).send()
     sendJson(reply, 200, config.json)
   }
 
@@ -92,14 +92,14 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const known = configOf(token, request)
     const { script, scriptHash } = known ?? prepare(token, offConfig)
     const answer = { packing: null, byteCount: script.length, pieces: async () => [script] }
-    return sendScript(request, reply, answer, headersOf(scriptHash, known !== null))
+    return sendScript(request, reply, answer, toScriptHeaders(scriptHash, known !== null))
   }
 
   async function answerBundle(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const library = await scripts.find(libraryName)!
     const known = configOf(token, request)
     const config = known ?? prepare(token, offConfig)
-    const takesGzip = acceptedPackings(request.headers['accept-encoding']).includes('gzip')
+    const takesGzip = listAcceptedPackings(request.headers['accept-encoding']).includes('gzip')
     // Work that costs more than a copy is done for known projects only, not for any token that is sent.
     const packed = takesGzip && known !== null ? await bundleOf(known) : null
     const answer = packed ?? {
@@ -107,7 +107,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
       byteCount: config.script.length + library.byteCount,
       pieces: async () => [config.script, await library.bytes()],
     }
-    await sendScript(request, reply, answer, headersOf(`${config.scriptHash}.${library.hash}`, known !== null))
+    await sendScript(request, reply, answer, toScriptHeaders(`${config.scriptHash}.${library.hash}`, known !== null))
   }
 
   function configOf(token: string, request: FastifyRequest): PreparedConfig | null {
@@ -160,12 +160,12 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
 
 const libraryName = 'array.js'
 
-function headersOf(hash: string, isKnown: boolean): ScriptHeaders {
+function toScriptHeaders(hash: string, isKnown: boolean): ScriptHeaders {
   return { contentType: javascript, cacheControl: isKnown ? keptFiveMinutes : notKept, vary, hash }
 }
 
 /** An entity tag takes precedence; phones send a date as well. Source: RFC 9110 13.1.3. */
-function isKnown(request: FastifyRequest, config: PreparedConfig, hasAge: boolean): boolean {
+function clientHasText(request: FastifyRequest, config: PreparedConfig, hasAge: boolean): boolean {
   const ifNoneMatch = request.headers['if-none-match']
   if (ifNoneMatch !== undefined) return matchesEtag(ifNoneMatch, config.etag)
   const since = Date.parse(request.headers['if-modified-since'] ?? '')

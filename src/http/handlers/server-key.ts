@@ -14,11 +14,11 @@ import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { stateUnavailable } from '../management/kit/answers.ts'
 import {
-  bearerSecret,
   hasKeyInQuery,
   holdsScope,
   keyInQuery,
   mayUseProject,
+  readBearerSecret,
   refuseCaller,
 } from '../management/kit/authenticate.ts'
 import type { Route } from '../shared/route.ts'
@@ -83,7 +83,7 @@ function findCaller(
   acceptsKeyInQuery: boolean,
 ): MaybePromise<Result<ServerCaller, WireError>> {
   if (!acceptsKeyInQuery && hasKeyInQuery(request)) return err(keyInQuery)
-  const secret = bearerSecret(request) ?? (acceptsKeyInQuery ? personalKeyInQuery(request) : null)
+  const secret = readBearerSecret(request) ?? (acceptsKeyInQuery ? readQueryKey(request) : null)
   if (secret === null) return err(serverKeyErrors.noCredentials)
   if (secret.startsWith(secretKeyPrefix)) {
     const hash = secret.length > secretLengthMax ? null : digests.of(secret)
@@ -93,16 +93,16 @@ function findCaller(
     return ok({ kind: 'secret', project })
   }
   const key = deps.keyCheck.find(secret)
-  return key instanceof Promise ? key.then(personalCaller) : personalCaller(key)
+  return key instanceof Promise ? key.then(toPersonalCaller) : toPersonalCaller(key)
 }
 
-function personalCaller(key: PersonalKey | null): Result<ServerCaller, WireError> {
+function toPersonalCaller(key: PersonalKey | null): Result<ServerCaller, WireError> {
   if (key === null) return err(serverKeyErrors.personalKeyInvalid)
   return holdsScope(key, 'feature_flag:read') ? ok({ kind: 'personal', key }) : err(serverKeyErrors.missingScope)
 }
 
 /** posthog-python before 2022 sends its key in the query. */
-function personalKeyInQuery(request: FastifyRequest): string | null {
+function readQueryKey(request: FastifyRequest): string | null {
   const sent = (request.query as Record<string, string | string[]>).personal_api_key
   return typeof sent === 'string' && sent !== '' ? sent : null
 }

@@ -33,7 +33,7 @@ export function startPageRoute(options: StartPageOptions): Route {
           // The page contains the address under which it was requested.
           'cache-control': 'no-store',
         })
-        .send(startPage(options, printableAddress(options.addressBase(request))))
+        .send(renderStartPage(options, printableAddress(options.addressBase(request))))
     },
   }
 }
@@ -74,7 +74,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-function startPage({ version, serves }: StartPageOptions, address: string | null): string {
+function renderStartPage({ version, serves }: StartPageOptions, address: string | null): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -90,7 +90,7 @@ function startPage({ version, serves }: StartPageOptions, address: string | null
 <p>Feature flags and event ingestion over PostHog’s wire protocol. Version ${version}.</p>
 </header>
 <main>
-${serves === 'private_api' ? '' : forSdks(address ?? 'https://pennon.example')}
+${serves === 'private_api' ? '' : renderSdkInstructions(address ?? 'https://pennon.example')}
 ${serves === 'wire' ? '' : privateApi}
 <h2>Health</h2>
 <dl>
@@ -107,7 +107,7 @@ Pennon repository, in <code>README.md</code> and <code>docs/</code>.</p>
 `
 }
 
-function forSdks(address: string): string {
+function renderSdkInstructions(address: string): string {
   return `<h2>Point an SDK here</h2>
 <p>Any PostHog SDK works unchanged. Set its host to the URL of this page, and its key to the project API key
 (<code>phc_…</code>) printed on first start.</p>

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScripts } from '#ports/browser-scripts.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Route, sendError } from '../shared/route.ts'
-import { javascript, packedFor, sendScript } from './script-answer.ts'
+import { choosePacking, javascript, sendScript } from './script-answer.ts'
 
 /** For addresses that contain the version: their contents never change. */
 const forVersion = 'public, max-age=31536000, immutable'
@@ -21,7 +21,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
       method,
       path: '/static/:file',
       // Older libraries name their own version and get the installed one, which they can work with.
-      handler: (request, reply) => answer(fileOf(request), isPinned(request), request, reply),
+      handler: (request, reply) => answer(readFileName(request), isPinned(request), request, reply),
     },
     {
       ...common,
@@ -31,7 +31,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
         const { version } = request.params as { version: string }
         // After a 404 the library falls back to the address without a version.
         if (version !== scripts.version && version !== major) return sendError(reply, notInstalled)
-        return answer(fileOf(request), version === scripts.version, request, reply)
+        return answer(readFileName(request), version === scripts.version, request, reply)
       },
     },
   ])
@@ -45,7 +45,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
     const found = scripts.find(name)
     if (found === null) return sendError(reply, notInstalled)
     return found.then(async script => {
-      const packed = await packedFor(request, script)
+      const packed = await choosePacking(request, script)
       await sendScript(request, reply, packed, {
         contentType: name.endsWith('.map') ? 'application/json' : javascript,
         cacheControl: isForVersion ? forVersion : forInstalled,
@@ -66,6 +66,6 @@ const notInstalled = wireError(
   'No such script. /static/array.js is the installed version of posthog-js.',
 )
 
-function fileOf(request: FastifyRequest): string {
+function readFileName(request: FastifyRequest): string {
   return (request.params as { file: string }).file
 }

@@ -22,7 +22,7 @@ import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './kit/answers.ts'
 import { ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
-import { writerOf } from './kit/owned-flags.ts'
+import { toWriter } from './kit/owned-flags.ts'
 import type { QuerySpec } from './kit/query-params.ts'
 
 type ActionDeps = ManageExperimentsDeps & { readonly management: Pick<FlagStore, 'listFlagsById'> }
@@ -66,20 +66,20 @@ const duplicateSchema = Type.Object({
 })
 
 /** @param orError turns a refused write into its answer. */
-export function experimentActions(deps: ActionDeps, orError: OrError) {
+export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
   const { management, clock } = deps
   const flagOf = async ({ project, item }: Call): Promise<Flag | null> => {
     const [flag] = await management.listFlagsById(project.id, [item.flagId])
     return flag === undefined || flag.deleted ? null : flag
   }
   const write = async ({ caller, project, item }: Call, fieldsOf: FieldsOf) =>
-    orError(await updateExperiment(deps, project.id, item.id, fieldsOf, writerOf(caller)))
+    orError(await updateExperiment(deps, project.id, item.id, fieldsOf, toWriter(caller)))
   /** Writes the fields from `fieldsOf` if the experiment has one of these statuses. */
   const changeInStatus = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
     write(call, (current, linked) => {
       const flag = linked?.deleted === true ? null : linked
       const status = statusOfExperiment(current, flag?.active === true)
-      return statuses.includes(status) ? fieldsOf(current, flag) : err(wrongStatus(status, statuses))
+      return statuses.includes(status) ? fieldsOf(current, flag) : err(wrongStatusError(status, statuses))
     })
   const switchFlag = (call: Call, statuses: readonly ExperimentStatus[], flagActive: boolean) =>
     changeInStatus(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
@@ -167,7 +167,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
           ...{ name: body.name ?? `${item.name.slice(0, 390)} (Copy)`, flagKey, content },
           ...(isNew && multivariate != null && { flagConfig: { filters: { multivariate }, mayChangeRunning: false } }),
         }
-        return orError(await createExperiment(deps, project.id, input, writerOf(caller)))
+        return orError(await createExperiment(deps, project.id, input, toWriter(caller)))
       },
     }),
   ]
@@ -191,6 +191,6 @@ function toShippedFilters(filters: JsonObject, variantKey: string, isForEveryone
 const noFlag = invalidInput('feature_flag', 'The flag of the experiment is deleted.')
 const noSuchVariant = invalidInput('variant_key', 'The flag of the experiment has no variant with this key.')
 
-function wrongStatus(status: ExperimentStatus, statuses: readonly ExperimentStatus[]): WireError {
+function wrongStatusError(status: ExperimentStatus, statuses: readonly ExperimentStatus[]): WireError {
   return invalidInput('status', `The experiment is ${status}; this action needs one that is ${statuses.join(' or ')}.`)
 }

@@ -36,14 +36,14 @@ import {
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
 import { isWireError, type WireError } from '#wire/wire-error.ts'
-import { experimentActions } from './experiment-actions.ts'
+import { buildExperimentActions } from './experiment-actions.ts'
 import { invalidInput, notFoundError } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
-import { idNumber } from './kit/item-routes.ts'
-import { asFilter, authorsParam, labelsOfAuthors, mapParam } from './kit/list-filters.ts'
-import { flagNotWritable, flagOwnerError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
+import { parseIdNumber } from './kit/item-routes.ts'
+import { asFilter, authorsParam, listAuthorLabels, mapParam } from './kit/list-filters.ts'
+import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import {
   booleanParam,
   choiceParam,
@@ -82,10 +82,10 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
     })
   }
   const destroy = async ({ id, projectId }: Experiment, by: string): Promise<Result<null, WireError>> =>
-    orError(await deleteExperiment(deps, projectId, id, by))
+    toWireResult(await deleteExperiment(deps, projectId, id, by))
 
   return flagOwnerRoutes(deps, {
-    actions: experimentActions(deps, orError),
+    actions: buildExperimentActions(deps, toWireResult),
     tag: 'experiments',
     scope: 'experiment',
     itemPath: '/experiments/:experimentId',
@@ -115,31 +115,31 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       excluded_tags: refusedParam('experiments have no tags.'),
     },
     find: async (projectId, text): Promise<ShownExperiment | null> => {
-      const id = idNumber(text)
+      const id = parseIdNumber(text)
       return id === null ? null : management.findExperiment(projectId, id)
     },
     list: async (projectId, { limit, offset, search, status, archived, order, ...query }) => {
-      const createdBy = await labelsOfAuthors(management, projectId, 'experiment', query.created_by_id)
+      const createdBy = await listAuthorLabels(management, projectId, 'experiment', query.created_by_id)
       const filters = omitUndefined({ search, status, createdBy, order, flagId: query.feature_flag_id })
       return management.listExperiments(projectId, { limit, offset, archived, nowMs: clock.nowMs(), ...filters })
     },
     encode: async (caller, projectId, experiments: readonly ShownExperiment[]) => {
       const ids = experiments.map(experiment => experiment.flagId)
-      const flagOf = await linkedFlagsById(management, caller, projectId, ids)
+      const flagOf = await loadLinkedFlags(management, caller, projectId, ids)
       return experiments.map(each => encodeExperiment(each, flagOf(each.flagId), each.deleted))
     },
     create: async ({ caller, project, body }) => {
       const fields = readFields(body, project, null, null)
       if (!fields.ok) return fields
       const input = { ...fields.value, name: body.name, flagKey: body.feature_flag_key }
-      return orError(await createExperiment(deps, project.id, input, writerOf(caller)), body)
+      return toWireResult(await createExperiment(deps, project.id, input, toWriter(caller)), body)
     },
     update: async ({ caller, project, item, body }) => {
       const fieldsOf = (current: Experiment, flag: Flag | null) =>
         (body.feature_flag_key ?? flag?.key) === flag?.key
           ? readFields(body, project, current, encodeLinkedFlag(flag, true))
           : err(keepsItsFlag)
-      const updated = orError(await updateExperiment(deps, project.id, item.id, fieldsOf, writerOf(caller)), body)
+      const updated = toWireResult(await updateExperiment(deps, project.id, item.id, fieldsOf, toWriter(caller)), body)
       if (!updated.ok || body.deleted !== true) return updated
       const deleted = await destroy(item, caller.label)
       return deleted.ok ? ok({ ...updated.value, deleted: true as const }) : deleted
@@ -229,7 +229,7 @@ const legacyPaths = [
 ] as const
 
 /** @param body the body as sent, so that the error names its field. */
-function orError<T>(
+function toWireResult<T>(
   result: Result<T, ExperimentRefusal | WireError>,
   body: UpdateExperimentJson = {},
 ): Result<T, WireError> {

@@ -16,7 +16,7 @@ import { postHogKeyFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
-import { isLimited } from './kit/authenticate.ts'
+import { isLimitedToProjects } from './kit/authenticate.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from './kit/full-page.ts'
@@ -83,7 +83,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       summary: 'Delete the calling key. It stops working immediately.',
       scope: 'any',
       success: { status: 204 },
-      handle: ({ caller }) => endKey(deps, caller.id),
+      handle: ({ caller }) => answerKeyDeletion(deps, caller.id),
     }),
     ...keyRoutes(deps, {
       method: 'GET',
@@ -102,12 +102,12 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       id: 'personal_api_keys_destroy',
       summary: 'Delete a personal API key. It stops working immediately.',
       success: { status: 204 },
-      handle: ({ params }) => endKey(deps, params.keyId!),
+      handle: ({ params }) => answerKeyDeletion(deps, params.keyId!),
     }),
   ]
 }
 
-async function endKey(deps: PersonalKeysDeps, keyId: string) {
+async function answerKeyDeletion(deps: PersonalKeysDeps, keyId: string) {
   const deleted = await deletePersonalKey(deps, keyId)
   return deleted.ok ? noContent : refusal(notFoundHere)
 }
@@ -121,13 +121,13 @@ function keyRoutes<Q extends QuerySpec, S extends TSchema>(
     ...endpoint,
     tag,
     scope: '*',
-    handle: async call => (isLimited(call.caller) ? refusal(limitedKey) : endpoint.handle(call)),
+    handle: async call => (isLimitedToProjects(call.caller) ? refusal(limitedKey) : endpoint.handle(call)),
   })
 }
 
 const limitedKey = permissionDenied('A key that is limited to some projects cannot manage keys.')
 
-function unknownScope(scope: string): string {
+function unknownScopeMessage(scope: string): string {
   const known = `* or ${scopeObjects.join(', ')} with :read or :write`
   return `Unknown scope '${scope}'. Did you mean ${nearestScope(scope)}? Scopes are ${known}.`
 }
@@ -137,7 +137,7 @@ function keyError(error: KeyRefusal): WireError {
     case 'no_scopes':
       return invalidInput('scopes', 'Send at least one scope; ["*"] grants all.')
     case 'unknown_scope':
-      return invalidInput(`scopes.${error.index}`, unknownScope(error.scope))
+      return invalidInput(`scopes.${error.index}`, unknownScopeMessage(error.scope))
     case 'unknown_project':
       return invalidInput(`scoped_teams.${error.index}`, `Project ${error.projectId} does not exist.`)
     default:

@@ -29,7 +29,7 @@ import {
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
-import { isLimited } from './kit/authenticate.ts'
+import { isLimitedToProjects } from './kit/authenticate.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
 import { answerCountedList, encodeTogether } from './kit/full-page.ts'
@@ -75,11 +75,11 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       postHogFields: postHogProjectFields,
       success: { status: 201, schema: projectSchema },
       handle: async ({ caller, body }) => {
-        if (isLimited(caller)) {
+        if (isLimitedToProjects(caller)) {
           return refusal(permissionDenied('A key limited to some projects cannot create projects.'))
         }
         const fields = decodeProject(body)
-        const wrongSetting = settingRefusal(fields.clientSettings)
+        const wrongSetting = findSettingRefusal(fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
         const created = await createProject(deps, {
           ...fields,
@@ -113,7 +113,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       success: { status: 200, schema: projectSchema },
       handle: async ({ project, body }) => {
         const fields = decodeProject(body)
-        const wrongSetting = settingRefusal(fields.clientSettings)
+        const wrongSetting = findSettingRefusal(fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
         const updated = await updateProject(deps, project.id, fields)
         return answerProjectWrite(deps, 200, updated)
@@ -186,7 +186,7 @@ export function listVisibleProjects(
   caller: PersonalKey,
   { limit, offset }: PageRequest,
 ): Promise<Page<Project>> {
-  const ids = isLimited(caller) ? { ids: caller.scopedProjectIds } : {}
+  const ids = isLimitedToProjects(caller) ? { ids: caller.scopedProjectIds } : {}
   return deps.management.listProjects({ limit, offset, ...ids })
 }
 
@@ -212,7 +212,7 @@ async function answerProjectWrite(
   return refusal(written.error === 'not_found' ? notFoundHere : projectErrors[written.error])
 }
 
-function settingRefusal(settings: Project['clientSettings'] | undefined): Answer | null {
+function findSettingRefusal(settings: Project['clientSettings'] | undefined): Answer | null {
   const issue = settings === undefined ? null : clientSettingsIssue(settings)
   return issue === null ? null : refusal(invalidInput(issue.name, issue.message))
 }

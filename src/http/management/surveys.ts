@@ -30,8 +30,8 @@ import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes, ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
-import { asFilter, authorsParam, labelsOfAuthors, uuidsParam } from './kit/list-filters.ts'
-import { flagNotReadable, flagOwnerError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
+import { asFilter, authorsParam, listAuthorLabels, uuidsParam } from './kit/list-filters.ts'
+import { flagNotReadable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/query-params.ts'
 
 type SurveysDeps = EndpointDeps &
@@ -65,7 +65,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
   const write = async (
     { caller, project, item }: ItemCall<Survey, QuerySpec, unknown>,
     fieldsOf: (current: Survey) => Result<SurveyFields, WireError>,
-  ) => orError(await updateSurvey(deps, project.id, item.id, fieldsOf, writerOf(caller)))
+  ) => toWireResult(await updateSurvey(deps, project.id, item.id, fieldsOf, toWriter(caller)))
   const update = (call: ItemCall<Survey, QuerySpec, UpdateSurveyJson>) =>
     write(call, current => readFields(call.body, call.project, current))
 
@@ -93,13 +93,13 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     },
     find: (projectId, id) => management.findSurvey(projectId, id.toLowerCase()),
     list: async (projectId, { limit, offset, search, archived, status, type, ids, created_by: authors }) => {
-      const createdBy = await labelsOfAuthors(management, projectId, 'survey', authors)
+      const createdBy = await listAuthorLabels(management, projectId, 'survey', authors)
       const filters = omitUndefined({ search, archived, status, type, ids, createdBy })
       return management.listSurveys(projectId, { limit, offset, ...filters })
     },
     encode: async (caller, projectId, surveys) => {
       const ids = surveys.flatMap(each => [each.linkedFlagId, each.targetingFlagId, each.internalTargetingFlagId])
-      const flagOf = await linkedFlagsById(management, caller, projectId, ids)
+      const flagOf = await loadLinkedFlags(management, caller, projectId, ids)
       return surveys.map(each =>
         encodeSurvey(each, {
           linked: flagOf(each.linkedFlagId),
@@ -112,7 +112,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
       const fields = readFields(body, project, null)
       if (!fields.ok) return fields
       const input = { ...fields.value, name: body.name, type: body.type }
-      return orError(await createSurvey(deps, project.id, input, writerOf(caller)))
+      return toWireResult(await createSurvey(deps, project.id, input, toWriter(caller)))
     },
     update,
     replace: {
@@ -135,7 +135,8 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
           ),
       }),
     ],
-    destroy: async ({ caller, project, item }) => orError(await deleteSurvey(deps, project.id, item.id, caller.label)),
+    destroy: async ({ caller, project, item }) =>
+      toWireResult(await deleteSurvey(deps, project.id, item.id, caller.label)),
   })
 }
 
@@ -157,7 +158,7 @@ const errors = {
   flag_not_readable: flagNotReadable,
 }
 
-function orError<T>(result: Result<T, SurveyRefusal | WireError>): Result<T, WireError> {
+function toWireResult<T>(result: Result<T, SurveyRefusal | WireError>): Result<T, WireError> {
   if (result.ok) return result
   if (isWireError(result.error)) return err(result.error)
   return err(flagOwnerError(result.error, errors, attr => attr.replace(/^filters/, 'targeting_flag_filters')))

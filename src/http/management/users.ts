@@ -14,8 +14,8 @@ import {
 } from '#wire/management/users.ts'
 import { answer } from './kit/answers.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
-import { currentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
-import { countedNeighbours } from './kit/page.ts'
+import { findCurrentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
+import { encodeCountAndNeighbours } from './kit/page.ts'
 import { limitParam, pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
 
@@ -37,13 +37,13 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
       query: { limit: limitParam() },
       success: { status: 200, schema: userSchema },
       handle: async ({ caller }) => {
-        const team = await currentProject(deps.management, caller)
+        const team = await findCurrentProject(deps.management, caller)
         const user: UserJson = {
           ...encodeAuthor(caller.label)!,
           distinct_id: caller.id,
           is_staff: false,
-          team: team === null ? null : summaryOf(team),
-          organization: await organizationOf(deps, caller),
+          team: team === null ? null : encodeProjectSummary(team),
+          organization: await encodeOrganization(deps, caller),
           organizations: [organizationNames],
         }
         return answer(200, user)
@@ -59,8 +59,8 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(organizationSchema) },
       handle: async ({ request, caller, query }) => {
-        const results = query.offset === 0 ? [await organizationOf(deps, caller)] : []
-        return answer(200, { ...countedNeighbours(request, query, 1, results.length), results })
+        const results = query.offset === 0 ? [await encodeOrganization(deps, caller)] : []
+        return answer(200, { ...encodeCountAndNeighbours(request, query, 1, results.length), results })
       },
     }),
     ...instanceRoutes(deps, {
@@ -71,24 +71,24 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
       summary: 'Get the single organization of this instance.',
       scope: 'organization:read',
       success: { status: 200, schema: organizationSchema },
-      handle: async ({ caller }) => answer(200, await organizationOf(deps, caller)),
+      handle: async ({ caller }) => answer(200, await encodeOrganization(deps, caller)),
     }),
   ]
 }
 
-async function organizationOf(deps: EndpointDeps, caller: PersonalKey): Promise<OrganizationJson> {
+async function encodeOrganization(deps: EndpointDeps, caller: PersonalKey): Promise<OrganizationJson> {
   const projects: ProjectSummaryJson[] = []
   // Several pages may be needed: each holds at most a mebibyte of settings, of which little is shown here.
   for (let count = 1; projects.length < Math.min(count, projectCountMax); ) {
     const page = { limit: projectCountMax - projects.length, offset: projects.length }
     const found = await listVisibleProjects(deps, caller, page)
-    projects.push(...found.results.map(summaryOf))
+    projects.push(...found.results.map(encodeProjectSummary))
     count = found.results.length === 0 ? 0 : found.count
   }
   return { ...organizationNames, projects, teams: projects }
 }
 
-function summaryOf(project: Project): ProjectSummaryJson {
+function encodeProjectSummary(project: Project): ProjectSummaryJson {
   const { id, uuid, organization, name, api_token, timezone } = encodeProject(project, noSecretKeys)
   return { id, uuid, organization, name, api_token, timezone }
 }

@@ -45,7 +45,7 @@ import { organizationSchema, userSchema } from '#wire/management/users.ts'
 import { describedShapes, type Json, ref } from './shapes.ts'
 
 const named: Readonly<Record<string, TSchema>> = {
-  Author: memberOf(authorSchema),
+  Author: removeNull(authorSchema),
   Cohort: cohortSchema,
   CohortChange: updateCohortSchema,
   CreatedPersonalApiKey: createdPersonalKeySchema,
@@ -97,18 +97,18 @@ const named: Readonly<Record<string, TSchema>> = {
 /** Objects that validators of the core check; the document describes their contents. */
 const described: readonly [TSchema, string][] = [
   ...[flagSchema, createFlagSchema, updateFlagSchema].map((schema): [TSchema, string] => [
-    memberOf(schema.properties.filters),
+    removeNull(schema.properties.filters),
     'FlagFilters',
   ]),
-  [memberOf(linkedFlagSchema.properties.filters), 'FlagFilters'],
-  [memberOf(updateSurveySchema.properties.targeting_flag_filters), 'FlagFilters'],
-  [memberOf(updateSurveySchema.properties.conditions), 'SurveyConditions'],
-  [memberOf(surveySchema.properties.conditions), 'SurveyConditions'],
-  [memberOf(experimentSchema.properties.parameters), 'ExperimentParameters'],
+  [removeNull(linkedFlagSchema.properties.filters), 'FlagFilters'],
+  [removeNull(updateSurveySchema.properties.targeting_flag_filters), 'FlagFilters'],
+  [removeNull(updateSurveySchema.properties.conditions), 'SurveyConditions'],
+  [removeNull(surveySchema.properties.conditions), 'SurveyConditions'],
+  [removeNull(experimentSchema.properties.parameters), 'ExperimentParameters'],
   [cohortSchema.properties.filters, 'CohortFilters'],
-  [memberOf(createCohortSchema.properties.filters), 'CohortFilters'],
+  [removeNull(createCohortSchema.properties.filters), 'CohortFilters'],
   ...[surveySchema, updateSurveySchema].map((schema): [TSchema, string] => [
-    (memberOf(schema.properties.questions) as unknown as { items: TSchema }).items,
+    (removeNull(schema.properties.questions) as unknown as { items: TSchema }).items,
     'SurveyQuestion',
   ]),
 ]
@@ -119,7 +119,7 @@ const nameOf = new Map<unknown, string>([
 ])
 
 /** The schema of a value that may be null, without the null. */
-function memberOf(schema: TSchema): TSchema {
+function removeNull(schema: TSchema): TSchema {
   return 'anyOf' in schema ? (schema.anyOf as TSchema[])[0]! : schema
 }
 

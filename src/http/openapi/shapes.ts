@@ -182,7 +182,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
       ...{
         isAuthenticated: { type: 'boolean' },
         supportedCompression: arraySchema(text),
-        sessionRecording: flagOrObject(),
+        sessionRecording: flagOrObjectSchema(),
       },
     },
     [],
@@ -320,7 +320,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
   ),
 }
 
-function flagOrObject(): Json {
+function flagOrObjectSchema(): Json {
   return { type: ['boolean', 'object'] }
 }
 

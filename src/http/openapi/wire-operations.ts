@@ -40,7 +40,7 @@ const evaluationQuery = {
   config: { type: 'boolean', description: 'Whether to include the client configuration.' },
 } satisfies WireOperation['query']
 
-function evaluation(endpoint: 'decide' | 'flags'): [string, WireOperation][] {
+function evaluationOperations(endpoint: 'decide' | 'flags'): [string, WireOperation][] {
   const common = { tag: 'flags' }
   const summary = endpoint === 'flags' ? 'Evaluate flags for one person.' : 'Evaluate flags for older SDKs.'
   return [
@@ -85,7 +85,7 @@ const captureStatuses = {
   503: 'Overloaded or unavailable; nothing was stored. Retry after `Retry-After` seconds.',
 }
 
-function capture(path: string, id: string, summary: string): [string, WireOperation][] {
+function captureOperations(path: string, id: string, summary: string): [string, WireOperation][] {
   const common = {
     tag: 'capture',
     description: `${inBody} 200 means the events are on disk. Accepts JSON, gzip, base64 and form encoding.`,
@@ -108,7 +108,7 @@ function capture(path: string, id: string, summary: string): [string, WireOperat
   ]
 }
 
-function captureV1(path: string, id: string, summary: string): [string, WireOperation] {
+function captureV1Operation(path: string, id: string, summary: string): [string, WireOperation] {
   return [
     `POST ${path}`,
     {
@@ -126,7 +126,7 @@ function captureV1(path: string, id: string, summary: string): [string, WireOper
   ]
 }
 
-function openTelemetry({ path, signal }: OtlpPath): [string, WireOperation] {
+function openTelemetryOperation({ path, signal }: OtlpPath): [string, WireOperation] {
   const id = `otlp${path.replaceAll('/', '_')}`
   return [
     `POST ${path}`,
@@ -144,7 +144,7 @@ function openTelemetry({ path, signal }: OtlpPath): [string, WireOperation] {
 const ofrepKeys = ['projectApiKey', 'projectApiKeyHeader']
 const ofrepStatuses = { ...refused, ...noSuchKey, ...tooLarge, 429: 'The quota of flag requests is exceeded.', ...busy }
 
-function definitions(path: string, id: string, summary: string, schema: Json): [string, WireOperation][] {
+function definitionsOperations(path: string, id: string, summary: string, schema: Json): [string, WireOperation][] {
   const statuses = {
     ...{
       304: 'Unchanged since the `ETag` in `If-None-Match`.',
@@ -172,7 +172,7 @@ function definitions(path: string, id: string, summary: string, schema: Json): [
   ]
 }
 
-function forPages(
+function pageOperations(
   path: string,
   id: string,
   summary: string,
@@ -199,7 +199,7 @@ const readiness = {
   description: 'State of flag evaluation, capture and processing.',
 } satisfies Json
 
-function remoteConfig(prefix: 'projects' | 'environments'): [string, WireOperation] {
+function remoteConfigOperation(prefix: 'projects' | 'environments'): [string, WireOperation] {
   return [
     `GET /api/${prefix}/:projectId/feature_flags/:flagId/remote_config`,
     {
@@ -221,18 +221,18 @@ function remoteConfig(prefix: 'projects' | 'environments'): [string, WireOperati
 
 /** Keyed by method and path, such as `GET /flags`. */
 export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
-  ...evaluation('flags'),
-  ...evaluation('decide'),
-  ...capture('/capture', 'capture', 'Capture one or more events.'),
-  ...capture('/batch', 'batch', 'Capture a batch of events; with `historical_migration`, import them.'),
-  ...capture('/e', 'capture_e', 'Capture events from browsers.'),
-  ...capture('/i/v0/e', 'capture_i_v0_e', 'Capture events from newer SDKs.'),
-  ...capture('/track', 'track', 'Capture events from SDKs released before 2021.'),
-  ...capture('/engage', 'engage', 'Update persons, for SDKs released before 2021.'),
-  ...capture('/i/v0/ai/batch', 'capture_ai_batch', 'Capture AI events.'),
-  captureV1('/i/v1/analytics/events', 'capture_v1', 'Capture events; returns a result for each.'),
-  captureV1('/i/v1/ai/events', 'capture_v1_ai', 'Capture AI events; returns a result for each.'),
-  ...otlpPaths.map(openTelemetry),
+  ...evaluationOperations('flags'),
+  ...evaluationOperations('decide'),
+  ...captureOperations('/capture', 'capture', 'Capture one or more events.'),
+  ...captureOperations('/batch', 'batch', 'Capture a batch of events; with `historical_migration`, import them.'),
+  ...captureOperations('/e', 'capture_e', 'Capture events from browsers.'),
+  ...captureOperations('/i/v0/e', 'capture_i_v0_e', 'Capture events from newer SDKs.'),
+  ...captureOperations('/track', 'track', 'Capture events from SDKs released before 2021.'),
+  ...captureOperations('/engage', 'engage', 'Update persons, for SDKs released before 2021.'),
+  ...captureOperations('/i/v0/ai/batch', 'capture_ai_batch', 'Capture AI events.'),
+  captureV1Operation('/i/v1/analytics/events', 'capture_v1', 'Capture events; returns a result for each.'),
+  captureV1Operation('/i/v1/ai/events', 'capture_v1_ai', 'Capture AI events; returns a result for each.'),
+  ...otlpPaths.map(openTelemetryOperation),
   [
     'POST /s',
     {
@@ -288,27 +288,27 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
       statuses: { ...noSuchKey, 429: 'The project has reached its limit of open streams.', ...busy },
     },
   ],
-  ...definitions(
+  ...definitionsOperations(
     '/flags/definitions',
     'flag_definitions',
     'Get flag definitions for local evaluation.',
     ref('FlagDefinitions'),
   ),
-  ...definitions(
+  ...definitionsOperations(
     '/api/feature_flag/local_evaluation',
     'local_evaluation',
     'Get flag definitions for local evaluation, for older SDKs.',
     ref('FlagDefinitions'),
   ),
-  ...definitions('/api/feature_flag', 'flag_list', 'List flags, for SDKs released before 2022.', anyObject),
-  remoteConfig('projects'),
-  remoteConfig('environments'),
-  ...forPages('/array/:token/config', 'client_config', 'Get the client configuration of a web page, as JSON.', {
+  ...definitionsOperations('/api/feature_flag', 'flag_list', 'List flags, for SDKs released before 2022.', anyObject),
+  remoteConfigOperation('projects'),
+  remoteConfigOperation('environments'),
+  ...pageOperations('/array/:token/config', 'client_config', 'Get the client configuration of a web page, as JSON.', {
     success: { schema: anyObject },
     statuses: { ...badToken, 404: 'Unknown project API key.' },
     security: [],
   }),
-  ...forPages(
+  ...pageOperations(
     '/array/:token/config.js',
     'client_config_script',
     'Get the client configuration of a web page, as a script.',
@@ -318,32 +318,37 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
       security: [],
     },
   ),
-  ...forPages('/array/:token/array.js', 'client_script', 'Get posthog-js with the client configuration.', {
+  ...pageOperations('/array/:token/array.js', 'client_script', 'Get posthog-js with the client configuration.', {
     success: htmlAnswer(scripts),
     statuses: badToken,
     security: [],
   }),
-  ...forPages('/api/surveys', 'page_surveys', 'List surveys for web pages.', {
+  ...pageOperations('/api/surveys', 'page_surveys', 'List surveys for web pages.', {
     ...withToken,
     success: { schema: anyObject },
   }),
-  ...forPages('/api/early_access_features', 'page_early_access_features', 'List early access features for web pages.', {
+  ...pageOperations(
+    '/api/early_access_features',
+    'page_early_access_features',
+    'List early access features for web pages.',
+    {
+      ...withToken,
+      success: { schema: anyObject },
+    },
+  ),
+  ...pageOperations('/api/web_experiments', 'page_web_experiments', 'List web experiments. Always empty.', {
     ...withToken,
     success: { schema: anyObject },
   }),
-  ...forPages('/api/web_experiments', 'page_web_experiments', 'List web experiments. Always empty.', {
+  ...pageOperations('/api/product_tours', 'page_product_tours', 'List product tours. Always empty.', {
     ...withToken,
     success: { schema: anyObject },
   }),
-  ...forPages('/api/product_tours', 'page_product_tours', 'List product tours. Always empty.', {
-    ...withToken,
-    success: { schema: anyObject },
-  }),
-  ...forPages('/static/:file', 'static_file', 'Get a posthog-js script or the loader.', {
+  ...pageOperations('/static/:file', 'static_file', 'Get a posthog-js script or the loader.', {
     success: htmlAnswer(scripts),
     statuses: { 404: 'No such file.' },
   }),
-  ...forPages('/static/:version/:file', 'static_file_of_version', 'Get a script of one posthog-js version.', {
+  ...pageOperations('/static/:version/:file', 'static_file_of_version', 'Get a script of one posthog-js version.', {
     success: htmlAnswer(scripts),
     statuses: { 404: 'No such file or version.' },
   }),

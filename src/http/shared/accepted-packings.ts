@@ -3,7 +3,7 @@
 import type { ScriptPacking } from '#ports/browser-scripts.ts'
 
 /** The packings that an `Accept-Encoding` accepts, smallest first. `q=0` refuses one. */
-export function acceptedPackings(header: string | string[] | undefined): ScriptPacking[] {
+export function listAcceptedPackings(header: string | string[] | undefined): ScriptPacking[] {
   const refused = /^\s*(?:br|gzip)\s*;\s*q=0(?:\.0*)?\s*$/i
   const offers = String(header ?? '')
     .split(',')

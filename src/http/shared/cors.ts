@@ -42,7 +42,7 @@ export function isFromPage(
  * Headers for every answer to a request with an origin, errors included.
  * @param cors methods that a page may use on the path.
  */
-export function headersForPage({ method, headers }: Asking, cors: string): Record<string, string> {
+export function buildCorsHeaders({ method, headers }: Asking, cors: string): Record<string, string> {
   const answered: Record<string, string> = {
     'access-control-allow-origin': headers.origin!,
     'access-control-allow-credentials': 'true',

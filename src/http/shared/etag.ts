@@ -12,11 +12,11 @@ export function contentHash(contents: string): string {
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   if (ifNoneMatch === etag) return true
-  const wanted = opaqueTag(etag)
-  return ifNoneMatch.split(',').some(tag => tag.trim() === '*' || opaqueTag(tag.trim()) === wanted)
+  const wanted = stripEtagMarks(etag)
+  return ifNoneMatch.split(',').some(tag => tag.trim() === '*' || stripEtagMarks(tag.trim()) === wanted)
 }
 
-function opaqueTag(tag: string): string {
+function stripEtagMarks(tag: string): string {
   const strong = tag.startsWith('W/') ? tag.slice(2) : tag
   return strong.startsWith('"') && strong.endsWith('"') && strong.length > 1 ? strong.slice(1, -1) : strong
 }

@@ -20,16 +20,16 @@ export interface KnownPath extends Pick<Route, 'group' | 'echoes'> {
  * `flags/my_flags` and `flags/` would otherwise match a `flags/:id` that offers the method.
  */
 export function registersAllMethods(path: KnownPath, known: readonly KnownPath[]): boolean {
-  return corsMethods[path.group] !== null || known.some(other => other !== path && isAddressOf(other, path.segments))
+  return corsMethods[path.group] !== null || known.some(other => other !== path && matchesAddress(other, path.segments))
 }
 
 /** The methods that `registersAllMethods` is about; others reach only the not-found handler. */
 export const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-export function knownPathsOf(routes: readonly Route[]): readonly KnownPath[] {
+export function collectKnownPaths(routes: readonly Route[]): readonly KnownPath[] {
   const known = new Map<string, KnownPath & { readonly methods: Set<string> }>()
   for (const route of routes) {
-    for (const path of spellings(route.path)) {
+    for (const path of listSpellings(route.path)) {
       const { group, echoes } = route
       const entry = known.get(path) ?? {
         ...{ path, group, methods: new Set<string>(), segments: path.split('/') },
@@ -53,16 +53,16 @@ export function findKnownPath(
   // Both spellings are known, so that `flags/` is never a `flags/:id` without an id.
   const offersOthers = ({ path, methods }: KnownPath) =>
     path.endsWith('/') === address.endsWith('/') && !methods.has(method)
-  return known.find(path => offersOthers(path) && isAddressOf(path, segments))
+  return known.find(path => offersOthers(path) && matchesAddress(path, segments))
 }
 
 /** The path with and without a trailing slash; unchanged if it is the root, a file or a prefix. */
-export function spellings(path: string): string[] {
+export function listSpellings(path: string): string[] {
   return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
 
 /** As Fastify would find it under the path: each parameter matches one segment, also an empty one. */
-function isAddressOf({ segments }: KnownPath, address: readonly string[]): boolean {
+function matchesAddress({ segments }: KnownPath, address: readonly string[]): boolean {
   return (
     segments.length === address.length &&
     segments.every((segment, index) => segment.startsWith(':') || segment === address[index])

@@ -11,7 +11,7 @@ export const requestIdHeader = 'x-request-id'
 const wellFormed = /^[\w.:+/=@-]{1,128}$/
 
 /** Makes Fastify's `genReqId`. @param newUuid returns a version-4 UUID. Source: ours. */
-export function requestIdMaker(newUuid: () => string): (request: IncomingMessage) => string {
+export function createRequestIdMaker(newUuid: () => string): (request: IncomingMessage) => string {
   return ({ headers }) => {
     const sent = headers[requestIdHeader]
     return typeof sent === 'string' && wellFormed.test(sent) ? sent : newUuid()

@@ -77,7 +77,7 @@ export function sendJson(reply: FastifyReply, status: number, body: string | Buf
 
 /** Sends a body of any type as it is. */
 export function sendBytes(reply: FastifyReply, status: number, contentType: string, body: string | Buffer): void {
-  reply.code(status).header('content-type', contentType).serializer(passBody).send(body)
+  reply.code(status).header('content-type', contentType).serializer(passBodyUnchanged).send(body)
 }
 
 /** Sends a wire error with its own status. */
@@ -86,7 +86,7 @@ export function sendError(reply: FastifyReply, error: WireError, encode = encode
 }
 
 /** Sends an error found outside the handler of a route, in the route's own form. */
-export function sendErrorOf(
+export function sendRouteError(
   route: Pick<Route, 'encodeError' | 'answerError'> | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -96,6 +96,6 @@ export function sendErrorOf(
   else route.answerError(request, reply, error)
 }
 
-function passBody(body: unknown): string {
+function passBodyUnchanged(body: unknown): string {
   return body as string
 }

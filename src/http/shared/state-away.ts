@@ -13,7 +13,7 @@ export type NoteStateAway = (error: PortError, request: Pick<FastifyRequest, 'id
  * sending made-up keys.
  * @param monotonicNowMs milliseconds since an arbitrary start; never jumps back.
  */
-export function createStateAwayNote(logger: Logger, monotonicNowMs: () => number): NoteStateAway {
+export function createStateOutageLogger(logger: Logger, monotonicNowMs: () => number): NoteStateAway {
   const atFailure = createLogLimiter(monotonicNowMs)
   return (error, { id: requestId, routeOptions }) =>
     atFailure(times =>

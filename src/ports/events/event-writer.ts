@@ -46,7 +46,7 @@ export interface EventWriter {
     ids: readonly { readonly projectId: number; readonly distinctId: string }[],
   ): Promise<readonly PersonIdOverride[]>
   /** How many distinct ids a job's pending rows with persons (`personMode` is `full`) have, within a few percent. */
-  countPendingIds(importJobId: number): Promise<number>
+  countPendingDistinctIds(importJobId: number): Promise<number>
   /**
    * Adds to `personPropertiesJson` of a job's pending rows with persons the known properties of their persons that are
    * missing in the row. Existing properties of a row stay unchanged. Repeat it after a crash. Returns early when the

@@ -91,7 +91,7 @@ export interface EventAppender {
  * Counts the items of a final table, which still has the records of all of them.
  * @param countsRejects false for a replay, whose rejects were counted when they first arrived.
  */
-export function tallyOf(table: OutcomeTable, countsRejects: boolean): RequestTally {
+export function tallyItems(table: OutcomeTable, countsRejects: boolean): RequestTally {
   const stored = lanes.map(() => 0)
   let others: Map<number, CountedItems> | null = null
   for (let row = 0; row < rowCountOf(table); row++) {
@@ -127,8 +127,8 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     const { table, tally, hotCount } = request
     let { answer } = request
     const { live, import: imports } = table
-    const units = unitsOf(backlog, project.id, live)
-    const importUnits = units === null ? null : unitsOf(importBacklog, project.id, imports)
+    const units = takeBacklogUnits(backlog, project.id, live)
+    const importUnits = units === null ? null : takeBacklogUnits(importBacklog, project.id, imports)
     if (units === null || importUnits === null) {
       if (units !== null) settle(project.id, units, 0, false)
       metrics.eventsRefused.inc({ reason: backlogReason }, (live?.recordCount ?? 0) + (imports?.recordCount ?? 0))
@@ -199,7 +199,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
   function countOthers(project: Project, code: number, { count, first }: CountedItems, keptCount: number): void {
     const reason = outcomes[code]!.reason!
     metrics.eventsRefused.inc({ reason }, count)
-    refused.count(project.id, reason, count - keptCount, warningOf(project, code, first))
+    refused.count(project.id, reason, count - keptCount, createWarningDetails(project, code, first))
   }
 
   /** Appends as many of a request's rejects as may be stored now. */
@@ -247,7 +247,7 @@ function isReject(code: number): boolean {
 }
 
 /** Details of the ingestion warning about items that were left out; undefined when they raise none. */
-function warningOf(
+function createWarningDetails(
   project: Project,
   code: number,
   { uuid: eventUuid, name, distinctId }: RefusedItem,
@@ -267,6 +267,6 @@ function warningOf(
 }
 
 /** @returns the units that the records count for; null when the project has too much waiting. */
-function unitsOf(backlog: ProjectBacklog | undefined, projectId: number, records: EncodedRecords | null) {
+function takeBacklogUnits(backlog: ProjectBacklog | undefined, projectId: number, records: EncodedRecords | null) {
   return records === null || backlog === undefined ? 0 : backlog.take(projectId, records)
 }

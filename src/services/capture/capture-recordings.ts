@@ -59,7 +59,7 @@ export function createRecordingService(options: RecordingServiceOptions): Record
     async capture(request, receivedAtMs) {
       const project = options.findProject(request.token)
       if (project === null) {
-        free(request)
+        freeRecordBytes(request)
         metrics.eventsRefused.inc({ reason: 'unknown_api_key' })
         return { kind: options.unknownKeys === 'reject' ? 'unknown_project' : 'accepted' }
       }
@@ -78,7 +78,7 @@ export function createRecordingService(options: RecordingServiceOptions): Record
   ): Promise<RecordingOutcome> {
     if (options.isOverQuota(project, 'recordings')) {
       const reason = 'recordings_over_quota'
-      free(request)
+      freeRecordBytes(request)
       metrics.eventsRefused.inc({ reason })
       options.refused.count(project.id, reason, 1, () => ({ quota: project.quotas.recordings }))
       return { kind: 'over_quota' }
@@ -93,7 +93,7 @@ export function createRecordingService(options: RecordingServiceOptions): Record
     const { backlog } = options
     const units = backlog === undefined ? 0 : backlog.take(project.id, request.record)
     if (units === null) {
-      free(request)
+      freeRecordBytes(request)
       metrics.eventsRefused.inc({ reason: backlogReason })
       return { kind: 'unavailable' }
     }
@@ -109,6 +109,6 @@ export function createRecordingService(options: RecordingServiceOptions): Record
   }
 }
 
-function free(request: RecordingRequest): void {
+function freeRecordBytes(request: RecordingRequest): void {
   if (request.kind === 'prepared') freeBytes(request.record.bytes)
 }

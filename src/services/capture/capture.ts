@@ -22,12 +22,12 @@ import type { Clock } from '#ports/clock.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { inSlices } from '../shared/in-slices.ts'
-import { createEventAppender, tallyOf } from './append-events.ts'
+import { runInSlices } from '../shared/in-slices.ts'
+import { createEventAppender, tallyItems } from './append-events.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
 import type { VisitorHider } from './hide-visitors.ts'
 import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
-import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
+import { findUsedUpQuotas, leaveOutOverQuota } from './leave-out-over-quota.ts'
 import type { ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 import { throttleHotKeys } from './throttle-hot-keys.ts'
@@ -99,16 +99,16 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       const failure = hidden instanceof Promise ? await hidden : hidden
       const areHotKeysCounted = hotKeys !== undefined && !historicalMigration && failure === null
       const hotCount = areHotKeysCounted
-        ? await inSlices(throttleHotKeys(table, hotKeys, project.id, clock.nowMs()))
+        ? await runInSlices(throttleHotKeys(table, hotKeys, project.id, clock.nowMs()))
         : 0
 
       // No outcome changes from here on, and the table still has all records.
-      const tally = tallyOf(table, !isReplay)
+      const tally = tallyItems(table, !isReplay)
       const reading = read(table)
       const answer = reading instanceof Promise ? await reading : reading
       // A v1 request of which quotas leave no event is refused as a whole. Source: docs/wire/ingestion.md 4.2.
       const keepsRejects = !isReplay && (protocol === 'v0' || findLeftOutReason(table) === null)
-      if (tally.others.size > 0) await inSlices(compact(table))
+      if (tally.others.size > 0) await runInSlices(compact(table))
       const areDropsFinal = protocol === 'v1'
       const judged = { historicalMigration, table, tally, areDropsFinal, keepsRejects, hotCount, answer }
       return failure === null ? await append(project, judged, complete) : await notTaken(project, judged, failure)
@@ -133,7 +133,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
 
   /** Import-only mode and quotas apply to live events alone. Source: docs/wire/ingestion.md 5, 9. */
   function leaveOutLive(project: Project, { table, protocol }: CaptureRequest): void {
-    const usedUp = options.importOnly ? null : usedUpQuotas(project, options.isOverQuota)
+    const usedUp = options.importOnly ? null : findUsedUpQuotas(project, options.isOverQuota)
     if (options.importOnly) setEveryCode(table, importOnlyCode)
     else if (usedUp !== null) leaveOutOverQuota(table, usedUp, protocol)
   }

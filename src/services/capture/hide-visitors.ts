@@ -40,7 +40,7 @@ import { detachSubstring } from '#core/own-copy.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
-import { inSlices } from '../shared/in-slices.ts'
+import { runInSlices } from '../shared/in-slices.ts'
 
 export interface VisitorHider {
   /**
@@ -79,13 +79,13 @@ export function createVisitorHider(options: VisitorHiderOptions): VisitorHider {
     hide(table, project) {
       const settler = new Settler(project, options, recent)
       const pass = new Pass(table, settler)
-      const missing = inSlices(pass.run())
-      return missing === null ? undefined : finish(pass, settler, missing, options.salts)
+      const missing = runInSlices(pass.run())
+      return missing === null ? undefined : finishPass(pass, settler, missing, options.salts)
     },
   }
 }
 
-async function finish(
+async function finishPass(
   pass: Pass,
   settler: Settler,
   first: MaybePromise<MissingSalt | null>,
@@ -94,7 +94,7 @@ async function finish(
   let missing = await first
   while (missing !== null) {
     settler.salts.set(missing.day, await salts.saltOf(missing.day))
-    missing = await inSlices(pass.run())
+    missing = await runInSlices(pass.run())
   }
 }
 
@@ -264,7 +264,7 @@ class Settler {
     // Few visit pages of several projects or hosts within half a minute, or from several zones.
     const isSame = known !== undefined && known.project === project && known.startMs === day.startMs
     if (isSame && known.host === host && known.extra === extra) return known
-    const visitor = visitorOn(day, salt, project, facts)
+    const visitor = hashVisitorOfDay(day, salt, project, facts)
     if (ip.length + host.length + extra.length + userAgent.length <= recentCharsMax)
       this.#remember(visitor, salt, facts)
     return visitor
@@ -290,7 +290,7 @@ function isWithinDay({ startMs, endMs }: VisitorDay, timeMs: number): boolean {
   return startMs <= timeMs && timeMs < endMs
 }
 
-function visitorOn(
+function hashVisitorOfDay(
   { day, startMs }: VisitorDay,
   salt: Uint8Array,
   project: Project,

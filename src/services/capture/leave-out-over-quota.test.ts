@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { noQuotas } from '#core/project.ts'
 import { anIncomingEvent, aTable, outcomesOf } from '../../../tests/support/incoming-requests.ts'
 import { aProject } from '../../../tests/support/values.ts'
-import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
+import { findUsedUpQuotas, leaveOutOverQuota } from './leave-out-over-quota.ts'
 
 const items = ['e', '$exception', '$ai_span', ''].map(name => anIncomingEvent({ name }))
 
@@ -41,14 +41,14 @@ it('usage is not looked up for a project without a quota of events', () => {
     return resource === 'llm_events'
   }
   const without = aProject({ quotas: { ...noQuotas, recordings: 0, featureFlagRequests: 0 } })
-  assert.equal(usedUpQuotas(without, isOverQuota), null)
+  assert.equal(findUsedUpQuotas(without, isOverQuota), null)
   assert.deepEqual(asked, [])
   assert.deepEqual(
-    usedUpQuotas(aProject({ quotas: { ...noQuotas, llmEvents: 5 } }), isOverQuota),
+    findUsedUpQuotas(aProject({ quotas: { ...noQuotas, llmEvents: 5 } }), isOverQuota),
     new Set(['llm_events']),
   )
   assert.equal(
-    usedUpQuotas(aProject({ quotas: { ...noQuotas, llmEvents: 5 } }), () => false),
+    findUsedUpQuotas(aProject({ quotas: { ...noQuotas, llmEvents: 5 } }), () => false),
     null,
   )
 })

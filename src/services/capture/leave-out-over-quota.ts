@@ -8,7 +8,7 @@ import { type EventResource, eventResources, type QuotaResource } from '#core/ca
 import type { Project } from '#core/project.ts'
 
 /** The quotas that are used up; null when none is, which is cheap to find for a project without quotas. */
-export function usedUpQuotas(
+export function findUsedUpQuotas(
   project: Project,
   isOverQuota: (project: Project, resource: QuotaResource) => boolean,
 ): ReadonlySet<EventResource> | null {

@@ -172,7 +172,7 @@ export function createRejectReplay(options: RejectReplayOptions): RejectReplay {
         isReplay: true,
       },
       reject.receivedAtMs,
-      table => readResult(table, nothing, leftOutCount),
+      table => toReplayResult(table, nothing, leftOutCount),
     )
     switch (outcome.kind) {
       case 'stored':
@@ -208,7 +208,7 @@ export function createRejectReplay(options: RejectReplayOptions): RejectReplay {
 }
 
 /** Turns a final table into a replay's result. @param leftOutCount items of the body that are not in the table. */
-function readResult(table: OutcomeTable, nothing: NothingStored, leftOutCount: number): ReplayResult {
+function toReplayResult(table: OutcomeTable, nothing: NothingStored, leftOutCount: number): ReplayResult {
   const { stored, refused } = countRows(table)
   if (stored === 0) return { ...nothing, result: 'refused', reason: findFirstDrop(table) ?? 'unknown_api_key' }
   return { ...nothing, result: 'stored', reason: null, eventCount: stored, refusedCount: refused + leftOutCount }

@@ -36,7 +36,7 @@ export async function* exportPersons(
       staticCohortIds,
     )
     const whole: PersonView[] = []
-    for (const person of results) if (await holds(person)) whole.push(await withAllIds(management, person))
+    for (const person of results) if (await holds(person)) whole.push(await loadAllIds(management, person))
     if (whole.length > 0 || (isFirst && hasMore)) yield whole
     if (!hasMore) return
     isFirst = false
@@ -45,7 +45,7 @@ export async function* exportPersons(
 }
 
 /** A page shows the first ids of each person only. */
-async function withAllIds(management: Pick<PersonStore, 'listDistinctIds'>, person: PersonView): Promise<PersonView> {
+async function loadAllIds(management: Pick<PersonStore, 'listDistinctIds'>, person: PersonView): Promise<PersonView> {
   if (person.distinctIdCount <= person.distinctIds.length) return person
   const distinctIds: DistinctIdMapping[] = []
   for (;;) {

@@ -37,7 +37,7 @@ export async function explainFlag(
   return {
     ...explained,
     ...traced,
-    ...readsOf(project, selected, traced.subject, request),
+    ...describeReads(project, selected, traced.subject, request),
     stored: flag,
     leftOut: findLeftOutReason(flag, explained, isFilteredOut),
     trace,
@@ -54,7 +54,7 @@ function findLeftOutReason(flag: Flag, explained: ProjectToExplain, isFilteredOu
   return isFilteredOut ? 'filtered_out' : null
 }
 
-function readsOf(
+function describeReads(
   project: CompiledProject,
   selected: readonly boolean[] | null,
   subject: EvaluationSubject,

@@ -57,13 +57,13 @@ export function createVisitorHasher({
     const mode = project.ingestion.cookielessMode
     if (mode === 0) return ok(request)
     const root = rootDomain(shown.host)
-    const missing = missingPart(shown, root)
+    const missing = findMissingPart(shown, root)
     if (missing !== null) return err({ kind: 'missing_property', property: missing })
 
     const address = visitorAddress(shown.address)
     const parts = { projectId: project.id, address, userAgent: cutUserAgent(shown.userAgent), extra }
     const { day } = visitorDay(nowMs, timezone, project.timezone)
-    return continueWith(
+    return continueWhenLoaded(
       saltReads.run(() => salts.saltOf(day)),
       salt => {
         const hash = visitorHash(salt, parts, root)
@@ -72,7 +72,7 @@ export function createVisitorHasher({
           return ok({ ...request, distinctId, deviceId: request.deviceId ?? hashedDeviceId(hashText(hash)) })
         }
         if (mode === 1) return toIdentified(0)
-        return continueWith(
+        return continueWhenLoaded(
           reads.run(() => visitors.countIdentifies(project.id, hashText(hash))),
           toIdentified,
         )
@@ -81,13 +81,13 @@ export function createVisitorHasher({
   }
 }
 
-function missingPart({ address, userAgent }: ShownVisitor, root: string): MissingVisitorPart | null {
+function findMissingPart({ address, userAgent }: ShownVisitor, root: string): MissingVisitorPart | null {
   if (address === '') return 'ip'
   if (root === '') return 'host'
   return userAgent === '' ? 'user_agent' : null
 }
 
-function continueWith<T>(
+function continueWhenLoaded<T>(
   loaded: MaybePromise<Loaded<T>>,
   next: (value: T) => MaybePromise<Hashed>,
 ): MaybePromise<Hashed> {

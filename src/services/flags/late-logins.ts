@@ -10,7 +10,7 @@ import type {
   HashKeyOverrideWriter,
 } from '#ports/state/hash-key-overrides.ts'
 import type { GuardOptions, StoreGuard } from './store-guard.ts'
-import { keepHashKeyFairly, type StoreRoundRobin } from './store-round-robin.ts'
+import { keepHashKeyInTurn, type StoreRoundRobin } from './store-round-robin.ts'
 
 export interface LateLoginsOptions {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
@@ -89,7 +89,7 @@ export function createLateLogins(options: LateLoginsOptions): LateLogins {
     const { projectId, distinctId } = login.assignment
     const found = await reads.run(() => hashKeys.findHashKeys(projectId, distinctId))
     if (login.isDropped) return
-    const kept = found.ok && found.value !== null && (await keepHashKeyFairly(writes, hashKeys, login.assignment)).ok
+    const kept = found.ok && found.value !== null && (await keepHashKeyInTurn(writes, hashKeys, login.assignment)).ok
     if (login.isDropped) return
     if (kept) remove(login)
     else tryLater(login, look + 1)

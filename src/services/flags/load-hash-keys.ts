@@ -15,7 +15,7 @@ import type {
 } from '#ports/state/hash-key-overrides.ts'
 import type { LateLogins } from './late-logins.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
-import { keepHashKeyFairly, type StoreRoundRobin } from './store-round-robin.ts'
+import { keepHashKeyInTurn, type StoreRoundRobin } from './store-round-robin.ts'
 
 export interface LoadHashKeysOptions {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
@@ -51,7 +51,7 @@ export function createHashKeyLoader(
   const { hashKeys, reads, writes, monotonicNowMs } = options
 
   return (project, needs, request) => {
-    const mayWrite = needs.continuity && leavesRows(request)
+    const mayWrite = needs.continuity && mayWriteRows(request)
     if (!mayWrite && !needs.hashKeyOverrides) return noHashKeyOverrides
     const untilMs = monotonicNowMs() + options.timeoutMs
     const found = reads.run(() => findRows(project.project.id, request))
@@ -60,7 +60,7 @@ export function createHashKeyLoader(
       const { rows, hasPerson } = loaded.value
       if (!mayWrite) return { rows, failure: null }
       if (!hasPerson) {
-        options.lateLogins.note(assignmentOf(project, request, project.continuityFlagKeys))
+        options.lateLogins.note(toAssignment(project, request, project.continuityFlagKeys))
         return { rows, failure: null }
       }
       const missing = project.continuityFlagKeys.filter(key => !rows.has(key))
@@ -75,8 +75,8 @@ export function createHashKeyLoader(
     const others =
       anonDistinctId === null || anonDistinctId === distinctId ? null : hashKeys.findHashKeys(projectId, anonDistinctId)
     return own instanceof Promise || others instanceof Promise
-      ? Promise.all([own, others]).then(found => foundRows(...found))
-      : foundRows(own, others)
+      ? Promise.all([own, others]).then(found => mergeRows(...found))
+      : mergeRows(own, others)
   }
 
   function keepMissing(
@@ -88,8 +88,8 @@ export function createHashKeyLoader(
   ): MaybePromise<HashKeyOverrides> {
     const leftMs = untilMs - monotonicNowMs()
     if (leftMs <= 0) return { rows, failure }
-    const assignment = assignmentOf(project, request, flagKeys)
-    const kept = keepHashKeyFairly(writes, hashKeys, assignment, leftMs)
+    const assignment = toAssignment(project, request, flagKeys)
+    const kept = keepHashKeyInTurn(writes, hashKeys, assignment, leftMs)
     // The stored rows count, not those this request wanted to write: another request of this person may have been
     // first.
     const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
@@ -98,7 +98,7 @@ export function createHashKeyLoader(
   }
 }
 
-function assignmentOf(
+function toAssignment(
   { project }: CompiledProject,
   { distinctId, anonDistinctId }: Request,
   flagKeys: readonly string[],
@@ -113,11 +113,11 @@ interface FoundRows {
   readonly hasPerson: boolean
 }
 
-function foundRows(own: readonly HashKeyRow[] | null, others: readonly HashKeyRow[] | null): FoundRows {
+function mergeRows(own: readonly HashKeyRow[] | null, others: readonly HashKeyRow[] | null): FoundRows {
   return { rows: new Map([...(others ?? []), ...(own ?? [])]), hasPerson: own !== null || others !== null }
 }
 
-function leavesRows(request: Request): boolean {
+function mayWriteRows(request: Request): boolean {
   const { anonDistinctId, detailedAnalysis, onlyUseOverridePersonProperties, cookieless } = request
   if (anonDistinctId === null || anonDistinctId.length > hashKeyCharsMax || cookieless !== null) return false
   return !detailedAnalysis && !onlyUseOverridePersonProperties

@@ -122,7 +122,7 @@ export function createStoreRoundRobin(options: StoreRoundRobinOptions): StoreRou
 }
 
 /** Writes the rows of a log-in in its project's turn. @param timeoutMs as in `StoreRoundRobin.run`. */
-export function keepHashKeyFairly(
+export function keepHashKeyInTurn(
   roundRobin: StoreRoundRobin,
   hashKeys: HashKeyOverrideWriter,
   assignment: HashKeyAssignment,

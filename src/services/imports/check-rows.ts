@@ -19,10 +19,10 @@ export const uncountedRows = 'rows_not_counted'
  */
 export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<void> {
   const described = await deps.jobs.findImportJob(job.id)
-  const stored = verifiedRows(described?.progress ?? {}) ?? described?.storedRows ?? null
+  const stored = readVerifiedRowCount(described?.progress ?? {}) ?? described?.storedRows ?? null
   // The job has been deleted.
   if (stored === null) return
-  const found = await countOrNull(job, deps)
+  const found = await countPendingRowsOrNull(job, deps)
   if (found !== null && found >= stored) return
   const reason = found === null ? uncountedRows : fewerRows
   if ((await deps.jobs.listImportNotes(job.id)).some(note => note.reason === reason)) return
@@ -37,12 +37,15 @@ export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<v
 }
 
 /** How many rows the client compared with what it sent; null if it has not compared them, or has sent more since. */
-function verifiedRows(progress: JsonObject): number | null {
+function readVerifiedRowCount(progress: JsonObject): number | null {
   return numberOf(ownValue(progress, 'verified_rows') ?? null) ?? null
 }
 
 /** Null if the event store cannot count this many rows within its limits of time and memory: retrying may never succeed. */
-async function countOrNull({ id, projectId }: ImportJob, { events, logger }: ImportWorkDeps): Promise<number | null> {
+async function countPendingRowsOrNull(
+  { id, projectId }: ImportJob,
+  { events, logger }: ImportWorkDeps,
+): Promise<number | null> {
   try {
     return await events.countPendingRows(projectId, id)
   } catch (cause) {

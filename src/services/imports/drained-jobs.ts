@@ -31,7 +31,7 @@ export interface Drain {
   keepOnly(jobIds: readonly number[]): void
 }
 
-export function createDrain({ jobs, clock, log }: DrainDeps): Drain {
+export function createDrainTracker({ jobs, clock, log }: DrainDeps): Drain {
   const known = new Map<number, Ends>()
 
   async function findEnds({ id, updatedAtMs }: ClosedJob): Promise<Ends> {

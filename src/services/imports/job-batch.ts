@@ -29,7 +29,13 @@ export interface ImportWorkDeps {
     Pick<GroupStore, 'startDeletingGroupType' | 'deleteGroupsOfType' | 'listGroups'>
   readonly events: Pick<
     EventWriter,
-    'insert' | 'countPendingIds' | 'addKnownProperties' | 'publishJob' | 'discardJob' | 'discardDay' | 'findOverrides'
+    | 'insert'
+    | 'countPendingDistinctIds'
+    | 'addKnownProperties'
+    | 'publishJob'
+    | 'discardJob'
+    | 'discardDay'
+    | 'findOverrides'
   > &
     Pick<
       ImportedRows,
@@ -91,7 +97,7 @@ export async function runBatch<Item>(
   async function runWhole(): Promise<'done' | 'too_large'> {
     const subjects = subjectsOf(items)
     const published = new Map<string, PersonIdOverride>()
-    notePublished(
+    addPublishedOverrides(
       published,
       await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)),
     )
@@ -101,9 +107,9 @@ export async function runBatch<Item>(
       const batch = await computeBatch(loaded, [...published.values()])
       if (batch === 'too_large') return batch
       const { changes: computedChanges, overrides } = batch
-      const changes = withUnchanged(computedChanges, loaded)
+      const changes = addUnchangedRows(computedChanges, loaded)
       if (overrides.length > 0) {
-        notePublished(published, overrides)
+        addPublishedOverrides(published, overrides)
         await deps.events.insert({ ...noEventRows, overrides, ...(loaded.erasures && { erasures: loaded.erasures }) })
       }
       if ((await commitChanges(deps, changes)) === 'committed') return 'done'
@@ -133,7 +139,7 @@ export async function runBatch<Item>(
  * Persons or mappings are removed if nothing else uses them. This makes the commit conflict if any loaded person has come
  * into use since: while a job is undone, a use counts as a change (`ProjectState.findPerson`).
  */
-function withUnchanged(changes: PublishedBatch['changes'], loaded: LoadedChunk): PublishedBatch['changes'] {
+function addUnchangedRows(changes: PublishedBatch['changes'], loaded: LoadedChunk): PublishedBatch['changes'] {
   const { imports } = changes
   if (imports === undefined) return changes
   const removes = [...imports.removedPersons, ...imports.removedMappings].some(({ projectId }) => projectId > 0)
@@ -171,14 +177,14 @@ export async function findOwnPosition({
   readonly stream: LogStream
   readonly offset: number
 }> {
-  const stream = await importStream(log)
+  const stream = await findImportStream(log)
   const offset = await state.findOwnPosition(stream, ownerId)
   if (offset === null) throw new NotOwnerError(`another worker owns ${stream}`)
   return { stream, offset }
 }
 
 /** The first stream of imports, whose owner publishes and undoes jobs. @throws PortError */
-export async function importStream(log: Pick<EventLogReader, 'streams'>): Promise<LogStream> {
+export async function findImportStream(log: Pick<EventLogReader, 'streams'>): Promise<LogStream> {
   const streams = await log.streams()
   const first = streams.find(({ traffic }) => traffic === 'import')
   if (first === undefined)
@@ -186,7 +192,7 @@ export async function importStream(log: Pick<EventLogReader, 'streams'>): Promis
   return first.stream
 }
 
-function notePublished(published: Map<string, PersonIdOverride>, overrides: readonly PersonIdOverride[]): void {
+function addPublishedOverrides(published: Map<string, PersonIdOverride>, overrides: readonly PersonIdOverride[]): void {
   for (const override of overrides)
     if ((published.get(override.distinctId)?.version ?? -1) <= override.version)
       published.set(override.distinctId, override)

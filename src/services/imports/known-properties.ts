@@ -15,7 +15,7 @@ export async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, s
   // Restores that began before the job was closed may still be inserting pending rows.
   await underWay?.settled()
   // At least one pass, since each clears leftovers of a worker that was killed.
-  const count = Math.max(1, Math.ceil((await events.countPendingIds(job.id)) / idsPerShare))
+  const count = Math.max(1, Math.ceil((await events.countPendingDistinctIds(job.id)) / idsPerShare))
   for (let index = 0; index < count && !signal.aborted; index++) {
     const add = () =>
       events.addKnownProperties(job.id, { index, count }, ids => loadKnownProperties(job, ids, deps), signal)

@@ -98,7 +98,7 @@ export async function publishJob(
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   if (job.state === 'published' || job.state === 'publishing') return ok(job)
-  return start(deps, job, 'publishing')
+  return startClosing(deps, job, 'publishing')
 }
 
 /**
@@ -119,10 +119,10 @@ export async function discardJob(
     const implicitJobs = await deps.management.listImplicitJobs(projectId, job.day)
     if (implicitJobs.length > implicitDiscardsMax) return err('too_many_implicit_jobs')
   }
-  return start(deps, job, 'discarding')
+  return startClosing(deps, job, 'discarding')
 }
 
-async function start(
+async function startClosing(
   { management, clock }: ManageJobsDeps,
   job: DescribedImportJob,
   state: 'publishing' | 'discarding',

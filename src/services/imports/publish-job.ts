@@ -19,7 +19,7 @@ const batchSize = 250
 const steps = ['links', 'persons', 'groups', 'person_properties', 'rows', 'clearing'] as const
 
 /** Works until the step is done. @returns the next one; null when the job is published. @throws PortError, NotOwnerError */
-export async function publishStep(
+export async function runPublishStep(
   job: ImportJob,
   step: (typeof steps)[number],
   deps: ImportWorkDeps,
@@ -27,13 +27,13 @@ export async function publishStep(
 ): Promise<ImportStep | null> {
   switch (step) {
     case 'links':
-      await makeLinks(job, deps, signal)
+      await publishAllLinks(job, deps, signal)
       break
     case 'persons':
-      await joinPersons(job, deps, signal)
+      await publishAllPersons(job, deps, signal)
       break
     case 'groups':
-      await joinGroups(job, deps, signal)
+      await publishAllGroups(job, deps, signal)
       break
     case 'person_properties':
       await addKnownProperties(job, deps, signal)
@@ -52,7 +52,7 @@ export function isPublishStep(step: ImportStep | null): step is (typeof steps)[n
   return steps.some(each => each === step)
 }
 
-async function makeLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   for (;;) {
     const links = await deps.jobs.listImportLinks(job.id, batchSize)
     if (links.length === 0 || signal.aborted) return
@@ -80,7 +80,7 @@ async function makeLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSign
   }
 }
 
-async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
   const subjectsOf = (ids: readonly string[]) => ({
     distinctIds: ids.flatMap(distinctId => [
@@ -108,7 +108,7 @@ async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
   }
 }
 
-async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+async function publishAllGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
   const types = await deps.jobs.listUndoRecords(id, 'group_type', 100)
   const typeNames = new Map(

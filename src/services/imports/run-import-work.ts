@@ -8,12 +8,12 @@ import type { Clock } from '#ports/clock.ts'
 import { createSerializer } from '#services/shared/serializer.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import { checkRows } from './check-rows.ts'
-import { createDrain } from './drained-jobs.ts'
+import { createDrainTracker } from './drained-jobs.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { createJobFailures } from './job-failures.ts'
-import { isPublishStep, publishStep } from './publish-job.ts'
-import { undoDayStep } from './undo-implicit-job.ts'
-import { isUndoStep, undoStep } from './undo-job.ts'
+import { isPublishStep, runPublishStep } from './publish-job.ts'
+import { runUndoDayStep } from './undo-implicit-job.ts'
+import { isUndoStep, runUndoStep } from './undo-job.ts'
 
 const everyMs = 1_000
 const retentionEveryMs = 3_600_000
@@ -37,7 +37,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   /** Jobs of deleted projects, as last read. */
   let gone: ReadonlySet<number> = new Set()
   const failures = createJobFailures(deps)
-  const drain = createDrain(deps)
+  const drain = createDrainTracker(deps)
   const running = new Map<number, Promise<void>>()
   const causes: unknown[] = []
   let retainedAtMs = Number.NEGATIVE_INFINITY
@@ -160,11 +160,11 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     step: ImportStep | null,
     signal: AbortSignal,
   ): Promise<ImportStep | null | 'waits'> {
-    if (job.state === 'publishing' && isPublishStep(step)) return publishStep(job, step, deps, signal)
+    if (job.state === 'publishing' && isPublishStep(step)) return runPublishStep(job, step, deps, signal)
     if (job.state === 'discarding' && gone.has(job.id)) return stepForGoneProject(job, step, signal)
     if (job.state === 'discarding' && job.day !== null && step !== 'draining')
-      return undoDayStep(job, step, deps, signal)
-    if (job.state === 'discarding' && isUndoStep(step)) return undoStep(job, step, deps, signal)
+      return runUndoDayStep(job, step, deps, signal)
+    if (job.state === 'discarding' && isUndoStep(step)) return runUndoStep(job, step, deps, signal)
     if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
     if (!(await drain.isDrained(job))) return 'waits'
     if (job.state === 'discarding') return 'rows'
@@ -181,7 +181,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     if (step === 'draining' && !(await drain.isDrained(job))) return 'waits'
     if (step !== 'clearing') return 'clearing'
     if (job.day !== null) await deps.events.discardDay(job.id)
-    else await undoStep(job, 'clearing', deps, signal)
+    else await runUndoStep(job, 'clearing', deps, signal)
     return null
   }
 

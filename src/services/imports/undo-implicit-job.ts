@@ -18,7 +18,7 @@ const batchSize = 250
 const steps = ['rows', 'undo_persons', 'undo_groups'] as const
 
 /** Works until the step is done. @returns the next one; null when the job is discarded. @throws PortError, NotOwnerError */
-export async function undoDayStep(
+export async function runUndoDayStep(
   job: ImportJob,
   step: ImportStep | null,
   deps: ImportWorkDeps,

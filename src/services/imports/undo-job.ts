@@ -22,12 +22,12 @@ import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import {
   findEventInputs,
   findGroupEventInputs,
+  findPublishStartMs,
   loadUndoBatch,
-  nameOf,
   noEvents,
-  publishStart,
+  readSubjectName,
+  removeDiscardedImplicitJobs,
   type UndoRecordNamed,
-  withoutDiscardedImplicitJobs,
 } from './undo-questions.ts'
 
 const batchSize = 250
@@ -40,7 +40,7 @@ export function isUndoStep(step: ImportStep | null): step is (typeof steps)[numb
 }
 
 /** Works until the step is done. @returns the next one; null when the job is discarded. @throws PortError, NotOwnerError */
-export async function undoStep(
+export async function runUndoStep(
   job: ImportJob,
   step: (typeof steps)[number],
   deps: ImportWorkDeps,
@@ -74,7 +74,7 @@ export async function undoStep(
 async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   await undoPersonRecords(job, 'id_count', deps, signal, (batch, undoRecords, isKnown) => {
     const undo = isKnown ? undoMerges : leaveMerges
-    const { overrides, changes } = undo(batch, undoRecords.map(nameOf))
+    const { overrides, changes } = undo(batch, undoRecords.map(readSubjectName))
     // A survivor that no longer exists counts as done.
     const imports = changes.imports ?? noImportChanges
     const doneUndoRecords = [...imports.doneUndoRecords, ...undoRecords]
@@ -85,7 +85,7 @@ async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
 async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   await undoPersonRecords(job, 'person', deps, signal, (batch, undoRecords, isKnown) => {
     const undo = isKnown ? undoPersons : leavePersons
-    return undo(batch, undoRecords.map(nameOf))
+    return undo(batch, undoRecords.map(readSubjectName))
   })
 }
 
@@ -103,7 +103,7 @@ async function undoPersonRecords(
   for (;;) {
     const undoRecords = await deps.jobs.listUndoRecords(job.id, kind, batchSize)
     if (undoRecords.length === 0 || signal.aborted) return
-    const idOf = await deps.jobs.findIdsOfPersons(job.projectId, undoRecords.map(nameOf))
+    const idOf = await deps.jobs.findIdsOfPersons(job.projectId, undoRecords.map(readSubjectName))
     await runBatch(
       deps,
       signal,
@@ -145,10 +145,10 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
       }),
       async (some, loaded, published) => {
         const laterJobIds = await deps.jobs.listLaterImportJobs(job)
-        const names = some.map(nameOf)
+        const names = some.map(readSubjectName)
         const all = [...some, ...(await deps.jobs.findUndoRecords(laterJobIds, 'group', names))]
-        const undoRecords = await withoutDiscardedImplicitJobs(all, deps)
-        const sinceMs = await publishStart(job, deps)
+        const undoRecords = await removeDiscardedImplicitJobs(all, deps)
+        const sinceMs = await findPublishStartMs(job, deps)
         const found = await findGroupEventInputs(job, deps, signal, { loaded, laterJobIds, sinceMs }, some.length)
         const batch = {
           ...createJobBatch(job, deps, loaded, published),
@@ -166,7 +166,7 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
           undoRecords: some,
           laterJobIds: [],
         }
-        return leaveGroups(batch, some.map(nameOf))
+        return leaveGroups(batch, some.map(readSubjectName))
       },
     )
   }

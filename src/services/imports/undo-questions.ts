@@ -19,7 +19,7 @@ import { createJobBatch, type ImportWorkDeps } from './job-batch.ts'
 
 export type UndoRecordNamed<Kind extends SubjectKind> = Extract<UndoRecord, { readonly kind: Kind }>
 
-export function nameOf({ subject }: UndoRecord): string {
+export function readSubjectName({ subject }: UndoRecord): string {
   return subject
 }
 
@@ -47,22 +47,22 @@ export async function loadUndoBatch(
   const laterJobIds = await jobs.listLaterImportJobs(job)
   const findRecords = (kind: SubjectKind, names: Iterable<string>) =>
     findInSlices([...names], some => jobs.findUndoRecords([id, ...laterJobIds], kind, some))
-  const mappings = (await findRecords('mapping', collectIds(loaded))) as UndoRecordNamed<'mapping'>[]
+  const mappings = (await findRecords('mapping', collectDistinctIds(loaded))) as UndoRecordNamed<'mapping'>[]
   const uuids = new Set([
-    ...undoRecords.map(nameOf),
+    ...undoRecords.map(readSubjectName),
     ...loaded.persons.map(({ uuid }) => uuid),
     ...mappings.flatMap(({ before }) => before?.personUuid ?? []),
-    ...uuidsOfMoved(loaded, job.projectId),
+    ...listFormerUuids(loaded, job.projectId),
   ])
   const ofPersons = await Promise.all(
     (['person', 'id_count', 'assignments'] as const).map(kind => findRecords(kind, uuids)),
   )
-  const known = [...mappings, ...(await withoutDiscardedImplicitJobs(ofPersons.flat(), deps))]
+  const known = [...mappings, ...(await removeDiscardedImplicitJobs(ofPersons.flat(), deps))]
   return { ...createJobBatch(job, deps, loaded, published), ...noEvents, undoRecords: known, laterJobIds }
 }
 
 /** A person that has been merged since had a uuid derived from its first distinct id. */
-function uuidsOfMoved({ mappings, personMappings }: LoadedChunk, projectId: number): string[] {
+function listFormerUuids({ mappings, personMappings }: LoadedChunk, projectId: number): string[] {
   return [...mappings, ...personMappings].flatMap(({ distinctId, version }) =>
     version > 0 ? personUuid(projectId, distinctId) : [],
   )
@@ -88,10 +88,10 @@ export async function findEventInputs(
     kind === 'person' && after !== null ? keysAdded(before, after) : [],
   )
   // Limited to these keys: others may have been written any number of times.
-  const keys = [...new Set([...collectKeys([...loaded.persons, ...returning]), ...added])]
+  const keys = [...new Set([...collectPropertyKeys([...loaded.persons, ...returning]), ...added])]
   const isLaterJob = new Set(laterJobIds)
-  const sinceMs = await publishStart(job, deps)
-  const find = createFinder(deps, signal, collectIds(loaded), undoRecords.length)
+  const sinceMs = await findPublishStartMs(job, deps)
+  const find = createFinder(deps, signal, collectDistinctIds(loaded), undoRecords.length)
   const importedKeys = await find(
     some => events.findImportedKeys({ projectId, jobIds: laterJobIds, sinceMs }, some, keys),
     charsOfImportedKey,
@@ -102,11 +102,11 @@ export async function findEventInputs(
   )
   const joinedIds = idsOfLiveLinks(uses)
   return {
-    uses: uses.map(use => (use.importJobId === 0 ? use : withJobOrder(use, isLaterJob.has(use.importJobId)))),
-    laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, sinceMs), charsOfWrite),
+    uses: uses.map(use => (use.importJobId === 0 ? use : applyJobOrder(use, isLaterJob.has(use.importJobId)))),
+    laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, sinceMs), countWriteChars),
     importedKeys,
     laterWriters: await findWriters(importedKeys, laterJobIds, deps),
-    ...(await keysOfSurvivors(job, deps, signal, loaded, undoRecords, joinedIds)),
+    ...(await findSurvivorKeys(job, deps, signal, loaded, undoRecords, joinedIds)),
   }
 }
 
@@ -115,7 +115,7 @@ export async function findEventInputs(
  * imports wrote to either person, and likewise for the person that it was merged into.
  * @param joinedIds distinct ids linked by live events.
  */
-async function keysOfSurvivors(
+async function findSurvivorKeys(
   job: ImportJob,
   deps: ImportWorkDeps,
   signal: AbortSignal,
@@ -135,7 +135,7 @@ async function keysOfSurvivors(
   if (survivors.size === 0) return { keysOfSurvivors: [], writersOfSurvivors: [] }
   const all = [...mappings, ...personMappings].filter(({ personUuid }) => survivors.has(personUuid))
   const ids = [...new Set(all.map(({ distinctId }) => distinctId))]
-  const keys = collectKeys(persons.filter(({ uuid }) => survivors.has(uuid)))
+  const keys = collectPropertyKeys(persons.filter(({ uuid }) => survivors.has(uuid)))
   const jobIds = (await listPublishedJobs(job, deps)).filter(id => id !== job.id)
   const found = await createFinder(
     deps,
@@ -153,7 +153,7 @@ async function keysOfSurvivors(
  * Removes from undo records the values of implicit jobs that were undone since: where a job had overwritten those values,
  * the undo did not find the subject by the implicit job's marks.
  */
-export async function withoutDiscardedImplicitJobs(
+export async function removeDiscardedImplicitJobs(
   undoRecords: readonly UndoRecord[],
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
 ): Promise<readonly UndoRecord[]> {
@@ -183,13 +183,13 @@ export async function findEventsOfImplicitJob(
   personCount: number,
 ): Promise<Pick<UndoBatch, 'laterWrites' | 'importedKeys' | 'laterWriters'>> {
   const { events } = deps
-  const find = createFinder(deps, signal, collectIds(loaded), personCount)
-  const keys = collectKeys(loaded.persons)
+  const find = createFinder(deps, signal, collectDistinctIds(loaded), personCount)
+  const keys = collectPropertyKeys(loaded.persons)
   const imports = { projectId, jobIds: laterJobIds, sinceMs: 0 }
   const all = await find(some => events.findImportedKeys(imports, some, keys), charsOfImportedKey)
   const importedKeys = all.filter(({ importJobId }) => importJobId !== id)
   return {
-    laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, createdAtMs), charsOfWrite),
+    laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, createdAtMs), countWriteChars),
     importedKeys,
     laterWriters: await findWriters(importedKeys, laterJobIds, deps),
   }
@@ -219,7 +219,7 @@ export async function findGroupEventInputs(
     groupCount,
   )(some => events.findOtherGroupUses(projectId, id, some))
   const imports = { projectId, jobIds: laterJobIds, sinceMs }
-  const findKeys = createFinder(deps, signal, collectKeys(loaded.groups), groupCount)
+  const findKeys = createFinder(deps, signal, collectPropertyKeys(loaded.groups), groupCount)
   const all = await findKeys(some => events.findImportedGroupKeys(imports, groups, some))
   const importedGroupKeys = all.filter(({ importJobId }) => importJobId !== id)
   return { groupUses, importedGroupKeys, laterWriters: await findWriters(importedGroupKeys, laterJobIds, deps) }
@@ -237,10 +237,10 @@ function createFinder<Item>(
 }
 
 function charsOfImportedKey({ distinctId, key, value }: ImportedKey): number {
-  return distinctId.length + charsOfWrite({ key, value })
+  return distinctId.length + countWriteChars({ key, value })
 }
 
-function charsOfWrite({ key, value }: Pick<ImportedWrite, 'key' | 'value'>): number {
+function countWriteChars({ key, value }: Pick<ImportedWrite, 'key' | 'value'>): number {
   return key.length + JSON.stringify(value).length
 }
 
@@ -261,7 +261,7 @@ export async function findWriters(
     found
       .filter(job => job !== null)
       .map(async job => {
-        const sinceMs = job.day === null ? await publishStart(job, { jobs }) : Date.parse(job.day)
+        const sinceMs = job.day === null ? await findPublishStartMs(job, { jobs }) : Date.parse(job.day)
         const isImplicit = job.day !== null
         const startMs = isImplicit ? sinceMs + dayMs : sinceMs
         return { importJobId: job.id, isImplicit, options: job.options, startMs, sinceMs }
@@ -270,20 +270,20 @@ export async function findWriters(
 }
 
 /** The keys that the profiles have, or that an import has removed from them. */
-export function collectKeys(profiles: readonly Profile[]): string[] {
+export function collectPropertyKeys(profiles: readonly Profile[]): string[] {
   return [...new Set(profiles.flatMap(({ properties, marks }) => [...Object.keys(properties), ...Object.keys(marks)]))]
 }
 
-function collectIds({ mappings, personMappings }: LoadedChunk): string[] {
+function collectDistinctIds({ mappings, personMappings }: LoadedChunk): string[] {
   return [...new Set([...mappings, ...personMappings].map(({ distinctId }) => distinctId))]
 }
 
 /** The store compares the times of events, but a job's events take effect when the job is published. */
-function withJobOrder(use: OtherUse, isLater: boolean): OtherUse {
+function applyJobOrder(use: OtherUse, isLater: boolean): OtherUse {
   return { ...use, isLater, writes: isLater && use.writes }
 }
 
-export async function publishStart(
+export async function findPublishStartMs(
   { id, publishedAtMs }: Pick<ImportJob, 'id' | 'publishedAtMs'>,
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
 ): Promise<number> {

@@ -7,7 +7,7 @@ import { expectedVariants, type ShareTest, testShares, type VariantExposure } fr
 import type { Project } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { ExposureQuery, InsightQueries } from '#ports/events/insight-queries.ts'
-import { type FlagCallRange, type FlagCallRangeIssue, type FlagCallsDeps, flagCallBuckets } from './flag-usage.ts'
+import { type FlagCallRange, type FlagCallRangeIssue, type FlagCallsDeps, makeFlagCallBuckets } from './flag-usage.ts'
 
 export interface Exposure {
   readonly buckets: Buckets
@@ -26,7 +26,7 @@ export async function answerExposure(
   { importJobIds, ...range }: FlagCallRange & Pick<ExposureQuery, 'importJobIds'>,
   signal: AbortSignal,
 ): Promise<Result<Exposure, FlagCallRangeIssue>> {
-  const buckets = await flagCallBuckets(deps, project, range, signal)
+  const buckets = await makeFlagCallBuckets(deps, project, range, signal)
   if (!buckets.ok) return buckets
   const expected = expectedVariants(flag.filters)
   const query = {

@@ -7,7 +7,7 @@ import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { InsightQueries } from '#ports/events/insight-queries.ts'
-import { calendarOf } from './project-calendar.ts'
+import { toBucketCalendar } from './project-calendar.ts'
 
 /** The range that a request writes, null for what it leaves out. */
 export interface FlagCallRange {
@@ -37,14 +37,14 @@ export async function answerFlagUsage(
   range: FlagCallRange,
   signal: AbortSignal,
 ): Promise<Result<{ buckets: Buckets; usage: FlagUsage }, FlagCallRangeIssue>> {
-  const buckets = await flagCallBuckets(deps, project, range, signal)
+  const buckets = await makeFlagCallBuckets(deps, project, range, signal)
   if (!buckets.ok) return buckets
   const query = { projectId: project.id, flagKey, buckets: buckets.value }
   return ok({ buckets: buckets.value, usage: await deps.insights.countFlagUsage(query, signal) })
 }
 
 /** The buckets of a range, at least one; the last 30 days when it has no start. @throws PortError of the event store. */
-export async function flagCallBuckets(
+export async function makeFlagCallBuckets(
   { insights, clock }: Pick<FlagCallsDeps, 'clock'> & { insights: Pick<InsightQueries, 'findFirstEventTime'> },
   project: Project,
   { from, to, interval }: FlagCallRange,
@@ -52,7 +52,7 @@ export async function flagCallBuckets(
 ): Promise<Result<Buckets, FlagCallRangeIssue>> {
   const { id } = project
   const nowMs = clock.nowMs()
-  const calendar = calendarOf(project)
+  const calendar = toBucketCalendar(project)
   const range = readDateRange({ from: from ?? '-30d', to, isExplicit: false }, interval, { ...calendar, nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
   const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(id, signal)) ?? nowMs

@@ -3,6 +3,6 @@
 import type { BucketCalendar } from '#core/insights/buckets.ts'
 import type { Project } from '#core/project.ts'
 
-export function calendarOf({ timezone, clientSettings }: Project): BucketCalendar {
+export function toBucketCalendar({ timezone, clientSettings }: Project): BucketCalendar {
   return { timezone, weekStartDay: clientSettings.week_start_day === 1 ? 1 : 0 }
 }

@@ -15,7 +15,7 @@ import {
   type TrendLine,
 } from '#ports/events/insight-queries.ts'
 import { CohortConditions, type CohortConditionsDeps, type CohortIssue } from './cohort-conditions.ts'
-import { calendarOf } from './project-calendar.ts'
+import { toBucketCalendar } from './project-calendar.ts'
 
 export interface TrendsDeps extends CohortConditionsDeps {
   readonly insights: Pick<InsightQueries, 'findFirstEventTime' | 'countTrend'>
@@ -50,10 +50,10 @@ export async function answerTrends(
   query: TrendsQuery,
   signal: AbortSignal,
 ): Promise<Result<readonly CountedLine[], TrendsIssue>> {
-  const current = await bucketsOf(deps, project, query, signal)
+  const current = await makeTrendBuckets(deps, project, query, signal)
   if (!current.ok) return current
   const cohorts = new CohortConditions(deps, project)
-  const parts = await partsOf(cohorts, query)
+  const parts = await listCounts(cohorts, query)
   if (!parts.ok) return err({ kind: 'cohort', issue: parts.error })
   const buckets = current.value
   const nowMs = deps.clock.nowMs()
@@ -62,18 +62,22 @@ export async function answerTrends(
     for (const part of parts.value) {
       const count: TrendCountQuery = {
         ...{ projectId: project.id, buckets, event: part.series.event, math: part.series.math },
-        ...{ condition: part.condition, breakdown: breakdownOf(query) },
+        ...{ condition: part.condition, breakdown: toPropertyBreakdown(query) },
         settings: { timezone: project.timezone, nowMs },
       }
-      const counted = shownLines(query, await deps.insights.countTrend(count, signal))
+      const counted = selectShownLines(query, await deps.insights.countTrend(count, signal))
       lines.current.push(
         ...counted.map(line => ({ ...line, ...part.of, buckets, period: query.compare && ('current' as const) })),
       )
       if (query.compare === null) continue
-      const earlier = earlierBuckets(buckets, query.compare.back ?? periodBefore(query, buckets), calendarOf(project))
-      const compared = shownLines(
+      const earlier = earlierBuckets(
+        buckets,
+        query.compare.back ?? computeComparedShift(query, buckets),
+        toBucketCalendar(project),
+      )
+      const compared = selectShownLines(
         query,
-        await deps.insights.countTrend(toComparedCount(count, counted, earlier), signal),
+        await deps.insights.countTrend(toEarlierPeriodCount(count, counted, earlier), signal),
       )
       lines.previous.push(
         ...compared.map(line => ({ ...line, ...part.of, buckets: earlier, period: 'previous' as const })),
@@ -88,25 +92,25 @@ export async function answerTrends(
 }
 
 /** At least one bucket, so that every series has its line. */
-async function bucketsOf(
+async function makeTrendBuckets(
   { insights, clock }: TrendsDeps,
   project: Project,
   query: TrendsQuery,
   signal: AbortSignal,
 ): Promise<Result<Buckets, TrendsIssue>> {
   const nowMs = clock.nowMs()
-  const range = readDateRange(query.dates, query.interval, { ...calendarOf(project), nowMs })
+  const range = readDateRange(query.dates, query.interval, { ...toBucketCalendar(project), nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
   const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(project.id, signal)) ?? nowMs
   // The first event, or the first time that can be stored, may be later than the range.
   const fromMs = clampToRange(range.value, firstMs)
-  const countMax = Math.floor(pointsMax / lineCountMax(query))
-  const buckets = makeBuckets({ ...range.value, fromMs }, query.interval, calendarOf(project), countMax)
+  const countMax = Math.floor(pointsMax / computeLineCountMax(query))
+  const buckets = makeBuckets({ ...range.value, fromMs }, query.interval, toBucketCalendar(project), countMax)
   return buckets === null ? err({ kind: 'too_many_points', pointsMax }) : ok(buckets)
 }
 
 /** How many lines an answer can have. */
-function lineCountMax({ series, breakdowns, compare }: TrendsQuery): number {
+function computeLineCountMax({ series, breakdowns, compare }: TrendsQuery): number {
   const perSeries =
     breakdowns === null ? 1 : breakdowns.kind === 'cohorts' ? breakdowns.cohortIds.length : breakdowns.limit + 2
   return series.length * Math.max(perSeries, 1) * (compare === null ? 1 : 2)
@@ -119,7 +123,7 @@ interface Part {
 }
 
 /** The separate counts: each series, or each series for each cohort. */
-async function partsOf(cohorts: CohortConditions, query: TrendsQuery): Promise<Result<Part[], CohortIssue>> {
+async function listCounts(cohorts: CohortConditions, query: TrendsQuery): Promise<Result<Part[], CohortIssue>> {
   const common = await cohorts.resolve(query.condition)
   if (!common.ok) return common
   const parts: Part[] = []
@@ -145,17 +149,21 @@ async function partsOf(cohorts: CohortConditions, query: TrendsQuery): Promise<R
   return ok(parts)
 }
 
-function breakdownOf({ breakdowns }: TrendsQuery): TrendCountQuery['breakdown'] {
+function toPropertyBreakdown({ breakdowns }: TrendsQuery): TrendCountQuery['breakdown'] {
   return breakdowns?.kind === 'properties' ? { by: breakdowns.by, limit: breakdowns.limit } : null
 }
 
-function periodBefore({ dates, interval }: TrendsQuery, buckets: Buckets): Temporal.DurationLike {
+function computeComparedShift({ dates, interval }: TrendsQuery, buckets: Buckets): Temporal.DurationLike {
   const weeks = weeksCompared(dates, interval)
   return weeks === null ? previousPeriod(buckets) : { weeks }
 }
 
 /** The earlier period shows the values of the current one, so that each line has its counterpart. */
-function toComparedCount(count: TrendCountQuery, current: readonly TrendLine[], buckets: Buckets): TrendCountQuery {
+function toEarlierPeriodCount(
+  count: TrendCountQuery,
+  current: readonly TrendLine[],
+  buckets: Buckets,
+): TrendCountQuery {
   if (count.breakdown === null) return { ...count, buckets }
   const values = current.flatMap(({ value }) =>
     value === null || value === 'other' || value.every(text => text === '') ? [] : [value],
@@ -163,7 +171,7 @@ function toComparedCount(count: TrendCountQuery, current: readonly TrendLine[], 
   return { ...count, buckets, breakdown: { ...count.breakdown, values } }
 }
 
-function shownLines({ breakdowns }: TrendsQuery, lines: readonly TrendLine[]): readonly TrendLine[] {
+function selectShownLines({ breakdowns }: TrendsQuery, lines: readonly TrendLine[]): readonly TrendLine[] {
   const hidesOther = breakdowns?.kind === 'properties' && breakdowns.hidesOther
   return hidesOther ? lines.filter(({ value }) => value !== 'other') : lines
 }

@@ -21,7 +21,7 @@ const readTogether = 20
  * The filters that lead to flags with a document of another version than 1. Such a flag has a typed value, which no
  * filter can test.
  */
-export async function dependencyVersionIssues(
+export async function findDependencyVersionIssues(
   management: Pick<ReferenceReader, 'listFlagsById'>,
   projectId: number,
   references: readonly DefinitionReference[],

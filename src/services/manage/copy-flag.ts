@@ -74,7 +74,7 @@ export async function copyFlag(
       { skipValidation: false, members: [], by: options.by },
     )
     if (!created.ok)
-      return refuseCopy([`The cohort "${cohort.name}" cannot be copied: ${cohortProblem(created.error)}`])
+      return refuseCopy([`The cohort "${cohort.name}" cannot be copied: ${cohortProblemMessage(created.error)}`])
     plan.cohortIds.set(cohort.id, created.value.cohort.id)
     const members = cohort.isStatic ? ' without its members, because persons belong to one project' : ''
     notes.push(`The cohort "${cohort.name}" was copied${members}.`)
@@ -85,7 +85,7 @@ export async function copyFlag(
       'Experiments were not copied: the copy splits the same way, and its rules keep the experiments they have in the target project.',
     )
   const filters = isOfRules ? flag.filters : mapToTarget(flag.filters, plan)
-  const written = await write(deps, flag, filters, targetProjectId, options)
+  const written = await writeCopy(deps, flag, filters, targetProjectId, options)
   return written.ok ? ok({ flag: written.value.flag, notes }) : written
 }
 
@@ -93,11 +93,11 @@ function refuseCopy(reasons: readonly string[]): Result<never, CopyRefusal> {
   return err({ kind: 'refused', reasons })
 }
 
-function cohortProblem(error: { kind: string; issues?: readonly { message: string }[] }): string {
+function cohortProblemMessage(error: { kind: string; issues?: readonly { message: string }[] }): string {
   return error.issues?.[0]?.message ?? error.kind
 }
 
-async function write(
+async function writeCopy(
   deps: CopyFlagDeps,
   flag: Flag,
   filters: JsonObject,
@@ -149,7 +149,7 @@ async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number,
     cohortsToCreate: [],
   }
   const references = referencesOfFlag(flag.filters)
-  const cohorts = await reachedCohorts(deps, flag.projectId, references, targetProjectId, plan)
+  const cohorts = await listCohortsToCreate(deps, flag.projectId, references, targetProjectId, plan)
   const flagIds = new Set(
     [...references, ...cohorts.flatMap(cohort => referencesOfCohort(cohort.filters))]
       .filter(({ kind }) => kind === 'flag')
@@ -166,7 +166,7 @@ async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number,
 }
 
 /** Cohorts that the target lacks, each after those it refers to. A target cohort of the same name is used instead. */
-async function reachedCohorts(
+async function listCohortsToCreate(
   deps: CopyFlagDeps,
   projectId: number,
   references: readonly DefinitionReference[],
@@ -188,20 +188,21 @@ async function reachedCohorts(
       const there = await findCohortByName(deps, targetProjectId, cohort.name)
       if (there !== null) plan.cohortIds.set(id, there.id)
       else {
-        if (!cohort.isStatic) for (const other of cohortIdsOf(referencesOfCohort(cohort.filters))) await visit(other)
+        if (!cohort.isStatic)
+          for (const other of collectCohortIds(referencesOfCohort(cohort.filters))) await visit(other)
         lacking.push(cohort)
       }
     }
     states.set(id, 'done')
   }
-  for (const id of cohortIdsOf(references)) {
+  for (const id of collectCohortIds(references)) {
     if (plan.reasons.length > 0) break
     await visit(id)
   }
   return lacking
 }
 
-function cohortIdsOf(references: readonly DefinitionReference[]): number[] {
+function collectCohortIds(references: readonly DefinitionReference[]): number[] {
   return [...new Set(references.filter(({ kind }) => kind === 'cohort').map(({ id }) => id))]
 }
 

@@ -6,11 +6,11 @@ import { type ReferringDefinition, referenceIssues } from '#core/flags/definitio
 import { unstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import { dependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
+import { findDependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
 import {
-  changedReferences,
   type FlagRefusal,
   type InvalidFlag,
+  listReferencesToCheck,
   prepareFlagFields,
   prepareNewFlag,
   type WriteOptions,
@@ -42,22 +42,22 @@ export async function draftFlag(
   options: Pick<WriteOptions, 'legacyRolloutPercentage' | 'keepsIdentity'>,
 ): Promise<Result<DraftFlag, DraftRefusal>> {
   const nowMs = deps.clock.nowMs()
-  const draft = draftOf(deps, projectId, stored, fields, { ...options, skipValidation: false, by: '' }, nowMs)
+  const draft = buildDraft(deps, projectId, stored, fields, { ...options, skipValidation: false, by: '' }, nowMs)
   if (!draft.ok) return draft
   const { key, filters, deleted } = draft.value
   const self: ReferringDefinition = { kind: 'flag', id: stored?.id ?? null, name: key }
-  const references = stored === null ? referencesOfFlag(filters) : changedReferences(stored, fields)
+  const references = stored === null ? referencesOfFlag(filters) : listReferencesToCheck(stored, fields)
   const links = await deps.management.findLinks(projectId)
   const issues = [
     ...referenceIssues(self, references, links),
-    ...(await dependencyVersionIssues(deps.management, projectId, references, links)),
+    ...(await findDependencyVersionIssues(deps.management, projectId, references, links)),
   ]
   if (issues.length > 0) return err({ kind: 'invalid', issues })
   if (!deleted && links.flags.some(({ id, name }) => name === key && id !== self.id)) return err({ kind: 'key_taken' })
   return ok({ flag: draft.value, revision: links.revision })
 }
 
-function draftOf(
+function buildDraft(
   deps: DraftFlagDeps,
   projectId: number,
   stored: Flag | null,

@@ -12,7 +12,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
-import { dependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
+import { findDependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
 import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads } from './seal-payloads.ts'
@@ -80,7 +80,7 @@ const keyCharsMax = 100
  * Makes a key that no flag of the project has from a name: lower-case letters, digits, underscores and hyphens, with a
  * number appended when the plain key is taken. The key is `feature` when the name has no such character.
  */
-export async function freeFlagKey(
+export async function findFreeFlagKey(
   management: Pick<FlagStore, 'findFlag'>,
   projectId: number,
   name: string,
@@ -104,7 +104,7 @@ export async function freeFlagKey(
 }
 
 /** Checks what the write's filters refer to; the returned write succeeds only while all of it is unchanged. */
-export async function withReferenceCheck(
+export async function addReferenceCheck(
   management: ReferenceReader,
   projectId: number,
   flagKey: string,
@@ -117,7 +117,7 @@ export async function withReferenceCheck(
   const self = { kind: 'flag', id: write.kind === 'create' ? null : write.flagId, name: flagKey } as const
   const issues = [
     ...referenceIssues(self, references, links),
-    ...(await dependencyVersionIssues(management, projectId, references, links)),
+    ...(await findDependencyVersionIssues(management, projectId, references, links)),
   ]
   return issues.length > 0 ? err({ kind: 'invalid', issues }) : ok({ ...write, linksRevision: links.revision })
 }
@@ -137,28 +137,30 @@ export interface Change {
 }
 
 /** Validates a change of a flag whose fields a caller wrote, and prepares its payloads for storage. */
-export async function checkedChange(
+export async function prepareCheckedChange(
   { payloadCipher, newUuid }: FlagOwnerDeps,
   flag: Flag,
   fields: FlagFields,
   change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
-  const unsupported = ruleIssues(fields)
+  const unsupported = findRuleVersionIssues(fields)
   if (unsupported.length > 0) return err({ kind: 'invalid', issues: unsupported })
   const prepared = prepareFlagFields({ newUuid }, flag, fields, { skipValidation: false, by: change.by })
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(payloadCipher, flag.projectId, flag, prepared.value.fields)
-  return sealed.ok ? ok(changeOf(flag, sealed.value.fields, change)) : err({ kind: 'invalid', issues: sealed.error })
+  return sealed.ok
+    ? ok(toFlagChange(flag, sealed.value.fields, change))
+    : err({ kind: 'invalid', issues: sealed.error })
 }
 
 /** The same for a new flag. */
-export async function checkedNewFlag(
+export async function prepareCheckedNewFlag(
   { payloadCipher, newUuid }: FlagOwnerDeps,
   projectId: number,
   fields: Parameters<typeof prepareNewFlag>[2],
   { by, nowMs }: Change,
 ): Promise<Result<NewFlag, InvalidFlag>> {
-  const unsupported = ruleIssues(fields)
+  const unsupported = findRuleVersionIssues(fields)
   if (unsupported.length > 0) return err({ kind: 'invalid', issues: unsupported })
   const prepared = prepareNewFlag({ newUuid }, projectId, fields, { skipValidation: false, by }, nowMs)
   if (!prepared.ok) return prepared
@@ -167,14 +169,14 @@ export async function checkedNewFlag(
 }
 
 /** Features, surveys and experiments set condition sets and variants, so their flags have documents of version 1. */
-function ruleIssues({ filters }: FlagFields): FlagIssue[] {
+function findRuleVersionIssues({ filters }: FlagFields): FlagIssue[] {
   if (filters === undefined || configVersion(filters) === 1) return []
   const message = 'The flag of an early access feature, survey or experiment must have version 1 filters.'
   return [{ path: 'filters.version', code: 'unsupported_config_version', message }]
 }
 
 /** Makes a change to the version that was read. It is not validated: the rest of the flag was stored before. */
-export function changeOf(
+export function toFlagChange(
   flag: Flag,
   fields: FlagFields & { readonly hasExperiment?: boolean },
   { by, nowMs }: Change,

@@ -10,7 +10,7 @@ const keyLength = 43
 const byteLimit = 256 - (256 % alphabet.length)
 
 export function generateProjectKey(randomBytes: RandomBytes): string {
-  return `phc_${randomText(randomBytes)}`
+  return `phc_${generateRandomText(randomBytes)}`
 }
 
 /** The secret keys of projects begin with this. */
@@ -22,14 +22,14 @@ export function isSecretKey(text: string): boolean {
 }
 
 export function generateSecretKey(randomBytes: RandomBytes): string {
-  return `${secretKeyPrefix}${randomText(randomBytes)}`
+  return `${secretKeyPrefix}${generateRandomText(randomBytes)}`
 }
 
 export function generatePersonalKey(randomBytes: RandomBytes): string {
-  return `${personalKeyPrefix}${randomText(randomBytes)}`
+  return `${personalKeyPrefix}${generateRandomText(randomBytes)}`
 }
 
-function randomText(randomBytes: RandomBytes): string {
+function generateRandomText(randomBytes: RandomBytes): string {
   let text = ''
   while (text.length < keyLength) {
     for (const byte of randomBytes(keyLength)) {

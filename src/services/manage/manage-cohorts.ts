@@ -80,7 +80,7 @@ export async function createCohort(
   const written = await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
     projectId,
     self: { kind: 'cohort', id: null, name },
-    ...lookUpFilters(isStatic ? null : filters),
+    ...checkFilters(isStatic ? null : filters),
     skipValidation: options.skipValidation,
     write: linked => deps.management.createCohort(input, linked),
   })
@@ -98,7 +98,7 @@ export async function updateCohort(
   if (!cohort.isStatic && options.members.length > 0) return err({ kind: 'not_static' })
   const { isStatic: _, ...rest } = fields
   const save = (linked: LinkedWrite) =>
-    savePatch(deps, cohort, { ...rest, updatedAtMs: deps.clock.nowMs() }, { ...linked, ...versionCondition(options) })
+    savePatch(deps, cohort, { ...rest, updatedAtMs: deps.clock.nowMs() }, { ...linked, ...toVersionCondition(options) })
   const comesBack = cohort.deleted && fields.deleted === false
   const isChecked = !cohort.isStatic && (fields.filters !== undefined || comesBack)
   const written =
@@ -107,7 +107,7 @@ export async function updateCohort(
       : await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
           projectId: cohort.projectId,
           self: { kind: 'cohort', id: cohort.id, name: fields.name ?? cohort.name },
-          ...lookUpFilters(isChecked ? (fields.filters ?? cohort.filters) : null),
+          ...checkFilters(isChecked ? (fields.filters ?? cohort.filters) : null),
           skipValidation: options.skipValidation,
           write: save,
         })
@@ -150,7 +150,7 @@ const staysAsItIs: CohortRefusal = {
 type Save = (linked: LinkedWrite) => Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>>
 
 /** @param filters the filters to check; null when the write changes nothing that is evaluated. */
-function lookUpFilters(filters: JsonObject | null) {
+function checkFilters(filters: JsonObject | null) {
   if (filters === null) return { issues: [], references: [] }
   return { issues: validateCohortFilters(filters), references: referencesOfCohort(filters) }
 }
@@ -164,7 +164,7 @@ function deleteUnused(
 ): Promise<Result<CheckedWrite<Written<Cohort>>, CohortRefusal>> {
   return writeWithLinks(deps.management, cohort.projectId, async (links, linked) => {
     const users = usersOfCohort(cohort.id, links)
-    const issues = users.length === 0 ? [] : [inUse(users)]
+    const issues = users.length === 0 ? [] : [inUseIssue(users)]
     if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues } as const)
     const written = await save(options.skipValidation ? {} : linked)
     return written.ok ? ok({ written: written.value, warnings: issues }) : written
@@ -173,7 +173,7 @@ function deleteUnused(
 
 const namedUsersMax = 20
 
-function inUse(users: readonly string[]): FlagIssue {
+function inUseIssue(users: readonly string[]): FlagIssue {
   const named = users.slice(0, namedUsersMax).join(', ')
   const others = users.length > namedUsersMax ? ` and ${users.length - namedUsersMax} more` : ''
   const message = `This cohort is used by ${named}${others}. Remove it from their filters before deleting it.`
@@ -194,7 +194,7 @@ async function savePatch(
   return err({ kind: 'stale_version', sentVersion: options.expectedVersion ?? cohort.version, current })
 }
 
-function versionCondition({ expectedVersion }: { readonly expectedVersion?: number }) {
+function toVersionCondition({ expectedVersion }: { readonly expectedVersion?: number }) {
   return expectedVersion === undefined ? {} : { expectedVersion }
 }
 

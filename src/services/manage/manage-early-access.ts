@@ -17,11 +17,11 @@ import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import {
   type Change,
-  changeOf,
-  checkedNewFlag,
   type FlagOwnerDeps,
+  findFreeFlagKey,
   findUndeletedFlag,
-  freeFlagKey,
+  prepareCheckedNewFlag,
+  toFlagChange,
   type Writer,
   writeWithFlags,
 } from './flag-with-owner.ts'
@@ -67,8 +67,8 @@ export function createEarlyAccessFeature(
     const feature = { ...featureDefaults, ...fields, id: deps.newUuid(), projectId, createdAtMs: change.nowMs }
     const flag =
       flagId === undefined
-        ? await newFlagFor(deps, feature, change)
-        : await givenFlag(deps, projectId, flagId, isOpen(feature.stage), change)
+        ? await prepareNewFlagFor(deps, feature, change)
+        : await prepareExistingFlag(deps, projectId, flagId, isOpen(feature.stage), change)
     if (!flag.ok) return flag
     return deps.management.createEarlyAccessFeature(feature, flag.value)
   })
@@ -88,8 +88,8 @@ export function updateEarlyAccessFeature(
     const current = await deps.management.findEarlyAccessFeature(projectId, id)
     if (current === null) return err('not_found')
     const isStageKept = patch.stage === undefined || isOpen(patch.stage) === isOpen(current.stage)
-    const flag = isStageKept ? null : await enrolmentWrite(deps, current, isOpen(patch.stage!), change)
-    if (isForeign(current, flag, writer)) return err('flag_not_writable')
+    const flag = isStageKept ? null : await prepareEnrolmentWrite(deps, current, isOpen(patch.stage!), change)
+    if (changesForeignFlag(current, flag, writer)) return err('flag_not_writable')
     return deps.management.updateEarlyAccessFeature(projectId, id, patch, flag, current)
   })
 }
@@ -104,14 +104,14 @@ export function deleteEarlyAccessFeature(
   return writeWithFlags<null, EarlyAccessRefusal>(deps, writer.by, async change => {
     const current = await deps.management.findEarlyAccessFeature(projectId, id)
     if (current === null) return err('not_found')
-    const flag = await enrolmentWrite(deps, current, false, change)
-    if (isForeign(current, flag, writer)) return err('flag_not_writable')
+    const flag = await prepareEnrolmentWrite(deps, current, false, change)
+    if (changesForeignFlag(current, flag, writer)) return err('flag_not_writable')
     return deps.management.deleteEarlyAccessFeature(projectId, id, flag, current)
   })
 }
 
 /** Whether the write changes a flag that was not made for the feature and that the key may not write. */
-function isForeign(feature: EarlyAccessFeature, flag: FlagWrite | null, writer: Writer): boolean {
+function changesForeignFlag(feature: EarlyAccessFeature, flag: FlagWrite | null, writer: Writer): boolean {
   return flag !== null && !feature.flagIsOwn && !writer.mayWriteFlags
 }
 
@@ -119,20 +119,20 @@ function isOpen(stage: EarlyAccessStage): boolean {
   return stage !== 'archived'
 }
 
-async function newFlagFor(
+async function prepareNewFlagFor(
   deps: ManageEarlyAccessDeps,
   feature: EarlyAccessFeatureWithoutFlag,
   change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
-  const key = await freeFlagKey(deps.management, feature.projectId, feature.name)
+  const key = await findFreeFlagKey(deps.management, feature.projectId, feature.name)
   const filters: JsonObject = { groups: [{ properties: [], rollout_percentage: 0 }] }
   if (isOpen(feature.stage)) filters.feature_enrollment = true
   const fields = { key, name: `Feature flag for ${feature.name}`, filters }
-  const checked = await checkedNewFlag(deps, feature.projectId, fields, change)
+  const checked = await prepareCheckedNewFlag(deps, feature.projectId, fields, change)
   return checked.ok ? ok({ kind: 'create', flag: checked.value }) : checked
 }
 
-async function givenFlag(
+async function prepareExistingFlag(
   deps: ManageEarlyAccessDeps,
   projectId: number,
   flagId: number,
@@ -145,11 +145,11 @@ async function givenFlag(
   if (configVersion(flag.filters) !== 1) return err('flag_of_rules')
   // People who opt in would get the flag without a variant, which its readers would not expect.
   if (hasVariants(flag)) return err('flag_with_variants')
-  return ok(changeOf(flag, { filters: withEnrolment(flag, isEnrolling) }, change))
+  return ok(toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) }, change))
 }
 
 /** Null when there is nothing to change: the flag was deleted, or already has that state. */
-async function enrolmentWrite(
+async function prepareEnrolmentWrite(
   { management }: ManageEarlyAccessDeps,
   feature: EarlyAccessFeature,
   isEnrolling: boolean,
@@ -158,10 +158,10 @@ async function enrolmentWrite(
   const flag = feature.flagId === null ? null : await findUndeletedFlag(management, feature.projectId, feature.flagId)
   if (flag === null || configVersion(flag.filters) !== 1) return null
   if ((ownValue(flag.filters, 'feature_enrollment') === true) === isEnrolling) return null
-  return changeOf(flag, { filters: withEnrolment(flag, isEnrolling) }, change)
+  return toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) }, change)
 }
 
-function withEnrolment(flag: Flag, isEnrolling: boolean): JsonObject {
+function setEnrolment(flag: Flag, isEnrolling: boolean): JsonObject {
   if (isEnrolling) return mergeObjects(flag.filters, { feature_enrollment: true })
   const filters = mergeObjects(flag.filters, {})
   delete filters.feature_enrollment

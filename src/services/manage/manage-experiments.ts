@@ -15,14 +15,14 @@ import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import {
+  addReferenceCheck,
   type Change,
-  changeOf,
-  checkedChange,
-  checkedNewFlag,
   type FlagOwnerDeps,
   findFlagById,
+  prepareCheckedChange,
+  prepareCheckedNewFlag,
+  toFlagChange,
   type Writer,
-  withReferenceCheck,
   writeWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
@@ -94,14 +94,15 @@ export function createExperiment(
     }
     const taken = await deps.management.findFlagByKey(projectId, flagKey)
     if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
-    if (taken !== null && Object.keys(configChange(taken, flagConfig)).length > 0) return err('flag_taken_with_config')
+    if (taken !== null && Object.keys(findConfigChange(taken, flagConfig)).length > 0)
+      return err('flag_taken_with_config')
     if (flagActive === true && !switchesOn && taken?.active !== true) return err('flag_not_started')
     const flag =
       taken === null
-        ? await newFlagFor(deps, flagKey, { ...experiment, switchesOn }, flagConfig, change)
-        : takenFlag(taken, switchesOn, change)
+        ? await prepareNewFlagFor(deps, flagKey, { ...experiment, switchesOn }, flagConfig, change)
+        : prepareExistingFlag(taken, switchesOn, change)
     if (!flag.ok) return flag
-    const relying = await withReferenceCheck(deps.management, projectId, flagKey, flag.value)
+    const relying = await addReferenceCheck(deps.management, projectId, flagKey, flag.value)
     return relying.ok ? deps.management.createExperiment(experiment, relying.value) : relying
   })
 }
@@ -129,14 +130,14 @@ export function updateExperiment<E = never>(
     const flag = linked?.deleted === true ? null : linked
     const active = flagActive ?? (starts ? true : undefined)
     if (active === true && flag?.archived === true) return err('flag_archived')
-    const config = flag === null ? {} : configChange(flag, flagConfig)
+    const config = flag === null ? {} : findConfigChange(flag, flagConfig)
     const isRunning = current.startDateMs !== null && current.endDateMs === null
     if (isRunning && Object.keys(config).length > 0 && flagConfig?.mayChangeRunning !== true)
       return err('flag_of_running')
     const fieldsOfFlag = { ...config, ...(active !== undefined && active !== flag?.active && { active }) }
     const isUntouched = flag === null || Object.keys(fieldsOfFlag).length === 0
     if (!isUntouched && !current.flagIsOwn && !mayWriteFlags) return err('flag_not_writable')
-    const flagWrite = isUntouched ? ok(null) : await checkedWrite(deps, flag, fieldsOfFlag, change)
+    const flagWrite = isUntouched ? ok(null) : await prepareFlagWrite(deps, flag, fieldsOfFlag, change)
     if (!flagWrite.ok) return flagWrite
     const patch = {
       ...others,
@@ -166,7 +167,7 @@ export function deleteExperiment(
  * The fields of the flag that the configuration changes, with the marker for encrypted payloads that stay; none when it
  * equals what answers already show.
  */
-function configChange(flag: Flag, config: FlagConfig | undefined): FlagFields {
+function findConfigChange(flag: Flag, config: FlagConfig | undefined): FlagFields {
   const shown = redactEncryptedPayloads(flag)
   const filters = mergeObjects(shown, config?.filters ?? {})
   const { ensureExperienceContinuity = flag.ensureExperienceContinuity } = config ?? {}
@@ -177,17 +178,17 @@ function configChange(flag: Flag, config: FlagConfig | undefined): FlagFields {
 }
 
 /** A flag that only becomes active is not validated: the rest of it was stored before. */
-async function checkedWrite(
+async function prepareFlagWrite(
   deps: ManageExperimentsDeps,
   flag: Flag,
   fields: FlagFields,
   change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
-  if (fields.filters === undefined) return ok(changeOf(flag, fields, change))
-  const checked = await checkedChange(deps, flag, fields, change)
+  if (fields.filters === undefined) return ok(toFlagChange(flag, fields, change))
+  const checked = await prepareCheckedChange(deps, flag, fields, change)
   if (!checked.ok) return checked
   if (variantCount(fields.filters) < 2) return err({ kind: 'invalid', issues: [tooFewVariants] })
-  return withReferenceCheck(deps.management, flag.projectId, flag.key, checked.value)
+  return addReferenceCheck(deps.management, flag.projectId, flag.key, checked.value)
 }
 
 interface NewExperimentFields {
@@ -196,7 +197,7 @@ interface NewExperimentFields {
   readonly switchesOn: boolean
 }
 
-async function newFlagFor(
+async function prepareNewFlagFor(
   deps: ManageExperimentsDeps,
   key: string,
   { projectId, name, switchesOn }: NewExperimentFields,
@@ -205,7 +206,7 @@ async function newFlagFor(
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   const usual: JsonObject = {
     groups: [{ properties: [], rollout_percentage: 100 }],
-    multivariate: { variants: evenVariants() },
+    multivariate: { variants: createEvenVariants() },
   }
   const filters = mergeObjects(usual, config?.filters ?? {})
   const { ensureExperienceContinuity } = config ?? {}
@@ -213,7 +214,7 @@ async function newFlagFor(
     ...{ key, name: `Feature flag for experiment ${name}`, filters, active: switchesOn },
     ...(ensureExperienceContinuity === undefined ? {} : { ensureExperienceContinuity }),
   }
-  const checked = await checkedNewFlag(deps, projectId, fields, change)
+  const checked = await prepareCheckedNewFlag(deps, projectId, fields, change)
   if (!checked.ok) return checked
   return variantCount(filters) < 2
     ? err({ kind: 'invalid', issues: [tooFewVariants] })
@@ -226,14 +227,14 @@ const tooFewVariants = {
   message: 'An experiment needs at least two variants.',
 } as const
 
-function evenVariants(): JsonValue {
+function createEvenVariants(): JsonValue {
   return [
     { key: 'control', rollout_percentage: 50 },
     { key: 'test', rollout_percentage: 50 },
   ]
 }
 
-function takenFlag(
+function prepareExistingFlag(
   flag: Flag,
   switchesOn: boolean,
   change: Change,
@@ -241,5 +242,5 @@ function takenFlag(
   if (variantCount(flag.filters) < 2) return err('flag_without_variants')
   if (flag.archived && switchesOn) return err('flag_archived')
   const active = switchesOn ? { active: true } : {}
-  return ok(changeOf(flag, { ...active, hasExperiment: true }, change))
+  return ok(toFlagChange(flag, { ...active, hasExperiment: true }, change))
 }

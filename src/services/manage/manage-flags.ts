@@ -21,7 +21,7 @@ import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
-import { sealPayloads, sealRestored } from './seal-payloads.ts'
+import { sealPayloads, sealRestoredFields } from './seal-payloads.ts'
 import { type CheckedWrite, writeDefinition } from './write-with-links.ts'
 
 export interface ManageFlagsDeps {
@@ -89,7 +89,7 @@ export async function createFlag(
       return err(created.error === 'key_taken' ? { kind: 'key_taken' } : created.error)
     },
   })
-  return written.ok ? serve(deps, written.value) : written
+  return written.ok ? waitUntilServed(deps, written.value) : written
 }
 
 /** Adds defaults to a new flag and validates it; also used for flags that are stored together with their owner. */
@@ -120,11 +120,11 @@ export async function updateFlag<E extends Refusal = never>(
   options: UpdateOptions<E>,
 ): Promise<Result<WrittenFlag, FlagRefusal | E>> {
   if (options.expectedVersion !== undefined) return updateOnce(deps, flag, fields, options)
-  return retryOvertaken(flag, read => updateOnce(deps, read, fields, options))
+  return retryIfStale(flag, read => updateOnce(deps, read, fields, options))
 }
 
 /** @param change called again with the newest flag if it was based on a version that others replaced. */
-export async function retryOvertaken<E extends Refusal>(
+export async function retryIfStale<E extends Refusal>(
   flag: Flag,
   change: (read: Flag) => Promise<Result<WrittenFlag, E | StaleVersion>>,
 ): Promise<Result<WrittenFlag, E | StaleVersion>> {
@@ -206,8 +206,8 @@ export async function restoreFlag(
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const snapshot = await deps.management.findFlagVersion(flag.projectId, flag.id, version)
   if (snapshot === null) return err({ kind: 'not_found' })
-  return retryOvertaken(flag, async read => {
-    const sealed = await sealRestored(deps.payloadCipher, read, pickWritableFields(snapshot.flag))
+  return retryIfStale(flag, async read => {
+    const sealed = await sealRestoredFields(deps.payloadCipher, read, pickWritableFields(snapshot.flag))
     if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
     const expectedVersion = sealed.value.restsOnStored ? read.version : undefined
     return saveChecked(deps, read, sealed.value.fields, { ...options, expectedVersion }, [])
@@ -254,22 +254,22 @@ async function saveChecked<E extends Refusal = never>(
   const written = await writeDefinition<Written<Flag>, FlagRefusal | E>(deps.management, {
     projectId: flag.projectId,
     self: { kind: 'flag', id: flag.id, name: fields.key ?? flag.key },
-    references: changedReferences(flag, fields),
+    references: listReferencesToCheck(flag, fields),
     issues: warnings,
     skipValidation: options.skipValidation,
     refuse: options.refuse,
-    write: linked => save(deps, flag, patch, { ...options, ...linked }),
+    write: linked => saveFlag(deps, flag, patch, { ...options, ...linked }),
   })
-  return written.ok ? serve(deps, written.value) : written
+  return written.ok ? waitUntilServed(deps, written.value) : written
 }
 
 /** The references to check after a change. Inactive flags are checked too, so switching one on needs no new check. */
-export function changedReferences(flag: Flag, fields: FlagFields): readonly DefinitionReference[] {
+export function listReferencesToCheck(flag: Flag, fields: FlagFields): readonly DefinitionReference[] {
   if (fields.deleted ?? flag.deleted) return []
   return fields.filters !== undefined || flag.deleted ? referencesOfFlag(fields.filters ?? flag.filters) : []
 }
 
-async function save(
+async function saveFlag(
   deps: ManageFlagsDeps,
   flag: Flag,
   patch: FlagPatch,
@@ -293,7 +293,7 @@ async function save(
   })
 }
 
-async function serve(
+async function waitUntilServed(
   deps: ManageFlagsDeps,
   { written, warnings }: CheckedWrite<Written<Flag>>,
 ): Promise<Result<WrittenFlag, never>> {

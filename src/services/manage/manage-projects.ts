@@ -54,7 +54,7 @@ export async function createProject(
 ): Promise<Result<Project, ProjectRefusal>> {
   const { apiToken = generateProjectKey(deps.randomBytes), quotas, ingestion, ...settings } = input
   if (!isProjectKey(apiToken)) return err('invalid_token')
-  const refusal = settingsRefusal(settings)
+  const refusal = findSettingsRefusal(settings)
   if (refusal !== null) return err(refusal)
   const written = await deps.management.createProject({
     ...projectDefaults,
@@ -77,7 +77,7 @@ export async function updateProject(
   projectId: number,
   settings: ProjectSettings,
 ): Promise<Result<Project, ProjectRefusal>> {
-  const refusal = settingsRefusal(settings)
+  const refusal = findSettingsRefusal(settings)
   return refusal === null ? saveProject(deps, projectId, settings) : err(refusal)
 }
 
@@ -104,7 +104,7 @@ async function saveProject(
   return ok(written.value.value)
 }
 
-function settingsRefusal(settings: ProjectSettings): ProjectRefusal | null {
+function findSettingsRefusal(settings: ProjectSettings): ProjectRefusal | null {
   if (settings.name !== undefined && settings.name.trim() === '') return 'blank_name'
   if (settings.timezone !== undefined && !isTimezone(settings.timezone)) return 'unknown_timezone'
   return null

@@ -12,14 +12,14 @@ import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import type { SurveyFlagWrites, SurveyStore } from '#ports/state/survey-store.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import {
+  addReferenceCheck,
   type Change,
-  changeOf,
-  checkedChange,
-  checkedNewFlag,
   type FlagOwnerDeps,
   findUndeletedFlag,
+  prepareCheckedChange,
+  prepareCheckedNewFlag,
+  toFlagChange,
   type Writer,
-  withReferenceCheck,
   writeWithFlags,
 } from './flag-with-owner.ts'
 import type { InvalidFlag } from './manage-flags.ts'
@@ -69,11 +69,11 @@ export function createSurvey(
     const survey = {
       ...{ startDateMs: null, endDateMs: null, archived: false },
       ...others,
-      ...{ id: deps.newUuid(), projectId, linkedFlagId, content: withQuestionIds(content, deps.newUuid) },
+      ...{ id: deps.newUuid(), projectId, linkedFlagId, content: addQuestionIds(content, deps.newUuid) },
       ...{ createdAtMs: change.nowMs, updatedAtMs: change.nowMs, createdBy: by },
     }
     if (hasNothingToAsk(survey)) return err('no_questions')
-    const flags = await flagWritesFor(deps, survey, { targeting: null, internal: null }, targetingFilters, change)
+    const flags = await prepareFlagWrites(deps, survey, { targeting: null, internal: null }, targetingFilters, change)
     if (!flags.ok) return flags
     return deps.management.createSurvey(survey, flags.value)
   })
@@ -99,14 +99,14 @@ export function updateSurvey<E = never>(
       return err('no_such_flag')
     const patch = {
       ...others,
-      ...(content && { content: withQuestionIds(mergeObjects(current.content, content), deps.newUuid) }),
+      ...(content && { content: addQuestionIds(mergeObjects(current.content, content), deps.newUuid) }),
       ...(targetingFilters === null && { targetingFlagId: null }),
       updatedAtMs: change.nowMs,
     }
     if ((others.startDateMs != null || content !== undefined) && hasNothingToAsk({ ...current, ...patch }))
       return err('no_questions')
-    const ownFlags = await flagsOf(deps, current)
-    const flags = await flagWritesFor(deps, { ...current, ...patch }, ownFlags, targetingFilters, change)
+    const ownFlags = await findOwnFlags(deps, current)
+    const flags = await prepareFlagWrites(deps, { ...current, ...patch }, ownFlags, targetingFilters, change)
     if (!flags.ok) return flags
     return deps.management.updateSurvey(projectId, id, patch, flags.value, current)
   })
@@ -122,8 +122,8 @@ export function deleteSurvey(
   return writeWithFlags<null, SurveyRefusal>(deps, by, async change => {
     const current = await deps.management.findSurvey(projectId, id)
     if (current === null) return err('not_found')
-    const { targeting, internal } = await flagsOf(deps, current)
-    const toDeletion = (flag: Flag | null) => (flag === null ? null : changeOf(flag, { deleted: true }, change))
+    const { targeting, internal } = await findOwnFlags(deps, current)
+    const toDeletion = (flag: Flag | null) => (flag === null ? null : toFlagChange(flag, { deleted: true }, change))
     const flags = { targeting: toDeletion(targeting), internal: toDeletion(internal) }
     return deps.management.deleteSurvey(projectId, id, flags, current)
   })
@@ -134,14 +134,14 @@ interface OwnFlags {
   readonly internal: Flag | null
 }
 
-async function flagsOf({ management }: ManageSurveysDeps, survey: Survey): Promise<OwnFlags> {
+async function findOwnFlags({ management }: ManageSurveysDeps, survey: Survey): Promise<OwnFlags> {
   const find = (id: number | null) => (id === null ? null : findUndeletedFlag(management, survey.projectId, id))
   const [targeting, internal] = await Promise.all([find(survey.targetingFlagId), find(survey.internalTargetingFlagId)])
   return { targeting, internal }
 }
 
 /** @param targetingFilters undefined leaves them unchanged, null removes them. */
-async function flagWritesFor(
+async function prepareFlagWrites(
   deps: ManageSurveysDeps,
   survey: Pick<Survey, 'id' | 'projectId' | 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>,
   own: OwnFlags,
@@ -157,33 +157,33 @@ async function flagWritesFor(
   const targeting =
     prepared.value === null
       ? ok(null)
-      : await withReferenceCheck(deps.management, survey.projectId, keys.targeting, prepared.value)
+      : await addReferenceCheck(deps.management, survey.projectId, keys.targeting, prepared.value)
   if (!targeting.ok) return targeting
   const internal = await internalWrite()
   return internal.ok ? ok({ targeting: targeting.value, internal: internal.value }) : internal
 
   async function targetingWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
     if (targetingFilters === null)
-      return ok(own.targeting === null ? null : changeOf(own.targeting, { deleted: true }, change))
+      return ok(own.targeting === null ? null : toFlagChange(own.targeting, { deleted: true }, change))
     if (targetingFilters !== undefined) {
       const fields = { filters: targetingFilters, ...state }
       return own.targeting === null
         ? newFlag(keys.targeting, `Targeting flag for survey ${survey.name}`, fields)
-        : checkedChange(deps, own.targeting, fields, change)
+        : prepareCheckedChange(deps, own.targeting, fields, change)
     }
     return ok(toFlagSwitch(own.targeting))
   }
 
   async function internalWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
-    const filters = unansweredFilters(survey.id, iterationOf(survey.content))
+    const filters = unansweredFilters(survey.id, readIteration(survey.content))
     if (own.internal === null)
       return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
     const isSame = JSON.stringify(own.internal.filters) === JSON.stringify(filters)
-    return ok(isSame ? toFlagSwitch(own.internal) : changeOf(own.internal, { filters, ...state }, change))
+    return ok(isSame ? toFlagSwitch(own.internal) : toFlagChange(own.internal, { filters, ...state }, change))
   }
 
   function toFlagSwitch(flag: Flag | null): FlagWrite | null {
-    return flag === null || flag.active === active ? null : changeOf(flag, state, change)
+    return flag === null || flag.active === active ? null : toFlagChange(flag, state, change)
   }
 
   async function newFlag(
@@ -191,13 +191,13 @@ async function flagWritesFor(
     name: string,
     fields: { readonly filters: JsonObject; readonly active: boolean },
   ): Promise<Result<FlagWrite, InvalidFlag>> {
-    const checked = await checkedNewFlag(deps, survey.projectId, { key, name, ...fields }, change)
+    const checked = await prepareCheckedNewFlag(deps, survey.projectId, { key, name, ...fields }, change)
     return checked.ok ? ok({ kind: 'create', flag: checked.value }) : checked
   }
 }
 
 /** The current iteration of a repeated survey; the browser uses the same number. */
-function iterationOf(content: JsonObject): number | null {
+function readIteration(content: JsonObject): number | null {
   const iteration = numberOf(ownValue(content, 'current_iteration') ?? null)
   return iteration !== undefined && iteration > 0 ? iteration : null
 }
@@ -210,7 +210,7 @@ function hasNothingToAsk({ type, content, startDateMs }: Pick<Survey, 'type' | '
 }
 
 /** Answers name their question by its id, so a question without an id gets one. */
-function withQuestionIds(content: JsonObject, newUuid: () => string): JsonObject {
+function addQuestionIds(content: JsonObject, newUuid: () => string): JsonObject {
   const questions = ownValue(content, 'questions')
   if (!Array.isArray(questions)) return content
   const withId = (question: JsonValue): JsonValue => {

@@ -103,7 +103,7 @@ async function startRound(
   const links = await management.findLinks(projectId)
   const found = await management.listFlagsById(projectId, flagIds)
   const flags = new Map(found.filter(flag => !flag.deleted).map(flag => [flag.id, flag]))
-  const usersOf = await listUsers({ management, clock }, projectId, links, [...flags.keys()], how)
+  const usersOf = await listFlagUsers({ management, clock }, projectId, links, [...flags.keys()], how)
   return { projectId, how, flags, usersOf, revision: links.revision }
 }
 
@@ -112,7 +112,7 @@ async function startRound(
  * @param links read before, so that a change in between is noticed by a write that names their revision.
  * @returns an entry for each of the flags.
  */
-export async function listUsers(
+export async function listFlagUsers(
   { management, clock }: Pick<RetireFlagsDeps, 'clock'> & { readonly management: UserReader },
   projectId: number,
   links: DefinitionLinks,
@@ -122,7 +122,7 @@ export async function listUsers(
   const usersOf = new Map<number, FlagUser[]>(flagIds.map(id => [id, []]))
   for (const { flagId, ...user } of await management.listFlagUses(projectId, flagIds, clock.nowMs()))
     usersOf.get(flagId)?.push(user)
-  for (const { flagIds: tested, ...user } of await dependents(management, projectId, links, how))
+  for (const { flagIds: tested, ...user } of await listDependents(management, projectId, links, how))
     for (const flagId of tested) if (flagId !== user.id || user.kind === 'cohort') usersOf.get(flagId)?.push(user)
   return usersOf
 }
@@ -130,7 +130,7 @@ export async function listUsers(
 type UserReader = Pick<FlagStore, 'listFlagsById' | 'listFlagUses'>
 
 /** Flags and cohorts that test flags. What an archived flag tests may be archived, since neither is evaluated. */
-async function dependents(
+async function listDependents(
   management: UserReader,
   projectId: number,
   links: DefinitionLinks,
@@ -170,7 +170,7 @@ async function runRound(
       if (findRemainingUsers(flagId).length > 0) continue
       if (round.how === 'archive' && flag.archived) results.set(flagId, { flagId, flag, refused: null })
       else {
-        const written = await write(deps, round, flag, linksRevision, by)
+        const written = await writeRetirement(deps, round, flag, linksRevision, by)
         if (written === null) return { revision, hasLostRace: true }
         // No other writer came in between, so what was read is still current.
         linksRevision = revision = written.revision
@@ -186,7 +186,7 @@ async function runRound(
 }
 
 /** @returns null when the project's definitions have changed in between. */
-async function write(
+async function writeRetirement(
   { management, clock }: RetireFlagsDeps,
   { projectId, how }: Round,
   { id }: Flag,

@@ -32,12 +32,13 @@ export async function sealPayloads<T extends FlagFields>(
   if (!isEncrypted) return wasEncrypted ? unsealFields(stored!, fields) : preparePlainFields(fields)
   const filters = fields.filters ?? (wasEncrypted ? undefined : stored?.filters)
   const payloads = filters === undefined ? undefined : ownValue(filters, 'payloads')
-  if (filters === undefined || !isPayload(payloads)) return ok({ fields, restsOnStored: isHalfGiven(fields) })
-  if (!isJsonObject(payloads)) return err([issue('filters.payloads', 'invalid', 'Must be an object or null.')])
+  if (filters === undefined || !isPayload(payloads))
+    return ok({ fields, restsOnStored: dependsOnStoredPayloads(fields) })
+  if (!isJsonObject(payloads)) return err([createIssue('filters.payloads', 'invalid', 'Must be an object or null.')])
 
   const kept = wasEncrypted ? ownValue(stored!.filters, 'payloads') : undefined
   const sealed: JsonObject = {}
-  let restsOnStored = isHalfGiven(fields)
+  let restsOnStored = dependsOnStoredPayloads(fields)
   for (const valueKey of Object.keys(payloads)) {
     const text = payloadText(payloads, valueKey)
     const path = `filters.payloads.${valueKey}`
@@ -45,12 +46,12 @@ export async function sealPayloads<T extends FlagFields>(
       setOwn(sealed, valueKey, text ?? null)
     } else if (text === redactedPayload) {
       const before = isJsonObject(kept) ? ownValue(kept, valueKey) : undefined
-      if (!isPayload(before)) return err([issue(path, 'invalid_input', nothingStored)])
+      if (!isPayload(before)) return err([createIssue(path, 'invalid_input', nothingStored)])
       setOwn(sealed, valueKey, before)
       restsOnStored = true
     } else {
       const outcome = await cipher.seal(text, { projectId, valueKey })
-      if (!outcome.ok) return err([issue('has_encrypted_payloads', 'invalid_input', outcome.error)])
+      if (!outcome.ok) return err([createIssue('has_encrypted_payloads', 'invalid_input', outcome.error)])
       setOwn(sealed, valueKey, outcome.value)
     }
   }
@@ -61,7 +62,7 @@ export async function sealPayloads<T extends FlagFields>(
  * Prepares the fields of an earlier version. An encrypted flag stays encrypted, since its earlier payloads may not be
  * shown to the client that restores it. Encrypted payloads of the version are restored unchanged.
  */
-export async function sealRestored(
+export async function sealRestoredFields(
   cipher: Pick<PayloadCipher, 'seal'>,
   flag: Flag,
   fields: WritableFlag,
@@ -75,20 +76,20 @@ export async function sealRestored(
 /**
  * Whether the fields have payloads without saying if these are encrypted, or the reverse: the stored flag has the rest.
  */
-function isHalfGiven({ filters, hasEncryptedPayloads }: FlagFields): boolean {
+function dependsOnStoredPayloads({ filters, hasEncryptedPayloads }: FlagFields): boolean {
   if (filters === undefined) return hasEncryptedPayloads !== undefined
   return hasEncryptedPayloads === undefined && isPayload(ownValue(filters, 'payloads'))
 }
 
 /** The marker refers to a payload that is stored encrypted, and such a flag has none. */
 function preparePlainFields<T extends FlagFields>(fields: T): Result<SealedFields<T>, FlagIssue[]> {
-  const marked = markedPayload(ownValue(fields.filters ?? {}, 'payloads'))
-  if (marked !== undefined) return err([issue(`filters.payloads.${marked}`, 'invalid_input', nothingStored)])
-  return ok({ fields, restsOnStored: isHalfGiven(fields) })
+  const marked = findMarkedPayload(ownValue(fields.filters ?? {}, 'payloads'))
+  if (marked !== undefined) return err([createIssue(`filters.payloads.${marked}`, 'invalid_input', nothingStored)])
+  return ok({ fields, restsOnStored: dependsOnStoredPayloads(fields) })
 }
 
 /** The key of a payload that was sent as the marker. */
-function markedPayload(payloads: JsonValue | undefined): string | undefined {
+function findMarkedPayload(payloads: JsonValue | undefined): string | undefined {
   if (!isJsonObject(payloads)) return undefined
   return Object.keys(payloads).find(valueKey => ownValue(payloads, valueKey) === redactedPayload)
 }
@@ -97,9 +98,9 @@ function markedPayload(payloads: JsonValue | undefined): string | undefined {
 function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')
   const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(isPayload)
-  if (isKept) return err([issue('has_encrypted_payloads', 'invalid_input', staysSecret)])
-  const marked = markedPayload(payloads)
-  if (marked !== undefined) return err([issue(`filters.payloads.${marked}`, 'invalid_input', staysSecret)])
+  if (isKept) return err([createIssue('has_encrypted_payloads', 'invalid_input', staysSecret)])
+  const marked = findMarkedPayload(payloads)
+  if (marked !== undefined) return err([createIssue(`filters.payloads.${marked}`, 'invalid_input', staysSecret)])
   return ok({ fields, restsOnStored: fields.filters === undefined })
 }
 
@@ -107,6 +108,6 @@ const nothingStored = 'This placeholder matches no stored encrypted payload: sen
 const staysSecret =
   'Encrypted payloads are never returned. To stop encrypting, send `filters` with plain-text payloads.'
 
-function issue(path: string, code: FlagIssue['code'], message: string): FlagIssue {
+function createIssue(path: string, code: FlagIssue['code'], message: string): FlagIssue {
   return { path, code, message }
 }

@@ -27,11 +27,11 @@ export function createSecretDigests(countMax: number): SecretDigests {
   const seed = randomInt(2 ** 31)
   return {
     of: secret => {
-      const known = kept.get(numberOf(secret, seed))
-      return known !== undefined && isSame(secret, known.secret) ? known.hash : hashSecret(secret)
+      const known = kept.get(hashToNumber(secret, seed))
+      return known !== undefined && isSameText(secret, known.secret) ? known.hash : hashSecret(secret)
     },
     keep: (secret, hash) => {
-      const number = numberOf(secret, seed)
+      const number = hashToNumber(secret, seed)
       if (kept.has(number)) return
       if (kept.size >= countMax) kept.clear()
       kept.set(number, { secret, hash })
@@ -40,14 +40,14 @@ export function createSecretDigests(countMax: number): SecretDigests {
 }
 
 /** FNV-1a with a random start: 30 bits. */
-function numberOf(text: string, seed: number): number {
+function hashToNumber(text: string, seed: number): number {
   let number = seed
   for (let index = 0; index < text.length; index++) number = Math.imul(number ^ text.charCodeAt(index), 0x01000193)
   return number & 0x3fffffff
 }
 
 /** Compares every character of `sent`, even when the first ones differ. */
-function isSame(sent: string, kept: string): boolean {
+function isSameText(sent: string, kept: string): boolean {
   if (sent.length !== kept.length) return false
   let difference = 0
   for (let index = 0; index < sent.length; index++) difference |= sent.charCodeAt(index) ^ kept.charCodeAt(index)

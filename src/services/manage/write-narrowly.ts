@@ -8,8 +8,8 @@ import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { NarrowRefusal, NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
 import { err, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import { type FlagRefusal, type ManageFlagsDeps, retryOvertaken, updateFlag, type WrittenFlag } from './manage-flags.ts'
-import { type FlagUser, listUsers } from './retire-flags.ts'
+import { type FlagRefusal, type ManageFlagsDeps, retryIfStale, updateFlag, type WrittenFlag } from './manage-flags.ts'
+import { type FlagUser, listFlagUsers } from './retire-flags.ts'
 
 export interface WriteNarrowlyDeps extends ManageFlagsDeps {
   readonly management: ManageFlagsDeps['management'] & Pick<FlagStore, 'listFlagsById' | 'listFlagUses'>
@@ -43,17 +43,17 @@ export function writeNarrowly(
   options: NarrowOptions,
 ): Promise<Result<WrittenFlag, NarrowWriteRefusal>> {
   const { sentVersion } = options
-  return retryOvertaken<NarrowWriteRefusal>(flag, async read => {
+  return retryIfStale<NarrowWriteRefusal>(flag, async read => {
     if (read.deleted) return err(isDeleted)
     if (sentVersion !== undefined && sentVersion !== read.version)
       return err({ kind: 'stale_version', sentVersion, current: read })
     const changed = change(read)
     if (!changed.ok) return err({ kind: 'refused', ...changed.error })
-    return write(deps, read, changed.value, options)
+    return writeChange(deps, read, changed.value, options)
   })
 }
 
-function write(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { obstacle, by }: NarrowOptions) {
+function writeChange(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { obstacle, by }: NarrowOptions) {
   const { filters } = fields
   const changesNothing = Object.keys(fields).length === 0
   return updateFlag<NarrowWriteRefusal>(
@@ -92,11 +92,11 @@ export const disabledDependencies: Obstacle = async ({ management }, flag, links
 export const anyUse: Obstacle = async (deps, flag, links) => {
   const dependents = await activeDependents(deps, flag, links)
   if (dependents !== null) return dependents
-  const by = (await listUsers(deps, flag.projectId, links, [flag.id], 'archive')).get(flag.id)!
+  const by = (await listFlagUsers(deps, flag.projectId, links, [flag.id], 'archive')).get(flag.id)!
   return by.length === 0 ? null : { kind: 'in_use', by }
 }
 
-const isDeleted = refusedWith('This feature flag has been deleted.')
+const isDeleted = createRefusal('This feature flag has been deleted.')
 
 /** Flags that are named in a refusal; a project may have thousands. */
 const namedMax = 20
@@ -104,9 +104,9 @@ const namedMax = 20
 function refusedFor(message: string, flags: readonly Flag[]): NarrowWriteRefusal {
   const named = [...flags].sort((a, b) => a.id - b.id).map(({ key, id }) => `${key} (ID: ${id})`)
   const more = named.length > namedMax ? [`${named.length - namedMax} more`] : []
-  return refusedWith(`${message}: ${[...named.slice(0, namedMax), ...more].join(', ')}.`)
+  return createRefusal(`${message}: ${[...named.slice(0, namedMax), ...more].join(', ')}.`)
 }
 
-function refusedWith(message: string): NarrowWriteRefusal {
+function createRefusal(message: string): NarrowWriteRefusal {
   return { kind: 'refused', code: 'invalid_input', attr: null, message }
 }

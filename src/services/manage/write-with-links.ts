@@ -8,7 +8,7 @@ import { type ReferringDefinition, referenceIssues } from '#core/flags/definitio
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
-import { dependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
+import { findDependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
 import { serializeDefinitionWrite } from './definition-writes.ts'
 
 /** Only writes of other fronts, and of flags that an experiment, survey or feature owns, come in between. */
@@ -94,7 +94,7 @@ export async function writeDefinition<W, E>(
     const found = [
       ...issues,
       ...referenceIssues(self, references, links),
-      ...(await dependencyVersionIssues(store, definition.projectId, references, links)),
+      ...(await findDependencyVersionIssues(store, definition.projectId, references, links)),
     ]
     if (found.length > 0 && !skipValidation) return err({ kind: 'invalid', issues: found })
     const refused = (await refuse?.(links)) ?? null

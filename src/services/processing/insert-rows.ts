@@ -6,33 +6,33 @@ import type { ProcessedChunk } from '#core/processing/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import { type EventRows, noEventRows } from '#ports/events/event-writer.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
-import { retryPatiently } from './wait-for-store.ts'
+import { retryWhileStoreDown } from './wait-for-store.ts'
 
 /** Rows that the store refuses become rejects. @returns the changes to commit; null if stopped while waiting. */
 export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Promise<ChunkChanges | null> {
-  const events = await withChargedTimes(processed.rows.events, deps)
+  const events = await addChargedTimes(processed.rows.events, deps)
   if (events === null) return null
-  const refused = await insertPatiently({ ...processed.rows, events }, deps)
+  const refused = await insertWhenStoreIsUp({ ...processed.rows, events }, deps)
   if (refused === null) return null
   if (refused.length === 0) return processed.changes
   const { rejected, changes } = rejectRefusedRows(processed, refused)
   deps.logger.warn({ count: refused.length, message: refused[0]!.message }, 'the event store rejected rows')
   const nothing = { ...noEventRows, erasures: processed.rows.erasures }
-  const done = await insertPatiently({ ...nothing, rejected }, deps)
+  const done = await insertWhenStoreIsUp({ ...nothing, rejected }, deps)
   return done === null ? null : changes
 }
 
 /** Gives rows that may repeat older events the charge day of those; few chunks have any. */
-async function withChargedTimes(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
+async function addChargedTimes(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
   const late = lateLiveEvents(rows)
   if (late.length === 0) return rows
-  const chargedTimes = await retryPatiently(() => deps.events.findChargedTimes(late), deps)
+  const chargedTimes = await retryWhileStoreDown(() => deps.events.findChargedTimes(late), deps)
   return chargedTimes === null ? null : chargeOnce(rows, late, chargedTimes)
 }
 
-async function insertPatiently(rows: EventRows, deps: ChunkDeps): Promise<readonly RefusedRow[] | null> {
+async function insertWhenStoreIsUp(rows: EventRows, deps: ChunkDeps): Promise<readonly RefusedRow[] | null> {
   if (isEmpty(rows)) return []
-  const inserted = await retryPatiently(() => deps.events.insert(rows), deps)
+  const inserted = await retryWhileStoreDown(() => deps.events.insert(rows), deps)
   return inserted === null ? null : inserted.refused
 }
 

@@ -21,7 +21,7 @@ export interface SettledChunk {
 }
 
 /** @throws PortError if the state or the salts cannot be read. */
-export async function settleChunk(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
+export async function loadAndSettleVisitors(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
   const events = findVisitorEvents(chunk)
   if (events.length === 0) return { chunk, changes: null }
   const wanted = wantedIdentifies(events, chunk.traffic)

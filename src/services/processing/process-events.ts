@@ -19,7 +19,7 @@ import type { UnderWay } from '../shared/under-way.ts'
 import type { ChunkDeps, FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
-import { collectLosses, noteDamaged, noteMissing } from './log-losses.ts'
+import { collectLosses, logDamagedRecords, logMissingRecords } from './log-losses.ts'
 import { type ChunkEnd, processOneChunk } from './process-one-chunk.ts'
 import { type ProcessorLimits, processorLimits } from './processor-limits.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
@@ -246,7 +246,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const paced = pace.begin(cursor, chunk.records.length)
     const losses = collectLosses(chunk, clock.nowMs())
     if (losses.length > 0) await retryPatiently(signal, 'waiting_for_log', () => log.keepLoss(...losses))
-    noteDamaged(chunk, options)
+    logDamagedRecords(chunk, options)
     let { missing } = chunk
     const costs: ProjectCosts = new Map()
     const end = await processOneChunk(chunk, {
@@ -272,7 +272,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
         cursors.move(cursor, nextOffset)
         perhapsTried.set(name, Math.max(0, (perhapsTried.get(name) ?? 0) - records.length))
         enter('ok')
-        if (missing !== null) noteMissing(stream, missing, options)
+        if (missing !== null) logMissingRecords(stream, missing, options)
         missing = null
         for (const { count, outcome, reason, lane } of outcomes)
           metrics.eventsProcessed.inc({ lane, outcome, reason }, count)

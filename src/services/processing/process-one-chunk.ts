@@ -18,8 +18,8 @@ import type { LogChunk } from '#ports/log/event-log.ts'
 import type { LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 import { insertRows } from './insert-rows.ts'
-import { settleChunk } from './load-visitors.ts'
-import { isStoreDown, noteStoreDown, pause, retryPatiently } from './wait-for-store.ts'
+import { loadAndSettleVisitors } from './load-visitors.ts'
+import { isStoreDown, reportStoreDown, retryWhileStoreDown, waitBeforeRetry } from './wait-for-store.ts'
 
 export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
 
@@ -30,12 +30,12 @@ const recordTryCount = 3
  * Whether the chunk is a single merge. The merge may be given up if other workers keep writing to its two persons, which then
  * stay separate.
  */
-function isMerge({ records }: LogChunk): boolean {
+function isSingleMerge({ records }: LogChunk): boolean {
   const record = records[0]?.record
   return records.length === 1 && record?.kind === 'event' && mergeEventNames.has(record.event.name)
 }
 
-function firstOffsetOf({ records, nextOffset }: LogChunk): number {
+function findFirstOffset({ records, nextOffset }: LogChunk): number {
   return records[0]?.offset ?? nextOffset
 }
 
@@ -63,31 +63,31 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
     const latest: Try = { commitOutcomes: null }
     try {
       const context = { failures, lostMerges, deps, latest, published, isRetry: attempt > 0 }
-      const result = await (deps.underWay?.run(() => tryChunk(chunk, context)) ?? tryChunk(chunk, context))
+      const result = await (deps.underWay?.run(() => runChunkSteps(chunk, context)) ?? runChunkSteps(chunk, context))
       if (result === 'too_large') return await processHalves(chunk, deps, published)
       if (result !== 'version_conflict') return result
       deps.metrics.dependencyFailures.inc({ port: 'chunk-store', code: 'conflict' })
-      if (attempt < deps.conflictTryCount) await pause(attempt, deps)
-      else if (lostMerges.size > 0 || !isMerge(chunk)) throw new Error('the chunk conflicts with every try')
+      if (attempt < deps.conflictTryCount) await waitBeforeRetry(attempt, deps)
+      else if (lostMerges.size > 0 || !isSingleMerge(chunk)) throw new Error('the chunk conflicts with every try')
       else {
-        lostMerges.add(firstOffsetOf(chunk))
+        lostMerges.add(findFirstOffset(chunk))
         attempt = 0
       }
     } catch (cause) {
       if (isStoreDown(cause)) {
         deps.enterState('waiting_for_state')
-        noteStoreDown(cause, attempt, deps)
-        await pause(attempt, deps)
+        reportStoreDown(cause, attempt, deps)
+        await waitBeforeRetry(attempt, deps)
         if (await wasCommitted(chunk, latest, deps)) return 'committed'
         continue
       }
       failureCount++
-      const offset = firstOffsetOf(chunk)
+      const offset = findFirstOffset(chunk)
       deps.logger.warn({ err: cause, lane: chunk.stream, offset }, 'cannot process a chunk')
       const known = cause instanceof RecordError && !failures.has(cause.offset) ? cause.offset : null
       if (known === null && chunk.records.length > 1) return await processHalves(chunk, deps, published)
-      if (failureCount >= recordTryCount) setAside(failures, known ?? offset, cause, deps)
-      if (known === null) await pause(attempt, deps)
+      if (failureCount >= recordTryCount) setRecordAside(failures, known ?? offset, cause, deps)
+      if (known === null) await waitBeforeRetry(attempt, deps)
     }
   }
   return 'stopped'
@@ -115,7 +115,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
 //
 // The reverse order of 4 and 5 would lose rows. A crash inside 4 is a crash before it for the missing rows and after it for the
 // others; 5 is one transaction, so it is never half done.
-async function tryChunk(
+async function runChunkSteps(
   chunk: LogChunk,
   context: {
     readonly failures: ReadonlyMap<number, string>
@@ -128,16 +128,16 @@ async function tryChunk(
 ): Promise<ChunkEnd | 'version_conflict' | 'too_large'> {
   const { failures, lostMerges, deps, latest, published } = context
   const { state, clock, ownerId, faultPoint } = deps
-  const { chunk: parsed, changes: visitors } = await settleChunk(parseChunk(chunk, failures), deps)
+  const { chunk: parsed, changes: visitors } = await loadAndSettleVisitors(parseChunk(chunk, failures), deps)
   // A record that is alone in its chunk must be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
   const implicitJobs = await findImplicitJobs(parsed, context.isRetry, deps)
-  const subjects = withJobs(subjectsOf(parsed, published, deps), implicitJobs)
+  const subjects = addJobIds(collectSubjects(parsed, published, deps), implicitJobs)
   const loaded = await state.loadChunk(subjects, textBytesMax)
   if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await loadPublishedOverrides(loaded, published, deps)))
     return 'stopped'
   await faultPoint?.('load')
-  const flagCalls = loaded === 'too_large' ? [] : await storedFlagCalls(parsed, loaded, deps)
+  const flagCalls = loaded === 'too_large' ? [] : await findStoredFlagCalls(parsed, loaded, deps)
   if (flagCalls === null) return 'stopped'
   const processed =
     loaded === 'too_large'
@@ -147,12 +147,12 @@ async function tryChunk(
     deps.onSized?.('too_large')
     return 'too_large'
   }
-  const rowCount = rowCountOf(processed.changes) + visitorRowCount(visitors)
+  const rowCount = countChangedRows(processed.changes) + countVisitorRows(visitors)
   if (chunk.records.length > 1 && rowCount > deps.rowCountMax) return 'too_large'
   await faultPoint?.('apply')
   const written = await insertRows(processed, deps)
   if (written === null) return 'stopped'
-  notePublished(published, processed.rows.overrides)
+  addPublishedOverrides(published, processed.rows.overrides)
   await faultPoint?.('insert')
   // The span begins at the position, not at the chunk's first record: there may be offsets without records in between.
   const span = { fromOffset: deps.position(), offset: chunk.nextOffset }
@@ -172,16 +172,18 @@ async function findImplicitJobs(chunk: ParsedChunk, isRetry: boolean, deps: Chun
   return items.length === 0 ? null : deps.implicitJobs(items, { isRetry, mayCreate: deps.isRestoring !== true })
 }
 
-function withJobs(subjects: ChunkSubjects, jobs: ImplicitJobs | null): ChunkSubjects {
-  return jobs === null ? subjects : { ...subjects, importJobIds: [...(subjects.importJobIds ?? []), ...idsOf(jobs)] }
+function addJobIds(subjects: ChunkSubjects, jobs: ImplicitJobs | null): ChunkSubjects {
+  return jobs === null
+    ? subjects
+    : { ...subjects, importJobIds: [...(subjects.importJobIds ?? []), ...collectJobIds(jobs)] }
 }
 
-function idsOf(jobs: ImplicitJobs): number[] {
+function collectJobIds(jobs: ImplicitJobs): number[] {
   return [...jobs.values()].flat().map(({ id }) => id)
 }
 
 /** Also loads ids with an override in the event store: another worker may have mapped them elsewhere since. */
-function subjectsOf(chunk: ParsedChunk, published: PublishedOverrides, { isRestoring }: ChunkDeps): ChunkSubjects {
+function collectSubjects(chunk: ParsedChunk, published: PublishedOverrides, { isRestoring }: ChunkDeps): ChunkSubjects {
   const subjects = chunkSubjects(chunk, isRestoring)
   return published.size === 0
     ? subjects
@@ -216,7 +218,7 @@ function applyChunk(
     }
     const processed = processChunk(parsed, loaded, options)
     const textBytes = Math.max(loaded.textBytes, processed.personTextLength)
-    deps.onSized?.({ rowCount: rowCountOf(processed.changes), textBytes, loaded, processed })
+    deps.onSized?.({ rowCount: countChangedRows(processed.changes), textBytes, loaded, processed })
     return processed
   } catch (cause) {
     if (cause instanceof ChunkTooLargeError) return 'too_large'
@@ -228,7 +230,7 @@ function applyChunk(
  * The stored flag calls that the chunk's calls may repeat, for projects that deduplicate them; null if stopped while waiting
  * for the event store.
  */
-async function storedFlagCalls(
+async function findStoredFlagCalls(
   parsed: ParsedChunk,
   { projects }: LoadedChunk,
   deps: ChunkDeps,
@@ -242,7 +244,7 @@ async function storedFlagCalls(
     if (isFlagCall(record.event, record.properties))
       calls.push({ projectId, timestampMs, event: name, distinctId, uuid })
   }
-  return calls.length === 0 ? [] : retryPatiently(() => deps.events.findFlagCalls(calls), deps)
+  return calls.length === 0 ? [] : retryWhileStoreDown(() => deps.events.findFlagCalls(calls), deps)
 }
 
 /** Reads the overrides that an earlier worker left in the event store. @returns false if stopped while waiting. */
@@ -256,24 +258,24 @@ async function loadPublishedOverrides(
   for (const { projectId, distinctId } of [...loaded.mappings, ...loaded.personMappings])
     if (projectId > 0) ids.set(JSON.stringify([projectId, distinctId]), { projectId, distinctId })
   if (ids.size === 0) return true
-  const overrides = await retryPatiently(() => deps.events.findOverrides([...ids.values()]), deps)
+  const overrides = await retryWhileStoreDown(() => deps.events.findOverrides([...ids.values()]), deps)
   if (overrides === null) return false
-  notePublished(published, overrides)
+  addPublishedOverrides(published, overrides)
   return true
 }
 
-function notePublished(published: PublishedOverrides, overrides: readonly PersonIdOverride[]): void {
+function addPublishedOverrides(published: PublishedOverrides, overrides: readonly PersonIdOverride[]): void {
   for (const override of overrides) {
     const key = JSON.stringify([override.projectId, override.distinctId])
     if ((published.get(key)?.version ?? 0) <= override.version) published.set(key, override)
   }
 }
 
-function rowCountOf({ persons, deletedPersons, mappings, personlessDistinctIds, groups }: ChunkChanges): number {
+function countChangedRows({ persons, deletedPersons, mappings, personlessDistinctIds, groups }: ChunkChanges): number {
   return persons.length + deletedPersons.length + mappings.length + personlessDistinctIds.length + groups.length
 }
 
-function visitorRowCount(visitors: VisitorChanges | null): number {
+function countVisitorRows(visitors: VisitorChanges | null): number {
   return visitors === null ? 0 : visitors.identifies.length + visitors.sessions.length
 }
 
@@ -297,14 +299,14 @@ async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDeps): Prom
       return true
     } catch (cause) {
       if (!isStoreDown(cause)) throw cause
-      noteStoreDown(cause, attempt, deps)
-      await pause(attempt, deps)
+      reportStoreDown(cause, attempt, deps)
+      await waitBeforeRetry(attempt, deps)
     }
   }
   return false
 }
 
-function setAside(failures: Map<number, string>, offset: number, cause: unknown, { logger }: ChunkDeps): void {
+function setRecordAside(failures: Map<number, string>, offset: number, cause: unknown, { logger }: ChunkDeps): void {
   failures.set(offset, cause instanceof Error ? cause.message : String(cause))
   logger.error({ err: cause, offset }, 'cannot process a record; storing it as a reject')
 }

@@ -54,12 +54,12 @@ export async function restoreEvents(
     const read = await deps.log.read(stream, offset, { recordCountMax, bytesMax: processorLimits.bytesMax })
     if (read.nextOffset === offset) break
     const records = read.records.filter(({ offset, record }) => {
-      const projectId = projectIdOf(record)
+      const projectId = readProjectId(record)
       return offset < toOffset && !(projectId !== null && isLeftOut?.(projectId, offset) === true)
     })
     const chunk = { ...read, records, nextOffset: Math.min(read.nextOffset, toOffset) }
     const end = await processOneChunk(chunk, {
-      ...withoutEffect(deps),
+      ...wrapStoresReadOnly(deps),
       isRestoring: true,
       ...processorLimits,
       signal,
@@ -78,7 +78,7 @@ export async function restoreEvents(
 }
 
 /** Null for a damaged record, whose project is unknown. */
-function projectIdOf(record: LogRecord): number | null {
+function readProjectId(record: LogRecord): number | null {
   switch (record.kind) {
     case 'event':
       return record.event.projectId
@@ -116,17 +116,17 @@ export async function restoreOverrides(
 }
 
 /** Wraps the state store so that it is never written, and the event store so that inserts replace nothing. */
-function withoutEffect(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pick<ChunkDeps, 'events'> {
+function wrapStoresReadOnly(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pick<ChunkDeps, 'events'> {
   let overrides: readonly PersonIdOverride[] = []
   const state: ChunkStore = {
     ...deps.state,
     loadChunk: async (subjects, textBytesMax) => {
       const loaded = await deps.state.loadChunk(subjects, textBytesMax)
-      overrides = loaded === 'too_large' ? [] : overridesOf(loaded)
+      overrides = loaded === 'too_large' ? [] : toOverrides(loaded)
       return loaded
     },
     commitChunk: async changes => {
-      for (const job of changes.imports?.jobs ?? []) await followJob(job, deps)
+      for (const job of changes.imports?.jobs ?? []) await repeatJobEnd(job, deps)
       return 'committed'
     },
   }
@@ -142,7 +142,7 @@ function withoutEffect(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pick<Ch
  * If a job was published or discarded while its rows were rebuilt, the rows were inserted as pending or although the job is
  * gone: publish or discard again. A job closed later finds the rows itself. A job that no longer exists was discarded.
  */
-async function followJob(
+async function repeatJobEnd(
   before: NonNullable<ChunkChanges['imports']>['jobs'][number],
   { jobs, events }: RestoreDeps,
 ): Promise<void> {
@@ -157,7 +157,7 @@ function areRowsPublished({ state, step }: ImportJob): boolean {
   return state === 'published' || step === 'rows' || step === 'clearing'
 }
 
-function overridesOf({ mappings, personMappings }: LoadedChunk): PersonIdOverride[] {
+function toOverrides({ mappings, personMappings }: LoadedChunk): PersonIdOverride[] {
   return [...mappings, ...personMappings].filter(isOverride).map(mapping => ({
     projectId: mapping.projectId,
     distinctId: mapping.distinctId,

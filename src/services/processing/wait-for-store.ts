@@ -7,7 +7,7 @@ import type { ChunkDeps } from './chunk-deps.ts'
 type WaitDeps = Pick<ChunkDeps, 'metrics' | 'logger' | 'random' | 'signal' | 'enterState' | 'slowStoreMs'>
 
 /** Repeats the call while the event store is down; nothing is skipped. @returns null if stopped while waiting. */
-export async function retryPatiently<T>(call: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
+export async function retryWhileStoreDown<T>(call: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
     try {
@@ -15,8 +15,8 @@ export async function retryPatiently<T>(call: () => Promise<T>, deps: WaitDeps):
     } catch (cause) {
       if (!isStoreDown(cause)) throw cause
       deps.enterState('waiting_for_event_store')
-      noteStoreDown(cause, attempt, deps)
-      await pause(attempt, deps)
+      reportStoreDown(cause, attempt, deps)
+      await waitBeforeRetry(attempt, deps)
     } finally {
       clearTimeout(slow)
     }
@@ -29,7 +29,7 @@ export function isStoreDown(cause: unknown): cause is PortError {
   return cause instanceof PortError && (cause.retryable || cause.code === 'full')
 }
 
-export function noteStoreDown(
+export function reportStoreDown(
   cause: PortError,
   attempt: number,
   { metrics, logger }: Pick<WaitDeps, 'metrics' | 'logger'>,
@@ -38,6 +38,9 @@ export function noteStoreDown(
   if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing is waiting for a store')
 }
 
-export function pause(attempt: number, { random, signal }: Pick<WaitDeps, 'random' | 'signal'>): Promise<void> {
+export function waitBeforeRetry(
+  attempt: number,
+  { random, signal }: Pick<WaitDeps, 'random' | 'signal'>,
+): Promise<void> {
   return waitOrStop(backOffMs(attempt, random()), signal)
 }

@@ -66,7 +66,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   const { management, log, folder, host, statePlace } = deps
   const { binding, followed, begunAt } = await readBinding(deps)
   if (binding.kind === 'go_on') return ok(null)
-  if (binding.kind === 'refuse') return err(refusal(folder, statePlace, followed))
+  if (binding.kind === 'refuse') return err(refusalMessage(folder, statePlace, followed))
   const id = binding.id ?? deps.newUuid()
   // Give the log its id first: without one it belongs to no state.
   if (!log.hasSegments) log.writeId(id)
@@ -81,7 +81,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
 /** The line with which `bindLog` would refuse the log; null if it would not. Changes nothing. @throws PortError */
 export async function findBindingRefusal(deps: FindBindingDeps): Promise<string | null> {
   const { binding, followed } = await readBinding(deps)
-  return binding.kind === 'refuse' ? refusal(deps.folder, deps.statePlace, followed) : null
+  return binding.kind === 'refuse' ? refusalMessage(deps.folder, deps.statePlace, followed) : null
 }
 
 async function readBinding({ management, log }: FindBindingDeps) {
@@ -158,7 +158,7 @@ export function restrictClaimsTo(
   }
 }
 
-function refusal(folder: string, statePlace: string | null, followed: FollowedLog | null): string {
+function refusalMessage(folder: string, statePlace: string | null, followed: FollowedLog | null): string {
   const state = statePlace === null ? 'the state in this data folder' : `the state in ${statePlace}`
   const follows = followed === null ? 'follows no log yet' : `follows the log in ${followed.place}`
   const remedy =

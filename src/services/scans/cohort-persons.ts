@@ -15,7 +15,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { CohortMemberStore, CohortStore } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { countHolding } from './count-reach.ts'
+import { countMatching } from './count-reach.ts'
 import { createPersonTest, type FindPersonsDeps, type FoundPersons, findPersons } from './find-persons.ts'
 import type { ScanDeps } from './subject-scans.ts'
 
@@ -52,7 +52,7 @@ export async function listMembers<T>(
   }
   const served = deps.servedProject(projectId)
   if (served === null) return err('not_served')
-  const probe = memberProbe(served, cohortId)
+  const probe = createMemberProbe(served, cohortId)
   const test = createPersonTest(probe, deps.scans, deps.clock.nowMs())
   const propertyParts = probe.neededParts()
   const read = async (afterPersonId: number, count: number) => {
@@ -69,7 +69,7 @@ export async function listMembers<T>(
  * @param cohorts of the person's project, a few hundred.
  * @throws TooManyScansError
  */
-export function listCohortsOf(
+export function listCohortsOfPerson(
   deps: CohortPersonsDeps,
   projectId: number,
   { id: personId }: Pick<PersonView, 'id'>,
@@ -83,7 +83,7 @@ export function listCohortsOf(
     const probes = new Map<Cohort, FlagProbe>()
     const byId = definitionsById(served.definitions)
     for (const cohort of cohorts) {
-      if (!cohort.isStatic) probes.set(cohort, memberProbe(served, cohort.id, byId))
+      if (!cohort.isStatic) probes.set(cohort, createMemberProbe(served, cohort.id, byId))
       await takeLock()
     }
     const staticIds = cohorts.flatMap(cohort => probes.get(cohort)?.staticCohortIds ?? cohort.id)
@@ -161,13 +161,13 @@ async function countAndSave(deps: CohortPersonsDeps, cohort: Cohort): Promise<Re
 async function countDynamic(deps: CohortPersonsDeps, { projectId, id }: Cohort): Promise<Result<number, NoMembers>> {
   const served = deps.servedProject(projectId)
   if (served === null) return err('not_served')
-  const members = { probe: memberProbe(served, id), population: { kind: 'persons' } } as const
+  const members = { probe: createMemberProbe(served, id), population: { kind: 'persons' } } as const
   // The caller may no longer wait for the count, but it is saved.
   const watch = { nowMs: deps.clock.nowMs(), signal: new AbortController().signal }
-  const counted = await countHolding(deps, served.definitions, members, watch)
+  const counted = await countMatching(deps, served.definitions, members, watch)
   return counted.ok ? ok(counted.value.holding) : counted
 }
 
-function memberProbe({ definitions }: CompiledProject, cohortId: number, byId?: DefinitionsById): FlagProbe {
+function createMemberProbe({ definitions }: CompiledProject, cohortId: number, byId?: DefinitionsById): FlagProbe {
   return conditionProbe(definitions, [{ key: 'id', type: 'cohort', value: cohortId }], null, byId)
 }

@@ -26,7 +26,7 @@ export interface ScanWatch {
 }
 
 /** How many subjects match a condition. @returns err when it can be evaluated for none. */
-export async function countHolding(
+export async function countMatching(
   deps: CountReachDeps,
   definitions: ProjectDefinitions,
   { probe, population }: { readonly probe: FlagProbe; readonly population: Population },
@@ -63,16 +63,16 @@ export type ReachRefusal = 'unreadable' | 'by_device' | 'mixed' | 'other_populat
  * @param before the version that is replaced, null when there is none.
  * @returns err when the two cannot be counted together from what is stored.
  */
-export function reachQuestion(
+export function prepareReachQuestion(
   definitions: ProjectDefinitions,
   before: Flag | null,
   after: Flag,
 ): Result<ReachQuestion, ReachRefusal> {
-  const probes = { before: probeOf(definitions, before), after: probeOf(definitions, after) }
+  const probes = { before: createProbeOrNull(definitions, before), after: createProbeOrNull(definitions, after) }
   if (probes.after !== null && probes.after.flag === undefined) return err('unreadable')
   const populations: Population[] = []
   for (const probe of [probes.after, probes.before]) {
-    const population = probe === null ? ok(null) : populationOf(probe)
+    const population = probe === null ? ok(null) : findPopulation(probe)
     if (!population.ok) return population
     if (population.value !== null) populations.push(population.value)
   }
@@ -81,7 +81,7 @@ export function reachQuestion(
 }
 
 /** Null for a flag that requests are not answered. */
-function probeOf(definitions: ProjectDefinitions, flag: Flag | null): FlagProbe | null {
+function createProbeOrNull(definitions: ProjectDefinitions, flag: Flag | null): FlagProbe | null {
   if (flag === null || !flag.active || flag.deleted || flag.hasEncryptedPayloads) return null
   return new FlagProbe(definitions, flag)
 }
@@ -90,7 +90,7 @@ function probeOf(definitions: ProjectDefinitions, flag: Flag | null): FlagProbe 
  * The subjects that a flag decides for; null for an unreadable flag and one without condition sets.
  * @returns err when its values cannot be computed from stored data.
  */
-export function populationOf(probe: FlagProbe): Result<Population | null, ReachRefusal> {
+export function findPopulation(probe: FlagProbe): Result<Population | null, ReachRefusal> {
   const { flag } = probe
   if (flag !== undefined && flag.rules !== null) return ok({ kind: 'persons' })
   if (flag === undefined || flag.sets.length === 0) return ok(null)

@@ -63,10 +63,10 @@ export function findPersons<T>(
   page: { readonly after: number; readonly limit: number },
   signal: AbortSignal,
 ): Promise<Result<FoundPersons<T>, UnknownReason>> {
-  return deps.scans.searches.run(search.projectId, signal, () => look(deps, search, page, signal))
+  return deps.scans.searches.run(search.projectId, signal, () => fillPageSlice(deps, search, page, signal))
 }
 
-async function look<T>(
+async function fillPageSlice<T>(
   { monotonicNowMs, scans: { pace } }: FindPersonsDeps,
   { test, read, encode }: PersonSearch<T>,
   { after, limit }: { readonly after: number; readonly limit: number },

@@ -37,10 +37,10 @@ export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
 /** Completes an evaluation, with turns of the event loop in between when it takes long. */
 export function finishEvaluation(evaluation: FlagEvaluation, pace: ScanPace): MaybePromise<void> {
   const isDone = evaluation.advance(pace.isTimeUp)
-  return isDone && !pace.isTimeUp() ? undefined : goOn(evaluation, pace)
+  return isDone && !pace.isTimeUp() ? undefined : finishInLaterTurns(evaluation, pace)
 }
 
-async function goOn(evaluation: FlagEvaluation, pace: ScanPace): Promise<void> {
+async function finishInLaterTurns(evaluation: FlagEvaluation, pace: ScanPace): Promise<void> {
   await pace.turn()
   while (!evaluation.advance(pace.isTimeUp)) await pace.turn()
 }

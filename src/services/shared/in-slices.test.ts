@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
 import { aNewFlag, aProject, emptyDefinitions } from '../../../tests/support/values.ts'
-import { inSlices } from './in-slices.ts'
+import { runInSlices } from './in-slices.ts'
 
 describe('work in slices', () => {
   it('yields to the event loop between slow steps, and returns the result in the end', async t => {
@@ -22,7 +22,7 @@ describe('work in slices', () => {
       }
       return 'done'
     }
-    assert.equal(await inSlices(steps()), 'done')
+    assert.equal(await runInSlices(steps()), 'done')
     isOver = true
     assert.ok(turns >= 4, `${turns} turns`)
   })

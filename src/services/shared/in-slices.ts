@@ -7,7 +7,7 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 const sliceMs = 10
 
 /** Runs all steps, each of which must be short. Work that fits into one slice returns its result synchronously. */
-export function inSlices<T>(steps: Iterator<unknown, T>): MaybePromise<T> {
+export function runInSlices<T>(steps: Iterator<unknown, T>): MaybePromise<T> {
   const step = runSlice(steps)
   return step.done === true ? step.value : runLaterSlices(steps)
 }

@@ -98,7 +98,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
       about.busyUntilMs = nowMs + Math.min(busyForMsMax, (performance.now() - startedMs) / busyShare)
     }
     if (about.busyFlags.length === 0) return true
-    noteMoved(about, await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs, turn.signal))
+    recordMoves(about, await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs, turn.signal))
     about.movedUntilMs = nowMs
     for (const flag of about.busyFlags)
       for (const interval of ['day', 'hour'] as const)
@@ -119,7 +119,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
   ): Promise<boolean> {
     const { project, flag, interval, moved, nowMs } = what
     const firstMs = minOf(flag.callsOfDay.keys())
-    const edges = closedEdges(project, interval, nowMs).filter(ms => ms > firstMs - dayMs)
+    const edges = listClosedEdges(project, interval, nowMs).filter(ms => ms > firstMs - dayMs)
     if (edges.length < 2) return true
     const query = { projectId: project.id, flagKey: flag.flagKey, buckets: { edges } }
     const listed = await events.listCachedUsage(query, turn.signal)
@@ -139,9 +139,9 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
         continue
       }
       let from = end - 1
-      let calls = callsWithin(flag, edges[from]!, edges[end]!)
+      let calls = estimateCalls(flag, edges[from]!, edges[end]!)
       for (; from > 0 && calls < callsPerQuery && isDue(from - 1); from--)
-        calls += callsWithin(flag, edges[from - 1]!, edges[from]!)
+        calls += estimateCalls(flag, edges[from - 1]!, edges[from]!)
       if (performance.now() >= turn.endMs) return false
       const buckets = { edges: edges.slice(from, end + 1) }
       await events.cacheUsage({ ...query, buckets, nowMs: clock.nowMs() }, turn.signal)
@@ -169,14 +169,14 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
 }
 
 /** The approximate number of calls in a range, as if each day's calls were evenly spread. */
-function callsWithin({ callsOfDay }: BusyFlag, fromMs: number, endMs: number): number {
+function estimateCalls({ callsOfDay }: BusyFlag, fromMs: number, endMs: number): number {
   let calls = 0
   for (let day = fromMs - (fromMs % dayMs); day < endMs; day += dayMs)
     calls += ((callsOfDay.get(day) ?? 0) * (Math.min(endMs, day + dayMs) - Math.max(fromMs, day))) / dayMs
   return calls
 }
 
-function noteMoved({ moved }: KnownProject, days: readonly MovedDay[]): void {
+function recordMoves({ moved }: KnownProject, days: readonly MovedDay[]): void {
   for (const { dayMs, movedAtMs } of days)
     moved.set(dayMs, Math.max(movedAtMs + clockSlackMs, moved.get(dayMs) ?? movedAtMs))
 }
@@ -192,15 +192,15 @@ function findLatestMerge(moved: ReadonlyMap<number, number>, fromMs: number, end
  * The edges of the buckets that have ended, as have all UTC days that they touch: calls of such days arrive rarely, while
  * today's calls would immediately invalidate every count.
  */
-function closedEdges({ timezone }: Project, interval: 'hour' | 'day', nowMs: number): readonly number[] {
+function listClosedEdges({ timezone }: Project, interval: 'hour' | 'day', nowMs: number): readonly number[] {
   const todayMs = nowMs - (nowMs % dayMs)
   const range = { fromMs: todayMs - cachedDays[interval] * dayMs, endMs: todayMs }
   const buckets = makeBuckets(range, interval, { timezone, weekStartDay: 0 }, 10_000)
   // The last bucket was cut off at the end of the range.
-  return buckets === null ? [] : buckets.edges.filter(ms => ms < todayMs || isStart(ms, interval, timezone))
+  return buckets === null ? [] : buckets.edges.filter(ms => ms < todayMs || isBucketStart(ms, interval, timezone))
 }
 
-function isStart(ms: number, interval: 'hour' | 'day', timezone: string): boolean {
+function isBucketStart(ms: number, interval: 'hour' | 'day', timezone: string): boolean {
   const buckets = makeBuckets({ fromMs: ms, endMs: ms + 1 }, interval, { timezone, weekStartDay: 0 }, 1)
   return buckets?.edges[0] === ms
 }

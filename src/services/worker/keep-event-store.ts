@@ -98,13 +98,13 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     const positions = new Map<LogStream, Progress>()
     for (const { stream } of await log.streams()) positions.set(stream, await findProgress(marks, stream))
     const found = await findHeld(mark?.id ?? null)
-    if (isStart && isAhead(found, mark)) await catchUpErasures()
+    if (isStart && mayBeAheadOfMark(found, mark)) await catchUpErasures()
     if (found === null) return noteRefused()
     const missing = mark === null ? [] : await findLost(mark.held.filter(isKept), found)
-    const isOurs = mark === null ? !isLost(found, positions) : found.isMarked
+    const isOurs = mark === null ? !hasLostEverything(found, positions) : found.isMarked
     if (isOurs && missing.length === 0) {
       if (isStart && mark !== null) await restore(mark.positions, positions, signal)
-      if (!signal.aborted && (mark === null || !isAt(mark, positions))) await leaveMark(mark, positions, [])
+      if (!signal.aborted && (mark === null || !isMarkUpToDate(mark, positions))) await leaveMark(mark, positions, [])
       return
     }
     logger.error(
@@ -120,7 +120,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     const gone = await beyondLog(mark === null ? [everything] : missing, positions)
     for (const { table, partition, oldestMs, newestMs } of gone)
       logger.error(
-        { table, partition, from: timeText(oldestMs), to: timeText(newestMs) },
+        { table, partition, from: formatTimeOrBeginning(oldestMs), to: formatTimeOrBeginning(newestMs) },
         'rows accepted in this time span are missing from the event store and are no longer in the log',
       )
     await leaveMark(mark, positions, gone)
@@ -300,20 +300,20 @@ const everything: HeldRange = {
 }
 
 /** Whether the store may have rows that were written after the mark. Ranges of a whole table cannot show that. */
-function isAhead(found: HeldRows | null, mark: EventStoreMark | null): boolean {
+function mayBeAheadOfMark(found: HeldRows | null, mark: EventStoreMark | null): boolean {
   if (found === null || mark === null || found.ranges.some(({ partition }) => partition === '')) return true
   return findMissing(found.ranges, mark.held).length > 0
 }
 
-function isLost({ ranges }: HeldRows, positions: Positions): boolean {
+function hasLostEverything({ ranges }: HeldRows, positions: Positions): boolean {
   return [...positions.values()].some(({ offset }) => offset > 0) && ranges.length === 0
 }
 
 /** A mark does not include records processed beyond deferred ones, so it is not up to date while any are deferred. */
-function isAt(mark: EventStoreMark, positions: Positions): boolean {
+function isMarkUpToDate(mark: EventStoreMark, positions: Positions): boolean {
   return [...positions].every(([stream, { offset }]) => mark.positions[stream] === offset)
 }
 
-function timeText(ms: number | null): string {
+function formatTimeOrBeginning(ms: number | null): string {
   return ms === null ? 'the beginning' : new Date(ms).toISOString()
 }

@@ -63,16 +63,16 @@ export function createUsageSchedule(options: {
   async function computeNow(signal?: AbortSignal): Promise<void> {
     const nowMs = clock.nowMs()
     const today = utcDay(nowMs)
-    const openDays = daysBetween((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
+    const openDays = listDays((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
     const openFrom = openDays[0]!
     // Read before anything is computed, so that a project whose events are processed during that time is due again.
     const recordCounts = new Map(
       (await usage.sumChargedRecords()).map(({ projectId, recordCount }) => [projectId, recordCount]),
     )
-    const fromDay = openSince === null ? openFrom : earlierDay(openFrom, openSince)
+    const fromDay = openSince === null ? openFrom : chooseEarlierDay(openFrom, openSince)
     if (today !== lastDay) {
       // Days on which no worker ran get their figures now, and are frozen with them.
-      const lateFrom = earlierDay(fromDay, utcDay(nowMs - lateMsMax))
+      const lateFrom = chooseEarlierDay(fromDay, utcDay(nowMs - lateMsMax))
       for (const projectId of await usage.listProjectIds()) markDue(projectId, lateFrom)
       // The others are deleted projects.
       for (const [projectId, recordCount] of recordCounts) if (!due.has(projectId)) computed.set(projectId, recordCount)
@@ -98,7 +98,7 @@ export function createUsageSchedule(options: {
   }
 
   function markDue(projectId: number, fromDay: string): void {
-    due.set(projectId, earlierDay(due.get(projectId) ?? fromDay, fromDay))
+    due.set(projectId, chooseEarlierDay(due.get(projectId) ?? fromDay, fromDay))
   }
 
   /** When the oldest unprocessed live event was accepted; `nowMs` if there is no such event. */
@@ -122,7 +122,7 @@ export function createUsageSchedule(options: {
   ): Promise<void> {
     const days = new Map(counted.map(row => [row.day, row]))
     for (const day of openDays) if (!days.has(day)) days.set(day, { day, ...noEventUsage })
-    const lostDays = [...days.keys()].filter(day => lost.some(span => touches(span, day)))
+    const lostDays = [...days.keys()].filter(day => lost.some(span => spanTouchesDay(span, day)))
     await usage.saveEventCounts(projectId, [...days.values()], openDays[0]!, lostDays)
   }
 
@@ -140,15 +140,15 @@ export function createUsageSchedule(options: {
 }
 
 /** All days from the first time to the second, both included, ascending. */
-function daysBetween(fromMs: number, toMs: number): string[] {
+function listDays(fromMs: number, toMs: number): string[] {
   const from = Math.floor(fromMs / dayMs)
   return Array.from({ length: Math.floor(toMs / dayMs) - from + 1 }, (_, index) => utcDay((from + index) * dayMs))
 }
 
-function touches({ oldestMs, newestMs }: LostSpan, day: string): boolean {
+function spanTouchesDay({ oldestMs, newestMs }: LostSpan, day: string): boolean {
   return (oldestMs === null || utcDay(oldestMs) <= day) && (newestMs === null || day <= utcDay(newestMs))
 }
 
-function earlierDay(a: string, b: string): string {
+function chooseEarlierDay(a: string, b: string): string {
   return a < b ? a : b
 }

@@ -114,7 +114,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     return ids.flatMap(({ projectId, distinctId }) => this.overrides.get(keyOf(projectId, distinctId)) ?? [])
   }
 
-  async countPendingIds(importJobId: number): Promise<number> {
+  async countPendingDistinctIds(importJobId: number): Promise<number> {
     return this.#pendingIds(importJobId).length
   }
 

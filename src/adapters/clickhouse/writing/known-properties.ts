@@ -40,7 +40,7 @@ interface KnownRow {
   readonly lines: string
 }
 
-export function countPendingIds(clients: ClickHouseClients, importJobId: number): Promise<number> {
+export function countPendingDistinctIds(clients: ClickHouseClients, importJobId: number): Promise<number> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
     const [row] = await readRows<[number | string]>(

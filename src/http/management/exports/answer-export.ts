@@ -11,11 +11,11 @@ import { type ExportProgress, ExportStopped, runExport } from '#services/exports
 import { type ExportBreak, type ExportEncoder, type ExportFormat, exportFormats } from '#wire/exports/export-column.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
-import { bearerSecret, holdsScope, mayUseProject } from '../kit/authenticate.ts'
+import { holdsScope, mayUseProject, readBearerSecret } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ProjectCall, StreamAnswer } from '../kit/endpoint.ts'
 import {
-  optional,
+  optionalParam,
   type QueryParam,
   type QuerySpec,
   refusedParam,
@@ -50,7 +50,7 @@ function formatParam(): QueryParam<ExportFormat> {
     const format = exportFormats.find(one => one === text)
     return format === undefined ? err(invalidInput(name, `Must be one of ${exportFormats.join(', ')}.`)) : ok(format)
   }
-  return withDefault(optional(schema, read), 'jsonl')
+  return withDefault(optionalParam(schema, read), 'jsonl')
 }
 
 export interface ExportToAnswer<Row> {
@@ -136,7 +136,7 @@ export async function answerExport<Row>(
         'pennon-export-next': next ?? '',
       })
     } catch (error) {
-      const reason = breakOf(error, progress)
+      const reason = toExportBreak(error, progress)
       const isGone = signal.aborted
       const { rowCount } = progress
       if (!isGone)
@@ -152,7 +152,7 @@ export async function answerExport<Row>(
   }
 
   async function findStopReason(): Promise<ExportStopped['code'] | null> {
-    const key = await deps.keyCheck.find(bearerSecret(request)!)
+    const key = await deps.keyCheck.find(readBearerSecret(request)!)
     if (key === null || key.id !== caller.id || !holdsScope(key, asked.scope) || !mayUseProject(key, project.id))
       return 'access_ended'
     return deps.servedProject(project.id) === null ? 'project_deleted' : null
@@ -169,7 +169,7 @@ const stopDetails: Readonly<Record<ExportStopped['code'], string>> = {
   too_slow: 'The client stopped reading for too long.',
 }
 
-function breakOf(error: unknown, { cursor }: ExportProgress): ExportBreak {
+function toExportBreak(error: unknown, { cursor }: ExportProgress): ExportBreak {
   const goOn = cursor === null ? 'Repeat the request.' : 'Repeat the request with this cursor for the remaining rows.'
   if (error instanceof ExportStopped) {
     const detail = stopDetails[error.code]

@@ -3,7 +3,7 @@
 import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import type { ExportColumn, ExportEncoder, ExportFormat } from '#wire/exports/export-column.ts'
 import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
-import { parquetEncoder } from './parquet-encoder.ts'
+import { createParquetEncoder } from './parquet-encoder.ts'
 
 export function createExportEncoder<Row>(
   format: ExportFormat,
@@ -16,6 +16,6 @@ export function createExportEncoder<Row>(
     case 'csv':
       return csvEncoder(columns)
     case 'parquet':
-      return parquetEncoder(columns, openParquetFile)
+      return createParquetEncoder(columns, openParquetFile)
   }
 }

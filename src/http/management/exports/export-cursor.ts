@@ -5,37 +5,37 @@ import Type from 'typebox'
 import { err, ok } from '#core/result.ts'
 import type { ExportCursor } from '#ports/events/event-exports.ts'
 import { invalid } from '../kit/answers.ts'
-import { encodeEventCursor, placeOf } from '../kit/event-filters.ts'
+import { encodeEventCursor, parseEventCursor } from '../kit/event-filters.ts'
 import { readJson } from '../kit/property-filters.ts'
-import { optional, type QueryParam } from '../kit/query-params.ts'
+import { optionalParam, type QueryParam } from '../kit/query-params.ts'
 
 const separator = '~'
 
 export function exportCursorParam(): QueryParam<ExportCursor | undefined> {
   const schema = Type.String({ description: 'Cursor of the last row of the previous export.' })
-  return optional(schema, (text, name) => {
-    const cursor = cursorOf(text)
+  return optionalParam(schema, (text, name) => {
+    const cursor = parseExportCursor(text)
     return cursor === null
       ? err(invalid(name, 'Not a cursor: pass the value from the previous export unchanged.'))
       : ok(cursor)
   })
 }
 
-function cursorOf(text: string): ExportCursor | null {
+function parseExportCursor(text: string): ExportCursor | null {
   const at = text.indexOf(separator)
-  if (at === -1) return placeOf(text)
-  const place = placeOf(text.slice(0, at))
-  const key = keyOf(text.slice(at + 1))
+  if (at === -1) return parseEventCursor(text)
+  const place = parseEventCursor(text.slice(0, at))
+  const key = parseSortKey(text.slice(at + 1))
   return place === null || key === null ? null : { ...place, key }
 }
 
-function keyOf(text: string): NonNullable<ExportCursor['key']> | null {
+function parseSortKey(text: string): NonNullable<ExportCursor['key']> | null {
   if (!/^[\w-]+$/.test(text)) return null
   const parts = readJson(Buffer.from(text, 'base64url').toString())
   if (!Array.isArray(parts) || parts.length !== 3) return null
   const [event, distinctId, inTime] = parts as unknown[]
   if (typeof event !== 'string' || typeof distinctId !== 'string') return null
-  const base = typeof inTime === 'string' ? placeOf(inTime) : null
+  const base = typeof inTime === 'string' ? parseEventCursor(inTime) : null
   return base === null && inTime !== null ? null : { event, distinctId, base }
 }
 

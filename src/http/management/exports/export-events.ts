@@ -9,7 +9,7 @@ import { answerFromEventStore, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { eventFilters, readEventFilters } from '../kit/event-filters.ts'
-import { pinnedBounds, type TimeBounds } from '../kit/instants.ts'
+import { encodeBoundParams, type TimeBounds } from '../kit/instants.ts'
 import { answerExport, type ExportDeps, exportParams } from './answer-export.ts'
 import { createExportEncoder } from './create-export-encoder.ts'
 import { encodeExportCursor, exportCursorParam } from './export-cursor.ts'
@@ -40,13 +40,13 @@ export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
         if (!read.ok) return refusal(read.error)
         const filters = omitUndefined({ projectId: project.id, ...read.value.filters, after: query.cursor })
         return answerExport<EventRow>(deps, call, {
-          headers: boundHeaders(read.value.bounds),
+          headers: encodeBoundHeaders(read.value.bounds),
           ...{ name: 'events', scope, limit: query.limit, format: query.format },
           encoder: createExportEncoder(query.format, eventColumns, deps.openParquetFile),
           cursorOf: ({ cursor }) => cursor,
           open: async () => {
             const { batches, eventCountMax } = await deps.events.openEventExport(filters, signal)
-            return { batches: rowsOf(batches), rowCountMax: eventCountMax }
+            return { batches: encodeRows(batches), rowCountMax: eventCountMax }
           },
         })
       }),
@@ -54,12 +54,12 @@ export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
 }
 
 /** Resolve spans now: when the export is resumed, -7d would mean another instant. */
-function boundHeaders(bounds: TimeBounds): Record<string, string> {
-  const pinned = Object.entries(pinnedBounds(bounds))
+function encodeBoundHeaders(bounds: TimeBounds): Record<string, string> {
+  const pinned = Object.entries(encodeBoundParams(bounds))
   return Object.fromEntries(pinned.map(([name, value]) => [`pennon-export-${name}`, value]))
 }
 
-async function* rowsOf(
+async function* encodeRows(
   batches: Awaited<ReturnType<EventExports['openEventExport']>>['batches'],
 ): AsyncGenerator<Iterable<EventRow>> {
   for await (const batch of batches)

@@ -56,14 +56,14 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
       const persons: PersonsToExport = {
         ...{ projectId: project.id, filters, belowId: query.cursor ?? null },
         staticCohortIds: probe?.staticCohortIds ?? [],
-        holds: test === null ? () => true : async person => holdsOrThrow(await test(person)),
+        holds: test === null ? () => true : async person => unwrapHolds(await test(person)),
       }
       return answerExport<PersonRow>(deps, call, {
         ...{ name: 'persons', scope, limit: query.limit, format: query.format },
         encoder: createExportEncoder(query.format, personColumns, deps.openParquetFile),
         cursorOf: personCursor,
         open: async () => ({
-          batches: rowsOf(exportPersons(deps.management, persons, signal)),
+          batches: encodeRows(exportPersons(deps.management, persons, signal)),
           rowCountMax: null,
         }),
       })
@@ -72,11 +72,11 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
 }
 
 /** Throws on unknown: the condition was checked before, so nothing it needs can be missing. */
-function holdsOrThrow(holds: Result<boolean, UnknownReason>): boolean {
+function unwrapHolds(holds: Result<boolean, UnknownReason>): boolean {
   if (!holds.ok) throw new Error(`the filters cannot be evaluated: ${holds.error}`)
   return holds.value
 }
 
-async function* rowsOf(batches: ReturnType<typeof exportPersons>): AsyncGenerator<readonly PersonRow[]> {
+async function* encodeRows(batches: ReturnType<typeof exportPersons>): AsyncGenerator<readonly PersonRow[]> {
   for await (const batch of batches) yield batch.map(personRow)
 }

@@ -6,7 +6,7 @@ import { type EventEmitter, once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { constants, createGzip, type Gzip } from 'node:zlib'
 import { freeBytes } from '#core/free-bytes.ts'
-import { keepOwnTime } from '#http/answers/answer-budget.ts'
+import { exemptFromStallLimit } from '#http/answers/answer-budget.ts'
 import type { ExportPlace } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
@@ -35,7 +35,7 @@ export interface OpenResponseOptions {
 
 export function openExportResponse(response: ServerResponse, options: OpenResponseOptions): ExportResponse {
   const { headers, isGzip, signal, place } = options
-  keepOwnTime(response)
+  exemptFromStallLimit(response)
   // HTTP/1.0, nginx's default for upstreams, has neither chunks nor trailers.
   const hasTrailers = response.req.httpVersion !== '1.0'
   response.writeHead(200, {
@@ -50,7 +50,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
       if (!error) freeBytes(bytes)
     })
   }
-  const gzip = isGzip ? gzipInto(response, send) : null
+  const gzip = isGzip ? createGzipInto(response, send) : null
   const first: ServerResponse | Gzip = gzip ?? response
 
   /** Waits for an event that shows that the reader has taken more. */
@@ -115,7 +115,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
 }
 
 /** @param send returns false when the writer must wait for the reader. */
-function gzipInto(response: ServerResponse, send: (bytes: Uint8Array) => boolean): Gzip {
+function createGzipInto(response: ServerResponse, send: (bytes: Uint8Array) => boolean): Gzip {
   const gzip = createGzip({ level: constants.Z_BEST_SPEED })
   gzip.on('data', (bytes: Buffer) => {
     if (!send(bytes)) gzip.pause()

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
 import { runExport } from '#services/exports/run-export.ts'
 import type { ExportColumn } from '#wire/exports/export-column.ts'
-import { parquetEncoder } from './parquet-encoder.ts'
+import { createParquetEncoder } from './parquet-encoder.ts'
 
 interface Row {
   readonly id: number
@@ -22,8 +22,8 @@ async function* batchesOf(count: number, rowsEach: number): AsyncGenerator<reado
     yield Array.from({ length: rowsEach }, (_, index) => ({ id: batch * rowsEach + index, text: '{"n":1.0}' }))
 }
 
-async function exported(batches: AsyncGenerator<readonly Row[]>, limits: Parameters<typeof parquetEncoder>[2]) {
-  const encoding = parquetEncoder(columns, openParquetFile, limits)
+async function exported(batches: AsyncGenerator<readonly Row[]>, limits: Parameters<typeof createParquetEncoder>[2]) {
+  const encoding = createParquetEncoder(columns, openParquetFile, limits)
   const pieces: Uint8Array[] = []
   const progress = { rowCount: 0, cursor: null }
   try {

@@ -16,7 +16,7 @@ const usualLimits: ParquetLimits = { groupCharsMax: 16 * 1024 * 1024, groupRowsM
 const rowsPerMessage = 200
 const messageCharsMax = 1024 * 1024
 
-export function parquetEncoder<Row>(
+export function createParquetEncoder<Row>(
   columns: readonly ExportColumn<Row>[],
   openFile: OpenParquetFile,
   limits: ParquetLimits = usualLimits,

@@ -13,7 +13,7 @@ import {
 } from '#wire/management/flags/bulk-flags.ts'
 import { answer } from '../kit/answers.ts'
 import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { idNumber } from '../kit/item-routes.ts'
+import { parseIdNumber } from '../kit/item-routes.ts'
 import { encodeInUse } from './flag-in-use.ts'
 
 const endpoint = {
@@ -32,7 +32,7 @@ export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): Managemen
       summary: 'Delete flags by id. Flags in use are kept; the response says what uses them.',
       success: { status: 200, schema: bulkDeletedSchema },
       handle: async ({ caller, project, body }) => {
-        const { done, errors } = await retire(deps, project.id, body.ids, 'delete', caller)
+        const { done, errors } = await retireSentFlags(deps, project.id, body.ids, 'delete', caller)
         return answer(200, { deleted: done.map(encodeDeleted), errors })
       },
     }),
@@ -44,21 +44,21 @@ export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): Managemen
         'Archive flags by id, which also disables them. Flags in use are kept; the response says what uses them.',
       success: { status: 200, schema: bulkArchivedSchema },
       handle: async ({ caller, project, body }) => {
-        const { done, errors } = await retire(deps, project.id, body.ids, 'archive', caller)
+        const { done, errors } = await retireSentFlags(deps, project.id, body.ids, 'archive', caller)
         return answer(200, { archived: done.map(encodeRetired), errors })
       },
     }),
   ]
 }
 
-async function retire(
+async function retireSentFlags(
   deps: RetireFlagsDeps,
   projectId: number,
   sent: readonly (number | string)[],
   how: 'delete' | 'archive',
   caller: PersonalKey,
 ): Promise<{ readonly done: readonly Flag[]; readonly errors: readonly BulkErrorJson[] }> {
-  const numbers = sent.map(id => idNumber(String(id)))
+  const numbers = sent.map(id => parseIdNumber(String(id)))
   const ids = [...new Set(numbers.filter(id => id !== null))]
   const results = await retireFlags(deps, projectId, ids, how, caller.label)
   const unreadable = sent.filter((_id, index) => numbers[index] === null)

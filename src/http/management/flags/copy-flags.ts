@@ -74,7 +74,7 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
           if (copied.ok) {
             const [shown] = await encodeFlags(deps, caller, [copied.value.flag])
             success.push({ ...shown, project_id: projectId, notes: copied.value.notes })
-          } else fail(errorsOf(copied.error))
+          } else fail(describeCopyRefusal(copied.error))
         }
       }
       return answer(200, { success, failed })
@@ -87,7 +87,7 @@ const noDependencies = invalidInput(
   'Dependencies are not copied with the flag: copy the flags it depends on first.',
 )
 
-function errorsOf(error: CopyRefusal): readonly string[] {
+function describeCopyRefusal(error: CopyRefusal): readonly string[] {
   switch (error.kind) {
     case 'refused':
       return error.reasons

@@ -22,7 +22,7 @@ import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput, notFoundError } from '../kit/answers.ts'
 import type { EndpointDeps, ManagementRoute } from '../kit/endpoint.ts'
 import { flagOwnerRoutes } from '../kit/flag-owner-routes.ts'
-import { flagNotWritable, flagOwnerError, linkedFlagsById, writerOf } from '../kit/owned-flags.ts'
+import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from '../kit/owned-flags.ts'
 
 type EarlyAccessDeps = EndpointDeps &
   ManageEarlyAccessDeps & { readonly management: EarlyAccessStore & Pick<FlagStore, 'listFlagsById'> }
@@ -54,7 +54,7 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
     list: (projectId, page) => management.listEarlyAccessFeatures(projectId, page),
     encode: async (caller, projectId, features) => {
       const ids = features.map(feature => feature.flagId)
-      const flagOf = await linkedFlagsById(management, caller, projectId, ids)
+      const flagOf = await loadLinkedFlags(management, caller, projectId, ids)
       return features.map(feature => encodeEarlyAccessFeature(feature, flagOf(feature.flagId)))
     },
     create: async ({ caller, project, body }) => {
@@ -62,17 +62,17 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
       if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
       const flag = typeof body.feature_flag_id === 'number' ? { flagId: body.feature_flag_id } : {}
       const input = { ...fields, ...flag, name: body.name }
-      return orError(await createEarlyAccessFeature(deps, project.id, input, writerOf(caller)))
+      return toWireResult(await createEarlyAccessFeature(deps, project.id, input, toWriter(caller)))
     },
     update: async ({ caller, project, item, body }) => {
       if ((body.feature_flag_id ?? item.flagId) !== item.flagId)
         return err(unfitError('The flag of an early access feature cannot be changed.'))
       const fields = decodeEarlyAccessFeature(body)
       if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
-      return orError(await updateEarlyAccessFeature(deps, project.id, item.id, fields, writerOf(caller)))
+      return toWireResult(await updateEarlyAccessFeature(deps, project.id, item.id, fields, toWriter(caller)))
     },
     destroy: async ({ caller, project, item }) =>
-      orError(await deleteEarlyAccessFeature(deps, project.id, item.id, writerOf(caller))),
+      toWireResult(await deleteEarlyAccessFeature(deps, project.id, item.id, toWriter(caller))),
   })
 }
 
@@ -94,6 +94,6 @@ const errors = {
   flag_not_writable: flagNotWritable,
 }
 
-function orError<T>(result: Result<T, EarlyAccessRefusal>): Result<T, WireError> {
+function toWireResult<T>(result: Result<T, EarlyAccessRefusal>): Result<T, WireError> {
   return result.ok ? result : err(flagOwnerError(result.error, errors, () => 'name'))
 }

@@ -26,7 +26,7 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeTogether } from '../kit/full-page.ts'
-import { asFilter, authorsParam, labelsOfAuthors, namesParam } from '../kit/list-filters.ts'
+import { asFilter, authorsParam, listAuthorLabels, namesParam } from '../kit/list-filters.ts'
 import type { PageRequest } from '../kit/page.ts'
 import {
   booleanParam,
@@ -38,7 +38,7 @@ import {
   textParam,
   withDefault,
 } from '../kit/query-params.ts'
-import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
+import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 
 type FlagsDeps = FlagEndpointDeps &
   ManageFlagsDeps & {
@@ -87,10 +87,10 @@ const flagFilters = {
   eligible_for_experiment: booleanParam('true: only flags with 2 to 20 variants. false: only other flags.'),
 }
 
-async function readTraits(deps: FlagsDeps, projectId: number, query: QueryValues<typeof flagFilters>) {
+async function readFlagTraits(deps: FlagsDeps, projectId: number, query: QueryValues<typeof flagFilters>) {
   return omitUndefined({
     type: query.type,
-    createdBy: await labelsOfAuthors(deps.management, projectId, 'feature_flag', query.created_by_id),
+    createdBy: await listAuthorLabels(deps.management, projectId, 'feature_flag', query.created_by_id),
     evaluationRuntime: query.evaluation_runtime,
     hasEvaluationContexts: query.has_evaluation_contexts ?? query.has_evaluation_tags,
     tags: query.tags,
@@ -141,7 +141,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
         const { search, key, active, archived } = query
         const isStale = active === 'STALE'
         const chosen = { archived, ...omitUndefined({ search, key, active: isStale ? true : active }) }
-        const traits = await readTraits(deps, project.id, query)
+        const traits = await readFlagTraits(deps, project.id, query)
         const isSearch = isStale || Object.keys(traits).length > 0
         return answerCountedList(
           call,
@@ -172,9 +172,9 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       success: { status: 201, schema: writtenFlagSchema },
       handle: async ({ caller, project, query, body }) => {
         const skips = query.skip_validation === true
-        const refused = refuseSkipping(skips, caller)
+        const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
-        const percentage = legacyPercentage(body, body.filters ?? {})
+        const percentage = readLegacyPercentage(body, body.filters ?? {})
         if (!percentage.ok) return refusal(percentage.error)
         const { deleted: _notOnCreate, ...fields } = decodeFlag(body)
         const created = await createFlag(
@@ -224,9 +224,9 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       success: { status: 200, schema: writtenFlagSchema },
       handle: async ({ caller, item: flag, query, body }) => {
         const skips = query.skip_validation === true
-        const refused = refuseSkipping(skips, caller)
+        const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
-        const percentage = legacyPercentage(body, body.filters ?? flag.filters)
+        const percentage = readLegacyPercentage(body, body.filters ?? flag.filters)
         if (!percentage.ok) return refusal(percentage.error)
         const expectedVersion = numberOf(body.version ?? null)
         const replacesRules = body.filters !== undefined && configVersion(flag.filters) === 2
@@ -274,7 +274,7 @@ const percentageOfRules = invalidInput(
  * the value that PostHog shows: the percentage of the first set, or null.
  * @param filters the flag's filters after the write.
  */
-export function legacyPercentage(
+export function readLegacyPercentage(
   body: { readonly rollout_percentage?: unknown },
   filters: JsonObject,
 ): Result<{ legacyRolloutPercentage?: JsonValue }, WireError> {

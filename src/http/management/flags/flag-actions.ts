@@ -22,9 +22,9 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
 import { answerWholeList, encodeTogether } from '../kit/full-page.ts'
-import { idNumber } from '../kit/item-routes.ts'
+import { parseIdNumber } from '../kit/item-routes.ts'
 import { readJson } from '../kit/property-filters.ts'
-import { optional, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
+import { optionalParam, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
 import { readSubject } from './explain-flag.ts'
 
 type FlagActionsDeps = FlagEndpointDeps &
@@ -92,7 +92,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
       body: bulkFlagsSchema,
       success: { status: 200, schema: keysSchema },
       handle: async ({ project, body }) => {
-        const numbers = body.ids.map(id => idNumber(String(id)))
+        const numbers = body.ids.map(id => parseIdNumber(String(id)))
         const flags = await deps.management.listFlagsById(
           project.id,
           numbers.filter(id => id !== null),
@@ -112,7 +112,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
         const updated: { id: number; tags: readonly string[] }[] = []
         const skipped: { id: number | string; reason: string }[] = []
         for (const sent of new Set(ids)) {
-          const id = idNumber(String(sent))
+          const id = parseIdNumber(String(sent))
           const [flag] = id === null ? [] : await deps.management.listFlagsById(project.id, [id])
           if (flag === undefined || flag.deleted) {
             skipped.push({ id: sent, reason: 'The project has no flag with this id.' })
@@ -121,8 +121,8 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
           const written = await updateFlag(
             deps,
             flag,
-            { tags: changedTags(flag.tags, action, tags) },
-            writtenBy(caller),
+            { tags: applyTagAction(flag.tags, action, tags) },
+            toWriteOptions(caller),
           )
           if (written.ok) updated.push({ id: flag.id, tags: written.value.flag.tags })
           else skipped.push({ id: flag.id, reason: `The tags could not be saved: ${written.error.kind}.` })
@@ -136,7 +136,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
       query: { ...subjectQuery, distinct_id: requiredParam(textParam('Distinct id to evaluate flags for.')) },
       success: { status: 200, schema: reasonsSchema },
       handle: async ({ project, query }) => {
-        const evaluated = await evaluate(deps, project, query.distinct_id, query)
+        const evaluated = await evaluateFlags(deps, project, query.distinct_id, query)
         if (!evaluated.ok) return refusal(evaluated.error)
         const reasons = [...evaluated.value].map(([key, outcome]) => {
           const { reason, conditionIndex } = outcome
@@ -157,7 +157,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
       query: subjectQuery,
       success: { status: 200, schema: myFlagsSchema },
       handle: async ({ caller, project, query, signal }) => {
-        const evaluated = await evaluate(deps, project, caller.id, query)
+        const evaluated = await evaluateFlags(deps, project, caller.id, query)
         if (!evaluated.ok) return refusal(evaluated.error)
         const encodeKeys = async (keys: readonly string[]) => {
           const found: Flag[] = []
@@ -181,17 +181,17 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
   ]
 }
 
-function writtenBy({ label }: { readonly label: string }) {
+function toWriteOptions({ label }: { readonly label: string }) {
   return { skipValidation: false, by: label }
 }
 
-function changedTags(now: readonly string[], action: string, tags: readonly string[]): string[] {
+function applyTagAction(now: readonly string[], action: string, tags: readonly string[]): string[] {
   if (action === 'remove') return now.filter(tag => !tags.includes(tag))
   return [...new Set(action === 'add' ? [...now, ...tags] : tags)]
 }
 
 /** Outcomes by key, of the flags that are served: active ones. */
-async function evaluate(
+async function evaluateFlags(
   deps: FlagActionsDeps,
   project: { readonly id: number; readonly apiToken: string },
   distinctId: string,
@@ -232,7 +232,7 @@ function flagKeysParam(): QueryParam<readonly string[] | undefined> {
 
 function groupsParam(): QueryParam<JsonObject | undefined> {
   const schema = Type.String({ description: 'JSON object of group keys by group type: {"company": "acme"}.' })
-  return optional(schema, (text, name) => {
+  return optionalParam(schema, (text, name) => {
     const groups = readJson(text)
     return isJsonObject(groups) ? ok(groups) : err(invalid(name, 'Must be a JSON object such as {"company": "acme"}.'))
   })

@@ -12,19 +12,19 @@ import { conditionProbe } from '#core/flags/evaluation/flag-probe.ts'
 import { type ReachCounts, ReachTally } from '#core/flags/evaluation/reach-tally.ts'
 import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { answerScan } from '#http/management/kit/answer-scan.ts'
+import { answerFromScan } from '#http/management/kit/answer-scan.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { type DraftFlagDeps, draftFlag } from '#services/manage/draft-flag.ts'
 import {
   type CountReachDeps,
-  countHolding,
+  countMatching,
   countReach,
-  populationOf,
+  findPopulation,
+  prepareReachQuestion,
   type ReachQuestion,
   type ReachRefusal,
-  reachQuestion,
 } from '#services/scans/count-reach.ts'
 import { countSubjects, type Population } from '#services/scans/subject-scans.ts'
 import { decodeFlag, flagSchema } from '#wire/management/flags/flags.ts'
@@ -49,7 +49,7 @@ import {
   requiredError,
   stateUnavailable,
 } from '../kit/answers.ts'
-import { bearerSecret, holdsScope, mayUseProject, missingScope } from '../kit/authenticate.ts'
+import { holdsScope, mayUseProject, missingScopeError, readBearerSecret } from '../kit/authenticate.ts'
 import { refuseInvalid } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import {
@@ -60,10 +60,10 @@ import {
   type StreamAnswer,
 } from '../kit/endpoint.ts'
 import { keyTaken } from '../kit/flag-endpoint.ts'
-import { findUntaken, propertyNames } from '../kit/misspelt.ts'
+import { findUnacceptedField, listPropertyNames } from '../kit/misspelt.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
-import { refuseSkipping } from '../kit/skip-validation.ts'
-import { legacyPercentage, wrongFlagNames } from './feature-flags.ts'
+import { refuseSkippedValidation } from '../kit/skip-validation.ts'
+import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
 type FlagReachDeps = EndpointDeps &
   CountReachDeps &
@@ -98,10 +98,10 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       handle: async call => {
         const { caller, project, body, signal } = call
         const { condition } = body
-        const filters = filtersOf(condition, body.group_type_index ?? null)
-        const issues = validateFlag({ filters }).map(asOfCondition)
+        const filters = conditionToFilters(condition, body.group_type_index ?? null)
+        const issues = validateFlag({ filters }).map(pointIssueAtCondition)
         if (issues.length > 0) return refuseInvalid(issues)
-        const untaken = findUntaken(condition, takenOfCondition)
+        const untaken = findUnacceptedField(condition, takenOfCondition)
         if (untaken !== null) return refusal({ ...untaken, attr: `condition.${untaken.attr}` })
         const ownIndex = numberOf(ownValue(condition, 'aggregation_group_type_index') ?? null) ?? null
         const typeIndex = body.group_type_index ?? ownIndex
@@ -119,14 +119,14 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         await deps.definitionsReady(links.revision)
         const asked = ask()
         if (asked === null) return refusal(stateUnavailable)
-        const lacked = lackedScope(caller, asked.question)
+        const lacked = findMissingScope(caller, asked.question)
         if (lacked !== null) return refusal(lacked)
         const references = referencesOfFlag(filters)
         const broken = referenceIssues({ kind: 'flag', id: null, name: 'condition' }, references, links).map(
-          asOfCondition,
+          pointIssueAtCondition,
         )
         if (broken.length > 0) return refuseInvalid(broken)
-        return answerScan(() =>
+        return answerFromScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
             // Evaluated again: definitions and rights may have changed during the wait.
             const current = ask()
@@ -138,10 +138,10 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
               const total = await countSubjects(deps, project.id, population)
               return answer(200, encodeBlastRadius(total, total))
             }
-            const fits = populationOf(probe)
+            const fits = findPopulation(probe)
             if (!fits.ok) return refusal(refusals[fits.error]('condition'))
             const watch = { nowMs: deps.clock.nowMs(), signal }
-            const counted = await countHolding(deps, definitions, { probe, population }, watch)
+            const counted = await countMatching(deps, definitions, { probe, population }, watch)
             if (!counted.ok)
               return refusal(invalidInput('condition', `The condition cannot be evaluated: ${counted.error}.`))
             return answer(200, encodeBlastRadius(counted.value.holding, counted.value.all))
@@ -159,24 +159,24 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       handle: async call => {
         const { caller, project, query, body } = call
         const keepsIdentity = query.skip_validation === true
-        const refused = refuseSkipping(keepsIdentity, caller)
+        const refused = refuseSkippedValidation(keepsIdentity, caller)
         if (refused !== null) return refused
         const { id, ...definition } = body.definition
-        const untaken = findUntaken(body.definition as JsonObject, takenFields)
-        if (untaken !== null) return refusal(ofDefinition(untaken))
+        const untaken = findUnacceptedField(body.definition as JsonObject, takenFields)
+        if (untaken !== null) return refusal(pointErrorAtDefinition(untaken))
         const stored = id === undefined ? null : await deps.management.findFlag(project.id, String(id))
         // The digits of an id may be the key of another flag.
         if (id !== undefined && stored?.id !== id) return refusal(noSuchFlag)
         const key = definition.key ?? stored?.key
         if (key === undefined) return refusal(requiredError('definition.key'))
-        const percentage = legacyPercentage(definition, definition.filters ?? stored?.filters ?? {})
-        if (!percentage.ok) return refusal(ofDefinition(percentage.error))
+        const percentage = readLegacyPercentage(definition, definition.filters ?? stored?.filters ?? {})
+        if (!percentage.ok) return refusal(pointErrorAtDefinition(percentage.error))
         const fields = { ...decodeFlag(definition), key }
         const draft = await draftFlag(deps, project.id, stored, fields, { ...percentage.value, keepsIdentity })
         if (!draft.ok)
           return draft.error.kind === 'key_taken'
-            ? refusal(ofDefinition(keyTaken))
-            : refuseInvalid(draft.error.issues.map(asOfDefinition))
+            ? refusal(pointErrorAtDefinition(keyTaken))
+            : refuseInvalid(draft.error.issues.map(pointIssueAtDefinition))
         const { flag, revision } = draft.value
         await deps.definitionsReady(revision)
         const ask = async (): Promise<Result<AskedReach, WireError>> => {
@@ -185,15 +185,15 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
           const { definitions } = served
           const base = await findBase(definitions, stored, body.base ?? null)
           if (!base.ok) return base
-          const question = reachQuestion(definitions, base.value, flag)
+          const question = prepareReachQuestion(definitions, base.value, flag)
           if (!question.ok) return err(refusals[question.error]('definition.filters'))
           return ok({ definitions, question: question.value, baseVersion: base.value?.version ?? null })
         }
         const asked = await ask()
         if (!asked.ok) return refusal(asked.error)
-        const lacked = lackedScope(caller, asked.value.question)
+        const lacked = findMissingScope(caller, asked.value.question)
         if (lacked !== null) return refusal(lacked)
-        return answerScan(() => begin(call, asked.value, ask))
+        return answerFromScan(() => begin(call, asked.value, ask))
       },
     }),
   ]
@@ -222,7 +222,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     const stream = (reply: Reply) => {
       // From here on we write the response ourselves: Fastify would wait for a body.
       reply.hijack()
-      opened.resolve(openLines(reply, asked))
+      opened.resolve(beginLineResponse(reply, asked))
     }
     deps.scans.counts
       .run(
@@ -269,7 +269,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     error: unknown,
   ): void {
     if (signal.aborted) return
-    const [code, detail] = endOf(error)
+    const [code, detail] = describeFailure(error)
     if (!(error instanceof CountEndedError))
       deps.logger.warn({ err: error, requestId: request.id, projectId: project.id }, 'flag reach count aborted')
     response.end(encodeReachError(code, detail))
@@ -285,12 +285,12 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     { request, caller, project }: ProjectCall<QuerySpec, unknown>,
     question: ReachQuestion,
   ): Promise<string | null> {
-    const key = await deps.keyCheck.find(bearerSecret(request)!)
+    const key = await deps.keyCheck.find(readBearerSecret(request)!)
     const isAllowed =
       key !== null &&
       key.id === caller.id &&
       scope.split(' ').every(one => holdsScope(key, one)) &&
-      lackedScope(key, question) === null &&
+      findMissingScope(key, question) === null &&
       mayUseProject(key, project.id)
     if (!isAllowed) return 'The key was deleted, or can no longer read this project.'
     return deps.servedProject(project.id) === null ? 'The project was deleted.' : null
@@ -308,7 +308,7 @@ type Reply = Parameters<StreamAnswer['stream']>[0]
 type Response = Reply['raw']
 
 /** Writes the headers and a line of zero counts, so that a waiting caller has an answer. */
-function openLines(reply: Reply, { question, baseVersion }: AskedReach): Response {
+function beginLineResponse(reply: Reply, { question, baseVersion }: AskedReach): Response {
   const response = reply.raw
   response.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
@@ -331,7 +331,7 @@ class CountEndedError extends Error {
   }
 }
 
-function endOf(error: unknown): [code: string, detail: string] {
+function describeFailure(error: unknown): [code: string, detail: string] {
   if (error instanceof CountEndedError) return [error.code, error.message]
   if (error instanceof PortError)
     return ['state_unavailable', 'The state store failed during the count. Repeat the request.']
@@ -346,19 +346,19 @@ const takenOfCondition = {
 }
 
 const takenFields = {
-  known: propertyNames(reachBodySchema.properties.definition),
-  answered: new Set(propertyNames(flagSchema)),
+  known: listPropertyNames(reachBodySchema.properties.definition),
+  answered: new Set(listPropertyNames(flagSchema)),
   ofPostHog: postHogFlagFields,
   wrong: wrongFlagNames,
 }
 
 /** The error for the first additional scope that a count needs and the key lacks; null when it holds all. */
-function lackedScope(caller: PersonalKey, { population, before, after }: ReachQuestion): WireError | null {
+function findMissingScope(caller: PersonalKey, { population, before, after }: ReachQuestion): WireError | null {
   if (population.kind === 'groups' && !holdsScope(caller, 'group:read'))
-    return missingScope('group:read', 'The condition counts groups.')
+    return missingScopeError('group:read', 'The condition counts groups.')
   const readsCohorts = before?.readsCohorts === true || after?.readsCohorts === true
   return readsCohorts && !holdsScope(caller, 'cohort:read')
-    ? missingScope('cohort:read', 'A condition refers to a cohort, directly or through a flag it depends on.')
+    ? missingScopeError('cohort:read', 'A condition refers to a cohort, directly or through a flag it depends on.')
     : null
 }
 
@@ -388,18 +388,18 @@ const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
 }
 
 /** The condition as the one set of a flag. */
-function filtersOf(condition: JsonObject, typeIndex: number | null): JsonObject {
+function conditionToFilters(condition: JsonObject, typeIndex: number | null): JsonObject {
   return { groups: [condition], aggregation_group_type_index: typeIndex }
 }
 
-function asOfCondition(issue: FlagIssue): FlagIssue {
+function pointIssueAtCondition(issue: FlagIssue): FlagIssue {
   return { ...issue, path: issue.path.replace(/^filters\.groups\.0/, 'condition') }
 }
 
-function asOfDefinition(issue: FlagIssue): FlagIssue {
+function pointIssueAtDefinition(issue: FlagIssue): FlagIssue {
   return { ...issue, path: `definition.${issue.path}` }
 }
 
-function ofDefinition(error: WireError): WireError {
+function pointErrorAtDefinition(error: WireError): WireError {
   return { ...error, attr: error.attr === null ? 'definition' : `definition.${error.attr}` }
 }

@@ -45,7 +45,7 @@ export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] 
       handle: async ({ project, item: flag, query, signal }) => {
         const [lastCall] = await deps.management.listLastCalls(project.id, [flag.id])
         return answerFromEventStore(async () => {
-          const counted = await answerFlagUsage(insights, project, flag.key, rangeOf(query), signal)
+          const counted = await answerFlagUsage(insights, project, flag.key, toCallRange(query), signal)
           if (!counted.ok) return refusal(rangeError(counted.error))
           const { usage, buckets } = counted.value
           return answer(200, encodeFlagUsage(usage, buckets, project.timezone, lastCall?.calledAtMs ?? null))
@@ -63,7 +63,7 @@ export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] 
       query,
       success: { status: 200, schema: flagExposureSchema },
       handle: async ({ project, item: flag, query, signal }) => {
-        const range = { ...rangeOf(query), importJobIds: await deps.management.listJobsInExperiments(project.id) }
+        const range = { ...toCallRange(query), importJobIds: await deps.management.listJobsInExperiments(project.id) }
         return answerFromEventStore(async () => {
           const counted = await answerExposure(insights, project, flag, range, signal)
           if (!counted.ok) return refusal(rangeError(counted.error))
@@ -74,7 +74,7 @@ export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] 
   ]
 }
 
-function rangeOf(query: {
+function toCallRange(query: {
   date_from: string | undefined
   date_to: string | undefined
   interval: 'hour' | 'day'

@@ -29,7 +29,7 @@ import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeObjects, encodeTogether } from '../kit/full-page.ts'
 import type { PageRequest } from '../kit/page.ts'
 import { pageParams, type QueryValues, wholeNumberParam } from '../kit/query-params.ts'
-import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
+import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 
 type FlagVersionsDeps = FlagEndpointDeps &
   ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlagVersions' | 'listProjectFlagVersions'> }
@@ -99,10 +99,10 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       query: { skip_validation: skipValidationParam },
       success: { status: 200, schema: writtenFlagSchema },
       handle: async ({ caller, item: flag, params, query }) => {
-        const version = versionNumber(params.version!)
+        const version = parseVersionNumber(params.version!)
         if (version === null) return refusal(noSuchVersion)
         const skips = query.skip_validation === true
-        const refused = refuseSkipping(skips, caller)
+        const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
         const restored = await restoreFlag(deps, flag, version, { skipValidation: skips, by: caller.label })
         return answerFlagWrite(deps, caller, 200, restored, { withWarnings: skips })
@@ -124,7 +124,7 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
           call,
           page.value,
           slice => deps.management.listProjectFlagVersions(call.project.id, slice),
-          encodeTogether(versions => projectActivity(deps, call.project.id, versions)),
+          encodeTogether(versions => buildProjectActivity(deps, call.project.id, versions)),
         )
       },
     }),
@@ -145,7 +145,7 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
           call,
           page.value,
           slice => deps.management.listFlagVersions(flag.projectId, flag.id, slice),
-          encodeTogether(versions => flagActivity(deps, flag, versions)),
+          encodeTogether(versions => buildFlagActivity(deps, flag, versions)),
         )
       },
     }),
@@ -172,7 +172,7 @@ function readActivityPage({ limit, offset, page }: QueryValues<typeof activityPa
     : ok({ limit, offset: (page - 1) * limit })
 }
 
-async function flagActivity(
+async function buildFlagActivity(
   deps: { readonly management: Pick<FlagStore, 'findFlagVersion'> },
   flag: Flag,
   versions: readonly FlagVersion[],
@@ -187,7 +187,7 @@ async function flagActivity(
 }
 
 /** Derived from the versions, like the activity of one flag, so that the two cannot disagree. */
-async function projectActivity(
+async function buildProjectActivity(
   { management }: { readonly management: Pick<FlagStore, 'findFlagVersion' | 'findFlag'> },
   projectId: number,
   versions: readonly FlagVersion[],
@@ -208,22 +208,22 @@ async function findVersion(
   flag: Flag,
   text: string,
 ): Promise<FlagVersion | null> {
-  const version = versionNumber(text)
+  const version = parseVersionNumber(text)
   return version === null ? null : deps.management.findFlagVersion(flag.projectId, flag.id, version)
 }
 
-function versionNumber(text: string): number | null {
+function parseVersionNumber(text: string): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
 /** Leaves out version, time and author, and the payloads of a flag that is encrypted now. */
 function diffFlags(before: Flag, after: Flag, now: Flag): JsonChange[] {
   return now.hasEncryptedPayloads
-    ? diffJson(comparable(withoutPayloads(before)), comparable(withoutPayloads(after)))
-    : diffJson(comparable(before), comparable(after))
+    ? diffJson(encodeComparable(withoutPayloads(before)), encodeComparable(withoutPayloads(after)))
+    : diffJson(encodeComparable(before), encodeComparable(after))
 }
 
-function comparable(flag: Flag): JsonObject {
+function encodeComparable(flag: Flag): JsonObject {
   const { version: _version, updated_at: _updatedAt, created_by: _createdBy, ...rest } = encodeFlag(flag)
   return rest
 }

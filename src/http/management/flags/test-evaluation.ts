@@ -73,7 +73,7 @@ export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[
       }
       const json = encodeTestEvaluation(encodeExplanation(explained, view), {
         distinctId,
-        personPropertiesJson: withOverrides(person?.propertiesJson ?? '{}', overrides),
+        personPropertiesJson: applyOverrides(person?.propertiesJson ?? '{}', overrides),
       })
       return { status: 200, json }
     },
@@ -81,7 +81,7 @@ export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[
 }
 
 /** The stored properties, with those of the request in their place. */
-function withOverrides(storedJson: string, overrides: JsonObject): string {
+function applyOverrides(storedJson: string, overrides: JsonObject): string {
   const stored = withoutMembers(storedJson, new Set(Object.keys(overrides)))
   const members = [stored, JSON.stringify(overrides)].map(text => text.slice(1, -1)).filter(text => text.trim() !== '')
   return `{${members.join(',')}}`

@@ -6,7 +6,7 @@ import type { DayAndEvent, ImportedCount } from '#core/imports/imported-counts.t
 import { err, ok } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { invalid } from '../kit/answers.ts'
-import { optional, type QueryParam } from '../kit/query-params.ts'
+import { optionalParam, type QueryParam } from '../kit/query-params.ts'
 
 /** Each page reads all stored rows from its first day on, so pages are larger than in other lists. */
 const countsPerPageMax = 10_000
@@ -21,12 +21,12 @@ export async function findCountsPage(
 ): Promise<{ readonly counts: readonly ImportedCount[]; readonly cursor: string | null }> {
   const asked = { projectId: job.projectId, importJobId: job.id, after: cursor, limit: countsPerPageMax + 1 }
   const found = await events.listImportedCounts(asked, signal)
-  const counts = found.slice(0, fittingCount(found))
+  const counts = found.slice(0, countFitting(found))
   const last = counts.at(-1)
   return { counts, cursor: last === undefined || counts.length === found.length ? null : `${last.day}_${last.event}` }
 }
 
-function fittingCount(counts: readonly ImportedCount[]): number {
+function countFitting(counts: readonly ImportedCount[]): number {
   let bytes = 0
   const over = counts.findIndex((count, index) => {
     bytes += Buffer.byteLength(JSON.stringify(count))
@@ -36,10 +36,13 @@ function fittingCount(counts: readonly ImportedCount[]): number {
 }
 
 export function countsCursorParam(): QueryParam<DayAndEvent | undefined> {
-  return optional(Type.String({ description: 'Position after the previous page; part of `next`.' }), (text, name) => {
-    const match = /^(\d{4}-\d\d-\d\d)_(.+)$/s.exec(text)
-    if (match === null || Number.isNaN(Date.parse(match[1]!)))
-      return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
-    return ok({ day: match[1]!, event: match[2]! })
-  })
+  return optionalParam(
+    Type.String({ description: 'Position after the previous page; part of `next`.' }),
+    (text, name) => {
+      const match = /^(\d{4}-\d\d-\d\d)_(.+)$/s.exec(text)
+      if (match === null || Number.isNaN(Date.parse(match[1]!)))
+        return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
+      return ok({ day: match[1]!, event: match[2]! })
+    },
+  )
 }

@@ -114,7 +114,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         if (tooLong !== null) return tooLong
         if ((body.replay_side_effects ?? []).length > 0) return refusal(noDestinations)
         const secondsMax = project.ingestion.dropEventsOlderThanSeconds ?? 0
-        if (secondsMax > 0 && body.accept_old !== true) return refusal(dropsOldEvents(secondsMax))
+        if (secondsMax > 0 && body.accept_old !== true) return refusal(dropsOldEventsError(secondsMax))
         const created = await createJob(deps, {
           ...{ projectId: project.id, name, source, plan, options: decodeImportOptions(body.options) },
           createdBy: caller.label,
@@ -133,7 +133,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       scope: 'import_job:read',
       success: { status: 200, schema: importJobSchema },
       handle: async ({ project, caller, params }) => {
-        const job = await jobOf(deps, project.id, params)
+        const job = await findRequestedJob(deps, project.id, params)
         return job === null ? refusal(noSuchJob) : answer(200, encodeImportJob(job, mayAddEvents(caller)))
       },
     }),
@@ -148,23 +148,23 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       success: { status: 200, schema: importJobSchema },
       handle: async ({ project, params, body }) => {
         const tooLong = findTooLongField(body)
-        return tooLong ?? answerJob(await updateJob(deps, project.id, idOf(params), body))
+        return tooLong ?? answerJob(await updateJob(deps, project.id, parseJobId(params), body))
       },
     }),
     ...projectRoutes(
       deps,
-      jobAction(
+      createJobAction(
         'publish',
         'Publish the job: its events become visible, and its persons and links are merged into the project.',
         {
-          handle: async ({ project, params }) => answerJob(await publishJob(deps, project.id, idOf(params))),
+          handle: async ({ project, params }) => answerJob(await publishJob(deps, project.id, parseJobId(params))),
         },
       ),
     ),
     ...projectRoutes(
       deps,
-      jobAction('discard', 'Discard the job, or undo it within 30 days of publishing.', {
-        handle: async ({ project, params }) => answerJob(await discardJob(deps, project.id, idOf(params))),
+      createJobAction('discard', 'Discard the job, or undo it within 30 days of publishing.', {
+        handle: async ({ project, params }) => answerJob(await discardJob(deps, project.id, parseJobId(params))),
       }),
     ),
     ...projectRoutes(deps, {
@@ -176,7 +176,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       scope: 'import_job:read',
       success: { status: 200, schema: importReportSchema },
       handle: async ({ request, project, caller, params, signal }) => {
-        const job = await jobOf(deps, project.id, params)
+        const job = await findRequestedJob(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         const notes = await management.listImportNotes(job.id)
         const shown = {
@@ -202,7 +202,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       query: { cursor: countsCursorParam() },
       success: { status: 200, schema: importCountPageSchema },
       handle: async ({ request, project, params, query, signal }) => {
-        const job = await jobOf(deps, project.id, params)
+        const job = await findRequestedJob(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         return answerFromEventStore(async () => {
           const { counts, cursor } = await findCountsPage(events, { job, cursor: query.cursor ?? null }, signal)
@@ -223,7 +223,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         const uuids = query.uuids.toLowerCase().split(',')
         if (uuids.length > uuidCountMax || !uuids.every(isUuid))
           return refusal(invalidInput('uuids', `At most ${uuidCountMax} UUIDs, separated by commas.`))
-        const job = await jobOf(deps, project.id, params)
+        const job = await findRequestedJob(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         return answerFromEventStore(async () =>
           listAnswer(
@@ -236,7 +236,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
   ]
 }
 
-function jobAction(
+function createJobAction(
   name: 'publish' | 'discard',
   summary: string,
   { handle }: Pick<ProjectEndpoint<Record<never, never>, Type.TUnknown>, 'handle'>,
@@ -253,17 +253,17 @@ function jobAction(
   }
 }
 
-function idOf(params: Readonly<Record<string, string>>): number {
+function parseJobId(params: Readonly<Record<string, string>>): number {
   const text = params.jobId!
   return /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : 0
 }
 
-async function jobOf(
+async function findRequestedJob(
   deps: ManageJobsDeps,
   projectId: number,
   params: Readonly<Record<string, string>>,
 ): Promise<DescribedImportJob | null> {
-  const id = idOf(params)
+  const id = parseJobId(params)
   return id === 0 ? null : findJob(deps, projectId, id)
 }
 
@@ -297,7 +297,7 @@ function tooManyJobsError(which: TooManyJobs): WireError {
 }
 
 /** Source: docs/wire/import.md §3.6. */
-function dropsOldEvents(seconds: number) {
+function dropsOldEventsError(seconds: number) {
   return wireError(
     409,
     'project_drops_old_events',

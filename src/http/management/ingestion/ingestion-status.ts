@@ -39,7 +39,9 @@ export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRout
     success: { status: 200, schema: ingestionStatusSchema },
     handle: async ({ project }) => {
       const streams = await deps.log.streams()
-      const statuses = await Promise.all(streams.map(async ({ stream }) => [stream, await streamStatus(deps, stream)]))
+      const statuses = await Promise.all(
+        streams.map(async ({ stream }) => [stream, await readStreamStatus(deps, stream)]),
+      )
       const outcomes: OutcomeJson[] = (await deps.management.listOutcomes(project.id)).map(
         ({ lane, outcome, reason, count }) => ({ lane, outcome, reason, count }),
       )
@@ -52,7 +54,7 @@ export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRout
   })
 }
 
-async function streamStatus(deps: IngestionStatusDeps, stream: LogStream): Promise<StreamStatusJson> {
+async function readStreamStatus(deps: IngestionStatusDeps, stream: LogStream): Promise<StreamStatusJson> {
   // Read the position first: records appended in between make the lag larger, never negative.
   const { doneOffset: offset } = await findProgress(deps.management, stream)
   const { endOffset, appendedAtMs } = await deps.log.status(stream, offset)

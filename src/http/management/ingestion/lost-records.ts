@@ -6,7 +6,7 @@ import { countedPageSchema, instant } from '#wire/management/shapes.ts'
 import { type LostRecordsJson, lostRecordsSchema } from '#wire/management/status.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { permissionDenied, refusal } from '../kit/answers.ts'
-import { isLimited } from '../kit/authenticate.ts'
+import { isLimitedToProjects } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
@@ -27,7 +27,7 @@ export function lostRecordsRoutes(deps: LostRecordsDeps): ManagementRoute[] {
     query: pageParams(),
     success: { status: 200, schema: countedPageSchema(lostRecordsSchema) },
     handle: async call => {
-      if (isLimited(call.caller)) return refusal(limitedKey)
+      if (isLimitedToProjects(call.caller)) return refusal(limitedKey)
       try {
         const losses = (await deps.log.losses()).toReversed()
         return await answerCountedList(

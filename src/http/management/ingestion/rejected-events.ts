@@ -34,14 +34,14 @@ import {
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { pinnedBounds, readBounds } from '../kit/instants.ts'
-import { propertyNames } from '../kit/misspelt.ts'
+import { encodeBoundParams, readBounds } from '../kit/instants.ts'
+import { listPropertyNames } from '../kit/misspelt.ts'
 import {
   booleanParam,
   filterParam,
   firstPageParams,
   limitParam,
-  optional,
+  optionalParam,
   type QueryParam,
   searchParam,
   textParam,
@@ -108,7 +108,7 @@ export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
         'Replay rejects: send up to 1,000 through capture again, by id, or those matching a filter, oldest first.',
       scope: 'query:write',
       body: rejectReplaySchema,
-      wrongNames: Object.fromEntries(propertyNames(rejectFilterSchema).map(name => [name, `filter.${name}`])),
+      wrongNames: Object.fromEntries(listPropertyNames(rejectFilterSchema).map(name => [name, `filter.${name}`])),
       success: { status: 200, schema: rejectReplayReportSchema },
       handle: call => replayRejects(deps, call),
     }),
@@ -123,7 +123,7 @@ async function listRejected(deps: RejectsDeps, call: ProjectCall<typeof listQuer
   const asked = { ...filter.value, projectId: project.id, ...(id === undefined ? {} : { ids: [id] }) }
   return answerCursorList<RejectedView, RejectedCursor>(
     call,
-    { cursor, limit, pinned: pinnedBounds(filter.value) },
+    { cursor, limit, pinned: encodeBoundParams(filter.value) },
     async (beyond, limit) => {
       const { rejected, next } = await deps.events.listRejected(
         { ...asked, limit, ...omitUndefined({ beyond }) },
@@ -238,13 +238,13 @@ function readFilter(
   for (const [name, value] of Object.entries(named))
     if (typeof value === 'string' && value.includes('\0'))
       return err(invalidInput(`${prefix}${name}`, 'Must not contain NUL characters.'))
-  const meant = reason === undefined ? null : reasonMeantBy(reason)
+  const meant = reason === undefined ? null : suggestReason(reason)
   if (meant !== null) return err(invalidInput(`${prefix}reason`, `Unknown reason ${reason}. Did you mean ${meant}?`))
   return ok(given)
 }
 
 /** The suggestion for a misspelt reason. Null for an unknown one: another version may have stored rejects with it. */
-function reasonMeantBy(reason: string): string | null {
+function suggestReason(reason: string): string | null {
   return knownRejectReasons.includes(reason) ? null : nearMiss(reason, knownRejectReasons)
 }
 
@@ -259,7 +259,7 @@ function laneParam(): QueryParam<Lane | undefined> {
 }
 
 function cursorParam(): QueryParam<RejectedCursor | undefined> {
-  return optional(Type.String({ description: 'Position after the previous page; part of `next`.' }), readCursor)
+  return optionalParam(Type.String({ description: 'Position after the previous page; part of `next`.' }), readCursor)
 }
 
 function readCursor(text: string, name: string): Result<RejectedCursor, WireError> {

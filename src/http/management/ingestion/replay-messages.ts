@@ -18,8 +18,8 @@ import { type Answer, answerFromEventStore, invalid, notFoundHere, refusal } fro
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { pinnedBounds, readBounds } from '../kit/instants.ts'
-import { firstPageParams, limitParam, optional, type QueryParam, textParam } from '../kit/query-params.ts'
+import { encodeBoundParams, readBounds } from '../kit/instants.ts'
+import { firstPageParams, limitParam, optionalParam, type QueryParam, textParam } from '../kit/query-params.ts'
 
 type RecordingsDeps = EndpointDeps & { readonly events: RecordingStore; readonly clock: Clock }
 
@@ -79,7 +79,7 @@ async function listRecordings(deps: RecordingsDeps, call: ProjectCall<typeof lis
   const filters = omitUndefined({ sessionId: query.session_id, distinctId: query.distinct_id })
   return answerCursorList<RecordingView, RecordingCursor>(
     call,
-    { cursor: query.cursor, limit: query.limit, pinned: pinnedBounds(bounds.value) },
+    { cursor: query.cursor, limit: query.limit, pinned: encodeBoundParams(bounds.value) },
     async (after, limit) => {
       const asked = { projectId: project.id, ...filters, ...bounds.value, limit, ...omitUndefined({ after }) }
       const { recordings, next } = await deps.events.listRecordings(asked, signal)
@@ -90,10 +90,13 @@ async function listRecordings(deps: RecordingsDeps, call: ProjectCall<typeof lis
 }
 
 function cursorParam(): QueryParam<RecordingCursor | undefined> {
-  return optional(Type.String({ description: 'Position after the previous page; part of `next`.' }), (text, name) => {
-    const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
-    if (match === null || !isUuid(match[2]!))
-      return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
-    return ok({ timestampMs: Number(match[1]), uuid: match[2]! })
-  })
+  return optionalParam(
+    Type.String({ description: 'Position after the previous page; part of `next`.' }),
+    (text, name) => {
+      const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
+      if (match === null || !isUuid(match[2]!))
+        return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
+      return ok({ timestampMs: Number(match[1]), uuid: match[2]! })
+    },
+  )
 }

@@ -34,10 +34,10 @@ export function createAddressBase(publicUrl: string | null, trustedProxies: Trus
 const bases = new WeakMap<FastifyRequest, AddressBase>()
 
 /** Call this before the request is handled. */
-export function noteAddressBase(request: FastifyRequest, base: AddressBase): void {
+export function storeAddressBase(request: FastifyRequest, base: AddressBase): void {
   bases.set(request, base)
 }
 
-export function addressBaseOf(request: FastifyRequest): string {
+export function readAddressBase(request: FastifyRequest): string {
   return bases.get(request)!(request)
 }

@@ -4,7 +4,7 @@ import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, refusal } from './answers.ts'
 
-export async function answerScan<A>(scan: () => Promise<A>): Promise<A | Answer> {
+export async function answerFromScan<A>(scan: () => Promise<A>): Promise<A | Answer> {
   try {
     return await scan()
   } catch (error) {

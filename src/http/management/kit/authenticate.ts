@@ -24,7 +24,7 @@ export function createAuthorizer(
 ): (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean> {
   return async (route, request, reply) => {
     try {
-      const refusal = await authorize(deps, route, request)
+      const refusal = await findAccessError(deps, route, request)
       if (refusal !== null) refuseCaller(reply, refusal)
       return refusal === null
     } catch (error) {
@@ -39,7 +39,7 @@ export function createAuthorizer(
 const callers = new WeakMap<FastifyRequest, PersonalKey>()
 
 /** The key that a request was authorized with. @throws when the request was not authorized with a key. */
-export function callerOf(request: FastifyRequest): PersonalKey {
+export function readCaller(request: FastifyRequest): PersonalKey {
   const caller = callers.get(request)
   if (caller === undefined) throw new Error('the caller of an unauthorized request was requested')
   return caller
@@ -52,21 +52,21 @@ export function holdsScope(key: Pick<PersonalKey, 'scopes'>, scope: string): boo
 }
 
 /** Whether a key is limited to some projects. */
-export function isLimited(key: Pick<PersonalKey, 'scopedProjectIds'>): boolean {
+export function isLimitedToProjects(key: Pick<PersonalKey, 'scopedProjectIds'>): boolean {
   return key.scopedProjectIds.length > 0
 }
 
 /** Whether a key may see a project. */
 export function mayUseProject(key: Pick<PersonalKey, 'scopedProjectIds'>, projectId: number): boolean {
-  return !isLimited(key) || key.scopedProjectIds.includes(projectId)
+  return !isLimitedToProjects(key) || key.scopedProjectIds.includes(projectId)
 }
 
-async function authorize(
+async function findAccessError(
   { keyCheck, operatorsNeedKey }: AuthorizerDeps,
   route: Route,
   request: FastifyRequest,
 ): Promise<WireError | null> {
-  const secret = bearerSecret(request)
+  const secret = readBearerSecret(request)
   // Checked before the key itself: a key in a URL ends up in the logs of every server on the way.
   if (hasKeyInQuery(request)) return keyInQuery
   if (secret === null) {
@@ -78,7 +78,7 @@ async function authorize(
   if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
   const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
   const lacking = scope.split(' ').find(one => !holdsScope(caller, one))
-  if (lacking !== undefined) return missingScope(lacking)
+  if (lacking !== undefined) return missingScopeError(lacking)
   const { projectId } = request.params as { projectId?: string }
   if (projectId !== undefined && /^\d+$/.test(projectId) && !mayUseProject(caller, Number(projectId))) {
     return otherProject
@@ -87,7 +87,7 @@ async function authorize(
   return null
 }
 
-export function bearerSecret(request: FastifyRequest): string | null {
+export function readBearerSecret(request: FastifyRequest): string | null {
   const match = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')
   return match === null ? null : match[1]!
 }
@@ -150,6 +150,6 @@ const otherKindOfKey = wireError(
 const otherProject = wireError(403, 'permission_denied', 'This personal API key has no access to this project.')
 
 /** @param reason why this request needs the scope, if only some requests to a route do. */
-export function missingScope(scope: string, reason = ''): WireError {
+export function missingScopeError(scope: string, reason = ''): WireError {
   return wireError(403, 'permission_denied', `This personal API key lacks the scope '${scope}'. ${reason}`.trimEnd())
 }

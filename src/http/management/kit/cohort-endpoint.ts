@@ -11,7 +11,7 @@ import { encodeCohort, encodeMemberReport } from '#wire/management/persons/cohor
 import { type Answer, answer, invalidInput, notFoundError, notFoundHere, refusal } from './answers.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { EndpointDeps, ManagementRoute } from './endpoint.ts'
-import { type ItemEndpoint, idNumber, itemRoutes } from './item-routes.ts'
+import { type ItemEndpoint, itemRoutes, parseIdNumber } from './item-routes.ts'
 import type { QuerySpec } from './query-params.ts'
 
 export type CohortEndpointDeps = EndpointDeps & { readonly management: Pick<CohortStore, 'findCohort'> }
@@ -22,7 +22,7 @@ export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
   endpoint: ItemEndpoint<Cohort, Q, S>,
 ): ManagementRoute[] {
   const find = async (projectId: number, text: string) => {
-    const id = idNumber(text)
+    const id = parseIdNumber(text)
     return id === null ? null : deps.management.findCohort(projectId, id)
   }
   return itemRoutes(deps, { itemPath: '/cohorts/:cohortId', find, missing: noSuchCohort }, endpoint)
@@ -43,7 +43,7 @@ export function answerCohortWrite(
     code,
     detail: message,
   }))
-  if (members !== null && hasFoundNobody(members)) shown.push(nobodyFound)
+  if (members !== null && foundNoMember(members)) shown.push(nobodyFound)
   return answer(status, {
     ...encodeCohort(cohort, options),
     ...(members === null ? {} : { members: encodeMemberReport(members) }),
@@ -51,7 +51,7 @@ export function answerCohortWrite(
   })
 }
 
-function hasFoundNobody({ changedCount, unchangedCount, unknownIds }: MemberReport): boolean {
+function foundNoMember({ changedCount, unchangedCount, unknownIds }: MemberReport): boolean {
   return changedCount + unchangedCount === 0 && unknownIds.length > 0
 }
 

@@ -10,7 +10,10 @@ export function refuseInvalid(issues: readonly FlagIssue[]): Answer {
   return refusal(wireError(400, first.code, first.message, first.path))
 }
 
-/** 409 with both versions. @param kind the noun for the message. */
+/**
+ * 409 with both versions.
+ * @param kind the noun for the message.
+ */
 export function refuseStale(
   kind: 'flag' | 'cohort',
   { current, sentVersion }: { readonly current: { readonly version: number }; readonly sentVersion: number },

@@ -10,12 +10,12 @@ import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { clientGone } from '../../bodies/client-gone.ts'
+import { createDisconnectSignal } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
-import { type AddressBase, noteAddressBase } from './address-base.ts'
+import { type AddressBase, storeAddressBase } from './address-base.ts'
 import { type Answer, changedAtOnce, notFoundError, permissionDenied, refusal, stateUnavailable } from './answers.ts'
-import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
+import { isLimitedToProjects, mayUseProject, readCaller } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
 
@@ -111,7 +111,7 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
   endpoint: InstanceEndpoint<Q, S>,
 ): ManagementRoute[] {
-  const read = createReader(endpoint)
+  const read = createRequestReader(endpoint)
   return endpoint.paths.map(path =>
     toRoute(deps, endpoint, path, async (request, signal) => {
       const call = await read(request, signal)
@@ -125,11 +125,11 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
   endpoint: ProjectEndpoint<Q, S>,
 ): ManagementRoute[] {
-  const read = createReader(endpoint)
+  const read = createRequestReader(endpoint)
   return (endpoint.prefixes ?? projectPrefixes).map(prefix =>
     toRoute(deps, endpoint, `${prefix}${endpoint.path}`, async (request, signal) => {
-      const caller = callerOf(request)
-      const project = await findProjectOf(deps.management, caller, request)
+      const caller = readCaller(request)
+      const project = await findRequestedProject(deps.management, caller, request)
       if (project === null) return refusal(noSuchProject)
       if (!mayUseProject(caller, project.id))
         return refusal(permissionDenied('This API key has no access to this project.'))
@@ -144,7 +144,7 @@ const noSuchProject = notFoundError(
 )
 
 /** `@current` is the first project that the key may see. */
-export async function currentProject(
+export async function findCurrentProject(
   management: EndpointDeps['management'],
   caller: PersonalKey,
 ): Promise<Project | null> {
@@ -152,18 +152,18 @@ export async function currentProject(
     const project = await management.findProject(projectId)
     if (project !== null) return project
   }
-  if (isLimited(caller)) return null
+  if (isLimitedToProjects(caller)) return null
   const { results } = await management.listProjects({ limit: 1, offset: 0 })
   return results[0] ?? null
 }
 
-function findProjectOf(
+function findRequestedProject(
   management: EndpointDeps['management'],
   caller: PersonalKey,
   request: FastifyRequest,
 ): Promise<Project | null> {
   const { projectId } = request.params as { projectId: string }
-  if (projectId === '@current') return currentProject(management, caller)
+  if (projectId === '@current') return findCurrentProject(management, caller)
   return /^\d{1,15}$/.test(projectId) ? management.findProject(Number(projectId)) : Promise.resolve(null)
 }
 
@@ -177,7 +177,7 @@ const noBody = wireError(
 /** The body of a write that takes none: any field in it is refused, since it would be ignored. */
 const noFields = Type.Object({})
 
-function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
+function createRequestReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
   const { body: schema = noFields, postHogFields, wrongNames, uniqueKeysIn } = endpoint
   const parseBody =
     endpoint.method === 'GET' || endpoint.ignoresBody === true
@@ -198,7 +198,7 @@ function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: Endpoint
     if (body?.ok === false) return refusal(body.error)
     return {
       request,
-      caller: callerOf(request),
+      caller: readCaller(request),
       params: request.params as Record<string, string>,
       query: query.value as QueryValues<Q>,
       body: body?.value as Static<S>,
@@ -221,7 +221,7 @@ function toRoute(
     scope: endpoint.scope,
     group: endpoint.group ?? 'management',
     bodyLimitBytes: endpoint.bodyBytesMax ?? managementBodyBytesMax,
-    tooLarge: tooLarge(endpoint),
+    tooLarge: tooLargeError(endpoint),
     operation: {
       id: endpoint.id,
       tag: endpoint.tag,
@@ -232,24 +232,24 @@ function toRoute(
       success: { status: endpoint.success.status, schema: endpoint.success.schema ?? null, contentType },
     },
     handler: async (request, reply) => {
-      noteAddressBase(request, deps.addressBase)
-      const gone = clientGone(reply)
+      storeAddressBase(request, deps.addressBase)
+      const gone = createDisconnectSignal(reply)
       try {
         const answered = await run(request, gone)
         if ('stream' in answered) answered.stream(reply)
-        else send(reply, answered)
+        else sendAnswer(reply, answered)
       } catch (error) {
         // The client has disconnected: the error of its cancelled query is not a failure.
-        if (gone.aborted) return send(reply, refusal(stateUnavailable))
+        if (gone.aborted) return sendAnswer(reply, refusal(stateUnavailable))
         if (!(error instanceof PortError)) throw error
         deps.noteStateAway(error, request)
-        send(reply, refusal(error.code === 'conflict' ? changedAtOnce : stateUnavailable))
+        sendAnswer(reply, refusal(error.code === 'conflict' ? changedAtOnce : stateUnavailable))
       }
     },
   }
 }
 
-function tooLarge(endpoint: EndpointBase<QuerySpec, TSchema>): WireError {
+function tooLargeError(endpoint: EndpointBase<QuerySpec, TSchema>): WireError {
   const bytesMax = endpoint.bodyBytesMax ?? managementBodyBytesMax
   const remedy = ' Split the rows into several requests: PATCH adds members.'
   const detail =
@@ -259,7 +259,7 @@ function tooLarge(endpoint: EndpointBase<QuerySpec, TSchema>): WireError {
   return wireError(413, 'payload_too_large', detail)
 }
 
-function send(reply: FastifyReply, { status, json, retryAfterSeconds }: Answer): void {
+function sendAnswer(reply: FastifyReply, { status, json, retryAfterSeconds }: Answer): void {
   reply.code(status)
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
   if (json === null) reply.send()

@@ -7,7 +7,7 @@ import type { EventCursor } from '#ports/events/event-queries.ts'
 import { invalid, invalidInput } from './answers.ts'
 import { readBounds, type Zone } from './instants.ts'
 import { propertiesParam, readJson } from './property-filters.ts'
-import { optional, type QueryParam, type QueryValues, textParam, uuidParam } from './query-params.ts'
+import { optionalParam, type QueryParam, type QueryValues, textParam, uuidParam } from './query-params.ts'
 
 /** A cursor's `tieBreak` is an unsigned 64-bit number in the event store. */
 const uint64Max = 2n ** 64n - 1n
@@ -43,7 +43,7 @@ export function readEventFilters(query: Omit<QueryValues<typeof eventFilters>, '
 
 function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
   const description = '["-timestamp"] (newest first, the default) or ["timestamp"].'
-  return optional(Type.String({ description }), (text, name) => {
+  return optionalParam(Type.String({ description }), (text, name) => {
     const list = text.startsWith('[') ? readJson(text) : [text]
     const [order, ...others] = Array.isArray(list) ? list : []
     if ((order === 'timestamp' || order === '-timestamp') && others.length === 0) return ok(order)
@@ -52,14 +52,17 @@ function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
 }
 
 function cursorParam(): QueryParam<EventCursor | undefined> {
-  return optional(Type.String({ description: 'Position after the previous page; part of `next`.' }), (text, name) => {
-    const place = placeOf(text)
-    return place === null ? err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.')) : ok(place)
-  })
+  return optionalParam(
+    Type.String({ description: 'Position after the previous page; part of `next`.' }),
+    (text, name) => {
+      const place = parseEventCursor(text)
+      return place === null ? err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.')) : ok(place)
+    },
+  )
 }
 
 /** The place in a list's cursor; null for any other text. */
-export function placeOf(text: string): EventCursor | null {
+export function parseEventCursor(text: string): EventCursor | null {
   const match = /^(-?\d{1,13})_([0-9a-f-]{36})_(\d{1,20})$/.exec(text)
   if (match === null || !isUuid(match[2]!) || BigInt(match[3]!) > uint64Max) return null
   return { timestampMs: Number(match[1]), uuid: match[2]!, tieBreak: match[3]! }

@@ -5,10 +5,10 @@
 
 import type { FastifyRequest } from 'fastify'
 import { err, ok, type Result } from '#core/result.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, encodeEach, invalidInput, listAnswer, refusal } from './answers.ts'
-import { addressWith, countedNeighbours, type PageRequest, uncountedNeighbours } from './page.ts'
+import { addressWith, encodeCountAndNeighbours, type PageRequest, uncountedNeighbours } from './page.ts'
 
 /** Default rows of one read. */
 const usualSliceRows = 1_000
@@ -56,16 +56,16 @@ async function fillPage<T, P>(
     if (!slice.ok) return slice
     const { rows, next, endsPage } = slice.value
     const encoded = await encode(rows)
-    const fitting = fittingCount(encoded, pageCharsMax - charCount, texts.length === 0 ? 1 : 0)
+    const fitting = countFitting(encoded, pageCharsMax - charCount, texts.length === 0 ? 1 : 0)
     if (fitting < encoded.length) {
-      if (!mayBeShort) return err(tooLarge(texts.length + fitting))
+      if (!mayBeShort) return err(tooLargeError(texts.length + fitting))
       if (texts.length > 0) return ok({ texts, next: from })
       // Read only the rows that fit: that read returns where the following rows begin.
       rowsMax = fitting
       continue
     }
     texts.push(...encoded)
-    charCount += charCountOf(encoded)
+    charCount += sumChars(encoded)
     const isFull = texts.length >= limit || rowsMax < sliceRows
     if (next === null || isFull || endsPage === true || signal.aborted) return ok({ texts, next })
     from = next
@@ -73,7 +73,7 @@ async function fillPage<T, P>(
 }
 
 /** How many of the first texts fit into this many characters together; at least `countMin`. */
-function fittingCount(texts: readonly string[], charsMax: number, countMin: number): number {
+function countFitting(texts: readonly string[], charsMax: number, countMin: number): number {
   let charCount = 0
   const index = texts.findIndex((text, index) => {
     charCount += text.length
@@ -82,11 +82,11 @@ function fittingCount(texts: readonly string[], charsMax: number, countMin: numb
   return index === -1 ? texts.length : index
 }
 
-function charCountOf(texts: readonly string[]): number {
+function sumChars(texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + text.length, 0)
 }
 
-function tooLarge(fittingCount: number): WireError {
+function tooLargeError(fittingCount: number): WireError {
   return invalidInput(
     'limit',
     `The page exceeds ${pageCharsMax / 2 ** 20} MiB: request fewer rows at a time. limit=${fittingCount} fits.`,
@@ -101,7 +101,7 @@ export interface PageCall {
 
 /** Encodes rows one at a time, so that other work may run in between. */
 export function encodeRows<T>(encode: (row: T) => string): EncodeRows<T> {
-  return rows => inSlices(encodeEach(rows, encode))
+  return rows => runInSlices(encodeEach(rows, encode))
 }
 
 /** As `encodeRows`, for rows that are encoded as objects. */
@@ -111,7 +111,7 @@ export function encodeObjects<T>(encode: (row: T) => object): EncodeRows<T> {
 
 /** As `encodeObjects`, for rows whose encoding first looks up data for a whole slice at once. */
 export function encodeTogether<T>(encode: (rows: readonly T[]) => Promise<readonly object[]>): EncodeRows<T> {
-  return async rows => inSlices(encodeEach(await encode(rows), row => JSON.stringify(row)))
+  return async rows => runInSlices(encodeEach(await encode(rows), row => JSON.stringify(row)))
 }
 
 /**
@@ -133,14 +133,14 @@ export async function answerCountedList<T>(
       count = slice.count
       return ok({
         rows: slice.results,
-        next: nextOffset(offset, slice.results, offset + slice.results.length < count),
+        next: computeNextOffset(offset, slice.results, offset + slice.results.length < count),
       })
     },
     encode,
   )
   if (!filled.ok) return refusal(filled.error)
   const { texts } = filled.value
-  return listAnswer(countedNeighbours(request, page, count, texts.length), texts)
+  return listAnswer(encodeCountAndNeighbours(request, page, count, texts.length), texts)
 }
 
 /**
@@ -156,7 +156,7 @@ export async function answerWholeList<T>(
     { start: 0, limit: rows.length, mayBeShort: false, signal, sliceRows },
     async from => {
       const slice = rows.slice(from, from + sliceRows)
-      return ok({ rows: slice, next: nextOffset(from, slice, from + slice.length < rows.length) })
+      return ok({ rows: slice, next: computeNextOffset(from, slice, from + slice.length < rows.length) })
     },
     encode,
   )
@@ -176,7 +176,7 @@ export async function answerUncountedList<T>(
     { start: page.offset, limit: page.limit, mayBeShort: false, signal },
     async (offset, limit) => {
       const { results, hasMore } = await read({ limit, offset })
-      return ok({ rows: results, next: nextOffset(offset, results, hasMore) })
+      return ok({ rows: results, next: computeNextOffset(offset, results, hasMore) })
     },
     encode,
   )
@@ -186,7 +186,7 @@ export async function answerUncountedList<T>(
 }
 
 /** Null at the end, and if the list has shrunk so that nothing was read. */
-function nextOffset(offset: number, results: readonly unknown[], hasMore: boolean): number | null {
+function computeNextOffset(offset: number, results: readonly unknown[], hasMore: boolean): number | null {
   return hasMore && results.length > 0 ? offset + results.length : null
 }
 

@@ -54,7 +54,7 @@ export function readBounds(
 }
 
 /** The bounds as instants, for the address of the next page: `-7d` would mean another instant there. */
-export function pinnedBounds({ afterMs, beforeMs }: TimeBounds): Record<string, string> {
+export function encodeBoundParams({ afterMs, beforeMs }: TimeBounds): Record<string, string> {
   return {
     ...(afterMs === undefined ? {} : { after: new Date(afterMs).toISOString() }),
     ...(beforeMs === undefined ? {} : { before: new Date(beforeMs).toISOString() }),

@@ -49,6 +49,6 @@ export function itemRoutes<T, Q extends QuerySpec, S extends TSchema>(
 }
 
 /** Reads a numeric path parameter; null when the text is not a number. */
-export function idNumber(text: string): number | null {
+export function parseIdNumber(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null
 }

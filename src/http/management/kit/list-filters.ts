@@ -58,7 +58,7 @@ export function authorsParam(): QueryParam<readonly number[] | undefined> {
 }
 
 /** The author labels that are shown with these ids; undefined without this filter. */
-export async function labelsOfAuthors(
+export async function listAuthorLabels(
   store: Pick<FlagStore, 'listAuthors'>,
   projectId: number,
   ofWhat: Parameters<FlagStore['listAuthors']>[1],

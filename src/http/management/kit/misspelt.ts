@@ -28,7 +28,7 @@ export function findMisspelt(
   for (const name of Object.keys(sent)) {
     if (known.includes(name) || ignored.has(name)) continue
     if (++unknownCount > unknownCountMax) return null
-    const meant = meantBy(name, known)
+    const meant = suggestName(name, known)
     if (meant !== null) return misspeltError(kind, name, meant)
   }
   return null
@@ -49,7 +49,7 @@ export interface TakenFields {
  * The error for the first field that the request does not take; null when it takes all of them.
  * Source: ours, docs/wire/private-api.md §2.
  */
-export function findUntaken(sent: JsonObject, taken: TakenFields): WireError | null {
+export function findUnacceptedField(sent: JsonObject, taken: TakenFields): WireError | null {
   const { known, answered, ofPostHog, wrong } = taken
   for (const [name, value] of Object.entries(sent)) {
     if (known.includes(name) || ofPostHog.withoutEffect.includes(name)) continue
@@ -58,7 +58,7 @@ export function findUntaken(sent: JsonObject, taken: TakenFields): WireError | n
       return invalidInput(name, 'This field is not supported, so it is not stored. Omit it.')
     }
     if (answered.has(name)) continue
-    const meant = Object.hasOwn(wrong, name) ? wrong[name]! : meantBy(name, known)
+    const meant = Object.hasOwn(wrong, name) ? wrong[name]! : suggestName(name, known)
     if (meant !== null) return misspeltError('field', name, meant)
     return invalidInput(formatName(name), `Unknown field ${formatName(name)}: it would have no effect.`)
   }
@@ -69,13 +69,13 @@ export function findUntaken(sent: JsonObject, taken: TakenFields): WireError | n
  * The same for nested objects whose schema names properties. If the schema allows no others, every unknown name is an
  * error: no tool sends it, and ignoring a condition would match everything.
  */
-export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError | null {
+export function findMisspeltMember(sent: JsonObject, schema: TSchema): WireError | null {
   const fields = ('properties' in schema ? schema.properties : {}) as Readonly<Record<string, TSchema>>
   for (const [field, fieldSchema] of Object.entries(fields)) {
     const value = ownValue(sent, field)
     if (!isJsonObject(value)) continue
-    const object = objectOf(fieldSchema)
-    const known = propertyNames(object)
+    const object = findObjectSchema(fieldSchema)
+    const known = listPropertyNames(object)
     if (known.length === 0) continue
     const error = findMisspelt('field', value, known) ?? (isClosed(object) ? findUnknown(value, known) : null)
     if (error !== null) return { ...error, attr: `${field}.${error.attr}` }
@@ -84,7 +84,7 @@ export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError
 }
 
 /** The names of an object schema's properties; none for any other schema. */
-export function propertyNames(schema: TSchema): readonly string[] {
+export function listPropertyNames(schema: TSchema): readonly string[] {
   return 'properties' in schema ? Object.keys(schema.properties as object) : []
 }
 
@@ -99,7 +99,7 @@ function formatName(name: string): string {
   return name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name
 }
 
-function meantBy(name: string, known: readonly string[]): string | null {
+function suggestName(name: string, known: readonly string[]): string | null {
   return nearMiss(name, known) ?? shortenedName(name, known)
 }
 
@@ -109,7 +109,7 @@ function findUnknown(sent: JsonObject, known: readonly string[]): WireError | nu
 }
 
 /** The object schema of a value that may also be null. */
-function objectOf(schema: TSchema): TSchema {
+function findObjectSchema(schema: TSchema): TSchema {
   const members = ('anyOf' in schema ? schema.anyOf : [schema]) as readonly TSchema[]
   return members.find(member => 'properties' in member) ?? schema
 }

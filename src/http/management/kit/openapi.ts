@@ -9,7 +9,7 @@ import { organizationId } from '#wire/management/projects.ts'
 import { componentSchemas, toDocumentedSchema } from '../../openapi/components.ts'
 import { type Json, ref } from '../../openapi/shapes.ts'
 import { type WireOperation, wireOperations } from '../../openapi/wire-operations.ts'
-import { acceptedPackings } from '../../shared/accepted-packings.ts'
+import { listAcceptedPackings } from '../../shared/accepted-packings.ts'
 import { type Route, type RouteAccess, sendJson } from '../../shared/route.ts'
 import type { ManagementRoute, Operation } from './endpoint.ts'
 
@@ -33,8 +33,8 @@ export function openApiRoutes(deps: OpenApiDeps): Route[] {
     group: 'management',
     bodyLimitBytes: 1_024,
     handler: async (request, reply) => {
-      document ??= Buffer.from(JSON.stringify(openApiDocument(deps)))
-      const [packing] = acceptedPackings(request.headers['accept-encoding'])
+      document ??= Buffer.from(JSON.stringify(buildOpenApiDocument(deps)))
+      const [packing] = listAcceptedPackings(request.headers['accept-encoding'])
       reply.header('vary', 'Accept-Encoding')
       if (packing === undefined) return sendJson(reply, 200, document)
       packed[packing] ??= pack[packing](document)
@@ -50,10 +50,10 @@ const pack: Readonly<Record<ScriptPacking, (text: Buffer) => Promise<Buffer>>> =
   gzip: text => promisify(gzip)(text),
 }
 
-export function openApiDocument(deps: OpenApiDeps): Json {
+export function buildOpenApiDocument(deps: OpenApiDeps): Json {
   const paths: Record<string, Json> = {}
-  for (const route of deps.managementRoutes) add(paths, route, describeManagement(route))
-  for (const route of deps.otherRoutes) add(paths, route, describeOther(route))
+  for (const route of deps.managementRoutes) addOperation(paths, route, describeManagement(route))
+  for (const route of deps.otherRoutes) addOperation(paths, route, describeWireRoute(route))
   return {
     openapi: '3.1.0',
     info: {
@@ -63,7 +63,7 @@ export function openApiDocument(deps: OpenApiDeps): Json {
     },
     servers: [{ url: '/', description: 'The instance that served this document.' }],
     security: [],
-    tags: tagsOf(paths),
+    tags: collectTags(paths),
     paths,
     components: { securitySchemes, schemas: { Error: errorSchema, Readiness: readinessSchema, ...componentSchemas() } },
   }
@@ -121,7 +121,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   users: 'The calling key and its project.',
 }
 
-function tagsOf(paths: Readonly<Record<string, Json>>): Json[] {
+function collectTags(paths: Readonly<Record<string, Json>>): Json[] {
   const operations = Object.values(paths).flatMap(item => Object.values(item) as { tags: string[] }[])
   return [...new Set(operations.flatMap(({ tags }) => tags))]
     .sort()
@@ -129,18 +129,18 @@ function tagsOf(paths: Readonly<Record<string, Json>>): Json[] {
 }
 
 /** The path as the document writes it. Private paths end in a slash, as in PostHog's documentation. */
-export function documentedPath(path: string): string {
-  const braced = path.replaceAll(/:([A-Za-z]+)/g, (_match, name: string) => `{${snakeCase(name)}}`)
+export function toDocumentedPath(path: string): string {
+  const braced = path.replaceAll(/:([A-Za-z]+)/g, (_match, name: string) => `{${toSnakeCase(name)}}`)
   return braced.startsWith('/api/') && !braced.includes('.') && !braced.endsWith('*') ? `${braced}/` : braced
 }
 
-function add(paths: Record<string, Json>, route: Route, operation: Json): void {
-  const path = documentedPath(route.path)
+function addOperation(paths: Record<string, Json>, route: Route, operation: Json): void {
+  const path = toDocumentedPath(route.path)
   paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
 }
 
 /** The operation's id, which starts with a word for any prefix but the usual one. */
-function operationId(route: ManagementRoute): string {
+function createOperationId(route: ManagementRoute): string {
   const id = route.operation.id
   if (route.path.startsWith('/api/environments')) return `environments_${id}`
   if (route.path.startsWith('/api/organizations/@current/projects')) return `organization_${id}`
@@ -153,53 +153,56 @@ function describeManagement(route: ManagementRoute): Json {
   const { status, schema, contentType } = operation.success
   const takesInput = operation.body !== null || Object.keys(operation.query).length > 0
   return {
-    operationId: operationId(route),
+    operationId: createOperationId(route),
     tags: [operation.tag],
     summary: operation.summary,
     security: [{ personalApiKey: [] }],
     'x-scope': route.scope,
-    parameters: [...pathParameters(route.path), ...queryParameters(operation)],
-    ...(operation.body === null ? {} : { requestBody: { required: true, content: bodyContent(operation) } }),
+    parameters: [...describePathParameters(route.path), ...describeQueryParameters(operation)],
+    ...(operation.body === null ? {} : { requestBody: { required: true, content: describeBodyContent(operation) } }),
     responses: {
       [status]: {
         description: 'Done.',
         ...(schema === null ? {} : { content: { [contentType]: { schema: toDocumentedSchema(schema) } } }),
       },
-      ...(operation.id === 'cohorts_recount' ? { 202: laterAnswer(schema) } : {}),
-      ...(takesInput || route.path.includes(':') ? { 400: errorAnswer('Invalid input.') } : {}),
-      401: errorAnswer('Missing or invalid personal API key.'),
-      403: errorAnswer('The key lacks the scope or access to the project.'),
-      404: errorAnswer('Not found.'),
+      ...(operation.id === 'cohorts_recount' ? { 202: describeRunningAnswer(schema) } : {}),
+      ...(takesInput || route.path.includes(':') ? { 400: describeErrorAnswer('Invalid input.') } : {}),
+      401: describeErrorAnswer('Missing or invalid personal API key.'),
+      403: describeErrorAnswer('The key lacks the scope or access to the project.'),
+      404: describeErrorAnswer('Not found.'),
       ...(operation.body === null
         ? {}
-        : { 409: errorAnswer('Changed by another request.'), 413: errorAnswer('The body is too large.') }),
+        : {
+            409: describeErrorAnswer('Changed by another request.'),
+            413: describeErrorAnswer('The body is too large.'),
+          }),
       431: tooMuchHead,
-      503: errorAnswer('A store is unavailable. Retry after `Retry-After` seconds.'),
+      503: describeErrorAnswer('A store is unavailable. Retry after `Retry-After` seconds.'),
     },
   }
 }
 
-function contentOf(types: string | readonly string[], schema: Json): Json {
+function describeContent(types: string | readonly string[], schema: Json): Json {
   return Object.fromEntries([types].flat().map(type => [type, { schema }]))
 }
 
-function laterAnswer(schema: TSchema | null): Json {
+function describeRunningAnswer(schema: TSchema | null): Json {
   return {
     description: 'Still running: repeat the request.',
     content: { 'application/json': { schema: toDocumentedSchema(schema) } },
   }
 }
 
-function describeOther(route: Route): Json {
+function describeWireRoute(route: Route): Json {
   const operation = wireOperations.get(`${route.method} ${route.path}`)
-  const security = securityOf(route, operation)
+  const security = describeSecurity(route, operation)
   if (operation === undefined) {
     return {
       operationId: `${route.method.toLowerCase()}_${route.path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`,
       tags: [route.group],
       summary: accessSummaries[route.access],
       security,
-      parameters: pathParameters(route.path),
+      parameters: describePathParameters(route.path),
       responses: { 200: { description: 'Done.' } },
     }
   }
@@ -212,7 +215,7 @@ function describeOther(route: Route): Json {
     description: operation.description ?? operation.summary,
     security,
     parameters: [
-      ...pathParameters(route.path),
+      ...describePathParameters(route.path),
       ...Object.entries(operation.query ?? {}).map(([name, { required = false, ...schema }]) => ({
         ...{ name, in: 'query', required, schema },
       })),
@@ -225,14 +228,14 @@ function describeOther(route: Route): Json {
         description: success.description ?? 'Done.',
         ...(success.schema === undefined
           ? {}
-          : { content: contentOf(success.contentType ?? 'application/json', success.schema) }),
+          : { content: describeContent(success.contentType ?? 'application/json', success.schema) }),
       },
       ...Object.fromEntries(
         Object.entries(statuses).map(([code, description]) => [
           code,
           code.startsWith('3')
             ? { description }
-            : errorAnswer(description, typeof error === 'string' ? error : error[Number(code)]),
+            : describeErrorAnswer(description, typeof error === 'string' ? error : error[Number(code)]),
         ]),
       ),
       431: tooMuchHead,
@@ -240,7 +243,7 @@ function describeOther(route: Route): Json {
   }
 }
 
-function securityOf(route: Route, operation: WireOperation | undefined): Json[] {
+function describeSecurity(route: Route, operation: WireOperation | undefined): Json[] {
   const named = operation?.security?.map(scheme => ({ [scheme]: [] }))
   return named ?? accessSecurity[route.access]
 }
@@ -262,9 +265,9 @@ const accessSecurity: Record<RouteAccess, Json[]> = {
   operator: [{}, { personalApiKey: [] }],
 }
 
-function pathParameters(path: string): Json[] {
+function describePathParameters(path: string): Json[] {
   return [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => ({
-    name: snakeCase(name!),
+    name: toSnakeCase(name!),
     in: 'path',
     required: true,
     schema: { type: 'string' },
@@ -274,7 +277,7 @@ function pathParameters(path: string): Json[] {
   }))
 }
 
-function queryParameters(operation: Operation): Json[] {
+function describeQueryParameters(operation: Operation): Json[] {
   return Object.entries(operation.query).map(([name, param]) => ({
     name,
     in: 'query',
@@ -283,21 +286,21 @@ function queryParameters(operation: Operation): Json[] {
   }))
 }
 
-function bodyContent({ body, takesForms }: Operation): Json {
-  const content = jsonContent(body!)
+function describeBodyContent({ body, takesForms }: Operation): Json {
+  const content = describeJsonContent(body!)
   return takesForms ? { ...content, 'multipart/form-data': { schema: toDocumentedSchema(body) } } : content
 }
 
-function jsonContent(schema: TSchema): Json {
+function describeJsonContent(schema: TSchema): Json {
   return { 'application/json': { schema: toDocumentedSchema(schema) } }
 }
 
-function errorAnswer(description: string, component = 'Error'): Json {
+function describeErrorAnswer(description: string, component = 'Error'): Json {
   return { description, content: { 'application/json': { schema: ref(component) } } }
 }
 
-const tooMuchHead = errorAnswer('URL and headers exceed 16 KiB.')
+const tooMuchHead = describeErrorAnswer('URL and headers exceed 16 KiB.')
 
-function snakeCase(name: string): string {
+function toSnakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 }

@@ -9,13 +9,13 @@ import type { Writer } from '#services/manage/flag-with-owner.ts'
 import type { InvalidFlag } from '#services/manage/manage-flags.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { holdsScope, missingScope } from './authenticate.ts'
+import { holdsScope, missingScopeError } from './authenticate.ts'
 
 /**
  * Finds flags by id, deleted ones too. One call reads all: a page of surveys names thousands, and separate calls would
  * crowd out other requests. Only a key that may read flags is shown their conditions.
  */
-export async function linkedFlagsById(
+export async function loadLinkedFlags(
   management: Pick<FlagStore, 'listFlagsById'>,
   caller: PersonalKey,
   projectId: number,
@@ -28,7 +28,7 @@ export async function linkedFlagsById(
   return id => encodeLinkedFlag(id === null ? null : (flagOfId.get(id) ?? null), showsFilters)
 }
 
-export function writerOf(caller: PersonalKey): Writer {
+export function toWriter(caller: PersonalKey): Writer {
   return {
     by: caller.label,
     mayReadFlags: holdsScope(caller, 'feature_flag:read'),
@@ -36,11 +36,11 @@ export function writerOf(caller: PersonalKey): Writer {
   }
 }
 
-export const flagNotWritable = missingScope(
+export const flagNotWritable = missingScopeError(
   'feature_flag:write',
   'It is required to change a flag that was created elsewhere.',
 )
-export const flagNotReadable = missingScope('feature_flag:read', 'It is required to link a survey to a flag.')
+export const flagNotReadable = missingScopeError('feature_flag:read', 'It is required to link a survey to a flag.')
 
 /**
  * @param errors the refusals specific to this kind of owner.

@@ -1,7 +1,7 @@
 // The absolute addresses of the next and the previous page of a list, as PostHog answers them.
 
 import type { FastifyRequest } from 'fastify'
-import { addressBaseOf } from './address-base.ts'
+import { readAddressBase } from './address-base.ts'
 
 export interface PageRequest {
   readonly limit: number
@@ -9,15 +9,20 @@ export interface PageRequest {
 }
 
 /** `{"count","next","previous"}` of a page of a list with `count` items. */
-export function countedNeighbours(request: FastifyRequest, page: PageRequest, count: number, resultCount: number) {
+export function encodeCountAndNeighbours(
+  request: FastifyRequest,
+  page: PageRequest,
+  count: number,
+  resultCount: number,
+) {
   const nextOffset = page.offset + resultCount
   const hasMore = nextOffset < count && resultCount > 0
-  return { count, ...neighbours(request, page, hasMore ? nextOffset : null) }
+  return { count, ...encodeNeighbourAddresses(request, page, hasMore ? nextOffset : null) }
 }
 
 /** `{"next","previous"}` for a list that is not counted. */
 export function uncountedNeighbours(request: FastifyRequest, page: PageRequest, hasMore: boolean, resultCount: number) {
-  return neighbours(request, page, hasMore ? page.offset + resultCount : null)
+  return encodeNeighbourAddresses(request, page, hasMore ? page.offset + resultCount : null)
 }
 
 /** The request's own address with some parameters changed; null removes one. */
@@ -29,11 +34,11 @@ export function addressWith(request: FastifyRequest, changes: Readonly<Record<st
     else params.set(name, value)
   }
   const text = params.toString()
-  return `${addressBaseOf(request)}${path}${text === '' ? '' : `?${text}`}`
+  return `${readAddressBase(request)}${path}${text === '' ? '' : `?${text}`}`
 }
 
 /** @param nextOffset null when this page is the last. */
-function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
+function encodeNeighbourAddresses(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
   const before = Math.max(0, offset - limit)
   // The other pages of a list requested by `page` are addressed by offset.
   const pageAddress = (from: number) =>

@@ -14,7 +14,7 @@ import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, stateUnavailable } from './answers.ts'
-import { holdsScope, missingScope } from './authenticate.ts'
+import { holdsScope, missingScopeError } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import { asFilter } from './list-filters.ts'
 import { readFilterList } from './property-filters.ts'
@@ -50,7 +50,7 @@ export async function readPersonCondition(
   // A group type in a person filter has no meaning, so only cohorts count.
   const references = referencesOfFlag(condition).filter(({ kind }) => kind === 'cohort')
   if (references.length > 0) {
-    if (!holdsScope(caller, 'cohort:read')) return err(missingScope('cohort:read', 'A filter refers to a cohort.'))
+    if (!holdsScope(caller, 'cohort:read')) return err(missingScopeError('cohort:read', 'A filter refers to a cohort.'))
     const links = await management.findLinks(project.id)
     const [issue] = referenceIssues({ kind: 'flag', id: null, name: 'filter' }, references, links)
     if (issue !== undefined) {
@@ -66,11 +66,11 @@ export async function readPersonCondition(
     filters.map(({ filter }) => filter),
   )
   const fault = probe.fault()
-  return fault === null ? ok(probe) : err(notEvaluable(fault))
+  return fault === null ? ok(probe) : err(notEvaluableError(fault))
 }
 
 /** The error for a condition on a cohort that cannot be evaluated; nothing else makes a condition impossible. */
-export function notEvaluable(reason: UnknownReason): WireError {
+export function notEvaluableError(reason: UnknownReason): WireError {
   return invalidInput('properties', `The filters cannot be evaluated: ${reason}.`)
 }
 

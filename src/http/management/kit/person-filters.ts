@@ -6,7 +6,7 @@ import { omitUndefined } from '#core/omit-undefined.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
 import { notFoundError } from './answers.ts'
-import { idNumber } from './item-routes.ts'
+import { parseIdNumber } from './item-routes.ts'
 import { personConditions } from './person-conditions.ts'
 import { type QueryValues, searchParam, textParam, uuidParam } from './query-params.ts'
 
@@ -18,8 +18,8 @@ export const personFilters = {
 }
 
 /**
- * The filters that the state evaluates, and the parts of persons that it must return for the others. @param condition
- * the other filters.
+ * The filters that the state evaluates, and the parts of persons that it must return for the others.
+ * @param condition the other filters.
  */
 export function readPersonFilters(query: QueryValues<typeof personFilters>, condition: FlagProbe | null) {
   const { distinct_id: distinctId, uuid, search } = query
@@ -34,7 +34,7 @@ export type PersonFinder = Pick<PersonStore, 'findPersonByUuid'> & Pick<CohortMe
  */
 export async function findPersonById(store: PersonFinder, projectId: number, id: string): Promise<PersonView | null> {
   if (isUuid(id)) return store.findPersonByUuid(projectId, id.toLowerCase())
-  const number = idNumber(id)
+  const number = parseIdNumber(id)
   if (number === null) return null
   const { results } = await store.listPersonsAfter(projectId, { afterPersonId: number - 1, limit: 1 }, [])
   return results[0]?.id === number ? results[0] : null

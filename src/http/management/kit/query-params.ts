@@ -29,7 +29,7 @@ export type QueryValues<Q extends QuerySpec> = {
 
 /** All parameters of a request, or the error of the first one that is unknown or cannot be read. */
 export function readQuery(spec: QuerySpec, query: object): Result<Record<string, unknown>, WireError> {
-  const unknown = unknownParam(spec, query)
+  const unknown = findUnknownParam(spec, query)
   if (unknown !== null) return err(unknown)
   const values: Record<string, unknown> = {}
   for (const [name, param] of Object.entries(spec)) {
@@ -60,7 +60,7 @@ const idleParams: Readonly<Record<string, (texts: readonly unknown[]) => boolean
   format: texts => texts.every(text => text === 'json'),
 }
 
-function unknownParam(spec: QuerySpec, query: object): WireError | null {
+function findUnknownParam(spec: QuerySpec, query: object): WireError | null {
   const known = Object.keys(spec)
   const misspelt = findMisspelt('parameter', query, known, new Set(Object.keys(idleParams)))
   if (misspelt !== null) return misspelt
@@ -80,11 +80,11 @@ export function filterParam<T>(
   schema: TSchema,
   read: (text: string, name: string) => Result<T, WireError>,
 ): QueryParam<T | undefined> {
-  return { ...optional(schema, read), isFilter: true }
+  return { ...optionalParam(schema, read), isFilter: true }
 }
 
 /** A parameter that may be absent. */
-export function optional<T>(
+export function optionalParam<T>(
   schema: TSchema,
   read: (text: string, name: string) => Result<T, WireError>,
 ): QueryParam<T | undefined> {
@@ -124,7 +124,7 @@ export function textParam(description: string): QueryParam<string | undefined> {
 
 /** Text as in `textParam`, but it may be empty: every text contains the empty one. */
 export function searchParam(description: string): QueryParam<string | undefined> {
-  return optional(Type.String({ description, maxLength: textLengthMax }), readText)
+  return optionalParam(Type.String({ description, maxLength: textLengthMax }), readText)
 }
 
 function readText(text: string, name: string): Result<string, WireError> {
@@ -160,7 +160,7 @@ export function wholeNumberParam(options: {
 }): QueryParam<number | undefined> {
   const { description, minimum, maximum } = options
   const schema = Type.Integer({ description, minimum, maximum: maximum ?? Number.MAX_SAFE_INTEGER })
-  return optional(schema, (text, name) => {
+  return optionalParam(schema, (text, name) => {
     const value = /^-?\d{1,18}$/.test(text) ? Number(text) : Number.NaN
     if (Number.isNaN(value)) return err(invalid(name, 'A valid whole number is required.'))
     if (value < minimum) return err(invalidInput(name, `Must be at least ${minimum}.`))
@@ -178,7 +178,7 @@ export function choiceParam<const T extends string>(
     choices.map(choice => Type.Literal(choice)),
     { description },
   )
-  return optional(schema, (text, name) => {
+  return optionalParam(schema, (text, name) => {
     const chosen = choices.find(choice => choice === text)
     return chosen === undefined ? err(invalidInput(name, `Must be one of ${choices.join(', ')}.`)) : ok(chosen)
   })
@@ -206,7 +206,7 @@ export function refusedParam(instead: string): QueryParam<undefined> {
 
 /** A parameter of PostHog's API that changes nothing here, whatever its value. */
 export function idleParam(description: string): QueryParam<undefined> {
-  return optional(Type.String({ description }), () => ok(undefined))
+  return optionalParam(Type.String({ description }), () => ok(undefined))
 }
 
 /**

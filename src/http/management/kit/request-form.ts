@@ -43,14 +43,14 @@ export async function parseForm(
 ): Promise<Result<JsonObject, WireError>> {
   const boundary = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType)
   if (boundary === null) return err(unreadable)
-  const tooMuch = tooMuchIn(bytes, `--${boundary[1] ?? boundary[2]}`)
+  const tooMuch = findFormSizeProblem(bytes, `--${boundary[1] ?? boundary[2]}`)
   if (tooMuch !== null) return err(invalid(null, tooMuch))
   const form = await readForm(bytes, contentType)
   if (form === null) return err(unreadable)
   const object: JsonObject = {}
   for (const [name, value] of form) {
-    const text = typeof value === 'string' ? value : textOf(new Uint8Array(await value.arrayBuffer()))
-    setOwn(object, name, wantsText(schema, name) ? text : jsonOrText(text))
+    const text = typeof value === 'string' ? value : decodeFileText(new Uint8Array(await value.arrayBuffer()))
+    setOwn(object, name, wantsText(schema, name) ? text : parseJsonOrText(text))
   }
   return ok(object)
 }
@@ -68,7 +68,7 @@ async function readForm(bytes: Buffer, contentType: string): Promise<FormData | 
 }
 
 /** The text of a file: UTF-8, or UTF-16 as spreadsheets write it, by its mark or by the zeros of its first letter. */
-function textOf(bytes: Uint8Array): string {
+function decodeFileText(bytes: Uint8Array): string {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return utf16le.decode(bytes)
   if ((first === 0xfe && second === 0xff) || (first === 0 && second !== undefined && second !== 0))
@@ -86,7 +86,7 @@ const [utf8, utf16le, utf16be] = ['utf-8', 'utf-16le', 'utf-16be'].map(name => n
  * The message for a form that Node's reader would take too long to read; null for others.
  * @param mark the delimiter before each part and after the last one.
  */
-function tooMuchIn(bytes: Buffer, mark: string): string | null {
+function findFormSizeProblem(bytes: Buffer, mark: string): string | null {
   let count = 0
   for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, at + mark.length)) {
     if (++count > partCountMax) return `A form must have fewer than ${partCountMax} fields.`
@@ -101,15 +101,15 @@ function tooMuchIn(bytes: Buffer, mark: string): string | null {
 function wantsText(schema: TSchema, name: string): boolean {
   const properties = 'properties' in schema ? (schema.properties as Record<string, TSchema>) : {}
   if (!Object.hasOwn(properties, name)) return true
-  return typesOf(properties[name]!).every(type => type === 'string' || type === 'null')
+  return listSchemaTypes(properties[name]!).every(type => type === 'string' || type === 'null')
 }
 
-function typesOf(schema: TSchema): unknown[] {
-  if ('anyOf' in schema) return (schema.anyOf as TSchema[]).flatMap(typesOf)
+function listSchemaTypes(schema: TSchema): unknown[] {
+  if ('anyOf' in schema) return (schema.anyOf as TSchema[]).flatMap(listSchemaTypes)
   return ['type' in schema ? schema.type : undefined]
 }
 
-function jsonOrText(text: string): JsonValue {
+function parseJsonOrText(text: string): JsonValue {
   if (isTooMuchToParse(text) || nestsDeeperThan(text, nestingMax)) return text
   try {
     return parseJson(text)

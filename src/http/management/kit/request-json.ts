@@ -8,9 +8,9 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, requiredError } from './answers.ts'
-import { findMisspeltWithin, findUntaken, propertyNames, type TakenFields } from './misspelt.ts'
+import { findMisspeltMember, findUnacceptedField, listPropertyNames, type TakenFields } from './misspelt.ts'
 import { isMultipart, isTooMuchToParse, jsonLimits, parseForm } from './request-form.ts'
-import { type CompileSchema, firstProblems, type SchemaProblem } from './schema-problems.ts'
+import { type CompileSchema, findFirstProblems, type SchemaProblem } from './schema-problems.ts'
 
 /** A cohort's groups may be nested 64 deep, two levels each. Recursive code can handle far more than this bound. */
 const nestingMax = 300
@@ -41,21 +41,21 @@ export function createBodyParser(
 ): BodyParser {
   let compiled: ReturnType<typeof loadCompiler> | undefined
   const taken: TakenFields = {
-    known: propertyNames(schema),
-    answered: new Set(answerSchema === null ? [] : propertyNames(answerSchema)),
+    known: listPropertyNames(schema),
+    answered: new Set(answerSchema === null ? [] : listPropertyNames(answerSchema)),
     ofPostHog: options.postHogFields ?? { withoutEffect: [], onlyOff: [] },
     wrong: options.wrongNames ?? {},
   }
   return async (bytes, contentType) => {
     const isForm = options.takesForms && isMultipart(contentType)
-    if (!isForm && bytes.length > options.jsonBytesMax) return err(jsonTooLarge(options.jsonBytesMax))
+    if (!isForm && bytes.length > options.jsonBytesMax) return err(jsonTooLargeError(options.jsonBytesMax))
     const parsed = isForm ? await parseForm(bytes, contentType, schema) : parseBody(bytes)
     if (!parsed.ok) return parsed
     const strictField = isForm ? null : (options.uniqueKeysIn?.(parsed.value) ?? null)
     const repeated = strictField === null ? null : repeatedKey(bytes.toString('utf8'))
     if (repeated !== null)
       return err(invalidInput(strictField!, `An object contains the key "${repeated.slice(0, 80)}" twice.`))
-    const untaken = findUntaken(parsed.value, taken) ?? findMisspeltWithin(parsed.value, schema)
+    const untaken = findUnacceptedField(parsed.value, taken) ?? findMisspeltMember(parsed.value, schema)
     if (untaken !== null) return err(untaken)
     compiled ??= loadCompiler()
     const compile = await compiled
@@ -63,7 +63,7 @@ export function createBodyParser(
     // The validator sees a number kept as its literal as an object, so the body must also match with plain numbers.
     for (const face of [() => parsed.value, () => withPlainNumbers(parsed.value)]) {
       const value = face()
-      if (!validator.Check(value)) return err(describe(firstProblems(schema, value, compile)))
+      if (!validator.Check(value)) return err(toFirstError(findFirstProblems(schema, value, compile)))
     }
     return parsed
   }
@@ -80,7 +80,7 @@ async function loadCompiler(): Promise<CompileSchema> {
   }
 }
 
-function jsonTooLarge(bytesMax: number): WireError {
+function jsonTooLargeError(bytesMax: number): WireError {
   const detail = `A JSON body may have ${bytesMax} bytes; send larger lists as a csv file in multipart/form-data (curl -F csv=@ids.csv).`
   return wireError(413, 'payload_too_large', detail)
 }
@@ -101,12 +101,12 @@ function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
     return isJsonObject(value) ? ok(value) : err(invalid(null, 'The request body must be a JSON object.'))
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    return err(invalid(null, `The request body is not valid JSON${placeOf(error)}.`))
+    return err(invalid(null, `The request body is not valid JSON${describeSyntaxError(error)}.`))
   }
 }
 
 /** Node's reason and position, if its message has them, without the quoted excerpt of the body. */
-function placeOf({ message }: SyntaxError): string {
+function describeSyntaxError({ message }: SyntaxError): string {
   const [, reason, place] = /^([^"]+?) in JSON at position \d+(?: (\(line \d+ column \d+\)))?/.exec(message) ?? []
   if (reason !== undefined) return `: ${reason}${place === undefined ? '' : ` ${place}`}`
   const start = /^Unexpected (?:token '.'|end of JSON input)/su.exec(message)
@@ -114,7 +114,7 @@ function placeOf({ message }: SyntaxError): string {
 }
 
 /** One error for the first place that does not match. The reports of a union's members become one message. */
-function describe(problems: readonly SchemaProblem[]): WireError {
+function toFirstError(problems: readonly SchemaProblem[]): WireError {
   const first = problems[0]!
   const place = first.instancePath.slice(1).replaceAll('/', '.')
   if (first.keyword === 'required') {

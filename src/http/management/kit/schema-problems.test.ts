@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { type JsonValue, parseJson } from '#core/json.ts'
-import { type CompileSchema, firstProblems, type SchemaProblem } from './schema-problems.ts'
+import { type CompileSchema, findFirstProblems, type SchemaProblem } from './schema-problems.ts'
 
 const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()])
 const question = Type.Object({ text: Type.String({ maxLength: 3 }), choices: Type.Optional(Type.Array(Type.String())) })
@@ -16,7 +16,7 @@ const schema = Type.Object({
 })
 
 function problemsOf(value: JsonValue, compile: CompileSchema = part => Compile(part)): SchemaProblem[] {
-  return firstProblems(schema, value, compile)
+  return findFirstProblems(schema, value, compile)
 }
 
 function reportOf({ keyword, instancePath, message }: SchemaProblem): string {

@@ -27,38 +27,44 @@ type Properties = Readonly<Record<string, TSchema>>
  * @param value does not match `schema`.
  * @returns at least one problem; several for a union, each of whose members reports its own.
  */
-export function firstProblems(schema: TSchema, value: JsonValue, compile: CompileSchema, path = ''): SchemaProblem[] {
+export function findFirstProblems(
+  schema: TSchema,
+  value: JsonValue,
+  compile: CompileSchema,
+  path = '',
+): SchemaProblem[] {
   const fits = (part: TSchema, of: JsonValue) => compile(part).Check(of)
   if (Array.isArray(value)) {
-    const list = onlyMember(schema, 'items')
+    const list = findOnlyMember(schema, 'items')
     if (list !== null) {
       const { items, ...withoutItems } = list
-      if (!fits(withoutItems, value)) return problemsHere(withoutItems, value, compile, path)
+      if (!fits(withoutItems, value)) return listProblemsAt(withoutItems, value, compile, path)
       const item = compile(items as TSchema)
       const index = value.findIndex(each => !item.Check(each))
-      if (index >= 0) return firstProblems(items as TSchema, value[index]!, compile, `${path}/${index}`)
+      if (index >= 0) return findFirstProblems(items as TSchema, value[index]!, compile, `${path}/${index}`)
     }
   } else if (isJsonObject(value)) {
-    const object = onlyMember(schema, 'properties')
+    const object = findOnlyMember(schema, 'properties')
     const { properties = {}, required = [] } = (object ?? {}) as { properties?: Properties; required?: string[] }
     const missing = required.filter(name => !Object.hasOwn(value, name))
     if (missing.length === 0) {
       for (const [name, property] of Object.entries(properties)) {
         const own = ownValue(value, name)
-        if (own !== undefined && !fits(property, own)) return firstProblems(property, own, compile, `${path}/${name}`)
+        if (own !== undefined && !fits(property, own))
+          return findFirstProblems(property, own, compile, `${path}/${name}`)
       }
     }
   }
-  return problemsHere(schema, value, compile, path)
+  return listProblemsAt(schema, value, compile, path)
 }
 
-function problemsHere(schema: TSchema, value: JsonValue, compile: CompileSchema, path: string): SchemaProblem[] {
+function listProblemsAt(schema: TSchema, value: JsonValue, compile: CompileSchema, path: string): SchemaProblem[] {
   const problems = compile(schema).Errors(value) as SchemaProblem[]
   return problems.map(problem => ({ ...problem, instancePath: `${path}${problem.instancePath}` }))
 }
 
 /** The one member of a union, or the schema itself, that has a keyword; null when several have it, or none. */
-function onlyMember(schema: TSchema, keyword: 'items' | 'properties'): Readonly<Record<string, unknown>> | null {
+function findOnlyMember(schema: TSchema, keyword: 'items' | 'properties'): Readonly<Record<string, unknown>> | null {
   const members = ('anyOf' in schema ? schema.anyOf : [schema]) as readonly TSchema[]
   const [member, ...others] = members.filter(each => keyword in each)
   return member === undefined || others.length > 0 ? null : (member as Readonly<Record<string, unknown>>)

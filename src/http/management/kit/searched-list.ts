@@ -4,7 +4,7 @@
 import { err, ok, type Result } from '#core/result.ts'
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answerScan } from './answer-scan.ts'
+import { answerFromScan } from './answer-scan.ts'
 import { type Answer, invalidInput } from './answers.ts'
 import { answerCursorList, type PageCall } from './full-page.ts'
 import { type QueryParam, wholeNumberParam } from './query-params.ts'
@@ -50,7 +50,7 @@ export function answerSearchedList(
   const startMs = monotonicNowMs()
   let found = 0
   let lookedMs = 0
-  return answerScan(() =>
+  return answerFromScan(() =>
     answerCursorList<string, number>(
       call,
       { cursor, limit, mayBeShort: cursor !== undefined },
@@ -69,7 +69,7 @@ export function answerSearchedList(
         const isOpen = nextAfter !== null && found < limit
         const tookMs = monotonicNowMs() - startMs
         if (isOpen && cursor === undefined) {
-          if (lookedMs >= searchMsMax) return err(foundFew(what, found))
+          if (lookedMs >= searchMsMax) return err(foundFewError(what, found))
           if (tookMs >= answerMsMax) throw new TooManyScansError('other searches used up the time of this search')
         }
         return ok({ rows: results, next: nextAfter, endsPage: isOpen && tookMs >= searchMsMax && cursor !== undefined })
@@ -80,7 +80,7 @@ export function answerSearchedList(
 }
 
 /** An error, since a caller without a cursor may take a short page for the last one. */
-function foundFew(what: string, count: number): WireError {
+function foundFewError(what: string, count: number): WireError {
   return invalidInput(
     'limit',
     `The search stopped after ${searchMsMax / 1_000} s with ${count} ${what}; there may be more. Send cursor=0 and follow \`next\` until it is null; pages may then be short.`,

@@ -10,7 +10,7 @@ export const skipValidationParam = booleanParam(
 )
 
 /** The refusal; null when skipping was not requested or the key allows it. */
-export function refuseSkipping(skips: boolean, caller: PersonalKey): Answer | null {
+export function refuseSkippedValidation(skips: boolean, caller: PersonalKey): Answer | null {
   if (!skips || holdsScope(caller, '*')) return null
   return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
 }

@@ -5,14 +5,14 @@ import Type from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err } from '#core/result.ts'
-import { answerScan } from '#http/management/kit/answer-scan.ts'
+import { answerFromScan } from '#http/management/kit/answer-scan.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
 import type { CohortPersonsDeps, NoMembers } from '#services/scans/cohort-persons.ts'
-import { type CohortCounter, listCohortsOf, listMembers } from '#services/scans/cohort-persons.ts'
+import { type CohortCounter, listCohortsOfPerson, listMembers } from '#services/scans/cohort-persons.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import {
   addMembersSchema,
   cohortSchema,
@@ -104,7 +104,7 @@ export function cohortPersonsRoutes(
         const { monotonicNowMs } = deps
         return answerSearchedList(call, { cursor, limit, what: 'members', monotonicNowMs }, async (after, count) => {
           const found = await listMembers(deps, cohort, { after, limit: count }, encodePerson, call.signal)
-          return found.ok ? found : err(notEvaluable(found.error))
+          return found.ok ? found : err(notEvaluableError(found.error))
         })
       },
     }),
@@ -122,7 +122,7 @@ export function cohortPersonsRoutes(
         const late = waitOrStop(countWaitMs, waiting.signal).then(() => 'counting' as const)
         const counted = await Promise.race([counter.count(cohort), late]).finally(() => waiting.abort())
         if (counted === 'counting') return answer(202, encodeCohort(cohort, { isCalculating: true }))
-        if (!counted.ok) return refusal(counted.error === 'too_many' ? countBusy : notEvaluable(counted.error))
+        if (!counted.ok) return refusal(counted.error === 'too_many' ? countBusy : notEvaluableError(counted.error))
         const current = (await deps.management.findCohort(cohort.projectId, cohort.id)) ?? cohort
         return answer(200, encodeCohort(current, { isCalculating: counter.isCounting(cohort.id) }))
       },
@@ -138,7 +138,7 @@ export function cohortPersonsRoutes(
       query: { person_id: requiredParam(textParam("The person's `uuid` or `id`.")) },
       success: { status: 200, schema: Type.Object({ results: Type.Array(cohortSchema) }) },
       handle: ({ project, query, signal }) =>
-        answerScan(async () => {
+        answerFromScan(async () => {
           const person = await findPersonById(deps.management, project.id, query.person_id)
           if (person === null) return refusal(noSuchPerson)
           const found: Cohort[] = []
@@ -147,7 +147,7 @@ export function cohortPersonsRoutes(
               limit: testedCohortsMax,
               offset,
             })
-            const ofPage = await listCohortsOf(deps, project.id, person, results, signal)
+            const ofPage = await listCohortsOfPerson(deps, project.id, person, results, signal)
             if (!ofPage.ok) return refusal(stateUnavailable)
             found.push(...ofPage.value)
             offset += results.length
@@ -155,7 +155,7 @@ export function cohortPersonsRoutes(
           }
           const encode = (cohort: Cohort) =>
             JSON.stringify(encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) }))
-          return listAnswer({}, await inSlices(encodeEach(found, encode)))
+          return listAnswer({}, await runInSlices(encodeEach(found, encode)))
         }),
     }),
   ]
@@ -169,7 +169,7 @@ export function cohortPersonsRoutes(
   }
 }
 
-function notEvaluable(reason: NoMembers): WireError {
+function notEvaluableError(reason: NoMembers): WireError {
   if (reason === 'not_served') return stateUnavailable
   return invalidInput('filters', `The cohort cannot be evaluated: ${reason}.`)
 }

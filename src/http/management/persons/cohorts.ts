@@ -31,7 +31,7 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import type { PersonFinder } from '../kit/person-filters.ts'
 import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
-import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
+import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
 
 type CohortsDeps = CohortEndpointDeps &
@@ -88,9 +88,9 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       success: { status: 201, schema: writtenCohortSchema },
       handle: async ({ caller, project, query, body }) => {
         const skips = query.skip_validation === true
-        const refused = refuseSkipping(skips, caller)
+        const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
-        const members = await membersOf(body)
+        const members = await readMembers(body)
         if (!members.ok) return refusal(members.error)
         const created = await createCohort(deps, project.id, decodeCohort(body), {
           members: members.value,
@@ -126,9 +126,9 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       success: { status: 200, schema: writtenCohortSchema },
       handle: async ({ caller, item: cohort, query, body }) => {
         const skips = query.skip_validation === true
-        const refused = refuseSkipping(skips, caller)
+        const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
-        const members = await membersOf(body)
+        const members = await readMembers(body)
         if (!members.ok) return refusal(members.error)
         const updated = await updateCohort(deps, cohort, decodeCohort(body), {
           members: members.value,
@@ -150,7 +150,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       success: { status: 204 },
       handle: async ({ caller, item: cohort, query }) => {
         const skips = query.skip_validation === true
-        const refused = refuseSkipping(skips, caller)
+        const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
         const deleted = await deleteCohort(deps, cohort, { skipValidation: skips })
         return deleted.ok ? noContent : refuseCohort(deleted.error)
@@ -160,10 +160,10 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
 }
 
 /** Reads all members that a body names, in any field. */
-async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], WireError>> {
+async function readMembers(body: UpdateCohortJson): Promise<Result<MemberIds[], WireError>> {
   const members = decodeMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
   if (body.csv === undefined) return ok(members)
-  const table = await readTable(body.csv)
+  const table = await readMemberTable(body.csv)
   if (!table.ok) return err(invalidInput('csv', table.error))
   return table.value.ids.length > 0
     ? ok([...members, table.value])
@@ -173,7 +173,7 @@ async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], Wi
 /** The longest time that reading may hold the event loop. */
 const sliceMs = 10
 
-async function readTable(text: string): Promise<Result<MemberIds, string>> {
+async function readMemberTable(text: string): Promise<Result<MemberIds, string>> {
   const table = new MemberTable(text)
   let sliceEndMs = performance.now() + sliceMs
   while (!table.advance(() => performance.now() >= sliceEndMs)) {

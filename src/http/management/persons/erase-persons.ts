@@ -42,7 +42,7 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
         if (ids === undefined && distinctIds === undefined) return refusal(requiredError('ids'))
         if (ids !== undefined && distinctIds !== undefined)
           return refusal(invalidInput('distinct_ids', 'Send ids or distinct_ids, not both.'))
-        const terms = termsOf(body)
+        const terms = readErasureTerms(body)
         if (terms === null) return refusal(keepsEverything)
         const persons =
           distinctIds === undefined ? { uuids: ids!.map(id => id.toLowerCase()) } : { distinctIds: [...distinctIds] }
@@ -97,7 +97,7 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
       },
       success: { status: 202 },
       handle: async ({ caller, project, params, query }) => {
-        const terms = termsOf(query)
+        const terms = readErasureTerms(query)
         if (terms === null) return refusal(keepsEverything)
         const person = await findPersonById(deps.management, project.id, params.uuid!)
         if (person === null) return refusal(noSuchPerson)
@@ -111,7 +111,7 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
 
 const keepsEverything = invalidInput('keep_person', 'Nothing to erase: set delete_events or delete_recordings.')
 
-function termsOf(asked: {
+function readErasureTerms(asked: {
   readonly delete_events?: boolean | undefined
   readonly delete_recordings?: boolean | undefined
   readonly keep_person?: boolean | undefined

@@ -21,7 +21,7 @@ const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the gr
 
 const noSuchType = notFoundError('The project has no group type with this index.')
 
-function inUse(flagKeys: readonly string[]): string {
+function inUseMessage(flagKeys: readonly string[]): string {
   const named = flagKeys.slice(0, namedFlagsMax).join(', ')
   const others = flagKeys.length > namedFlagsMax ? ' and others' : ''
   return `This group type is used by the flags ${named}${others}. Remove it from their filters, or delete them, first.`
@@ -66,7 +66,7 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
         if (deleted.ok) return noContent
         if (deleted.error === 'not_found') return refusal(noSuchType)
         if (deleted.error === 'used_by_import') return refusal(usedByImport)
-        return refusal(invalidInput('group_type_index', inUse(deleted.error.usedBy)))
+        return refusal(invalidInput('group_type_index', inUseMessage(deleted.error.usedBy)))
       },
     }),
     ...projectRoutes(deps, {

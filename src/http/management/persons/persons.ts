@@ -13,7 +13,7 @@ import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
 import { addressWith } from '../kit/page.ts'
-import { notEvaluable, type PersonConditionDeps, readPersonCondition } from '../kit/person-conditions.ts'
+import { notEvaluableError, type PersonConditionDeps, readPersonCondition } from '../kit/person-conditions.ts'
 import {
   findPersonById,
   noSuchPerson,
@@ -88,7 +88,7 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
         const list = { cursor, limit, what: 'persons', monotonicNowMs: deps.monotonicNowMs }
         return answerSearchedList(call, list, async (after, count) => {
           const found = await findPersons(deps, search, { after, limit: count }, signal)
-          return found.ok ? found : err(notEvaluable(found.error))
+          return found.ok ? found : err(notEvaluableError(found.error))
         })
       },
     }),

@@ -4,7 +4,7 @@
 
 import Type from 'typebox'
 import type { SqlRows } from '#ports/events/sql-queries.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import { TableLines, toolAnswerSchema } from '#wire/insights/tool-texts.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
@@ -54,16 +54,16 @@ export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
       handle: async ({ project, body: { args }, signal }) => {
         for (const name of ['connectionId', 'sendRawQuery'] as const)
           if (args[name] != null && args[name] !== false)
-            return asTool(refusal(invalidInput(`args.${name}`, noSources)))
+            return addToolErrorFields(refusal(invalidInput(`args.${name}`, noSources)))
         const { query: sql, truncate: isCut = true } = args
         const answered = await answerFromEventStore(async () => {
           const complete = await isKnownComplete(deps, project.id)
           const ran = await runHogQL(deps.events, { projectId: project.id, sql, values: {} }, signal)
           return ran.ok
-            ? tableAnswer(ran.value, { sql, isCut, complete })
+            ? answerTable(ran.value, { sql, isCut, complete })
             : refusal(sqlError(ran.error, sql, 'args.query'))
         })
-        return asTool(answered)
+        return addToolErrorFields(answered)
       },
     }),
     ...projectRoutes(deps, {
@@ -81,7 +81,7 @@ export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
           if (!read.ok) return refusal(read.error)
           return answer(200, { success: true, content: read.value, structured_content: { query: args.query } })
         })
-        return asTool(answered)
+        return addToolErrorFields(answered)
       },
     }),
   ]
@@ -98,7 +98,7 @@ const rowTooLarge = wireError(
   'args.query',
 )
 
-async function tableAnswer(
+async function answerTable(
   { columns, rows, rowCountMax, hasMore }: SqlRows,
   { sql, isCut, complete }: { readonly sql: string; readonly isCut: boolean; readonly complete: boolean },
 ): Promise<Answer> {
@@ -106,7 +106,7 @@ async function tableAnswer(
   const table = new TableLines({ isCut })
   // Escaped line by line, since an answer may have 32 MB.
   const escapeLine = (line: string) => JSON.stringify(line).slice(1, -1)
-  const lines = await inSlices(encodeEach([JSON.stringify(columns), ...rows], row => escapeLine(table.lineOf(row))))
+  const lines = await runInSlices(encodeEach([JSON.stringify(columns), ...rows], row => escapeLine(table.lineOf(row))))
   const notes = [
     ...(rows.length === 0 ? ['No rows.'] : []),
     ...(hasMore ? [`Only the first ${rowCountMax} rows are shown: add a LIMIT, or narrow the query.`] : []),
@@ -122,7 +122,7 @@ async function tableAnswer(
 }
 
 /** Adds the error fields of PostHog's tools. */
-function asTool(answered: Answer): Answer {
+function addToolErrorFields(answered: Answer): Answer {
   if (answered.status === 200) return answered
   const error = JSON.parse(String(answered.json)) as { readonly detail: string }
   return { ...answered, json: JSON.stringify({ ...error, success: false, content: `Tool failed: ${error.detail}` }) }

@@ -19,7 +19,7 @@ import { asFilter, commaListParam, mapParam, namesParam } from '../kit/list-filt
 import {
   booleanParam,
   choiceParam,
-  optional,
+  optionalParam,
   pageParams,
   type QueryParam,
   searchParam,
@@ -137,7 +137,7 @@ function staleParam(): QueryParam<boolean | undefined> {
 }
 
 function kindParam(): QueryParam<(typeof kinds)[number] | undefined> {
-  return optional(Type.Union(kinds.map(kind => Type.Literal(kind))), (text, name) => {
+  return optionalParam(Type.Union(kinds.map(kind => Type.Literal(kind))), (text, name) => {
     const kind = kinds.find(known => known === text)
     return kind === undefined
       ? err(invalidInput(name, `Must be one of: ${kinds.join(', ')}. Groups and sessions are not supported.`))

@@ -11,7 +11,7 @@ import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-filters.ts'
 import { answerCursorList, encodeRows } from '../kit/full-page.ts'
-import { pinnedBounds } from '../kit/instants.ts'
+import { encodeBoundParams } from '../kit/instants.ts'
 import { firstPageParams, limitParam } from '../kit/query-params.ts'
 
 type EventsDeps = EndpointDeps & {
@@ -62,7 +62,7 @@ async function listEvents(deps: EventsDeps, call: ProjectCall<typeof eventsQuery
   const { filters, bounds } = read.value
   return answerCursorList<EventView, EventCursor>(
     call,
-    { cursor: query.cursor, limit: query.limit, pinned: pinnedBounds(bounds) },
+    { cursor: query.cursor, limit: query.limit, pinned: encodeBoundParams(bounds) },
     async (after, limit) => {
       const asked = omitUndefined({ projectId: project.id, ...filters, after, limit })
       const { events, next } = await deps.events.listEvents(asked, signal)

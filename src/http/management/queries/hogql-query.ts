@@ -60,7 +60,7 @@ export function runHogQL(
 export function sqlError(failure: SqlFailure, sql: string, attr = 'query.query'): WireError {
   switch (failure.kind) {
     case 'refused': {
-      const place = failure.at === null ? '' : ` (${placeIn(sql, failure.at)})`
+      const place = failure.at === null ? '' : ` (${formatPlace(sql, failure.at)})`
       return invalidInput(attr, withPropertyHint(failure, sql, `${failure.detail}${place}`))
     }
     case 'failed':
@@ -74,7 +74,7 @@ export function sqlError(failure: SqlFailure, sql: string, attr = 'query.query')
   }
 }
 
-function placeIn(sql: string, at: number): string {
+function formatPlace(sql: string, at: number): string {
   const before = sql.slice(0, at).split('\n')
   return `line ${before.length}, col ${before.at(-1)!.length + 1}`
 }

@@ -13,7 +13,7 @@ import type { LiveReader } from '#services/live/live-watcher.ts'
 import { encodeLiveReady, type LiveReady } from '#wire/live/live-events.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
-import { bearerSecret, holdsScope, mayUseProject } from '../kit/authenticate.ts'
+import { holdsScope, mayUseProject, readBearerSecret } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
@@ -55,23 +55,23 @@ export function liveEventsRoutes(deps: LiveEventsDeps): ManagementRoute[] {
         description: 'Messages `ready`, `event`, `rejected`, `skipped` and `end`, each with JSON data.',
       }),
     },
-    handle: call => watch(deps, call),
+    handle: call => answerLiveEvents(deps, call),
   })
 }
 
-async function watch(
+async function answerLiveEvents(
   deps: LiveEventsDeps,
   { project, query, caller, request, signal }: ProjectCall<typeof liveQuery, unknown>,
 ): Promise<Answer | StreamAnswer> {
   if (request.method === 'HEAD')
     return { stream: reply => void reply.code(200).header('content-type', contentType).send() }
-  const secret = bearerSecret(request)!
-  const entered = await askLog(() =>
+  const secret = readBearerSecret(request)!
+  const entered = await nullIfLogFails(() =>
     deps.liveEvents.enter({
       projectId: project.id,
       filter: {
-        events: setOf(query.event),
-        distinctIds: setOf(query.distinct_id),
+        events: toSetOrNull(query.event),
+        distinctIds: toSetOrNull(query.distinct_id),
         lanes: query.lane ?? (query.historical ? allLanes : liveLanes),
         imports: query.historical || query.lane?.has('historical') === true,
         properties: query.properties ?? [],
@@ -94,12 +94,16 @@ async function watch(
     stream: reply => {
       // From here on we write the response ourselves: Fastify would wait for a body.
       reply.hijack()
-      place.watch(readerOf(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, project))
+      place.watch(createLiveReader(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, project))
     },
   }
 }
 
-function readerOf(response: ServerResponse, headers: OutgoingHttpHeaders, project: LiveReady['project']): LiveReader {
+function createLiveReader(
+  response: ServerResponse,
+  headers: OutgoingHttpHeaders,
+  project: LiveReady['project'],
+): LiveReader {
   return {
     begin: offsets => {
       response.writeHead(200, {
@@ -145,11 +149,11 @@ function lanesParam(): QueryParam<ReadonlySet<Lane> | undefined> {
   return { ...names, readAll, read: (text, name) => readAll(text === undefined ? [] : [text], name) }
 }
 
-function setOf(texts: readonly string[] | undefined): ReadonlySet<string> | null {
+function toSetOrNull(texts: readonly string[] | undefined): ReadonlySet<string> | null {
   return texts === undefined ? null : new Set(texts)
 }
 
-async function askLog<T>(question: () => Promise<T>): Promise<T | null> {
+async function nullIfLogFails<T>(question: () => Promise<T>): Promise<T | null> {
   try {
     return await question()
   } catch (error) {

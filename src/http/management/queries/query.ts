@@ -77,7 +77,7 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
         if (answerQuery === undefined) return refusal(unknownKind)
         return answerQuery(deps, project, query, await isKnownComplete(deps, project.id), signal)
       })
-      return isWrapped ? namedFromSource(answered) : answered
+      return isWrapped ? pointErrorAtSource(answered) : answered
     },
   })
 }
@@ -102,7 +102,7 @@ const unknownKind = invalidInput(
 )
 
 /** Prefixes the field of an error with its place in the query as sent. */
-function namedFromSource(answered: Answer): Answer {
+function pointErrorAtSource(answered: Answer): Answer {
   if (answered.status !== 400) return answered
   const error = JSON.parse(String(answered.json)) as { readonly attr: string | null }
   const attr = error.attr?.replace(/^query/, 'query.source') ?? null

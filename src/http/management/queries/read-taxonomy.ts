@@ -63,9 +63,9 @@ export async function readTaxonomy(
 }
 
 async function readEvents({ events }: TaxonomyDeps, { projectId, fields, signal }: Asked): Taxonomy {
-  const limit = wholeNumber(fields, 'limit', { unlessGiven: eventCountMax, minimum: 1, maximum: eventCountMax })
+  const limit = readWholeNumber(fields, 'limit', { unlessGiven: eventCountMax, minimum: 1, maximum: eventCountMax })
   if (!limit.ok) return limit
-  const offset = wholeNumber(fields, 'offset', { unlessGiven: 0, minimum: 0, maximum: 10_000_000 })
+  const offset = readWholeNumber(fields, 'offset', { unlessGiven: 0, minimum: 0, maximum: 10_000_000 })
   if (!offset.ok) return offset
   const page = { limit: limit.value, offset: offset.value }
   const { count, results } = await events.listEventNames(
@@ -80,7 +80,7 @@ async function readEventProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
   const name = readText(asked.fields, 'event_name')
   if (!name.ok) return name
   const of = { kind: 'event', events: [name.value], onlyOfEvents: true } as const
-  const listed = await propertiesOf(deps, asked, of, 'the newest 2,000 events of this name')
+  const listed = await readProperties(deps, asked, of, 'the newest 2,000 events of this name')
   if (listed !== null) return ok(listed)
   const isKnown = await isEvent(deps, asked, name.value)
   return isKnown ? ok('These events have no property of at most 16,384 characters.') : err(noSuchEvent)
@@ -90,30 +90,30 @@ async function readEventValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
   const event = readText(asked.fields, 'event_name')
   if (!event.ok) return event
   const sampled = { kind: 'event', events: [event.value], onlyOfEvents: true } as const
-  return valuesOf(deps, asked, { of: { event: event.value }, sampled, whose: 'the newest 2,000 events' }, async () =>
+  return readValues(deps, asked, { of: { event: event.value }, sampled, whose: 'the newest 2,000 events' }, async () =>
     (await isEvent(deps, asked, event.value)) ? noSuchProperty : noSuchEvent,
   )
 }
 
 async function readEntityProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
-  const entity = await entityOf(deps, asked)
+  const entity = await findEntity(deps, asked)
   if (!entity.ok) return entity
   const { sampled, of } = entity.value
   const who = of === 'person' ? 'the persons of the newest 2,000 events' : '2,000 groups of this type'
-  return ok((await propertiesOf(deps, asked, sampled, who)) ?? 'There are no properties.')
+  return ok((await readProperties(deps, asked, sampled, who)) ?? 'There are no properties.')
 }
 
 async function readEntityValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
-  const entity = await entityOf(deps, asked)
+  const entity = await findEntity(deps, asked)
   if (!entity.ok) return entity
   const whose = entity.value.of === 'person' ? '50,000 persons' : '50,000 groups'
-  return valuesOf(deps, asked, { ...entity.value, whose }, async () => noSuchProperty)
+  return readValues(deps, asked, { ...entity.value, whose }, async () => noSuchProperty)
 }
 
 type Sampled = Pick<PropertyNameQuery, 'kind' | 'events' | 'onlyOfEvents'>
 
 /** Null without any property. */
-async function propertiesOf(
+async function readProperties(
   { events }: TaxonomyDeps,
   { projectId, signal }: Asked,
   sampled: Sampled,
@@ -125,7 +125,7 @@ async function propertiesOf(
 }
 
 /** @param explainAbsence the error when neither a value nor the property is found. */
-async function valuesOf(
+async function readValues(
   { events }: TaxonomyDeps,
   { projectId, fields, signal }: Asked,
   { of, sampled, whose }: { readonly of: PropertyValueQuery['of']; readonly sampled: Sampled; readonly whose: string },
@@ -154,7 +154,7 @@ interface Entity {
 }
 
 /** As in PostHog, an entity is also known by its plural. */
-async function entityOf(
+async function findEntity(
   { management }: TaxonomyDeps,
   { projectId, fields }: Asked,
 ): Promise<Result<Entity, WireError>> {
@@ -196,7 +196,7 @@ function readText(fields: JsonObject, name: string): Result<string, WireError> {
   return isRead ? ok(value) : err(invalidInput(attr, `At most ${textLengthMax} characters, without NUL.`))
 }
 
-function wholeNumber(
+function readWholeNumber(
   fields: JsonObject,
   name: string,
   {

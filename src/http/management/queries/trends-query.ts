@@ -28,7 +28,7 @@ export async function answerTrendsQuery(
   let { condition } = query.value
   if (query.value.leavesOutTestAccounts) {
     const filters = readTestAccountFilters(project.clientSettings.test_account_filters ?? [])
-    if (!filters.ok) return refusal(unreadableFilters(filters.error))
+    if (!filters.ok) return refusal(unreadableFiltersError(filters.error))
     condition = { kind: 'all', conditions: [condition, filters.value] } satisfies Condition
   }
   const counted = await answerTrends({ insights, management, clock }, project, { ...query.value, condition }, signal)
@@ -37,7 +37,7 @@ export async function answerTrendsQuery(
   return answer(200, { results, timezone: project.timezone, is_cached: false, complete })
 }
 
-function unreadableFilters({ attr, detail }: WireError): WireError {
+function unreadableFiltersError({ attr, detail }: WireError): WireError {
   return invalidInput('query.filterTestAccounts', `The project's setting is not supported. ${attr}: ${detail}`)
 }
 
