@@ -14,7 +14,7 @@ export const adminAnswerBudgetBytes = 64 * MiB
 /** For the dashboard port, which has few connections. */
 export const eventsAnswerBudgetBytes = 32 * MiB
 
-/** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: others needed its bytes. */
+/** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: other answers needed its memory. */
 export type AnswerEnd = 'stalled' | 'no_room'
 
 /** Returns how many bytes the system still holds for the peers of some sockets, by the numbers of their open files. */
@@ -59,8 +59,8 @@ interface Reader {
   /** Whether the next examination includes this reader. */
   isDue: boolean
   /**
-   * What the system held when last examined; null when it does not say, undefined if not examined since the last
-   * progress.
+   * Bytes that the system held at the last examination; null if the system does not report them, undefined if the
+   * reader was not examined since its last progress.
    */
   unacknowledgedBytes: number | null | undefined
   isEnded: boolean
@@ -68,7 +68,10 @@ interface Reader {
 
 const keepsOwnTime = Symbol('keeps its own time')
 
-/** Exempts an answer that bounds itself how long its reader may take nothing; its bytes are charged all the same. */
+/**
+ * Exempts an answer from the limit on stalled readers, because its handler has its own limit. Its bytes are still
+ * charged.
+ */
 export function exemptFromStallLimit(answer: ServerResponse): void {
   ;(answer as { [keepsOwnTime]?: true })[keepsOwnTime] = true
 }
@@ -115,7 +118,7 @@ export class AnswerBudget {
 
   /**
    * Charges the unsent bytes of an answer.
-   * @param behind answers of its connection whose requests wait for it.
+   * @param behind answers of the same connection whose requests wait for this answer.
    */
   note(answer: ServerResponse, behind?: readonly ServerResponse[]): void {
     const { socket } = answer

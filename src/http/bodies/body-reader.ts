@@ -1,6 +1,6 @@
-// One body as it arrives. Charges what has arrived, never what was announced. The first piece is kept without a copy; a
-// body in several pieces gets one buffer that doubles, since a list of one-byte pieces would take a hundred times their
-// bytes.
+// Reads one body as it arrives. Takes memory from the budget for what has arrived, never for what `Content-Length`
+// announced. The first piece is kept without a copy; a body in several pieces gets one buffer that doubles, since a
+// list of one-byte pieces would take a hundred times their bytes.
 
 import type { IncomingMessage } from 'node:http'
 import { freeBytes } from '#core/free-bytes.ts'

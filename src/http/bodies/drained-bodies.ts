@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 import { PieceCount } from './tiny-pieces.ts'
 
 export const drainLimits = {
-  /** Bounds one body at three times the largest that any path takes. */
+  /** The maximum of one body: three times the largest body that any path accepts. */
   bytesMax: 75 * 1024 * 1024,
   /** Shorter than Node's request timeout, so that Node does not send a second answer. */
   msMax: 30_000,
@@ -34,8 +34,8 @@ export class DrainedBodies {
 
   /**
    * Reads slowly and drops what arrives; cuts the connection at the bounds.
-   * @param response not begun. If the client asked to close the connection, Node would close it after the answer, while
-   * the client is still sending; it is closed at the end of the body instead.
+   * @param response of which nothing has been sent yet. If the client asked to close the connection, Node would close
+   * it right after the answer, while the client is still sending. Here it is closed at the end of the body instead.
    */
   add(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request

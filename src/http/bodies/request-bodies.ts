@@ -37,7 +37,10 @@ export const adminBodyLimits: BodyLimits = {
   smallBytesMax: 64 * KiB,
 }
 
-/** Why a body was ended: it arrived too slowly, others needed its bytes, or it came in countless tiny pieces. */
+/**
+ * Why a body was ended. `stalled`: it arrived too slowly. `no_room`: other bodies needed its memory. `tiny_pieces`: it
+ * came in countless tiny pieces.
+ */
 export type EndedBody = 'stalled' | 'no_room' | 'tiny_pieces'
 
 export interface BodyBudgetOptions {
@@ -72,7 +75,7 @@ export class BodyBudget implements ReaderBudget {
     return this.#slow.count
   }
 
-  /** Bytes of those bodies that have arrived. */
+  /** Bytes that have arrived so far of bodies that are still arriving. */
   get arrivedBytes(): number {
     return this.#slow.arrivedBytes
   }
@@ -130,7 +133,7 @@ export class BodyBudget implements ReaderBudget {
 
   /**
    * Reads and drops the rest of an unwanted body.
-   * @param response not begun.
+   * @param response of which nothing has been sent yet.
    */
   drain(request: IncomingMessage, response: ServerResponse): void {
     this.#drained.add(request, response)

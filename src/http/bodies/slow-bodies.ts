@@ -1,6 +1,6 @@
 // Measures how fast bodies arrive. A body that makes next to no progress is ended, so that a byte now and then cannot
 // keep a connection busy. When the budget is short, the slowest body in relation to the bytes it holds is ended first:
-// it keeps others out, while a steady body does not.
+// such a body keeps other bodies out, while a steady one does not.
 
 import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
 
@@ -8,7 +8,9 @@ import { type StartTicks, startSecondTicks } from '../shared/every-second.ts'
 export interface IncomingBody {
   /** Bytes that have arrived. */
   readonly arrivedBytes: number
-  /** Not being read because others have their turn; this does not count as slowness of its sender. */
+  /**
+   * Whether reading is paused because other bodies have their turn. A pause does not count as slowness of the sender.
+   */
   readonly isPaused: boolean
   /** Stored with the body, used only by `SlowBodies`. */
   readonly pace: Pace
@@ -52,7 +54,10 @@ export class SlowBodies {
   #count = 0
   readonly #startTicks: StartTicks
   #stopTicks: (() => void) | null = null
-  /** The bodies that may be ended for others, slowest last; null until `takeSlowest` is called after a tick. */
+  /**
+   * The bodies that may be ended to free budget for other bodies, slowest last; null until `takeSlowest` is called
+   * after a tick.
+   */
   #slow: IncomingBody[] | null = null
 
   constructor(startTicks: StartTicks = startSecondTicks) {
@@ -91,7 +96,7 @@ export class SlowBodies {
     this.#count--
   }
 
-  /** Returns the slowest body that may be ended, each at most once per tick; null when none is left. */
+  /** Returns the slowest body that may be ended, or null when none is left. Returns each body at most once per tick. */
   takeSlowest(): IncomingBody | null {
     this.#slow ??= [...this.#bodies()]
       .filter(body => computeRecentShare(body) * paceLimits.refillTicksMax < 1)

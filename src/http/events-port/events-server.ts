@@ -25,7 +25,7 @@ export interface EventsServerOptions {
   readonly timeouts?: Partial<typeof defaultTimeouts>
 }
 
-/** A download may take long but not stall: others of the project wait for it. */
+/** A download may take long but not stall, because other queries of the project wait for it. */
 const defaultTimeouts = { headersMs: 10_000, requestMs: 30_000, stalledMs: 30_000, downloadMs: 120_000 }
 
 /** Errors with ClickHouse's own codes and names, which its clients expect. */
@@ -102,7 +102,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
       exemptFromStallLimit(response)
       response.setTimeout(timeouts.stalledMs, () => response.destroy())
       response.writeHead(200, passed.value.headers)
-      // If the body breaks off, so does the connection, before the end of the answer, and clients notice.
+      // If the body breaks off, the connection is cut before the end of the answer, so that clients notice.
       await pipeline(passed.value.body, response)
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy()
@@ -139,7 +139,10 @@ function hashText(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** The interface's parameters for the form of the answer. Others are dropped, except those of the query. */
+/**
+ * Parameters of ClickHouse's interface that choose the format of the answer. All other parameters are dropped, except
+ * the query's own.
+ */
 const formatParams: Readonly<Record<string, RegExp>> = {
   default_format: /^[A-Za-z0-9]{1,64}$/,
   compress: /^[01]$/,

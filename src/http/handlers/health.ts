@@ -14,7 +14,7 @@ export interface Readiness {
   readonly events: string
   /** A message for operators: why `capture` does not work, and which setting or file is the cause. */
   readonly capture_reason?: string
-  /** The same for `processing`, when it does not work because the state's files are missing. */
+  /** A message for operators: why `processing` does not work. Present only when the state's files are missing. */
   readonly processing_reason?: string
   /** A message for operators, present only while imports are refused and live events are not. */
   readonly imports_refused?: string

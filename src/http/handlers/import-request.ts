@@ -45,8 +45,8 @@ export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply, pro
 }
 
 /**
- * The same for a prepared request without a job, whose project is known from its body. Live batches are never paced,
- * and an unknown key gets its own error.
+ * Like `paceImport`, for a prepared request without a job: its project is known from its body. Live batches are never
+ * paced, and an unknown key gets its own error.
  */
 export function pacePreparedImport(
   deps: ImportRequestDeps,
@@ -82,8 +82,8 @@ function refuseTooManyUnknown(reply: FastifyReply): WireError {
 }
 
 /**
- * Why a prepared request is refused because of its job; null when it is not, or when its key is unknown and it is
- * refused for that. Checks the job's state again, since decoding may have taken a while.
+ * Returns why the job of a prepared request requires a refusal; null when it requires none. Also null for an unknown
+ * key, which is refused elsewhere. Checks the job's state again, since decoding may have taken a while.
  * @throws PortError when the state cannot be asked.
  */
 export async function findJobRefusal(

@@ -145,7 +145,10 @@ function toOfrepRefusal(result: Exclude<DecideResult<never>, { kind: 'evaluated'
   }
 }
 
-/** Providers send no requests until then; the bound lets a raised quota take effect before the month ends. */
+/**
+ * The maximum wait. Providers send no requests before it ends, so a short one lets a raised quota take effect before
+ * the month ends.
+ */
 const quotaRetrySecondsMax = 300
 
 /** Seconds until the quota's month ends, at most `quotaRetrySecondsMax`. @param nowMs epoch ms. */

@@ -117,7 +117,7 @@ function readToken(otlp: OtlpService, { headers, query }: FastifyRequest): Resul
   return faultOfToken(token) === null && otlp.admits(token) ? ok(token) : err(otlpErrors.invalidKey)
 }
 
-/** In the form that the content type announces. */
+/** Sends the error in the format of the request's content type. */
 function sendOtlpError(request: FastifyRequest, reply: FastifyReply, error: WireError): void {
   const form: OtlpForm = formOfContentType(request.headers['content-type'])
   sendBytes(reply, error.status, otlpContentTypes[form], encodeOtlpError(form, error))

@@ -1,7 +1,7 @@
 // `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script followed by the
 // library. Each text is encoded at its first request, once per revision of the project. A project that records only
-// some pages has one text for those and one for the others, and other texts while its recording quota is used up.
-// Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
+// some pages has one text for the recorded pages and one for all other pages. While its recording quota is used up, it
+// has separate texts. Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -164,7 +164,7 @@ function toScriptHeaders(hash: string, isKnown: boolean): ScriptHeaders {
   return { contentType: javascript, cacheControl: isKnown ? keptFiveMinutes : notKept, vary, hash }
 }
 
-/** An entity tag takes precedence; phones send a date as well. Source: RFC 9110 13.1.3. */
+/** An entity tag takes precedence over a date, since phones send both. Source: RFC 9110 13.1.3. */
 function clientHasText(request: FastifyRequest, config: PreparedConfig, hasAge: boolean): boolean {
   const ifNoneMatch = request.headers['if-none-match']
   if (ifNoneMatch !== undefined) return matchesEtag(ifNoneMatch, config.etag)

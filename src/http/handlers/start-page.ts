@@ -67,7 +67,7 @@ footer { border-top: 1px solid; margin-top: 2rem; padding-top: 1rem; }
 const contentSecurityPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-  // For the empty icon, without which a browser requests one.
+  // Allows the page's empty icon; without an icon, a browser would request one.
   'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",

@@ -61,7 +61,7 @@ export function listSpellings(path: string): string[] {
   return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
 
-/** As Fastify would find it under the path: each parameter matches one segment, also an empty one. */
+/** Whether Fastify would match the address with the path: each parameter matches one segment, even an empty one. */
 function matchesAddress({ segments }: KnownPath, address: readonly string[]): boolean {
   return (
     segments.length === address.length &&

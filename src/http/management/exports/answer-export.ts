@@ -31,7 +31,7 @@ export type ExportDeps = Pick<ManagementDeps, 'keyCheck' | 'servedProject' | 'lo
 
 export const unlimited = Number.MAX_SAFE_INTEGER
 
-/** In addition to the filters. */
+/** The query parameters of every export, in addition to the list's filters. */
 export const exportParams = {
   format: formatParam(),
   limit: withDefault(
@@ -58,7 +58,7 @@ export interface ExportToAnswer<Row> {
   readonly name: string
   readonly scope: string
   readonly limit: number
-  /** In addition to those of every export. */
+  /** Headers in addition to those of every export. */
   readonly headers?: Readonly<Record<string, string>>
   readonly encoder: ExportEncoder<Row>
   readonly format: ExportFormat
@@ -66,7 +66,7 @@ export interface ExportToAnswer<Row> {
   /** Starts reading. @throws PortError */
   readonly open: () => Promise<{
     readonly batches: AsyncIterable<Iterable<Row>>
-    /** Null when unknown. */
+    /** The maximum number of rows, if known; otherwise null. */
     readonly rowCountMax: number | null
   }>
 }

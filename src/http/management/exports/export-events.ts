@@ -53,7 +53,7 @@ export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
   })
 }
 
-/** Resolve spans now: when the export is resumed, -7d would mean another instant. */
+/** Writes the bounds as instants: when the export is resumed, `-7d` would mean another instant. */
 function encodeBoundHeaders(bounds: TimeBounds): Record<string, string> {
   const pinned = Object.entries(encodeBoundParams(bounds))
   return Object.fromEntries(pinned.map(([name, value]) => [`pennon-export-${name}`, value]))

@@ -71,7 +71,9 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
   })
 }
 
-/** Throws on unknown: the condition was checked before, so nothing it needs can be missing. */
+/**
+ * Throws if the result is unknown: the condition was checked before the export, so everything that it needs is present.
+ */
 function unwrapHolds(holds: Result<boolean, UnknownReason>): boolean {
   if (!holds.ok) throw new Error(`the filters cannot be evaluated: ${holds.error}`)
   return holds.value

@@ -106,7 +106,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
         late.abort()
       }
       // Without the last chunk every HTTP client reports a broken transfer. For HTTP/1.0, where the end of a connection
-      // is the end of a body, only a reset does.
+      // is the end of a body, only a reset makes a client report one.
       if (hasTrailers) response.destroy()
       else response.socket?.resetAndDestroy()
       gzip?.destroy()

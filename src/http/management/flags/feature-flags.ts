@@ -270,8 +270,8 @@ const percentageOfRules = invalidInput(
 )
 
 /**
- * The flag-wide percentage, for filters without condition sets. With sets it would have no effect, so it must then be
- * the value that PostHog shows: the percentage of the first set, or null.
+ * The flag-wide percentage, for filters without condition sets. With condition sets the percentage would have no
+ * effect, so it must equal the value that PostHog shows: the percentage of the first set, or null.
  * @param filters the flag's filters after the write.
  */
 export function readLegacyPercentage(

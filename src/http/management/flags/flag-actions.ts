@@ -190,7 +190,7 @@ function applyTagAction(now: readonly string[], action: string, tags: readonly s
   return [...new Set(action === 'add' ? [...now, ...tags] : tags)]
 }
 
-/** Outcomes by key, of the flags that are served: active ones. */
+/** Evaluates the served flags, which are the active ones. Returns outcomes by key. */
 async function evaluateFlags(
   deps: FlagActionsDeps,
   project: { readonly id: number; readonly apiToken: string },

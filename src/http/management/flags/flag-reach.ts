@@ -1,5 +1,6 @@
-// Counts who is affected: the persons or groups that match a condition, and those that a draft of a flag reaches
-// compared with the served version. Reach is a stream of JSON lines, so that a screen can show partial counts.
+// Counts who is affected: the persons or groups that match a condition, and the persons or groups that a draft of a
+// flag reaches, compared with the served version. Reach is a stream of JSON lines, so that a screen can show partial
+// counts.
 
 import type { OutgoingHttpHeaders } from 'node:http'
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
@@ -198,7 +199,10 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     }),
   ]
 
-  /** Null for a flag that does not exist yet. */
+  /**
+   * Finds the stored flag that a draft would replace. Finds the stored flag that a draft would replace. Null for a flag
+   * that does not exist yet.
+   */
   async function findBase(
     { flags }: ProjectDefinitions,
     stored: Flag | null,
@@ -280,7 +284,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     if (ended !== null) throw new CountEndedError('access_ended', ended)
   }
 
-  /** The reason why the key may no longer read the counts; null while it may. */
+  /** Finds why the key may no longer read the counts; null while it may read them. */
   async function findAccessEnd(
     { request, caller, project }: ProjectCall<QuerySpec, unknown>,
     question: ReachQuestion,
@@ -352,7 +356,10 @@ const takenFields = {
   wrong: wrongFlagNames,
 }
 
-/** The error for the first additional scope that a count needs and the key lacks; null when it holds all. */
+/**
+ * Returns the error for the first scope that a count needs and the key does not hold; null when the key holds all of
+ * them.
+ */
 function findMissingScope(caller: PersonalKey, { population, before, after }: ReachQuestion): WireError | null {
   if (population.kind === 'groups' && !holdsScope(caller, 'group:read'))
     return missingScopeError('group:read', 'The condition counts groups.')
@@ -387,7 +394,7 @@ const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
     ),
 }
 
-/** The condition as the one set of a flag. */
+/** Makes the condition the only condition set of a flag. */
 function conditionToFilters(condition: JsonObject, typeIndex: number | null): JsonObject {
   return { groups: [condition], aggregation_group_type_index: typeIndex }
 }

@@ -121,7 +121,8 @@ async function answerWrite(
       return refusal(wireError(400, 'invalid_input', reason), { used_by })
     }
     case 'stale_version': {
-      // Without a version, a conflict means that others changed the flag between our read and write on every try.
+      // Without a version in the request, a conflict means that another write changed the flag between the read and the
+      // write of every try.
       if (sentVersion === undefined) return refusal(changedAtOnce)
       const detail = `The feature flag has changed since version ${sentVersion}.`
       const extra = { current_version: error.current.version, sent_version: sentVersion }

@@ -80,7 +80,7 @@ export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[
   })
 }
 
-/** The stored properties, with those of the request in their place. */
+/** Replaces stored properties by those of the request that have the same name. */
 function applyOverrides(storedJson: string, overrides: JsonObject): string {
   const stored = withoutMembers(storedJson, new Set(Object.keys(overrides)))
   const members = [stored, JSON.stringify(overrides)].map(text => text.slice(1, -1)).filter(text => text.trim() !== '')

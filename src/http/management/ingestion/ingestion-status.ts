@@ -24,7 +24,7 @@ type IngestionStatusDeps = EndpointDeps &
     readonly management: ProgressStore & Pick<LogBindingStore, 'listOutcomes'> & Pick<RefusedStore, 'listRefused'>
   }
 
-/** The counts are kept for this long. */
+/** How long the counts are stored. */
 const lookBackMs = 30 * dayMs
 
 export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRoute[] {

@@ -11,7 +11,7 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 
 type WarningsDeps = EndpointDeps & { readonly management: Pick<WarningStore, 'listWarnings'>; readonly clock: Clock }
 
-/** Warnings are kept for this long. */
+/** How long warnings are stored. */
 const lookBackMs = 30 * dayMs
 const sampleCountMax = 50
 

@@ -1,4 +1,4 @@
-// The answer when other searches through the persons or groups of a project keep this one from running.
+// Answers with an error when too many searches through the persons or groups of a project are already queued.
 
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import { wireError } from '#wire/wire-error.ts'

@@ -42,7 +42,7 @@ export function requiredError(attr: string): WireError {
   return wireError(400, 'required', 'This field is required.', attr)
 }
 
-/** The error for a value of the wrong type, or one that cannot be read as the right type. */
+/** The error for a value that has the wrong type or cannot be read as the right type. */
 export function invalid(attr: string | null, detail: string): WireError {
   return wireError(400, 'invalid', detail, attr)
 }

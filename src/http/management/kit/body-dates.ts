@@ -11,7 +11,7 @@ export interface BodyDates {
   readonly endDateMs?: number | null
 }
 
-/** Dates that the body omits are absent; null removes a date. */
+/** Returns the dates that the body sets: a date that the body omits is absent, and null removes the stored date. */
 export function readBodyDates(
   body: { readonly start_date?: string | null | undefined; readonly end_date?: string | null | undefined },
   project: Project,

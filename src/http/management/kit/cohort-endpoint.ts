@@ -30,7 +30,10 @@ export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
 
 export const noSuchCohort = notFoundError('The project has no cohort with this id.')
 
-/** The cohort after a write, the outcome of the ids, and, when validation was skipped, what it would have refused. */
+/**
+ * Answers with the cohort after a write, the outcome for the ids, and, when validation was skipped, the issues that it
+ * would have refused.
+ */
 export function answerCohortWrite(
   status: number,
   written: Result<WrittenCohort, CohortRefusal>,

@@ -4,14 +4,14 @@ import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, refusal } from './answers.ts'
 
-/** 400; `attr` is the path of the first mistake and `detail` its message. Source: ours. */
+/** Answers 400. `attr` is the path of the first mistake and `detail` its message. Source: ours. */
 export function refuseInvalid(issues: readonly FlagIssue[]): Answer {
   const first = issues[0]!
   return refusal(wireError(400, first.code, first.message, first.path))
 }
 
 /**
- * 409 with both versions.
+ * Answers 409 with the sent version and the current one.
  * @param kind the noun for the message.
  */
 export function refuseStale(

@@ -19,11 +19,11 @@ import { isLimitedToProjects, mayUseProject, readCaller } from './authenticate.t
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
 
-/** Bytes of a body; the largest flags are far smaller. */
+/** Maximum bytes of a body; the largest flags are far smaller. */
 export const managementBodyBytesMax = 1024 * 1024
 
 export interface Operation {
-  /** The same on every path of the endpoint. */
+  /** The id of the operation, the same on every path of the endpoint. */
   readonly id: string
   readonly tag: string
   readonly summary: string
@@ -62,7 +62,7 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly scope: string
   readonly query?: Q
   readonly body?: S
-  /** Bytes of a body; `managementBodyBytesMax` when absent, and for JSON always. */
+  /** Maximum bytes of a body; `managementBodyBytesMax` when absent, and always for JSON. */
   readonly bodyBytesMax?: number
   /** The body may also be multipart/form-data, as browsers' forms and file uploads send it. */
   readonly takesForms?: true
@@ -143,7 +143,7 @@ const noSuchProject = notFoundError(
   'This project does not exist. @current is the first project that this key can access.',
 )
 
-/** `@current` is the first project that the key may see. */
+/** Finds the project that `@current` means: the first one that the key may see. */
 export async function findCurrentProject(
   management: EndpointDeps['management'],
   caller: PersonalKey,
@@ -167,7 +167,10 @@ function findRequestedProject(
   return /^\d{1,15}$/.test(projectId) ? management.findProject(Number(projectId)) : Promise.resolve(null)
 }
 
-/** Elsewhere an empty body means `{}`; here that would report only the first missing field, which is less helpful. */
+/**
+ * An empty body usually means `{}`. In a write with required fields, `{}` would report only the first missing field,
+ * which is less helpful.
+ */
 const noBody = wireError(
   400,
   'required',

@@ -56,7 +56,10 @@ export async function encodeFlags(
   return flags.map(flag => encodeFlagInUse(flag, ownersOf.get(flag.id), callOf.get(flag.id) ?? null, nowMs))
 }
 
-/** The refusal, or the flag after a write and, when validation was skipped, what it would have refused. */
+/**
+ * Answers with the refusal, or with the flag after a write and, when validation was skipped, the issues that it would
+ * have refused.
+ */
 export async function answerFlagWrite(
   deps: ShownFlagDeps,
   caller: PersonalKey,

@@ -17,7 +17,7 @@ const pageCharsMax = 8 * 1024 * 1024
 
 interface Slice<T, P> {
   readonly rows: readonly T[]
-  /** Where the rows after this slice begin; null after the last row. */
+  /** Where the next slice begins; null after the last row. */
   readonly next: P | null
   /** Ends the page although it is not full. Only for lists whose clients expect short pages. */
   readonly endsPage?: boolean
@@ -32,7 +32,7 @@ type EncodeRows<T> = (rows: readonly T[]) => Promise<readonly string[]> | readon
 interface PageBounds<P> {
   readonly start: P
   readonly limit: number
-  /** Rows with too much text shorten the page if true, and are an error otherwise. */
+  /** If true, rows with too much text shorten the page; if false, they are an error. */
   readonly mayBeShort: boolean
   readonly signal: AbortSignal
   /** Rows of one read. */
@@ -40,8 +40,8 @@ interface PageBounds<P> {
 }
 
 /**
- * Returns exactly `limit` rows, all that are left, or those that fit; or the error of a read, or of rows with too much
- * text.
+ * Returns exactly `limit` rows, all that are left, or all that fit. Returns an error when a read fails or when rows
+ * have too much text.
  */
 async function fillPage<T, P>(
   { start, limit, mayBeShort, signal, sliceRows = usualSliceRows }: PageBounds<P>,
@@ -72,7 +72,7 @@ async function fillPage<T, P>(
   }
 }
 
-/** How many of the first texts fit into this many characters together; at least `countMin`. */
+/** Counts how many of the first texts together fit into `charsMax` characters; returns at least `countMin`. */
 function countFitting(texts: readonly string[], charsMax: number, countMin: number): number {
   let charCount = 0
   const index = texts.findIndex((text, index) => {
@@ -185,7 +185,9 @@ export async function answerUncountedList<T>(
   return listAnswer(uncountedNeighbours(request, page, next !== null, texts.length), texts)
 }
 
-/** Null at the end, and if the list has shrunk so that nothing was read. */
+/**
+ * Returns the offset of the next page; null after the last page, and when nothing was read because the list has shrunk.
+ */
 function computeNextOffset(offset: number, results: readonly unknown[], hasMore: boolean): number | null {
   return hasMore && results.length > 0 ? offset + results.length : null
 }
@@ -193,7 +195,7 @@ function computeNextOffset(offset: number, results: readonly unknown[], hasMore:
 interface CursorPage<C> {
   readonly cursor: C | undefined
   readonly limit: number
-  /** Parameters of the request that have another value in `next`. */
+  /** Parameters whose value in `next` differs from their value in the request. */
   readonly pinned?: Readonly<Record<string, string>>
   /** Whether rows with too much text shorten the page; default true. */
   readonly mayBeShort?: boolean

@@ -53,7 +53,10 @@ export function readBounds(
   })
 }
 
-/** The bounds as instants, for the address of the next page: `-7d` would mean another instant there. */
+/**
+ * Writes the bounds as instants for the address of the next page, because `-7d` would mean another instant in a later
+ * request.
+ */
 export function encodeBoundParams({ afterMs, beforeMs }: TimeBounds): Record<string, string> {
   return {
     ...(afterMs === undefined ? {} : { after: new Date(afterMs).toISOString() }),

@@ -57,7 +57,7 @@ export function authorsParam(): QueryParam<readonly number[] | undefined> {
   })
 }
 
-/** The author labels that are shown with these ids; undefined without this filter. */
+/** Returns the labels of the authors with these ids; undefined when the request does not filter by author. */
 export async function listAuthorLabels(
   store: Pick<FlagStore, 'listAuthors'>,
   projectId: number,

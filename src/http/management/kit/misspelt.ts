@@ -1,5 +1,6 @@
-// Checks for unknown names in a request. A field of a body is used, or is one that tools send back as received, or is
-// refused: if it were ignored, the 200 would be misleading. Parameters of a query are in `query-params.ts`.
+// Checks for unknown names in a request. A field of a body is accepted if the request uses it or if tools send it back
+// as they received it. Any other field is refused: ignoring it would make the 200 misleading. Parameters of a query are
+// in `query-params.ts`.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
@@ -46,7 +47,7 @@ export interface TakenFields {
 }
 
 /**
- * The error for the first field that the request does not take; null when it takes all of them.
+ * Returns the error for the first field that the request does not accept; null when it accepts all of them.
  * Source: ours, docs/wire/private-api.md §2.
  */
 export function findUnacceptedField(sent: JsonObject, taken: TakenFields): WireError | null {
@@ -66,8 +67,8 @@ export function findUnacceptedField(sent: JsonObject, taken: TakenFields): WireE
 }
 
 /**
- * The same for nested objects whose schema names properties. If the schema allows no others, every unknown name is an
- * error: no tool sends it, and ignoring a condition would match everything.
+ * Returns the error for the first wrong name in nested objects whose schema names properties. If the schema allows no
+ * other properties, every unknown name is an error: no tool sends it, and ignoring a condition would match everything.
  */
 export function findMisspeltMember(sent: JsonObject, schema: TSchema): WireError | null {
   const fields = ('properties' in schema ? schema.properties : {}) as Readonly<Record<string, TSchema>>

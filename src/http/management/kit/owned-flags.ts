@@ -12,8 +12,8 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { holdsScope, missingScopeError } from './authenticate.ts'
 
 /**
- * Finds flags by id, deleted ones too. One call reads all: a page of surveys names thousands, and separate calls would
- * crowd out other requests. Only a key that may read flags is shown their conditions.
+ * Finds flags by id, including deleted ones. One call reads all: a page of surveys names thousands, and separate calls
+ * would crowd out other requests. Only a key that may read flags is shown their conditions.
  */
 export async function loadLinkedFlags(
   management: Pick<FlagStore, 'listFlagsById'>,

@@ -18,8 +18,9 @@ export const personFilters = {
 }
 
 /**
- * The filters that the state evaluates, and the parts of persons that it must return for the others.
- * @param condition the other filters.
+ * Returns the filters that the state evaluates, and the parts of persons that it must return so that `condition` can be
+ * tested.
+ * @param condition the filters that the state cannot evaluate.
  */
 export function readPersonFilters(query: QueryValues<typeof personFilters>, condition: FlagProbe | null) {
   const { distinct_id: distinctId, uuid, search } = query

@@ -67,7 +67,10 @@ async function readForm(bytes: Buffer, contentType: string): Promise<FormData | 
   }
 }
 
-/** The text of a file: UTF-8, or UTF-16 as spreadsheets write it, by its mark or by the zeros of its first letter. */
+/**
+ * Decodes the text of a file: UTF-8, or UTF-16, which spreadsheets write. UTF-16 is recognised by its byte order mark
+ * or by the zero byte of its first letter.
+ */
 function decodeFileText(bytes: Uint8Array): string {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return utf16le.decode(bytes)
@@ -83,7 +86,7 @@ const [utf8, utf16le, utf16be] = ['utf-8', 'utf-16le', 'utf-16be'].map(name => n
 ]
 
 /**
- * The message for a form that Node's reader would take too long to read; null for others.
+ * Returns a message if Node's reader would take too long to read the form, otherwise null.
  * @param mark the delimiter before each part and after the last one.
  */
 function findFormSizeProblem(bytes: Buffer, mark: string): string | null {
@@ -97,7 +100,7 @@ function findFormSizeProblem(bytes: Buffer, mark: string): string | null {
   return null
 }
 
-/** Also true for fields that the schema does not name, since they are ignored later. */
+/** Whether a field stays text. True also for fields that the schema does not name, since those are ignored later. */
 function wantsText(schema: TSchema, name: string): boolean {
   const properties = 'properties' in schema ? (schema.properties as Record<string, TSchema>) : {}
   if (!Object.hasOwn(properties, name)) return true

@@ -105,7 +105,7 @@ function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
   }
 }
 
-/** Node's reason and position, if its message has them, without the quoted excerpt of the body. */
+/** Takes the reason and the position, if there are any, from Node's message, without its excerpt of the body. */
 function describeSyntaxError({ message }: SyntaxError): string {
   const [, reason, place] = /^([^"]+?) in JSON at position \d+(?: (\(line \d+ column \d+\)))?/.exec(message) ?? []
   if (reason !== undefined) return `: ${reason}${place === undefined ? '' : ` ${place}`}`
@@ -113,7 +113,10 @@ function describeSyntaxError({ message }: SyntaxError): string {
   return start === null ? '' : `: ${start[0]}`
 }
 
-/** One error for the first place that does not match. The reports of a union's members become one message. */
+/**
+ * Makes one error for the first place that does not match. If a union is there, the reports of all its members become
+ * one message.
+ */
 function toFirstError(problems: readonly SchemaProblem[]): WireError {
   const first = problems[0]!
   const place = first.instancePath.slice(1).replaceAll('/', '.')

@@ -63,7 +63,10 @@ function listProblemsAt(schema: TSchema, value: JsonValue, compile: CompileSchem
   return problems.map(problem => ({ ...problem, instancePath: `${path}${problem.instancePath}` }))
 }
 
-/** The one member of a union, or the schema itself, that has a keyword; null when several have it, or none. */
+/**
+ * Finds the only member of a union that has a keyword; a schema that is no union counts as its own member. Null when no
+ * member or more than one has the keyword.
+ */
 function findOnlyMember(schema: TSchema, keyword: 'items' | 'properties'): Readonly<Record<string, unknown>> | null {
   const members = ('anyOf' in schema ? schema.anyOf : [schema]) as readonly TSchema[]
   const [member, ...others] = members.filter(each => keyword in each)

@@ -28,7 +28,7 @@ export interface SearchedSlice {
   readonly results: readonly string[]
   /** Where the search continues; null when nothing is left. */
   readonly nextAfter: number | null
-  /** The duration of the search, without the turns of others. */
+  /** How long the search itself took, without the time that it waited for other searches. */
   readonly lookedMs: number
 }
 

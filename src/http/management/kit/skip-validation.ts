@@ -9,7 +9,7 @@ export const skipValidationParam = booleanParam(
   'Store the definition even if it is invalid, and return `warnings`. Requires a key with all scopes.',
 )
 
-/** The refusal; null when skipping was not requested or the key allows it. */
+/** Returns the refusal; null when the request does not skip validation or the key allows it. */
 export function refuseSkippedValidation(skips: boolean, caller: PersonalKey): Answer | null {
   if (!skips || holdsScope(caller, '*')) return null
   return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))

@@ -23,7 +23,7 @@ type ErasePersonsRouteDeps = EndpointDeps & ErasePersonsDeps & { readonly manage
 
 const tag = 'persons'
 
-/** An empty value is refused: PostHog takes it as true, though it reads as false. */
+/** An empty value is refused: PostHog treats it as true, while a reader would take it for false. */
 const switchParam = (description: string) => asFilter(booleanParam(description))
 
 export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute[] {

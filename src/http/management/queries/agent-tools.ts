@@ -89,7 +89,7 @@ export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
 
 const noSources = 'Connections to other sources are not supported: omit this field.'
 
-/** A row is parsed at once. */
+/** The maximum length of a row, because each row is parsed in one go. */
 const rowCharsMax = 1024 * 1024
 const rowTooLarge = wireError(
   400,
