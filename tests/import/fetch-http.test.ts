@@ -167,7 +167,7 @@ describe('fetching a list of addresses', () => {
   it('the error names the invalid line or the missing file', async t => {
     const site = await aSite(t, new Map())
     for (const [lines, complaint] of [
-      [['https://example.com/x', 'nonsense'], /Line 2 of .* is no http or https address/],
+      [['https://example.com/x', 'nonsense'], /Line 2 of .* is not an http or https URL/],
       [['https://user:word@example.com/x'], /Line 1 of .* has a password/],
       [['# nothing'], /has no addresses/],
       [[`${site.url}/none?sig=geheim`], /\/none answers 404: no such file/],

@@ -26,6 +26,26 @@ describe('a job that was not sent', () => {
     assert.ok(existsSync(join(commands.job, 'plan.json')))
   })
 
+  it('a folder that cannot be created is refused with what to do', { skip: process.platform !== 'linux' }, async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', line)
+    const mappingFile = commands.file('mapping.json', JSON.stringify(mapping))
+    const options = [
+      '--source',
+      'generic',
+      '--mapping',
+      mappingFile,
+      '--host',
+      'http://127.0.0.1:9',
+      '--project-key',
+      'phc_x',
+    ]
+    // Creating a folder in /proc fails for every user.
+    const { exitCode, stderr } = await callCommand({}, 'import', 'plan', '/proc/a/b', raw, ...options)
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /\/proc\/a\/b cannot be created \(ENOENT.*Use a folder that you can write to/)
+  })
+
   it('another plan in the same folder clears the results of the earlier one', async t => {
     const commands = new ImportCommands(tempDir(t))
     await commands.plan([commands.file('raw.jsonl', line)])

@@ -56,7 +56,7 @@ describe('a backup file', () => {
     for (const [at, complaint] of [
       [stateAt + blockBytes + 1_200_000, /^state\.db in it is damaged$/],
       [blockBytes + 1, /^backup\.json in it is damaged$/],
-      [stateAt + 20, /^it is damaged behind backup\.json$/],
+      [stateAt + 20, /^it is damaged after backup\.json$/],
       [20, /^it is damaged at its beginning$/],
       [whole.indexOf('SHA256SUMS') + blockBytes + 3, /damaged/],
       [whole.indexOf('SHA256SUMS') + blockBytes + 70, /damaged|missing|no checksum/],

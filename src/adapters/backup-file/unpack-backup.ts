@@ -49,8 +49,8 @@ export async function unpackBackup(
 }
 
 function createHeaderError(entry: unknown, found: ReadonlyMap<string, string>): BackupDamagedError {
-  const behind = [...found.keys()].at(-1)
-  const place = behind === undefined ? 'at its beginning' : `behind ${behind}`
+  const last = [...found.keys()].at(-1)
+  const place = last === undefined ? 'at its beginning' : `after ${last}`
   return new BackupDamagedError(entry === 'damaged' ? `it is damaged ${place}` : `it is incomplete: it ends ${place}`)
 }
 

@@ -73,7 +73,7 @@ function readAddresses(path: string): URL[] {
     .map(({ line, number }) => {
       const url = URL.parse(line)
       if (url === null || !/^https?:$/.test(url.protocol))
-        throw new FetchStop(`Line ${number} of ${path} is no http or https address.`)
+        throw new FetchStop(`Line ${number} of ${path} is not an http or https URL.`)
       if (url.username !== '' || url.password !== '')
         throw new FetchStop(
           `Line ${number} of ${path} has a password in it. Put it into IMPORT_HTTP_AUTHORIZATION instead.`,

@@ -29,7 +29,7 @@ import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
-import { checkIsFolder } from '../job/open-job.ts'
+import { checkIsFolder, createFolderOrRefuse } from '../job/open-job.ts'
 import { fetchProgress } from './fetch-progress.ts'
 
 /** As commander gives them. */
@@ -137,6 +137,7 @@ async function download(
     limits: source.limits,
     callsPerPart: source.callsPerPart,
   })
+  createFolderOrRefuse(folder, 0o700)
   let result: FetchResult
   try {
     result = await fetchStage({

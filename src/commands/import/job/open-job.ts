@@ -1,6 +1,6 @@
 // How every command about a job begins, with its folder and plan, and how it ends when it cannot continue.
 
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { type NextStep, nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { refuse } from '#commands/refuse.ts'
@@ -33,6 +33,27 @@ export function openJob(path: string): Job {
   const plan = readPlanOrRefuse(folder)
   if (plan === null) refuse(noImportText(path, readUnplannedFetch(path)))
   return { folder, plan, source: findSourceOrRefuse(plan.source) }
+}
+
+/** @returns the outermost folder that was created; undefined if the folder exists. */
+export function createFolderOrRefuse(path: string, mode = 0o777): string | undefined {
+  try {
+    return createFolders(path, mode)
+  } catch (error) {
+    refuse(printable(`${path} cannot be created (${(error as Error).message}). Use a folder that you can write to`))
+  }
+}
+
+/** Folder by folder: Node's recursive `mkdir` never returns on a file system that refuses to create folders. */
+function createFolders(path: string, mode: number): string | undefined {
+  if (existsSync(path)) return undefined
+  const outermost = createFolders(dirname(path), mode)
+  try {
+    mkdirSync(path, { mode })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // otherwise another process was faster
+  }
+  return outermost ?? path
 }
 
 /** Refuses a path at which there can be no folder. @param begin the command that begins an import, for the remedy. */

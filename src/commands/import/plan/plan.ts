@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.1.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { endAtInterruption } from '#commands/import/messages/interruption.ts'
@@ -27,7 +27,15 @@ import { duration } from '#importer/stages/report/report-sections.ts'
 import { version } from '#version.ts'
 import { forgetStages, sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
-import { checkIsFolder, findSourceOrRefuse, lockFile, lockJob, readFetched, runOrRefuse } from '../job/open-job.ts'
+import {
+  checkIsFolder,
+  createFolderOrRefuse,
+  findSourceOrRefuse,
+  lockFile,
+  lockJob,
+  readFetched,
+  runOrRefuse,
+} from '../job/open-job.ts'
 import { withEndOfFetch } from '../job/profile-time.ts'
 import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
@@ -53,7 +61,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const source = findSourceOrRefuse(options.source)
   if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
   const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
-  const made = mkdirSync(folder.path, { recursive: true })
+  const made = createFolderOrRefuse(folder.path)
   const unlock = lockJob(folder)
   // A refusal exits at once, without `finally`.
   if (made !== undefined) process.once('exit', () => removeUnlessPlanned(folder, made))
