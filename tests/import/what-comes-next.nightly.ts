@@ -210,7 +210,7 @@ describe('guidance for the user of an import', () => {
     const { call, planText } = await planned(t, linesOf(['2024-07-01']), {})
     assert.match(planText, /PENNON_PERSONAL_KEY is not set\..*Sending requires a key with the scopes import_job:write/)
     await call('run')
-    assert.match(await call('report'), /The target was not asked .* set PENNON_PERSONAL_KEY .*--rehearse-again/)
+    assert.match(await call('report'), /The target was not queried .* set PENNON_PERSONAL_KEY .*--rehearse-again/)
   })
 
   it('a key without the scope to send is named, with advice to use another key', async t => {
