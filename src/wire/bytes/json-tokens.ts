@@ -3,7 +3,7 @@
 // may have, is not walkable.
 //
 // Each function takes the offset where a token begins and returns the offset after it. None of them checks for the end
-// of the text: they stop at a byte that is not JSON, so such a byte has to follow the text (`endedText`). Checking at
+// of the text: they stop at a byte that is not JSON, so such a byte has to follow the text (`terminateText`). Checking at
 // each byte takes half as long again, and one read beyond the end of an array makes V8 read it ten times as slowly from
 // then on.
 
