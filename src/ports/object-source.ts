@@ -7,7 +7,8 @@ export interface SourceObject {
   /** Null when unknown. */
   readonly bytes: number | null
   /**
-   * Differs whenever the bytes do, such as an ETag. Null when the source does not say: then reading cannot be resumed.
+   * Differs whenever the bytes differ, such as an ETag. Null when the source reports none; reading can then not be
+   * resumed.
    */
   readonly version: string | null
 }
@@ -25,7 +26,10 @@ export interface ObjectBytes {
  * `unavailable` or `timeout`; a missing key, bucket or permission is an `ObjectSourceRefusal`.
  */
 export interface ObjectSource {
-  /** In the order of their keys where the source has one. Streams: a bucket may have millions. */
+  /**
+   * Lists files in the order of their keys if the source has an order. The list is streamed, because a bucket may have
+   * millions of files.
+   */
   list(signal: AbortSignal): AsyncIterable<SourceObject>
   /**
    * Opens the bytes from an offset on. A body that ends early fails with a `PortError`.

@@ -17,7 +17,7 @@ export interface ParquetFile {
   endGroup(): Promise<Uint8Array>
   /** @returns the rest of the bytes. @param metadata entries that the footer has beside the columns. */
   end(metadata: Readonly<Record<string, string>>): Promise<Uint8Array>
-  /** Frees its resources, at the end or before. */
+  /** Frees the resources of the file, whether it is complete or not. */
   close(): void
 }
 

@@ -1,6 +1,6 @@
 // Exports of events: everything that a list of events would show, day by day in its order, for as long as a client
 // reads it. Events of one day are in the order of the list too, unless there are so many that reading them by time
-// would cost more than reading them once: those are in the order of (event, distinct id, uuid).
+// would cost more than reading them once: the events of such a day are in the order of (event, distinct id, uuid).
 
 import type { EventCursor, EventQuery, EventView } from './event-queries.ts'
 

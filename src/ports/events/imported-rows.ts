@@ -7,7 +7,10 @@ import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { EventView } from './event-queries.ts'
 
-/** Anyone with a project's public key can make more; those that link requested ids with each other come first. */
+/**
+ * Limits the uses returned per requested id, because any client with a project's public key can create more. Uses that
+ * link requested ids with each other come first.
+ */
 export const otherUseCountMax = 1_000
 export const laterWriteCountMax = 20
 /** The maximum that one call of `ImportedRows` finds; above it, the call throws a `QueryTooLargeError`. */
@@ -61,8 +64,8 @@ export interface ImportedRows {
   /** The distinct ids whose persons appear in visible rows other than this job's. */
   findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
   /**
-   * How visible rows other than this job's use the persons of these distinct ids, each kind of use once, and the later
-   * ones that link other distinct ids with these: at most `otherUseCountMax` per requested id.
+   * Finds how visible rows of other jobs and live events use the persons of these distinct ids, each kind of use once,
+   * and the later rows that link other distinct ids with these ids: at most `otherUseCountMax` per requested id.
    * @param sinceMs rows of live events and of imports without a job are later if they were stored from then on.
    */
   findOtherUses(

@@ -7,7 +7,7 @@ import type { SqlRefusal } from '#core/sql/sql-tokens.ts'
 export interface SqlQuery {
   readonly projectId: number
   readonly sql: string
-  /** For the placeholders. */
+  /** The values of the placeholders. */
   readonly values: JsonObject
   /** Maximum rows of an answer whose query has no limit. */
   readonly defaultRowCount: number
@@ -18,7 +18,7 @@ export interface SqlQuery {
 export interface SqlRows {
   readonly columns: readonly string[]
   readonly types: readonly string[]
-  /** Each a JSON array whose numbers have all digits. */
+  /** Each row is the text of a JSON array whose numbers have all their digits. */
   readonly rows: readonly string[]
   /** The row limit that applied, and whether there are more rows. */
   readonly rowCountMax: number

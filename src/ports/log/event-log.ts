@@ -76,7 +76,9 @@ export interface LogChunk extends StreamInfo {
 
 /** Records that were appended together, still encoded: iterate with `RecordCursor` of `core/log/record-decoder.ts`. */
 export interface LogRun {
-  /** One for each record in `bytes`, ascending. The first run of an answer may begin before the requested offset. */
+  /**
+   * The offset of each record in `bytes`, ascending. The first run of an answer may begin before the requested offset.
+   */
   readonly offsets: readonly number[]
   readonly bytes: Uint8Array
   readonly appendedAtMs: number

@@ -38,7 +38,7 @@ export interface EventAppenderOptions {
   readonly eventLog: EventLogAppender
   /** Limits how many live records a project may have waiting; no limit when absent. */
   readonly backlog?: ProjectBacklog
-  /** The same limit for imports. */
+  /** Limits how many import records a project may have waiting; no limit when absent. */
   readonly importBacklog?: ProjectBacklog
   readonly metrics: Metrics
 }
@@ -60,7 +60,7 @@ interface CountedItems {
 /** A request whose table is final. */
 export interface JudgedRequest<Answer> extends Pick<PreparedRequest, 'historicalMigration' | 'table'> {
   readonly tally: RequestTally
-  /** The sender never resends dropped items, even when it has to resend the others. */
+  /** Whether drops are final: the sender never resends dropped items, even when it must resend all other items. */
   readonly areDropsFinal: boolean
   /** Whether its rejects may be kept. */
   readonly keepsRejects: boolean
@@ -195,7 +195,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     return { ...outcome, answer }
   }
 
-  /** @param keptCount how many of them the log has a record of. */
+  /** @param keptCount how many of the items have a record in the log. */
   function countOthers(project: Project, code: number, { count, first }: CountedItems, keptCount: number): void {
     const reason = outcomes[code]!.reason!
     metrics.eventsRefused.inc({ reason }, count)

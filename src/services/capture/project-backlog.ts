@@ -15,7 +15,7 @@ export interface ProjectBacklog {
    */
   take(projectId: number, records: EncodedRecords): number | null
   settle(projectId: number, units: number, isStored: boolean): void
-  /** Whether others have something waiting, and this project clearly less than its share of the total. */
+  /** Whether other projects have records waiting, and this project has clearly less than its share of the total. */
   isBelowShare(projectId: number): boolean
 }
 
@@ -93,7 +93,9 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
     },
   }
 
-  /** At most `countedMs` old. Projects that have nothing waiting are removed. */
+  /**
+   * Returns what all projects have waiting, at most `countedMs` old. Projects that have nothing waiting are removed.
+   */
   function countWaiting(): { readonly projects: number; readonly units: number } {
     const nowMs = clock.nowMs()
     if (Math.abs(nowMs - counted.atMs) < countedMs) return counted

@@ -27,7 +27,7 @@ export interface ExportPlacesOptions {
   readonly perProjectMax?: number
 }
 
-/** In one process. */
+/** Maximum numbers of exports in one process. */
 export const exportPlaceLimits = { inAllMax: 6, perProjectMax: 2 }
 /** A reader that has taken nothing for this long loses its place to another, ms. It receives a few 100 KB at a time. */
 const slowMs = 10_000

@@ -40,11 +40,11 @@ export class ExportStopped extends Error {
 }
 
 export interface RunExportOptions<Row> {
-  /** Each is read once, before the next is requested. */
+  /** Each batch is read once, before the next one is requested. */
   readonly batches: AsyncIterator<Iterable<Row>>
   readonly encoding: ExportEncoding<Row>
   readonly target: ExportTarget
-  /** Rows after which it ends, although more may be left. */
+  /** The maximum number of rows; the export then ends, although more may be left. */
   readonly limit: number
   readonly cursorOf: (row: Row) => string
   /** Called before each batch. */
@@ -55,7 +55,7 @@ export interface RunExportOptions<Row> {
 
 /** Maximum characters written at once. */
 const pieceCharsMax = 64 * 1024
-/** Between turns of the event loop, ms. */
+/** How long the export works before it yields to the event loop, ms. */
 const sliceMs = 10
 
 /** @returns where a further export continues; null when nothing remains. */

@@ -88,7 +88,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     if (clock.nowMs() >= dayEndsAtMs) closeDay()
   }
 
-  /** Files the counts under their day, to be written. A new month begins with nothing used. */
+  /** Moves the counts of a day that has ended to the counts to be written. A new month begins with nothing used. */
   function closeDay(): void {
     for (const [projectId, count] of counts) waiting.push({ projectId, day: countedDay, count })
     counts = new Map()

@@ -69,7 +69,7 @@ export function createHashKeyLoader(
     return found instanceof Promise ? found.then(next) : next(found)
   }
 
-  /** Rows of both ids' persons; those of the person who owns the distinct id win. */
+  /** Finds the rows of the persons of both ids. Rows of the person who has the distinct id take precedence. */
   function findRows(projectId: number, { distinctId, anonDistinctId }: Request): MaybePromise<FoundRows> {
     const own = hashKeys.findHashKeys(projectId, distinctId)
     const others =
@@ -90,8 +90,8 @@ export function createHashKeyLoader(
     if (leftMs <= 0) return { rows, failure }
     const assignment = toAssignment(project, request, flagKeys)
     const kept = keepHashKeyInTurn(writes, hashKeys, assignment, leftMs)
-    // The stored rows count, not those this request wanted to write: another request of this person may have been
-    // first.
+    // The stored rows count, not the rows that this request wanted to write: another request of this person may have
+    // been first.
     const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
       stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }
     return kept instanceof Promise ? kept.then(next) : next(kept)

@@ -27,7 +27,7 @@ export interface Drain {
    *   exceptions and AI events travel with the live ones. Record times are ignored, since clocks may be adjusted.
    */
   isDrained(job: ClosedJob): Promise<boolean>
-  /** Forgets the ends of all other jobs. */
+  /** Forgets the awaited offsets of all jobs except these. */
   keepOnly(jobIds: readonly number[]): void
 }
 

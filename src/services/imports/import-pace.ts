@@ -55,7 +55,7 @@ export function createImportPace(options: {
   /** When the latest import was stored, and the first since nothing was waiting; null before the first import. */
   let stored: { lastMs: number; firstMs: number } | null = null
 
-  /** The worker stops reporting once nothing waits, so an old report is no lag. */
+  /** Returns how far the worker lags. The worker stops reporting once nothing waits, so an old report means no lag. */
   function lagMs(): number {
     const until = processedUntil()
     if (stored !== null && clock.nowMs() - stored.lastMs > forgetAfterMs) stored = null
@@ -64,8 +64,9 @@ export function createImportPace(options: {
   }
 
   /**
-   * The span of time in which the waiting imports arrived: how long the worker needs for them at that pace. The age of the
-   * oldest would pause importers until nothing waits, since it falls only while the worker is faster than they were.
+   * The span of time in which the waiting imports arrived: how long the worker needs for them at that pace. The age of
+   * the oldest waiting import would pause importers until nothing waits, since it falls only while the worker is faster
+   * than they were.
    */
   function waitingMs(): number {
     const lag = lagMs()

@@ -198,7 +198,7 @@ function addPublishedOverrides(published: Map<string, PersonIdOverride>, overrid
       published.set(override.distinctId, override)
 }
 
-/** The input that all batches of a job share. */
+/** Creates the input that all batches of a job have in common. */
 export function createJobBatch(
   job: Pick<ImportJob, 'id' | 'projectId' | 'options'>,
   { clock }: Pick<ImportWorkDeps, 'clock'>,

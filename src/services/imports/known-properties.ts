@@ -9,7 +9,10 @@ import { findOwnPosition, type ImportWorkDeps } from './job-batch.ts'
 const idsPerShare = 100_000
 const textBytesMax = 64 * 1024 * 1024
 
-/** Repeating it adds properties that were set since. @throws PortError, NotOwnerError */
+/**
+ * Adds the known properties to the rows. A repeated call also adds properties that were set since the last one.
+ * @throws PortError, NotOwnerError
+ */
 export async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { events, serialize, underWay } = deps
   // Restores that began before the job was closed may still be inserting pending rows.

@@ -17,12 +17,18 @@ import { isUndoStep, runUndoStep } from './undo-job.ts'
 
 const everyMs = 1_000
 const retentionEveryMs = 3_600_000
-/** Each project holds in memory what it queried outside of the serialized batches. */
+/**
+ * The maximum of projects worked on at once: each holds in memory what it has queried outside of the serialized
+ * batches.
+ */
 const projectsAtOnceMax = 8
 
 export interface ImportWork {
   run(signal: AbortSignal): Promise<void>
-  /** Works on every job that has work, also those that failed, until each is done or must wait. @throws PortError */
+  /**
+   * Works on every job that has work, including jobs that failed, until each is done or must wait.
+   * @throws PortError
+   */
   workNow(signal: AbortSignal): Promise<void>
 }
 
@@ -128,7 +134,10 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     }
   }
 
-  /** Deletes their staging overlays, pending rows and undo records. Published rows stay with the project's other rows. */
+  /**
+   * Deletes the staging overlays, pending rows and undo records of jobs of deleted projects. Published rows stay with
+   * the project's other rows.
+   */
   async function discardJobsOfGoneProjects(): Promise<void> {
     const all = await jobs.listJobsOfGoneProjects()
     gone = new Set(all.map(({ id }) => id))

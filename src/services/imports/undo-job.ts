@@ -60,7 +60,7 @@ export async function runUndoStep(
       await restoreGroups(job, deps, signal)
       break
     case 'clearing':
-      // Again, for rows of a chunk that was being processed when the job was closed.
+      // Discards the job again, for rows of a chunk that was being processed when the job was closed.
       await deps.events.discardJob(job.id)
       await deleteGroupTypes(job, deps, signal)
       while (!signal.aborted && (await deps.jobs.clearStaging(job.id)));

@@ -34,7 +34,7 @@ export const noEvents = {
   importedGroupKeys: [],
 } as const
 
-/** Loads a batch's part from the state store. */
+/** Loads the part of a batch's inputs that is in the state store. */
 export async function loadUndoBatch(
   job: ImportJob,
   deps: ImportWorkDeps,
@@ -87,7 +87,7 @@ export async function findEventInputs(
   const added = undoRecords.flatMap(({ kind, before, after }) =>
     kind === 'person' && after !== null ? keysAdded(before, after) : [],
   )
-  // Limited to these keys: others may have been written any number of times.
+  // The query is limited to these keys, because other keys may have been written any number of times.
   const keys = [...new Set([...collectPropertyKeys([...loaded.persons, ...returning]), ...added])]
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await findPublishStartMs(job, deps)
@@ -174,7 +174,10 @@ export function listPublishedJobs(
   return jobs.listLaterImportJobs({ id: 0, projectId, publishedAtMs: 0 })
 }
 
-/** For the persons of an implicit job: what every other import wrote, and live events since the job began. */
+/**
+ * Finds, for the persons of an implicit job, what every other import wrote, and what live events wrote since the job
+ * began.
+ */
 export async function findEventsOfImplicitJob(
   { id, projectId, createdAtMs }: ImportJob,
   deps: ImportWorkDeps,
@@ -245,8 +248,9 @@ function countWriteChars({ key, value }: Pick<ImportedWrite, 'key' | 'value'>): 
 }
 
 /**
- * How and when the imports that wrote something were published; implicit jobs first, since they wrote before their day ended.
- * @param jobIds all other jobs, in the order of publishing.
+ * Finds how and when the imports that wrote these values were published: implicit jobs first, since they wrote before
+ * their day ended.
+ * @param jobIds the jobs that are not implicit, in the order of publishing.
  */
 export async function findWriters(
   writes: readonly ImportedWrite[],

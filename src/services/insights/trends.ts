@@ -109,7 +109,7 @@ async function makeTrendBuckets(
   return buckets === null ? err({ kind: 'too_many_points', pointsMax }) : ok(buckets)
 }
 
-/** How many lines an answer can have. */
+/** The maximum number of lines of an answer. */
 function computeLineCountMax({ series, breakdowns, compare }: TrendsQuery): number {
   const perSeries =
     breakdowns === null ? 1 : breakdowns.kind === 'cohorts' ? breakdowns.cohortIds.length : breakdowns.limit + 2
@@ -122,7 +122,7 @@ interface Part {
   readonly of: Pick<CountedLine, 'series' | 'order' | 'cohort'>
 }
 
-/** The separate counts: each series, or each series for each cohort. */
+/** Lists the counts to query: one per series, or one per series and cohort. */
 async function listCounts(cohorts: CohortConditions, query: TrendsQuery): Promise<Result<Part[], CohortIssue>> {
   const common = await cohorts.resolve(query.condition)
   if (!common.ok) return common
@@ -158,7 +158,7 @@ function computeComparedShift({ dates, interval }: TrendsQuery, buckets: Buckets
   return weeks === null ? previousPeriod(buckets) : { weeks }
 }
 
-/** The earlier period shows the values of the current one, so that each line has its counterpart. */
+/** Counts the earlier period for the breakdown values of the current one, so that each line has its counterpart. */
 function toEarlierPeriodCount(
   count: TrendCountQuery,
   current: readonly TrendLine[],

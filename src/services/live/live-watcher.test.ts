@@ -4,8 +4,8 @@ import { PortError } from '#ports/port-error.ts'
 import { aView, everything, someEvents, sum } from '../../../tests/support/live-view.ts'
 import { aCapturedEvent } from '../../../tests/support/values.ts'
 
-describe('a watcher of the live view', () => {
-  it('shows a limited number of events per second and counts the others: together they are all that matched', async () => {
+describe('the live view', () => {
+  it('shows a limited number of events per second and counts the rest: together they are all that matched', async () => {
     const { watch, accept, time } = aView()
     const [all, some] = [await watch(), await watch({ filter: { ...everything, events: new Set(['rare']) } })]
     const perSecond = 3_000
@@ -21,7 +21,7 @@ describe('a watcher of the live view', () => {
     assert.ok(all.of('skipped').length <= 5, 'sent once a second')
   })
 
-  it('shows nothing to a watcher that is too slow until it takes some, and counts the events of that time', async () => {
+  it('shows nothing to a watcher that is too slow until it takes what is buffered, and counts the events of that time', async () => {
     const { watch, accept, time } = aView()
     const [slow, quick] = [await watch({}, false), await watch()]
     const large = { setJson: 'x'.repeat(60 * 1024) }
@@ -40,7 +40,7 @@ describe('a watcher of the live view', () => {
     slow.leave()
   })
 
-  it('ends only a watcher that takes nothing for twenty seconds, with the reason', async () => {
+  it('ends a watcher, with the reason, only if it takes nothing for twenty seconds while events wait for it', async () => {
     const { watch, accept, time, dropped, open } = aView()
     const [stuck, idle] = [await watch({}, false), await watch()]
     await accept([aCapturedEvent(1)])

@@ -8,7 +8,7 @@ import type { LiveFilter } from '#core/live/live-filter.ts'
 /** `rate`: more than may be shown in a second; `slow`: the watcher takes too little; `too_large`: see `LiveMatch`. */
 export const skipReasons = ['rate', 'slow', 'too_large'] as const
 export type SkipReason = (typeof skipReasons)[number]
-/** Counts since those that were last sent to the watcher. */
+/** How many events were skipped since the last counts that were sent to the watcher. */
 export type Skipped = Readonly<Record<SkipReason, number>>
 
 export type LiveEndReason = 'access_ended' | 'project_deleted' | 'too_slow' | 'stopping' | 'failed'
@@ -41,7 +41,7 @@ export interface LiveMessages {
 export interface LiveRequest {
   readonly projectId: number
   readonly filter: LiveFilter
-  /** The same for all watchers that are allowed for the same reason, so that one check serves them all. */
+  /** Identifies the reason why the watcher is allowed: one check serves all watchers with the same key. */
   readonly accessKey: string
   /** Why the watcher may not continue, or null when it may. @throws PortError when that cannot be determined. */
   readonly findEndReason: () => Promise<'access_ended' | 'project_deleted' | null>

@@ -54,7 +54,7 @@ const sliceMsMax = 4
 /** Records between two checks of the clock. */
 const recordsPerLook = 16
 const bytesPerRead = 512 * 1024
-/** A tail that falls this far behind skips to the end, so that watchers see current events, not ever older ones. */
+/** A tail that lags by this much skips to the end, so that watchers see current events. */
 const behindMsMax = 5_000
 const failureRestMs = 1_000
 const complaintPauseMs = 10_000

@@ -18,8 +18,8 @@ export type ReferenceReader = DefinitionLinkReader & Pick<FlagStore, 'listFlagsB
 const readTogether = 20
 
 /**
- * The filters that lead to flags with a document of another version than 1. Such a flag has a typed value, which no
- * filter can test.
+ * Finds the filters that lead to flags whose document has another version than 1. Such a flag has a typed value, which
+ * no filter can test.
  */
 export async function findDependencyVersionIssues(
   management: Pick<ReferenceReader, 'listFlagsById'>,

@@ -115,7 +115,7 @@ async function writeCopy(
     ...(isDisabled && { active: false }),
   }
   const how = { skipValidation: false, keepsIdentity: true, by }
-  // Seeds and experiments are those of the target's flag as it was read.
+  // Seeds and experiments stay as in the target's flag when it was read.
   return there === null
     ? createFlag(deps, projectId, fields, how)
     : updateFlag(deps, there, fields, { ...how, ...(isOfRules && { expectedVersion: there.version }) })
@@ -127,7 +127,7 @@ interface Plan {
   readonly cohortIds: Map<number, number>
   readonly flagIds: Map<number, number>
   readonly groupTypes: Map<number, number>
-  /** Each cohort comes after those it refers to. */
+  /** Each cohort comes after the cohorts it refers to. */
   readonly cohortsToCreate: Cohort[]
 }
 
@@ -165,7 +165,10 @@ async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number,
   return plan
 }
 
-/** Cohorts that the target lacks, each after those it refers to. A target cohort of the same name is used instead. */
+/**
+ * Lists the cohorts that are missing in the target, each after the cohorts it refers to. A target cohort of the same
+ * name is used instead.
+ */
 async function listCohortsToCreate(
   deps: CopyFlagDeps,
   projectId: number,

@@ -1,4 +1,4 @@
-// A flag as a write would leave it, checked like one, without writing anything.
+// Builds and checks the flag that a write would store, without writing anything.
 
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import { applyFlagChange, type Flag, type FlagFields } from '#core/flags/definitions/flag.ts'
@@ -32,7 +32,7 @@ export type DraftRefusal = InvalidFlag | Extract<FlagRefusal, { kind: 'key_taken
 
 /**
  * @param stored the flag to change; null for a new one.
- * @param fields those that the write sets; a new flag needs a key.
+ * @param fields the fields that the write sets; a new flag needs a key.
  */
 export async function draftFlag(
   deps: DraftFlagDeps,

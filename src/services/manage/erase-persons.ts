@@ -24,7 +24,7 @@ export interface ErasePersonsRequest extends ErasureTerms {
   readonly by: string
 }
 
-/** A worker may give a person an id at the same time: the next try takes that one, too. */
+/** A worker may give a person another id at the same time: the next try erases that id, too. */
 const conflictTryCount = 5
 
 /** @returns how many persons were found, and how many of them were erased. @throws PortError; some may be erased then. */

@@ -153,7 +153,7 @@ export async function prepareCheckedChange(
     : err({ kind: 'invalid', issues: sealed.error })
 }
 
-/** The same for a new flag. */
+/** Validates a new flag whose fields a caller wrote, and prepares its payloads for storage. */
 export async function prepareCheckedNewFlag(
   { payloadCipher, newUuid }: FlagOwnerDeps,
   projectId: number,
@@ -175,7 +175,10 @@ function findRuleVersionIssues({ filters }: FlagFields): FlagIssue[] {
   return [{ path: 'filters.version', code: 'unsupported_config_version', message }]
 }
 
-/** Makes a change to the version that was read. It is not validated: the rest of the flag was stored before. */
+/**
+ * Makes the write that changes the version that was read. The result is not validated, because the rest of the flag is
+ * already stored.
+ */
 export function toFlagChange(
   flag: Flag,
   fields: FlagFields & { readonly hasExperiment?: boolean },

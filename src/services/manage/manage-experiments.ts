@@ -109,8 +109,8 @@ export function createExperiment(
 
 /**
  * The first start of an experiment switches its flag on, and `flagConfig` changes it.
- * @param fieldsOf decides what to write from the stored experiment; called again when others changed that. The flag may
- *   be deleted; null when there is no such flag.
+ * @param fieldsOf decides what to write from the stored experiment; called again when another write changed the
+ * experiment. The flag may be deleted; null when there is no such flag.
  */
 export function updateExperiment<E = never>(
   deps: ManageExperimentsDeps,
@@ -164,8 +164,8 @@ export function deleteExperiment(
 }
 
 /**
- * The fields of the flag that the configuration changes, with the marker for encrypted payloads that stay; none when it
- * equals what answers already show.
+ * Returns the fields of the flag that the configuration changes, with the redaction marker for encrypted payloads that
+ * stay. Returns no fields when the configuration equals what answers already show.
  */
 function findConfigChange(flag: Flag, config: FlagConfig | undefined): FlagFields {
   const shown = redactEncryptedPayloads(flag)

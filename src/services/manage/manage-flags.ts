@@ -123,7 +123,7 @@ export async function updateFlag<E extends Refusal = never>(
   return retryIfStale(flag, read => updateOnce(deps, read, fields, options))
 }
 
-/** @param change called again with the newest flag if it was based on a version that others replaced. */
+/** @param change called again with the newest flag if another write replaced the version that it was based on. */
 export async function retryIfStale<E extends Refusal>(
   flag: Flag,
   change: (read: Flag) => Promise<Result<WrittenFlag, E | StaleVersion>>,
@@ -146,7 +146,9 @@ function isStale(refusal: Refusal): refusal is StaleVersion {
 
 type UpdateOptions<E> = WriteOptions & {
   readonly expectedVersion?: number
-  /** Refuses depending on the project's definitions at the time of the write; null allows it. */
+  /**
+   * Decides from the project's definitions at the time of the write: returns the refusal, or null to allow the write.
+   */
   readonly refuse?: ((links: DefinitionLinks) => Promise<E | null>) | undefined
 }
 
@@ -230,7 +232,8 @@ function prepareFields<T extends FlagFields>(
 ): Result<T, InvalidFlag> {
   const { filters } = fields
   if (filters === undefined) return ok(fields)
-  // A change from version 1 is refused by validation. A document of an unknown version may be repaired.
+  // Rules are not prepared for a flag of version 1: validation refuses to change its version. A stored document of an
+  // unknown version may be replaced by one with rules.
   const mayHaveRules = stored === null || configVersion(stored.filters) !== 1
   if (!hasRules(fields) || !mayHaveRules || skipValidation || keepsIdentity)
     return ok({ ...fields, filters: normalizeFilters(filters, legacyRolloutPercentage) })
@@ -285,7 +288,7 @@ async function saveFlag(
   if (written.error === 'definitions_changed') return err('definitions_changed')
   if (written.error === 'not_found') return err({ kind: 'not_found' })
   if (written.error === 'key_taken') return err({ kind: 'key_taken' })
-  // Without an expected version, only a concurrent change ends here: the version that was read was expected.
+  // Without an expected version, the version that was read is expected, so only a concurrent change leads here.
   return err({
     kind: 'stale_version',
     sentVersion: expectedVersion ?? flag.version,

@@ -79,7 +79,7 @@ export function createSurvey(
   })
 }
 
-/** @param fieldsOf decides what to write from the stored survey; called again when others changed that. */
+/** @param fieldsOf decides what to write from the stored survey; called again when another write changed the survey. */
 export function updateSurvey<E = never>(
   deps: ManageSurveysDeps,
   projectId: number,

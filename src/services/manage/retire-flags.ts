@@ -1,6 +1,6 @@
 // Deletes or archives many flags in one call. Each flag is written separately, as a version, and stays unchanged when
-// something uses it. Flags that are used only by others of the same call are included: their users come first. Source:
-// PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md §4.
+// something uses it. A flag that is used only by other flags of the same call is included: its users are retired first.
+// Source: PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md §4.
 
 import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -40,8 +40,8 @@ export interface RetiredFlag {
 const lostRacesMax = 10
 
 /**
- * Deletes or archives the unused ones of these flags; an archived one stays archived without a new version. Resolves
- * when the result is served.
+ * Deletes or archives those of these flags that nothing uses. A flag that is already archived gets no new version.
+ * Resolves when the result is served.
  * @returns an entry for each id, in their order.
  */
 export async function retireFlags(
@@ -108,7 +108,7 @@ async function startRound(
 }
 
 /**
- * What uses these flags and so prevents retiring them.
+ * Lists what uses these flags and thereby prevents retiring them.
  * @param links read before, so that a change in between is noticed by a write that names their revision.
  * @returns an entry for each of the flags.
  */
@@ -129,7 +129,10 @@ export async function listFlagUsers(
 
 type UserReader = Pick<FlagStore, 'listFlagsById' | 'listFlagUses'>
 
-/** Flags and cohorts that test flags. What an archived flag tests may be archived, since neither is evaluated. */
+/**
+ * Lists the flags and cohorts that test a flag. A flag that only archived flags test may be archived, since neither is
+ * evaluated.
+ */
 async function listDependents(
   management: UserReader,
   projectId: number,

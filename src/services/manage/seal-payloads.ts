@@ -74,14 +74,15 @@ export async function sealRestoredFields(
 }
 
 /**
- * Whether the fields have payloads without saying if these are encrypted, or the reverse: the stored flag has the rest.
+ * Whether the fields have payloads without saying if they are encrypted, or the reverse. The stored flag then supplies
+ * the missing part.
  */
 function dependsOnStoredPayloads({ filters, hasEncryptedPayloads }: FlagFields): boolean {
   if (filters === undefined) return hasEncryptedPayloads !== undefined
   return hasEncryptedPayloads === undefined && isPayload(ownValue(filters, 'payloads'))
 }
 
-/** The marker refers to a payload that is stored encrypted, and such a flag has none. */
+/** Refuses the redaction marker: it refers to a stored encrypted payload, and this flag has none. */
 function preparePlainFields<T extends FlagFields>(fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const marked = findMarkedPayload(ownValue(fields.filters ?? {}, 'payloads'))
   if (marked !== undefined) return err([createIssue(`filters.payloads.${marked}`, 'invalid_input', nothingStored)])

@@ -9,7 +9,7 @@ export function hashSecret(secret: string): string {
 }
 
 export interface SecretDigests {
-  /** The same as `hashSecret`, but remembered for kept secrets. */
+  /** Returns the same as `hashSecret`, without hashing a secret that `keep` has stored. */
   of(secret: string): string
   /** Call it only for a secret found to be valid, so that made-up secrets cannot crowd out real ones. */
   keep(secret: string, hash: string): void

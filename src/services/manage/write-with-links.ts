@@ -11,7 +11,7 @@ import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-
 import { findDependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
 import { serializeDefinitionWrite } from './definition-writes.ts'
 
-/** Only writes of other fronts, and of flags that an experiment, survey or feature owns, come in between. */
+/** Only writes of other fronts, and writes of flags that an experiment, survey or feature owns, can come in between. */
 const attemptCountMax = 30
 
 /**
@@ -62,7 +62,9 @@ export interface DefinitionWrite<W, E> {
   readonly issues: readonly FlagIssue[]
   /** Writes it despite any issues, which are returned as `warnings`. */
   readonly skipValidation: boolean
-  /** Refuses depending on the project's definitions at the time of the write; null allows it. */
+  /**
+   * Decides from the project's definitions at the time of the write: returns the refusal, or null to allow the write.
+   */
   readonly refuse?: ((links: DefinitionLinks) => Promise<E | null>) | undefined
   readonly write: (linked: LinkedWrite) => Promise<Result<W, E | 'definitions_changed'>>
 }

@@ -13,7 +13,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 
-/** The moment after the step of this name. */
+/** A point between two steps of a chunk, named by the step before it. */
 export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit' | 'defer' | 'release'
 
 /** The parts of the event store that processing uses. */

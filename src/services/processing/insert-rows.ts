@@ -22,7 +22,7 @@ export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Pr
   return done === null ? null : changes
 }
 
-/** Gives rows that may repeat older events the charge day of those; few chunks have any. */
+/** Gives rows that may repeat older events the charge day of those events. Few chunks have such rows. */
 async function addChargedTimes(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
   const late = lateLiveEvents(rows)
   if (late.length === 0) return rows

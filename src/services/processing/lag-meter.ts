@@ -18,7 +18,7 @@ interface StreamLag {
   readonly deferredProjects: readonly number[]
   /** Everything appended before this time (epoch ms) is processed, except records of deferred projects. */
   readonly untilMs: number
-  /** The same time for the records of deferred projects. */
+  /** Records of deferred projects that were appended before this time (epoch ms) are processed. */
   readonly deferredUntilMs: number
   readonly isAtEnd: boolean
 }

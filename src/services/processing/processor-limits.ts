@@ -12,11 +12,14 @@ export interface ProcessorLimits {
    */
   readonly textBytesMax: number
   /**
-   * How long an import chunk may hold its persons, from load to commit; if twice the duration of chunks of few live events is
-   * longer, that applies. Determines the size of the next chunk.
+   * How long an import chunk may hold its persons, from load to commit, or twice the duration of a chunk of few live
+   * events if that is longer. Determines the size of the next chunk.
    */
   readonly importChunkMs: number
-  /** The same while no live events arrive; the next one may wait this long. Larger parts cost the event store less. */
+  /**
+   * Replaces `importChunkMs` while no live events arrive; the next live event may wait this long. Larger parts cost the
+   * event store less.
+   */
   readonly loneImportChunkMs: number
   /** Imports count as alone if the last live chunk began this long ago. */
   readonly loneAfterMs: number
@@ -25,8 +28,8 @@ export interface ProcessorLimits {
   /** If a stream's next record is older than this, a project that took more than half of a chunk may be deferred. */
   readonly deferringLagMs: number
   /**
-   * The same for a project whose events cost about as much as their sent bytes suggest. Deferred projects wait for each other,
-   * so a burst of ordinary events must not queue behind a project that takes minutes.
+   * Replaces `deferringLagMs` for a project whose events cost about as much as their size suggests. Deferred projects
+   * wait for each other, so a burst of ordinary events must not queue behind a project that takes minutes.
    */
   readonly deferringUsualLagMs: number
   /** The minimum time between chunks that are far from full: a trickle must not create a part per event. */

@@ -1,6 +1,7 @@
-// Tracks the worker's place in each stream, and which projects' records it takes there. A live stream has two cursors: the
-// first skips deferred projects, the second takes only these and never passes the first. Each has a separate position, so each
-// commits as if it were a stream. A project changes cursors only at an offset on which both agree.
+// Tracks the worker's place in each stream, and which projects' records it takes there. A live stream has two cursors:
+// the first skips deferred projects, the second takes only deferred projects and never passes the first. Each has a
+// separate position, so each commits as if it were a stream. A project changes cursors only at an offset on which both
+// agree.
 
 import { deferredCursorOf, type LogStream, type StreamInfo } from '#core/events/log-stream.ts'
 import type { EventLogReader, LogChunk, LogReadOptions, MissingRecords } from '#ports/log/event-log.ts'
@@ -11,7 +12,7 @@ import { readProjects } from './read-projects.ts'
 export interface StreamCursor extends StreamInfo {
   /** The name under which its position is stored. */
   readonly name: string
-  /** Whether it takes the deferred projects of the stream; otherwise it takes all others. */
+  /** Whether it takes the deferred projects of the stream; otherwise it takes all other projects. */
   readonly takesDeferred: boolean
 }
 

@@ -15,7 +15,7 @@ export interface CaughtUpDeps {
   readonly isProcessing: () => boolean
 }
 
-/** Normally events wait for less than this. */
+/** Events usually wait for less than this before they are processed. */
 const usualWaitMs = 2_000
 
 /**

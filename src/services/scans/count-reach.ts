@@ -61,7 +61,7 @@ export type ReachRefusal = 'unreadable' | 'by_device' | 'mixed' | 'other_populat
 
 /**
  * @param before the version that is replaced, null when there is none.
- * @returns err when the two cannot be counted together from what is stored.
+ * @returns err when both versions cannot be counted together from stored data.
  */
 export function prepareReachQuestion(
   definitions: ProjectDefinitions,
@@ -80,7 +80,7 @@ export function prepareReachQuestion(
   return isSamePopulation(population, other) ? ok({ population, ...probes }) : err('other_population')
 }
 
-/** Null for a flag that requests are not answered. */
+/** Null for a flag that is never in the answer to a request. */
 function createProbeOrNull(definitions: ProjectDefinitions, flag: Flag | null): FlagProbe | null {
   if (flag === null || !flag.active || flag.deleted || flag.hasEncryptedPayloads) return null
   return new FlagProbe(definitions, flag)

@@ -11,7 +11,7 @@ import { finishEvaluation, type SubjectScans, subjectsPerPage } from './subject-
 
 export interface FindPersonsDeps {
   readonly scans: SubjectScans
-  /** The clock for how long a slice may take. */
+  /** The clock that measures how long a slice takes. */
   readonly monotonicNowMs: () => number
 }
 
@@ -19,7 +19,7 @@ export interface FoundPersons<T> {
   readonly results: readonly T[]
   /** The search continues after the person with this id; null when no person remains. */
   readonly nextAfter: number | null
-  /** How long the search took, without waiting for others before it. */
+  /** How long the search itself took, without the time that it waited for other searches. */
   readonly lookedMs: number
 }
 

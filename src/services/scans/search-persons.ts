@@ -31,7 +31,7 @@ export function searchPersons(
       if (isAtEnd || (passed === offset && isEnough(limit))) break
       await findMore()
     }
-    // One is kept back, which shows that there are more.
+    // One match is kept back, which shows that more matches remain.
     const results = held.splice(0, isAtEnd ? limit : Math.min(limit, held.length - 1))
     passed += results.length
     return { results, hasMore: held.length > 0 }

@@ -25,7 +25,7 @@ export interface SubjectScans {
 /** Thrown when too many scans of a project are queued. */
 export class TooManyScansError extends Error {}
 
-/** Scans of a project that wait, of each kind, while one runs. */
+/** The maximum number of scans of each kind that may wait per project while one runs. */
 const waitingMax = 16
 
 export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
@@ -67,7 +67,7 @@ export const subjectsPerPage = 200
 
 export interface ScannedPage {
   readonly subjects: readonly ScannedSubject[]
-  /** How many other subjects are among them for which every probe is off. */
+  /** How many further subjects the page has for which every probe is off. */
   readonly offCount: number
 }
 

@@ -25,8 +25,9 @@ const roundMsMax = 3_000
 /** How much later than its timestamp an override may become visible, given the clocks of two workers. */
 const clockSlackMs = 120_000
 /**
- * Finding busy flags reads a column of all calls, so it may take a hundredth of the time. With few calls it runs in every round:
- * then a flag that suddenly gets many calls, from an import or after a start, counts as busy soon.
+ * Finding busy flags reads a column of all calls, so it may take at most a hundredth of the time. With few calls it
+ * runs in every round, so that a flag that suddenly gets many calls, from an import or after a start, soon counts as
+ * busy.
  */
 const busyShare = 1 / 100
 const busyForMsMax = 3_600_000
@@ -42,7 +43,7 @@ export interface FlagUsageRefresherOptions {
   readonly projects: Pick<ProjectStore, 'listProjectIds' | 'findProject'>
   readonly clock: Clock
   readonly logger: Logger
-  /** Whether this worker has the schedules. */
+  /** Whether this worker holds the schedule lease, so that it runs the schedules. */
   readonly mayRun?: () => Promise<boolean>
   /** Default: 100,000. */
   readonly callsMin?: number

@@ -15,7 +15,7 @@ export function createCountRetention(options: {
   readonly store: Pick<WarningStore, 'deleteWarningsOutside'> & Pick<RefusedStore, 'deleteRefusedOutside'>
   readonly clock: Pick<RetentionClock, 'nowMs' | 'isTrusted'>
   readonly logger: Logger
-  /** Whether this worker has the schedules. */
+  /** Whether this worker holds the schedule lease, so that it runs the schedules. */
   readonly mayRun?: () => Promise<boolean>
 }): { run(signal: AbortSignal): Promise<void>; deleteNow(): Promise<void> } {
   const { store, clock, logger, mayRun } = options

@@ -1,6 +1,7 @@
-// Compares the rows of the event store with those that a worker left there. The store is separate from the state, and may be
-// removed, emptied, truncated, restored from an older copy or replaced by another one. Lost rows that the log still has are
-// restored; the rest is reported, with its time span, until it is back or an operator accepts the loss.
+// Compares the rows of the event store with the rows that a worker left there. The store is separate from the state,
+// and may be removed, emptied, truncated, restored from an older copy or replaced by another one. Lost rows that the
+// log still has are restored; the rest is reported, with its time span, until it is back or an operator accepts the
+// loss.
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import { importJobOfPartition, isPending } from '#core/imports/import-job.ts'
@@ -28,7 +29,7 @@ const momentMs = 2_000
 export interface EventStoreKeeper {
   /**
    * Call before anything is processed. Restores rows that are missing, or may be missing because a worker was killed.
-   * Does nothing if another worker has the schedules, since that worker does this.
+   * Does nothing if another worker holds the schedule lease, since that worker makes this check.
    * @throws PortError if the caller must try again.
    */
   checkAtStart(signal: AbortSignal): Promise<void>
@@ -60,10 +61,10 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
   readonly rejectRetentionDays: number
   /** The clock by which the event store lets rows expire. */
   readonly expiryClock: Clock
-  /** Keeps others from changing the mark during a check. Default: nothing else changes it. */
+  /** Runs checks so that no other task changes the mark during one. Default: no other task changes it. */
   readonly serialize?: Serialize
   readonly newUuid: () => string
-  /** Whether this worker has the schedules. Default: it has. */
+  /** Whether this worker holds the schedule lease, so that it runs the schedules. Default: it has. */
   readonly mayRun?: () => Promise<boolean>
   /** Called when `isRestoring` has changed. */
   readonly onRestoring: () => void
@@ -142,7 +143,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     }
   }
 
-  /** The missing parts of these ranges, except those that were removed on purpose. */
+  /** Finds the missing parts of these ranges, except parts that were removed on purpose. */
   async function findLost(held: readonly HeldRange[], found: HeldRows): Promise<HeldRange[]> {
     const missing = findMissing(held, found.ranges)
     return missing.length === 0 ? [] : withoutDiscarded(findMissing(missing, await marks.listEmptied()))
@@ -196,7 +197,10 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     })
   }
 
-  /** Since when the log still has all records, epoch ms; 0 if it has all it ever had, infinity if it has none. */
+  /**
+   * Returns the time, epoch ms, from which on the log still has every record: 0 if it lost none, infinity if it has no
+   * record.
+   */
   async function keptSince(stream: LogStream, position: number): Promise<number> {
     const { runs, missing } = await log.readRuns(stream, 0, 1)
     if (position === 0 || (runs.length > 0 && missing === null)) return 0
@@ -251,7 +255,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     isChecked = true
   }
 
-  /** After another worker had the schedules, the next check is like the one at a start. */
+  /** After another worker held the schedule lease, the next check is like the one at a start. */
   async function mayRun(): Promise<boolean> {
     const may = (await options.mayRun?.()) ?? true
     if (!may) isChecked = false

@@ -31,7 +31,10 @@ export function createLogRetention(options: {
   readonly clock: Clock
   readonly logger: Logger
   readonly retentionMs: number
-  /** Whether this worker has the schedules: only one worker deletes by age and packs. */
+  /**
+   * Whether this worker holds the schedule lease, so that it runs the schedules: only one worker deletes by age and
+   * packs.
+   */
   readonly mayRun?: () => Promise<boolean>
   /** While true, nothing is deleted by age, because it may still be needed. Default: never true. */
   readonly isHeld?: () => boolean

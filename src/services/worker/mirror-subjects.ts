@@ -32,7 +32,7 @@ export interface SubjectMirrorKeeperOptions {
   readonly events: SubjectMirror
   readonly logger: Logger
   readonly newUuid: () => string
-  /** Whether this worker has the schedules. Default: it has. */
+  /** Whether this worker holds the schedule lease, so that it runs the schedules. Default: it has. */
   readonly mayRun?: () => Promise<boolean>
   /** For tests: awaited between the parts of a step. A promise that never resolves simulates a crash. */
   readonly faultPoint?: (name: MirrorFaultPoint) => void | Promise<void>

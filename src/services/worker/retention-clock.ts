@@ -27,7 +27,7 @@ export function createRetentionClock(options: {
   readonly logger: Logger
   /** A clock that is never adjusted. Default: this process's monotonic clock. */
   readonly monotonicNowMs?: () => number
-  /** Whether this worker has the schedules. */
+  /** Whether this worker holds the schedule lease, so that it runs the schedules. */
   readonly mayRun?: () => Promise<boolean>
 }): RetentionClock {
   const { clock, store, logger, monotonicNowMs = () => performance.now(), mayRun } = options

@@ -9,7 +9,11 @@ export const scheduleLeaseMs = 30_000
 const name = 'schedules'
 
 export interface ScheduleLease {
-  /** Whether this worker has the schedules. Queries the state only after half of the lease. @throws PortError */
+  /**
+   * Whether this worker holds the schedule lease, so that it runs the schedules. Queries the state only after half of
+   * the lease.
+   * @throws PortError
+   */
   isOurs(): Promise<boolean>
   /** Releases the schedules, so that another worker can take over immediately. @throws PortError */
   leave(): Promise<void>

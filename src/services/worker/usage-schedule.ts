@@ -43,7 +43,7 @@ export function createUsageSchedule(options: {
   readonly findLostSpans: EventStoreKeeper['findLostSpans']
   readonly clock: Clock
   readonly logger: Logger
-  /** Whether this worker has the schedules. */
+  /** Whether this worker holds the schedule lease, so that it runs the schedules. */
   readonly mayRun?: () => Promise<boolean>
   readonly everyMs?: number
 }): UsageSchedule {

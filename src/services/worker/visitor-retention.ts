@@ -21,7 +21,7 @@ export function createVisitorRetention(options: {
    */
   readonly clock: Clock
   readonly logger: Logger
-  /** Whether this worker has the schedules. */
+  /** Whether this worker holds the schedule lease, so that it runs the schedules. */
   readonly mayRun?: () => Promise<boolean>
 }): { run(signal: AbortSignal): Promise<void>; forgetNow(signal: AbortSignal): Promise<void> } {
   const { salts, visitors, clock, logger, mayRun } = options

@@ -19,7 +19,7 @@ export interface WorkerOptions {
   readonly processor: Processor
   readonly events: Pick<EventStoreUpkeep, 'migrate'>
   readonly keeper: EventStoreKeeper
-  /** Like `schedules`, but these do not need the event store, so they run from the start. */
+  /** Like `schedules`, but without need of the event store, so they run from the start. */
   readonly housekeeping?: readonly { run(signal: AbortSignal): Promise<void> }[]
   /** The lease on the schedules that one worker runs for all; released on stop. */
   readonly lease: Pick<ScheduleLease, 'leave'>
