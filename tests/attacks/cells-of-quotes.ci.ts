@@ -11,10 +11,10 @@ const heapMegabytesMax = 192
 const pairs = 10_000_000
 
 const read = `
-  import(${JSON.stringify(import.meta.resolve('../../src/importer/read/csv-cells.ts'))}).then(({ csvCells }) => {
+  import(${JSON.stringify(import.meta.resolve('../../src/importer/read/csv-cells.ts'))}).then(({ splitCsvRow }) => {
     const { workerData, parentPort } = require('node:worker_threads')
     const { pair, hasEscapes } = workerData
-    const cells = csvCells('"' + pair.repeat(${pairs}) + '"', ',', Infinity, hasEscapes)
+    const cells = splitCsvRow('"' + pair.repeat(${pairs}) + '"', ',', Infinity, hasEscapes)
     parentPort.postMessage({ count: cells.length, length: cells[0].length, isRight: /^"+$/.test(cells[0]) })
   })`
 

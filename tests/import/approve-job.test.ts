@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { checkpointFile, newCheckpoint } from '#importer/send/checkpoint.ts'
+import { checkpointFile, createCheckpoint } from '#importer/send/checkpoint.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -67,7 +67,7 @@ describe('approving an import', () => {
     }
     writeFileSync(
       join(commands.job, checkpointFile),
-      JSON.stringify({ ...newCheckpoint(identity, 0, ''), phase: 'sent' }),
+      JSON.stringify({ ...createCheckpoint(identity, 0, ''), phase: 'sent' }),
     )
     const approval = () => readFileSync(join(commands.job, 'approval.json'), 'utf8')
     const before = approval()

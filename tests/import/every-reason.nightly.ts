@@ -10,7 +10,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { RejectReason, SkipReason } from '#importer/records/imported-event.ts'
 import type { RejectLine } from '#importer/stages/reject-files.ts'
-import { fixOf } from '#importer/stages/reject-fixes.ts'
+import { findFix } from '#importer/stages/reject-fixes.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import type { FinalReport } from '#importer/verify/final-report.ts'
 import { ImportCommands } from '../support/import-command.ts'
@@ -264,7 +264,7 @@ function assertRejects(cases: readonly Case[], rejects: readonly RejectLine[]): 
       const { reason, field, byte, fix, source_sha256, object, adapter, part } = reject
       assert.deepEqual({ reason, field }, expected)
       assert.equal(byte, at, reason)
-      assert.equal(fix, fixOf(outcome.reason, adapter))
+      assert.equal(fix, findFix(outcome.reason, adapter))
       assert.equal(source_sha256, createHash('sha256').update(bytes).digest('hex'), reason)
       if (detail instanceof RegExp) assert.match(reject.detail ?? '', detail, reason)
       else assert.equal(reject.detail, detail, reason)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { type ExpectedEvents, expectedEvents } from '#importer/verify/expected-events.ts'
+import { collectExpectedEvents, type ExpectedEvents } from '#importer/verify/expected-events.ts'
 import { checkCounts } from '#importer/verify/verify-stage.ts'
 import { startBatchStandIn } from '../support/batch-stand-in.ts'
 import { memoryStagedJob } from '../support/memory-staged-job.ts'
@@ -18,7 +18,7 @@ for (const canaryEvents of [500, 0])
     const options = sendOptions(tempDir(t), job, standIn.url, canaryEvents > 0 ? { canaryEvents } : {})
     const { checkpoint } = await sendStage(options)
     const { folder, signal } = options
-    const expected = await expectedEvents({ folder, job, checkpoint, signal, progress: silentProgress })
+    const expected = await collectExpectedEvents({ folder, job, checkpoint, signal, progress: silentProgress })
     const stored = storedKeys(standIn.taken)
     const taken = standIn.taken.flatMap(({ events }) => events)
     assert.equal(expected.rows, stored.length)
@@ -44,7 +44,7 @@ it('event names beyond the limit for separate counts are still compared with the
   const { checkpoint } = await sendStage(options)
   const { folder, signal } = options
   const expectedWith = (max?: { names: number; ofDays: number }) =>
-    expectedEvents({ folder, job, checkpoint, signal, progress: silentProgress, ...(max && { max }) })
+    collectExpectedEvents({ folder, job, checkpoint, signal, progress: silentProgress, ...(max && { max }) })
   const all = await expectedWith()
   const stored = [...all.counts].flatMap(([day, names]) => [...names].map(([event, uuids]) => ({ day, event, uuids })))
   const stateOf = async (expected: ExpectedEvents, found: typeof stored) => {

@@ -8,8 +8,8 @@ import { PersonChoice } from '#importer/verify/chosen-persons.ts'
 import type { ExpectedPerson } from '#importer/verify/expected-person.ts'
 import {
   expectedPersonsFile,
-  keepExpectedPersons,
   readExpectedPersons,
+  storeExpectedPersons,
 } from '#importer/verify/expected-persons-file.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { sentJob } from './sent-job.ts'
@@ -39,7 +39,7 @@ it('chosen persons read back unchanged for the same sent events, and not for oth
   assert.deepEqual(new Set(chosen.map(({ id }) => id)), new Set(['person of a', 'person of b']))
 
   assert.equal(readExpectedPersons(folder, sent), null)
-  keepExpectedPersons(folder, sent, chosen)
+  storeExpectedPersons(folder, sent, chosen)
   assert.deepEqual(readExpectedPersons(folder, sent)?.map(serializePerson), chosen.map(serializePerson))
 
   const more = sentJob(folder.path, [...events, event(3, 'c', {})])

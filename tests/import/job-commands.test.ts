@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
-import { checkpointFile, newCheckpoint } from '#importer/send/checkpoint.ts'
+import { checkpointFile, createCheckpoint } from '#importer/send/checkpoint.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
@@ -69,7 +69,7 @@ describe('an import from the command line', () => {
     const whole = `${JSON.stringify(refused)}\n`
     writeFileSync(join(commands.job, 'rejects', 'generated.sent.jsonl'), `${whole}{"reason":"serv`)
     const hashes = { approvalSha256: 'approval', mappingSha256: 'mapping' }
-    const checkpoint = newCheckpoint({ jobId: 'job', serviceJobId: '7', target: '', project: '1', ...hashes }, 0, '')
+    const checkpoint = createCheckpoint({ jobId: 'job', serviceJobId: '7', target: '', project: '1', ...hashes }, 0, '')
     checkpoint.identity.progress.rejects_bytes = Buffer.byteLength(whole)
     writeFileSync(join(commands.job, checkpointFile), JSON.stringify(checkpoint))
     const withSent = await commands.call('rejects', '--group', '--json')

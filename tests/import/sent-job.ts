@@ -2,19 +2,19 @@
 
 import { JobFolder } from '#importer/job/job-folder.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { newCheckpoint, newProgress } from '#importer/send/checkpoint.ts'
+import { createCheckpoint, createProgress } from '#importer/send/checkpoint.ts'
 import type { SentJob } from '#importer/send/sent-events.ts'
 
 const dayPart = '2024-05-01/0'
 
 /** @param folder for its reject files, of which there are none by default. */
 export function sentJob(folder: string, events: readonly ImportedEvent[]): SentJob {
-  const checkpoint = newCheckpoint(
+  const checkpoint = createCheckpoint(
     { jobId: 'j', serviceJobId: '1', target: 't', project: '1', approvalSha256: '', mappingSha256: '' },
     0,
     '2026-01-01T00:00:00.000Z',
   )
-  const progress = newProgress(dayPart, '')
+  const progress = createProgress(dayPart, '')
   progress.committed.line = events.length
   checkpoint.parts.push(progress)
   const part = { id: dayPart, object: '', sha256: '', bytes: 0, records: events.length, firstUs: null, lastUs: null }

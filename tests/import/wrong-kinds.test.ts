@@ -13,14 +13,14 @@ import { type ImportPlan, readPlan, writePlan } from '#importer/job/plan.ts'
 import { ProgressTracker, progressSchema } from '#importer/job/progress-figures.ts'
 import { matchesSchema } from '#importer/records/file-schema.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
-import { keepRetryOutcomes, readRetryOutcomes } from '#importer/send/retry-outcomes.ts'
+import { readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { keepEnding, readEnding, readServiceJob } from '#importer/send/service-job.ts'
+import { readEnding, readServiceJob, storeEnding } from '#importer/send/service-job.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { rehearsalReportSchema } from '#importer/stages/report/rehearsal-report.ts'
 import { sampleSchema } from '#importer/stages/report/samples.ts'
 import { readStats } from '#importer/stages/scan.ts'
-import { expectedEvents } from '#importer/verify/expected-events.ts'
+import { collectExpectedEvents } from '#importer/verify/expected-events.ts'
 import { writeFinalReport } from '#importer/verify/final-pages.ts'
 import { readFinalReport } from '#importer/verify/final-report.ts'
 import { readVerification } from '#importer/verify/verification-file.ts'
@@ -109,7 +109,7 @@ async function sentJob(t: TestContext): Promise<JobFolder> {
   const opened = job.open()
   const { checkpoint } = await sendStage(sendOptions(folder.path, opened, standIn.url))
   const { progress, signal } = job
-  const expected = await expectedEvents({ folder, job: opened, checkpoint, progress, signal })
+  const expected = await collectExpectedEvents({ folder, job: opened, checkpoint, progress, signal })
   opened.close()
   const check = { name: 'id_buckets', state: 'differs', compared: 1, differences: ['one'] } as const
   const verification: Verification = {
@@ -119,9 +119,9 @@ async function sentJob(t: TestContext): Promise<JobFolder> {
   folder.writeJson('verify.json', verification)
   const retried = new Map([['raw.jsonl:4', { kind: 'sent', events: 1, refused: 0 } as const]])
   mkdirSync(dirname(folder.file('retry/outcomes.json')), { recursive: true })
-  keepRetryOutcomes(folder, retried)
+  storeRetryOutcomes(folder, retried)
   writeFinalReport({ folder, checkpoint, rehearsal, verification, expected, retried })
-  keepEnding(folder, { serviceJobId: '7', how: 'publish', isDone: true })
+  storeEnding(folder, { serviceJobId: '7', how: 'publish', isDone: true })
   const tracker = new ProgressTracker({ nowMs: () => 1_700_000_000_000, say: () => undefined })
   tracker.begin('send', { records: 3, unit: 'records' })
   folder.writeJson('progress.json', tracker.figures('paused', 'paused'))

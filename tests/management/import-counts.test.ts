@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportedCount } from '#core/imports/imported-counts.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
-import { readJobReport, storedCounts } from '#importer/verify/job-report.ts'
+import { readJobReport, readStoredCounts } from '#importer/verify/job-report.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const jobs = '/api/projects/1/import_jobs/'
@@ -83,9 +83,12 @@ describe('the counts of an import job', () => {
       },
     } as unknown as ServiceApi
     const report = await readJobReport(service, id)
-    assert.deepEqual(await Array.fromAsync(storedCounts(service, id, report)), all)
+    assert.deepEqual(await Array.fromAsync(readStoredCounts(service, id, report)), all)
     assert.equal(asked.length, 3)
-    assert.deepEqual(await Array.fromAsync(storedCounts(service, id, { ...report, countsCursor: null })), report.counts)
+    assert.deepEqual(
+      await Array.fromAsync(readStoredCounts(service, id, { ...report, countsCursor: null })),
+      report.counts,
+    )
   })
 
   it('answer 404 for an unknown job, and 400 for an invalid cursor', async t => {

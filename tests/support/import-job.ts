@@ -12,7 +12,7 @@ import { parseJsonLine } from '#importer/read/parse-record.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
-import { jobConversion } from '#importer/stages/job-conversion.ts'
+import { createJobConversion } from '#importer/stages/job-conversion.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
 import { readStats, scanRecords } from '#importer/stages/scan.ts'
@@ -81,7 +81,7 @@ export class TestJob {
   }
 
   stage() {
-    const { converter } = jobConversion(this.plan, this.source, () => null)
+    const { converter } = createJobConversion(this.plan, this.source, () => null)
     const { folder, plan, progress, signal } = this
     return stageRecords({
       folder,

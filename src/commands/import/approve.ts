@@ -9,9 +9,9 @@ import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { approvalFile, approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { readEnding } from '#importer/send/service-job.ts'
-import { choiceLines, planChoices } from '#importer/stages/report/plan-choices.ts'
+import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { reportNames } from '#importer/stages/report/report-files.ts'
-import { sentSoFar } from '#importer/verify/sent-so-far.ts'
+import { readSentSoFar } from '#importer/verify/sent-so-far.ts'
 import { refuse } from '../refuse.ts'
 import { approvedParts, manifestOf, readReport, rehearsal, scan, stage } from './job/job-stages.ts'
 import { nextStep, readStanding } from './job/next-step.ts'
@@ -41,7 +41,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       await checkRehearsed(job, at)
       const { predicted, warnings, targetAnswer } = readReport(folder)!
       // Printed in scripts too, since people read their output later.
-      const chosen = choiceLines(planChoices(plan, targetAnswer))
+      const chosen = formatChoices(listPlanChoices(plan, targetAnswer))
       if (chosen.length > 0) printLines(['Options of the plan:', ...chosen.map(line => `  ${line}`)])
       const fetchWarnings = readFetchedParts(folder.path)?.warnings ?? []
       if (fetchWarnings.length > 0)
@@ -69,7 +69,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
 function refuseSent(job: Job, at: string): void {
   const { folder } = job
   const approval = readApproval(folder)
-  const sent = sentSoFar(folder)
+  const sent = readSentSoFar(folder)
   if (approval === null || readManifest(folder) === null || sent === null) return
   const ending = readEnding(folder)
   const isEnded = ending !== null && ending.serviceJobId === sent.serviceJobId

@@ -15,14 +15,21 @@ import { Type } from '#importer/records/file-schema.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
-import { type Ending, endedAt, endServiceJob, keepEnding, readServiceJob, stateOf } from '#importer/send/service-job.ts'
+import {
+  type Ending,
+  endServiceJob,
+  readEndTime,
+  readServiceJob,
+  readServiceState,
+  storeEnding,
+} from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { readExpectedPersons } from '#importer/verify/expected-persons-file.ts'
 import { writeFinalPages } from '#importer/verify/final-pages.ts'
 import { readFinalReport } from '#importer/verify/final-report.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
-import { noteSentence } from '#importer/verify/note-messages.ts'
-import { sentSoFar } from '#importer/verify/sent-so-far.ts'
+import { formatNote } from '#importer/verify/note-messages.ts'
+import { readSentSoFar } from '#importer/verify/sent-so-far.ts'
 import { readVerification } from '#importer/verify/verification-file.ts'
 import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -86,7 +93,7 @@ async function endJob(
   const serviceJob = readServiceJob(folder)
   if (serviceJob === null || plan.target === null) refuse(await nothingSentText(job, path, how))
   const api = apiOf(recordedTarget(job), { waiting: reason => reason !== null && say(`waiting: ${reason}`) }, signal)
-  const before = await stateOf(api, serviceJob.id)
+  const before = await readServiceState(api, serviceJob.id)
   const wanted = how === 'publish' ? 'published' : 'discarded'
   if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'
   if (before === wanted) {
@@ -111,7 +118,7 @@ async function endJob(
       },
       onAccepted: () => {
         request.state = 'accepted'
-        keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: false })
+        storeEnding(folder, { serviceJobId: serviceJob.id, how, isDone: false })
       },
       onStep: reportSteps(how, { nowMs: () => api.clock.nowMs(), say }),
     })
@@ -127,14 +134,14 @@ async function endJob(
   if (how === 'publish') {
     say('Published: the events are part of the project.')
     const differing = await printPersonsCheck(job, serviceJob.id, api)
-    for (const note of notes) say(`  ${noteSentence(note)}`)
+    for (const note of notes) say(`  ${formatNote(note)}`)
     return say(afterPublish(at, differing))
   }
   say(`Discarded import job ${serviceJob.id}: ${takenBackMessage(folder)}.`)
   if (before === 'published') say('Events that were also sent by another import or by live traffic remain visible.')
   if (leftNotes.length > 0) say(`Not everything could be undone${inDocs('import.md')}:`)
   else if (before === 'published') say('All its changes to persons and groups are undone.')
-  for (const note of leftNotes) say(`  ${noteSentence(note)}`)
+  for (const note of leftNotes) say(`  ${formatNote(note)}`)
   say(afterDiscard)
 }
 
@@ -145,16 +152,16 @@ async function recordEnding(
   how: Ending['how'],
   api: ServiceApi,
 ): Promise<void> {
-  const at = await endedAt(api, serviceJobId, how)
+  const at = await readEndTime(api, serviceJobId, how)
   const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
-  keepEnding(folder, ending)
+  storeEnding(folder, ending)
   const report = readFinalReport(folder)
   if (report !== null) writeFinalPages(folder, report, ending)
 }
 
 /** @returns such as `its 2,000 events are taken back`. */
 function takenBackMessage(folder: JobFolder): string {
-  const sent = sentSoFar(folder)
+  const sent = readSentSoFar(folder)
   if (sent === null) return 'its events were removed'
   return `its ${formatCount(sent.events + (sent.repaired?.sent ?? 0), 'event was', 'events were')} removed`
 }

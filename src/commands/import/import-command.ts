@@ -78,9 +78,9 @@ historical_migration, analytics_source, $import_job_id.
 /** The table of sources is loaded only for the help that shows it. */
 function sourceLines(): string {
   const require = createRequire(import.meta.url)
-  const { allSources } =
+  const { listSources } =
     require('../../importer/sources/sources.ts') as typeof import('../../importer/sources/sources.ts')
-  const sources = allSources()
+  const sources = listSources()
   const width = Math.max(...sources.map(({ name }) => name.length))
   return sources.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join('\n')
 }

@@ -10,8 +10,8 @@ import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { readRetryOutcomes, recordKey } from '#importer/send/retry-outcomes.ts'
-import { sentRejects } from '#importer/send/sent-rejects.ts'
-import { type RejectLine, rejectFiles, rejectLineSchema, rejectTexts } from '#importer/stages/reject-files.ts'
+import { readSentRejects } from '#importer/send/sent-rejects.ts'
+import { listRejectFiles, type RejectLine, readRejectTexts, rejectLineSchema } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, runOrRefuse } from './job/open-job.ts'
@@ -101,11 +101,11 @@ async function* textsOf(folder: JobFolder): AsyncGenerator<{ readonly text: stri
   const checkpoint = readCheckpoint(folder)
   const begun = checkpoint === null ? [] : [checkpoint.identity.progress, ...checkpoint.parts]
   const progress = new Map(begun.map(each => [each.id, each]))
-  for (const { path, part, isSent } of rejectFiles(folder)) {
+  for (const { path, part, isSent } of listRejectFiles(folder)) {
     const name = relative(folder.path, path)
-    if (!isSent) for await (const text of rejectTexts(path)) yield { text, name }
+    if (!isSent) for await (const text of readRejectTexts(path)) yield { text, name }
     else
-      for await (const { text } of sentRejects(folder, progress.get(part) ?? { id: part, rejects_bytes: 0 }))
+      for await (const { text } of readSentRejects(folder, progress.get(part) ?? { id: part, rejects_bytes: 0 }))
         yield { text, name }
   }
 }

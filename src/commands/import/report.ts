@@ -10,11 +10,11 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import { type Ending, readEnding } from '#importer/send/service-job.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { reportNames } from '#importer/stages/report/report-files.ts'
-import { aboutLines, reportSections, type Section } from '#importer/stages/report/report-sections.ts'
+import { createReportSections, describeJob, type Section } from '#importer/stages/report/report-sections.ts'
 import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
-import { finalSections, sentSoFarSection } from '#importer/verify/final-pages.ts'
+import { createFinalSections, createSentSoFarSection } from '#importer/verify/final-pages.ts'
 import { finalReportNames, readFinalReport } from '#importer/verify/final-report.ts'
-import { sentSoFar } from '#importer/verify/sent-so-far.ts'
+import { readSentSoFar } from '#importer/verify/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
@@ -58,13 +58,13 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   const terminal = terminalOf(process.stdout)
   const service = await askService(job)
   const ending = endingOf(job, service)
-  const sent = sentSoFar(folder)
+  const sent = readSentSoFar(folder)
   const isBehind = final === null || (!final.isAll && sent?.events !== final.balance.sent)
   const sections = [
-    ...(isBehind ? sentSoFarSection(sent, report, ending) : []),
-    ...(final === null ? reportSections(report) : finalSections(final, ending)),
+    ...(isBehind ? createSentSoFarSection(sent, report, ending) : []),
+    ...(final === null ? createReportSections(report) : createFinalSections(final, ending)),
   ]
-  const about = [...aboutLines(report).map(printable), '']
+  const about = [...describeJob(report).map(printable), '']
   const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
   const next = nextLine(nextStep(path, await readStanding(job), service))
   process.stdout.write(

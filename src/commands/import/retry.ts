@@ -10,14 +10,14 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { findRetryProblem } from '#importer/send/check-retry.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
-import { progressFigures } from '#importer/send/progress-figures.ts'
+import { computeProgressFigures } from '#importer/send/progress-figures.ts'
 import { addRetry, openRetries } from '#importer/send/retried-records.ts'
-import { keepRetryOutcomes, readRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
+import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { readServiceJob, reportState } from '#importer/send/service-job.ts'
-import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
-import { keepFinalReport } from '#importer/verify/final-pages.ts'
-import { repairedReport } from '#importer/verify/final-report.ts'
+import { createRejectLine, type RejectedOutcome } from '#importer/stages/reject-files.ts'
+import { storeFinalReport } from '#importer/verify/final-pages.ts'
+import { updateRepairedReport } from '#importer/verify/final-report.ts'
 import { verifyFile } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { widthOf } from '../client/terminal.ts'
@@ -81,7 +81,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     folder.remove(verifyFile)
     // The service forgets its verification too, which does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
-    await reportState(api, serviceJob.id, 'sending', progressFigures(sent, context.manifest, repaired))
+    await reportState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))
     const { checkpoint } = await sendStage({
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
@@ -99,11 +99,11 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     })
     progress.end('done', null)
     const counts = sumCounts(checkpoint.parts.map(part => part.counts))
-    const outcomes = await retryOutcomes(openRetries(context))
-    keepRetryOutcomes(folder, outcomes)
-    const report = repairedReport(folder, sent, outcomes)
-    if (report !== null) keepFinalReport(folder, report)
-    await reportState(api, serviceJob.id, 'verifying', progressFigures(sent, context.manifest, outcomes))
+    const outcomes = await collectRetryOutcomes(openRetries(context))
+    storeRetryOutcomes(folder, outcomes)
+    const report = updateRepairedReport(folder, sent, outcomes)
+    if (report !== null) storeFinalReport(folder, report)
+    await reportState(api, serviceJob.id, 'verifying', computeProgressFigures(sent, context.manifest, outcomes))
     const count = (value: number) => value.toLocaleString('en')
     say(
       `${formatCount(counts.read, 'record')}: ${formatCount(counts.sent, 'event')} sent, ${formatCount(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
@@ -130,7 +130,7 @@ async function* stillWrong(job: ReturnType<typeof addRetry>['job'], adapter: str
   const [part] = job.parts
   for await (const outcome of job.readPart(part!)) {
     if (outcome.result.kind !== 'rejected' || shown++ >= shownMax) continue
-    const { line, reason, field, fix } = rejectLine(part!.id, adapter, outcome as RejectedOutcome)
+    const { line, reason, field, fix } = createRejectLine(part!.id, adapter, outcome as RejectedOutcome)
     yield `line ${line}: ${reason}${field === null ? '' : `, ${field}`}. ${fix}`
   }
 }

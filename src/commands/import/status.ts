@@ -8,10 +8,10 @@ import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { countRecordsRead, readManifest } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'
-import { damagedFiles, damageText } from '#importer/stages/report/damaged-files.ts'
-import { duration } from '#importer/stages/report/report-sections.ts'
+import { describeDamage, listDamagedFiles } from '#importer/stages/report/damaged-files.ts'
+import { formatDuration } from '#importer/stages/report/report-sections.ts'
 import { describeRepaired } from '#importer/verify/final-pages.ts'
-import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
+import { readSentSoFar, type SentSoFar } from '#importer/verify/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { readReport } from './job/job-stages.ts'
 import { nextStep, readStanding } from './job/next-step.ts'
@@ -112,10 +112,10 @@ function statusOf(
     mappingSha256: manifest?.mappingSha256 ?? null,
     records: manifest === null ? null : countRecordsRead(manifest),
     balance: report?.balance ?? null,
-    damagedFiles: manifest === null ? [] : damagedFiles(manifest),
+    damagedFiles: manifest === null ? [] : listDamagedFiles(manifest),
     stop: report === null ? null : findStop(report, plan, quotePath(path)),
     approvedAt: readApproval(folder)?.approvedAt ?? null,
-    sent: sentSoFar(folder),
+    sent: readSentSoFar(folder),
     service,
     // Programs may run this command, and must not undo an import by it.
     next: next.isOnlyToUndo === true ? null : next,
@@ -149,9 +149,9 @@ function statusLines(
       : [
           `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected.`,
         ]),
-    ...(manifest === null ? [] : firstFew(damagedFiles(manifest).map(damageText))),
+    ...(manifest === null ? [] : firstFew(listDamagedFiles(manifest).map(describeDamage))),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
-    ...sentText(sentSoFar(folder)),
+    ...sentText(readSentSoFar(folder)),
     ...(inService === null ? [] : [inService]),
     ...(running.kind === 'nothing' ? lastRunText(progress, service) : [runningText(running)]),
     running.kind === 'nothing'
@@ -185,7 +185,7 @@ function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
   if (running.kind === 'command') return 'Another process is working on it, without reporting progress.'
   const { progress } = running
   const silentMs = Date.now() - Date.parse(progress.updatedAt)
-  const silent = silentMs < heldUpMs ? '' : ` No progress for ${duration(silentMs / 1_000)}; it may have stopped.`
+  const silent = silentMs < heldUpMs ? '' : ` No progress for ${formatDuration(silentMs / 1_000)}; it may have stopped.`
   return `Running (process ${progress.pid}): ${progressLine(progress)}.${silent}`
 }
 

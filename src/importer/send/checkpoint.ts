@@ -121,7 +121,7 @@ export interface CheckpointIdentity {
   readonly mappingSha256: string
 }
 
-export function newCheckpoint(identity: CheckpointIdentity, generatedCount: number, at: string): Checkpoint {
+export function createCheckpoint(identity: CheckpointIdentity, generatedCount: number, at: string): Checkpoint {
   return {
     v: 1,
     job_id: identity.jobId,
@@ -132,7 +132,7 @@ export function newCheckpoint(identity: CheckpointIdentity, generatedCount: numb
     mapping_sha256: identity.mappingSha256,
     phase: 'identity',
     parts: [],
-    identity: { total: generatedCount, progress: newProgress(generatedPartId, '') },
+    identity: { total: generatedCount, progress: createProgress(generatedPartId, '') },
     spent_ms: 0,
     retries: 0,
     begun_at: at,
@@ -143,7 +143,7 @@ export function newCheckpoint(identity: CheckpointIdentity, generatedCount: numb
 /** The part id of generated events, which have progress and rejects like a part. */
 export const generatedPartId = 'generated'
 
-export function newProgress(id: string, sha256: string): PartProgress {
+export function createProgress(id: string, sha256: string): PartProgress {
   const counts = {
     read: 0,
     records: 0,
@@ -176,7 +176,7 @@ export function readCheckpoint(folder: JobFolder): Checkpoint | null {
  * @param parts of the current manifest.
  * @throws JobStopped, naming the difference, if the bytes, the mapping or the target changed.
  */
-export function checkSame(checkpoint: Checkpoint, now: CheckpointIdentity, parts: readonly StagedPart[]): void {
+export function checkSameJob(checkpoint: Checkpoint, now: CheckpointIdentity, parts: readonly StagedPart[]): void {
   const differs = (what: string, before: string | null, after: string | null): never => {
     throw new JobStopped(
       `Sending began with ${what} ${before ?? '(none)'}, and now it is ${after ?? '(none)'}. ` +
@@ -197,7 +197,7 @@ export function checkSame(checkpoint: Checkpoint, now: CheckpointIdentity, parts
 }
 
 export function sumCounts(all: Iterable<SendCounts>): SendCounts {
-  const sum = newProgress('', '').counts
+  const sum = createProgress('', '').counts
   for (const counts of all) for (const key of Object.keys(sum) as (keyof SendCounts)[]) sum[key] += counts[key]
   return sum
 }

@@ -43,24 +43,24 @@ const warnEveryMs = 15 * 60_000
 
 /** @throws JobStopped; the reason of the signal when it is aborted. */
 export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<Delivered> {
-  const answer = await answerFor(events, deps)
+  const answer = await postUntilAnswered(events, deps)
   if (answer.kind === 'stop') throw new JobStopped(answer.description)
   if (answer.kind === 'accepted') return toDelivered(events, answer, deps)
   if (events.length > 1) {
     const half = Math.ceil(events.length / 2)
     const first = await deliverBatch(events.slice(0, half), deps)
-    return addDelivered(first, await deliverBatch(events.slice(half), deps))
+    return sumDelivered(first, await deliverBatch(events.slice(half), deps))
   }
   const field = answer.kind === 'refused' ? answer.field : null
   const reason = answer.kind === 'refused' ? answer.reason : 'too_large'
-  return refusedAlone(
+  return reportRefusedEvent(
     { outgoing: events[0]!, reason: `server_refused:${reason}`, field, detail: answer.description },
     deps,
   )
 }
 
 /** Retries until the service gives an answer that waiting cannot change. */
-async function answerFor(
+async function postUntilAnswered(
   events: readonly OutgoingEvent[],
   deps: DeliveryDeps,
 ): Promise<Exclude<BatchAnswer, { kind: 'trouble' }>> {
@@ -91,7 +91,7 @@ async function answerFor(
         `WARNING: nothing could be sent for ${formatSpan(warnedMs)}: ${answer.description}. Nothing is lost; sending continues by itself.`,
       )
     }
-    const untilMs = now + pauseMs(answer.retryAfterMs, allowed, tries, clock.random())
+    const untilMs = now + choosePauseMs(answer.retryAfterMs, allowed, tries, clock.random())
     await waits.wait(events, { reason: answer.description, untilMs, isAsked: answer.retryAfterMs !== null }, signal)
   }
 }
@@ -100,7 +100,7 @@ async function answerFor(
 const spreadMs = 1_000
 
 /** If the service names its rate, trust its Retry-After; otherwise back off exponentially. */
-function pauseMs(retryAfterMs: number | null, allowed: number | null, tries: number, random: number): number {
+function choosePauseMs(retryAfterMs: number | null, allowed: number | null, tries: number, random: number): number {
   if (retryAfterMs === null || allowed === null) return backOffMs(tries, random, retryAfterMs)
   return backOffMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)
 }
@@ -126,12 +126,12 @@ function toDelivered(
   return { sent: events.length - refused.length, duplicates, recent, refused }
 }
 
-function refusedAlone(refused: RefusedEvent, deps: DeliveryDeps): Delivered {
+function reportRefusedEvent(refused: RefusedEvent, deps: DeliveryDeps): Delivered {
   deps.onRefused?.(refused)
   return { sent: 0, duplicates: 0, recent: 0, refused: [refused] }
 }
 
-export function addDelivered(a: Delivered, b: Delivered): Delivered {
+export function sumDelivered(a: Delivered, b: Delivered): Delivered {
   return {
     sent: a.sent + b.sent,
     duplicates: a.duplicates + b.duplicates,

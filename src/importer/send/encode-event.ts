@@ -24,20 +24,20 @@ export function encodeEvent(event: ImportedEvent, marks: EventMarks): EncodedEve
     uuid: event.uuid,
     event: event.event,
     timestamp: formatTime(event.timeUs),
-    properties: mergeObjects(event.properties, marksOf(event, marks)),
+    properties: mergeObjects(event.properties, createMarkerProperties(event, marks)),
   }
   let text = JSON.stringify(sent)
   // A lone surrogate, as left by programs that truncate text within an emoji. No service can read it.
-  if (/\\ud[89a-f]/.test(text)) text = JSON.stringify(wellFormed(sent))
+  if (/\\ud[89a-f]/.test(text)) text = JSON.stringify(replaceLoneSurrogates(sent))
   return { text, bytes: Buffer.byteLength(text) }
 }
 
 /** Marks replace properties of the same name, which the export may hold from an earlier import. */
-export function sentProperties(event: ImportedEvent, marks: EventMarks): JsonObject {
-  return wellFormed(mergeObjects(event.properties, marksOf(event, marks))) as JsonObject
+export function addMarks(event: ImportedEvent, marks: EventMarks): JsonObject {
+  return replaceLoneSurrogates(mergeObjects(event.properties, createMarkerProperties(event, marks))) as JsonObject
 }
 
-function marksOf({ distinctId }: ImportedEvent, { source, jobId }: EventMarks): JsonObject {
+function createMarkerProperties({ distinctId }: ImportedEvent, { source, jobId }: EventMarks): JsonObject {
   return {
     distinct_id: distinctId,
     $geoip_disable: true,
@@ -48,11 +48,11 @@ function marksOf({ distinctId }: ImportedEvent, { source, jobId }: EventMarks): 
 }
 
 /** Replaces each lone surrogate by U+FFFD, in keys too. */
-function wellFormed(value: JsonValue): JsonValue {
+function replaceLoneSurrogates(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.toWellFormed()
-  if (Array.isArray(value)) return value.map(wellFormed)
+  if (Array.isArray(value)) return value.map(replaceLoneSurrogates)
   if (!isJsonObject(value)) return value
   const object: JsonObject = {}
-  for (const [key, member] of Object.entries(value)) setOwn(object, key.toWellFormed(), wellFormed(member))
+  for (const [key, member] of Object.entries(value)) setOwn(object, key.toWellFormed(), replaceLoneSurrogates(member))
   return object
 }

@@ -106,7 +106,7 @@ export class ServiceApi {
       return { kind: 'trouble', message: `no connection to ${address}`, retryAfterMs: null }
     }
     const { status, ok, headers } = response
-    if (ok) return { kind: 'done', body: objectOf(text) }
+    if (ok) return { kind: 'done', body: parseObjectOrEmpty(text) }
     if (nullFor.includes(status)) {
       onRefused?.(status)
       return { kind: 'done', body: null }
@@ -115,7 +115,7 @@ export class ServiceApi {
       const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, clock.nowMs())
       return { kind: 'trouble', message: `the service asks to wait (${status})`, retryAfterMs }
     }
-    const refused = objectOf(text)
+    const refused = parseObjectOrEmpty(text)
     const code = ownValue(refused, 'code')
     throw new ServiceRefusal(
       describeRefusal(status, refused, this.#options, path),
@@ -150,7 +150,7 @@ function describeRefusal(
   return said
 }
 
-function objectOf(text: string): JsonObject {
+function parseObjectOrEmpty(text: string): JsonObject {
   try {
     const value = parseJson(text)
     return isJsonObject(value) ? value : {}
@@ -159,7 +159,7 @@ function objectOf(text: string): JsonObject {
   }
 }
 
-export function listAt(object: JsonObject, key: string): readonly JsonObject[] {
+export function readObjectList(object: JsonObject, key: string): readonly JsonObject[] {
   const value: JsonValue | undefined = ownValue(object, key)
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }

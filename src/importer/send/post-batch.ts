@@ -78,9 +78,9 @@ export async function postBatch(
     // If the answer breaks off, the service may or may not have stored the events.
     const text = await response.text()
     return {
-      answer: answerOf(response, text, target, texts.length),
+      answer: interpretAnswer(response, text, target, texts.length),
       // Ignore the rate of a service in trouble: it cannot know how fast it will be.
-      rate: response.ok || response.status === 429 ? rateOf(response.headers.get('x-import-rate')) : null,
+      rate: response.ok || response.status === 429 ? parseRate(response.headers.get('x-import-rate')) : null,
     }
   } catch (cause) {
     signal.throwIfAborted()
@@ -91,14 +91,14 @@ export async function postBatch(
   }
 }
 
-function answerOf(
+function interpretAnswer(
   { status, ok, headers }: Response,
   text: string,
   target: BatchTarget,
   eventCount: number,
 ): BatchAnswer {
-  const body = objectOf(text)
-  if (ok) return acceptedOf(body, target.serviceJobId === null ? null : eventCount)
+  const body = parseObjectOrEmpty(text)
+  if (ok) return interpretAccepted(body, target.serviceJobId === null ? null : eventCount)
   const description = describeRefusal(status, body, text)
   const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, Date.now())
   switch (status) {
@@ -106,8 +106,8 @@ function answerOf(
     case 422:
       return {
         kind: 'refused',
-        reason: textAt(body, 'code') ?? shortenText(description),
-        field: textAt(body, 'attr'),
+        reason: readText(body, 'code') ?? shortenText(description),
+        field: readText(body, 'attr'),
         description,
       }
     case 413:
@@ -143,9 +143,9 @@ function answerOf(
  * @param eventCount how many events the answer must account for, so that another 200, such as from a captive portal, is not
  *   mistaken for it. Null for a service without import jobs, whose answer has little more than a status.
  */
-function acceptedOf(body: JsonObject, eventCount: number | null): BatchAnswer {
+function interpretAccepted(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')
-  const accounted = (numberAt(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
+  const accounted = (readNumber(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
   if (eventCount !== null && accounted !== eventCount) {
     const description = `the answer accounts for ${formatCount(accounted, 'event')}, but ${formatCount(eventCount, 'was', 'were')} sent`
     return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
@@ -156,28 +156,28 @@ function acceptedOf(body: JsonObject, eventCount: number | null): BatchAnswer {
     return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
   }
   const failed = (Array.isArray(list) ? list : []).filter(isJsonObject).map(record => ({
-    index: numberAt(record, 'index') ?? -1,
-    reason: textAt(record, 'reason') ?? 'unknown',
-    field: textAt(record, 'field'),
+    index: readNumber(record, 'index') ?? -1,
+    reason: readText(record, 'reason') ?? 'unknown',
+    field: readText(record, 'field'),
   }))
   return {
     kind: 'accepted',
-    duplicates: numberAt(body, 'duplicates') ?? 0,
-    recent: numberAt(body, 'recent') ?? 0,
+    duplicates: readNumber(body, 'duplicates') ?? 0,
+    recent: readNumber(body, 'recent') ?? 0,
     failed,
   }
 }
 
-function rateOf(header: string | null): number | null {
+function parseRate(header: string | null): number | null {
   const rate = Number(header ?? Number.NaN)
   return Number.isFinite(rate) && rate > 0 ? rate : null
 }
 
 function describeRefusal(status: number, body: JsonObject, text: string): string {
-  return textAt(body, 'detail') ?? textAt(body, 'error') ?? (shortenText(text.trim()) || `status ${status}`)
+  return readText(body, 'detail') ?? readText(body, 'error') ?? (shortenText(text.trim()) || `status ${status}`)
 }
 
-function objectOf(text: string): JsonObject {
+function parseObjectOrEmpty(text: string): JsonObject {
   try {
     const value = parseJson(text)
     return isJsonObject(value) ? value : {}
@@ -186,12 +186,12 @@ function objectOf(text: string): JsonObject {
   }
 }
 
-function textAt(body: JsonObject, key: string): string | null {
+function readText(body: JsonObject, key: string): string | null {
   const value: JsonValue | undefined = ownValue(body, key)
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-function numberAt(body: JsonObject, key: string): number | null {
+function readNumber(body: JsonObject, key: string): number | null {
   const value = ownValue(body, key)
   return value === undefined ? null : (numberOf(value) ?? null)
 }

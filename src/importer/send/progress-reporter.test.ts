@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ProgressReporter } from './progress-reporter.ts'
-import { jobName } from './service-job.ts'
+import { formatJobName } from './service-job.ts'
 
 describe('progress reports to the service', () => {
   it('are sent every ten seconds, but not while one is under way', async () => {
@@ -47,9 +47,9 @@ describe('progress reports to the service', () => {
 it('a job is named after its source and its range of days, if it has any events', () => {
   const day = '2024-05-01T12:00:00.000Z'
   assert.equal(
-    jobName('mixpanel', { first: day, last: '2024-05-31T00:00:00.000Z' }),
+    formatJobName('mixpanel', { first: day, last: '2024-05-31T00:00:00.000Z' }),
     'mixpanel 2024-05-01 to 2024-05-31',
   )
-  assert.equal(jobName('mixpanel', { first: day, last: day }), 'mixpanel 2024-05-01')
-  assert.equal(jobName('amplitude', null), 'amplitude without events')
+  assert.equal(formatJobName('mixpanel', { first: day, last: day }), 'mixpanel 2024-05-01')
+  assert.equal(formatJobName('amplitude', null), 'amplitude without events')
 })

@@ -16,7 +16,7 @@ import { Type } from '../records/file-schema.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger, type ImportLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import { type JobConversion, jobConversion } from '../stages/job-conversion.ts'
+import { createJobConversion, type JobConversion } from '../stages/job-conversion.ts'
 import { ledgerFile } from '../stages/scan.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import type { SentJob } from './sent-events.ts'
@@ -46,7 +46,7 @@ export function addRetry(context: RetryContext, path: string): SentJob {
 }
 
 /** The file that a retry was made from; a file repaired step by step yields several retries. */
-export function retryOrigin(folder: JobFolder): string {
+export function readRetryOrigin(folder: JobFolder): string {
   return folder.readJson(originFile, originSchema)?.path ?? folder.path
 }
 
@@ -58,7 +58,7 @@ export function openRetries(context: RetryContext): SentJob[] {
 
 function openRetry(context: RetryContext, folder: JobFolder): SentJob {
   const bytes = readFileSync(folder.file(recordsFile))
-  const lines = linesOf(bytes)
+  const lines = splitLines(bytes)
   const part = {
     id: `${retryPrefix}${basename(folder.path)}`,
     object: recordsFile,
@@ -74,7 +74,7 @@ function openRetry(context: RetryContext, folder: JobFolder): SentJob {
     generatedEvents: () => [],
     async *readPart(_part, afterLine = 0) {
       // Convert from the first line on, since later records build on the persons and groups of earlier ones.
-      for (const outcome of outcomesOf(context, lines)) if (outcome.line > afterLine) yield outcome
+      for (const outcome of convertLines(context, lines)) if (outcome.line > afterLine) yield outcome
     },
   }
   return { folder, job, checkpoint: readCheckpoint(folder) }
@@ -85,7 +85,7 @@ export interface RetriedLine {
   readonly at: number
 }
 
-export function linesOf(bytes: Buffer): RetriedLine[] {
+export function splitLines(bytes: Buffer): RetriedLine[] {
   const lines: RetriedLine[] = []
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(0x0a, at)
@@ -97,13 +97,13 @@ export function linesOf(bytes: Buffer): RetriedLine[] {
 }
 
 /** Converts the lines of a file of repaired records; the file need not have been added yet. */
-export function* outcomesOf(context: RetryContext, lines: readonly RetriedLine[]): Generator<StagedOutcome> {
+export function* convertLines(context: RetryContext, lines: readonly RetriedLine[]): Generator<StagedOutcome> {
   const ledger = new JobLedger(context.folder.file(ledgerFile))
   try {
-    const known = withLinksOf(ledger)
-    const conversion = jobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
+    const known = createLedgerWithLinks(ledger)
+    const conversion = createJobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
     for (const [index, { bytes, at }] of lines.entries()) {
-      const { parsed, table, isSent, ordinal = index + 1 } = repairedRecord(bytes, context.manifest)
+      const { parsed, table, isSent, ordinal = index + 1 } = parseRepairedRecord(bytes, context.manifest)
       const text = bytes.toString()
       yield {
         line: index + 1,
@@ -113,7 +113,7 @@ export function* outcomesOf(context: RetryContext, lines: readonly RetriedLine[]
         sourceSha256: () => sha256Hex(bytes),
         result: isSent
           ? { kind: 'skipped', reason: 'duplicate_in_source' }
-          : resultOf(parsed, table, text, ordinal, context, conversion, known),
+          : convertRepaired(parsed, table, text, ordinal, context, conversion, known),
       }
     }
   } finally {
@@ -122,7 +122,7 @@ export function* outcomesOf(context: RetryContext, lines: readonly RetriedLine[]
 }
 
 /** Devices remain linked to the user that the job linked them to. */
-function withLinksOf(ledger: JobLedger): ImportLedger {
+function createLedgerWithLinks(ledger: JobLedger): ImportLedger {
   const own = createMemoryLedger()
   return {
     ...own,
@@ -143,7 +143,7 @@ interface RepairedRecord {
 }
 
 /** @param bytes a line of `rejects/` with a repaired `source` or `record`, or the repaired record itself. */
-function repairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
+function parseRepairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
   const parsed = parseJsonLine(bytes)
   const onlyObject = manifest.objects.length === 1 ? manifest.objects[0]! : null
   if (!('value' in parsed) || !isReject(parsed.value))
@@ -153,7 +153,7 @@ function repairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
   // `pennon import rejects` marks rejects that another retry has sent; their `source` is still the broken one.
   const isSent = ownValue(parsed.value, 'repaired') === true
   return {
-    parsed: repairedSource(parsed.value, rows),
+    parsed: parseRepairedSource(parsed.value, rows),
     ...{ table, isSent },
     ...(typeof ordinal === 'number' && { ordinal }),
   }
@@ -162,21 +162,21 @@ function repairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
 const noObject: RawObject = { object: '', table: null }
 
 /** For a CSV row, use its text (`source`) if that was edited, otherwise its cells by column name (`record`). */
-function repairedSource(
+function parseRepairedSource(
   reject: JsonObject,
   { columns, delimiter, hasEscapes }: Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'>,
 ): ParsedRecord {
   const { source, record, source_sha256 } = reject
   if (isJsonObject(source)) return { value: source }
   const text = String(source)
-  if (isJsonObject(record) && sha256Hex(text) === source_sha256) return { value: withoutEmptyCells(record) }
+  if (isJsonObject(record) && sha256Hex(text) === source_sha256) return { value: removeEmptyCells(record) }
   return columns === undefined
     ? parseJsonLine(Buffer.from(text))
     : parseCsvRow(Buffer.from(text), columns, delimiter, hasEscapes)
 }
 
 /** Like the CSV reader does, so that a repaired row has the id that it would have had without the error. */
-function withoutEmptyCells(record: JsonObject): JsonObject {
+function removeEmptyCells(record: JsonObject): JsonObject {
   const cells: JsonObject = {}
   for (const [column, cell] of Object.entries(record)) if (cell !== '') setOwn(cells, column, cell)
   return cells
@@ -187,7 +187,7 @@ export function isReject(value: JsonObject): boolean {
   return ['source', 'reason', 'adapter', 'source_sha256'].every(key => ownValue(value, key) !== undefined)
 }
 
-function resultOf(
+function convertRepaired(
   parsed: ParsedRecord,
   table: string | null,
   text: string,

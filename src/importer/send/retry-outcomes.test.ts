@@ -4,8 +4,8 @@ import { JobFolder } from '#importer/job/job-folder.ts'
 import type { StagedOutcome, StagedPart } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { newCheckpoint, newProgress } from './checkpoint.ts'
-import { keepRetryOutcomes, readRetryOutcomes, retryOutcomes, sumOutcomes } from './retry-outcomes.ts'
+import { createCheckpoint, createProgress } from './checkpoint.ts'
+import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes, sumOutcomes } from './retry-outcomes.ts'
 import type { SentJob } from './sent-events.ts'
 
 type Tried = readonly [text: string, result: 'sent' | 'rejected']
@@ -30,8 +30,8 @@ function retryOf(t: TestContext, day: number, file: string, tried: readonly Trie
     ...{ records: tried.length, firstUs: null, lastUs: null },
   }
   const identity = { jobId: 'j', serviceJobId: '7', target: '', project: '', approvalSha256: '', mappingSha256: '' }
-  const checkpoint = newCheckpoint(identity, 0, `2026-01-0${day}T00:00:00Z`)
-  checkpoint.parts.push({ ...newProgress(part.id, ''), committed: { line: tried.length, byte: 0, batch: 1 } })
+  const checkpoint = createCheckpoint(identity, 0, `2026-01-0${day}T00:00:00Z`)
+  checkpoint.parts.push({ ...createProgress(part.id, ''), committed: { line: tried.length, byte: 0, batch: 1 } })
   const outcomes = tried.map(([text, kind], index): StagedOutcome => {
     const event = { uuid: `u-${text}` } as ImportedEvent
     return {
@@ -65,7 +65,7 @@ describe('records repaired in several retries', () => {
       [reject(3, 'still bad'), 'rejected'],
     ])
     // In any order, since folders of retries are named by hashes.
-    const outcomes = await retryOutcomes([second, first])
+    const outcomes = await collectRetryOutcomes([second, first])
     assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
     assert.equal(outcomes.get('raw.jsonl:1:100')?.kind, 'sent')
   })
@@ -76,7 +76,7 @@ describe('records repaired in several retries', () => {
       [reject(1, 'also good', 40), 'sent'],
       [reject(1, 'bad', 80), 'rejected'],
     ])
-    const outcomes = await retryOutcomes([only])
+    const outcomes = await collectRetryOutcomes([only])
     assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
   })
 
@@ -89,15 +89,15 @@ describe('records repaired in several retries', () => {
       ['{"n":1}', 'sent'],
       ['{"n":2}', 'sent'],
     ])
-    const outcomes = await retryOutcomes([first, second])
+    const outcomes = await collectRetryOutcomes([first, second])
     assert.deepEqual(sumOutcomes(outcomes), { read: 2, sent: 2, refused: 0, rejected: 0, skipped: 0 })
   })
 
   it('have their outcomes stored for commands that only read the folder', async t => {
     const folder = new JobFolder(tempDir(t))
     assert.equal(readRetryOutcomes(folder).size, 0)
-    const outcomes = await retryOutcomes([retryOf(t, 1, 'a', [[reject(9, 'good'), 'sent']])])
-    keepRetryOutcomes(folder, outcomes)
+    const outcomes = await collectRetryOutcomes([retryOf(t, 1, 'a', [[reject(9, 'good'), 'sent']])])
+    storeRetryOutcomes(folder, outcomes)
     assert.deepEqual(readRetryOutcomes(folder), outcomes)
   })
 })

@@ -7,8 +7,8 @@ import { sha256Hex } from '../job/sha256.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import type { RawPosition } from '../read/read-record.ts'
 import { Type } from '../records/file-schema.ts'
-import { isReject, retryOrigin } from './retried-records.ts'
-import { refusedUuids, type SentJob } from './sent-events.ts'
+import { isReject, readRetryOrigin } from './retried-records.ts'
+import { readRefusedUuids, type SentJob } from './sent-events.ts'
 
 export interface RetryOutcome {
   readonly kind: 'sent' | 'skipped' | 'rejected'
@@ -37,21 +37,21 @@ const outcomeSchema = Type.Object({
 const outcomesSchema = Type.Object({ records: Type.Array(Type.Tuple([Type.String(), outcomeSchema])) })
 
 /** @param retried with their current checkpoints. */
-export async function retryOutcomes(retried: readonly SentJob[]): Promise<RetryOutcomes> {
+export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise<RetryOutcomes> {
   const begun = retried
     .flatMap(each => (each.checkpoint === null ? [] : [{ ...each, checkpoint: each.checkpoint }]))
     .toSorted((a, b) => (a.checkpoint.begun_at < b.checkpoint.begun_at ? -1 : 1))
-  const lastOfFile = new Map(begun.map(({ folder }) => [retryOrigin(folder), folder.path]))
+  const lastOfFile = new Map(begun.map(({ folder }) => [readRetryOrigin(folder), folder.path]))
   const outcomes = new Map<string, RetryOutcome>()
   for (const { folder, job, checkpoint } of begun) {
     const [progress] = checkpoint.parts
     if (progress === undefined) continue
-    const refused = await refusedUuids(folder, progress)
-    const isLast = lastOfFile.get(retryOrigin(folder)) === folder.path
+    const refused = await readRefusedUuids(folder, progress)
+    const isLast = lastOfFile.get(readRetryOrigin(folder)) === folder.path
     for await (const outcome of job.readPart(job.parts[0]!)) {
       if (outcome.line > progress.committed.line) break
-      const position = positionIn(outcome.text)
-      const now = outcomeOf(outcome, refused)
+      const position = parsePosition(outcome.text)
+      const now = toRetryOutcome(outcome, refused)
       // A whole record does not say which record it repairs, and its text differs in each repair of the file: count only
       // its rejection in the latest version of the file.
       if (position === null && now.kind === 'rejected' && !isLast) continue
@@ -75,17 +75,17 @@ export function sumOutcomes(outcomes: RetryOutcomes): RetrySums {
 }
 
 /** How many rejected records have now been sent; repaired whole records may be different ones, so they are left out. */
-export function repairedRejects(outcomes: RetryOutcomes): number {
-  return [...outcomes].filter(([key, { kind }]) => kind === 'sent' && isOfReject(key)).length
+export function countRepairedRejects(outcomes: RetryOutcomes): number {
+  return [...outcomes].filter(([key, { kind }]) => kind === 'sent' && isRejectKey(key)).length
 }
 
 /** Whether a key identifies a reject line, rather than a whole record by its hash. */
-export function isOfReject(key: string): boolean {
+export function isRejectKey(key: string): boolean {
   return key.includes(':')
 }
 
 /** Stores the outcomes for commands that only read the folder. */
-export function keepRetryOutcomes(folder: JobFolder, outcomes: RetryOutcomes): void {
+export function storeRetryOutcomes(folder: JobFolder, outcomes: RetryOutcomes): void {
   folder.writeJson(outcomesFile, { records: [...outcomes] })
 }
 
@@ -102,7 +102,7 @@ export function recordKey({ object, line, byte }: RawPosition): string {
   return `${object}:${line}:${byte}`
 }
 
-function positionIn(text: string): RawPosition | null {
+function parsePosition(text: string): RawPosition | null {
   let value: JsonObject
   try {
     const parsed = parseJson(text)
@@ -116,7 +116,7 @@ function positionIn(text: string): RawPosition | null {
   return { object, line, byte: typeof byte === 'number' ? byte : 0 }
 }
 
-function outcomeOf({ result }: StagedOutcome, refused: ReadonlySet<string>): RetryOutcome {
+function toRetryOutcome({ result }: StagedOutcome, refused: ReadonlySet<string>): RetryOutcome {
   if (result.kind === 'rejected') return { kind: 'rejected', events: 0, refused: 0 }
   if (result.kind !== 'events') return { kind: 'skipped', events: 0, refused: 0 }
   const lost = result.events.filter(({ uuid }) => refused.has(uuid)).length

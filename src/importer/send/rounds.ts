@@ -73,7 +73,7 @@ export interface RoundOptions {
   readonly groupsApart?: boolean
 }
 
-export async function* roundsOf(
+export async function* divideIntoRounds(
   outcomes: AsyncIterable<StagedOutcome> | Iterable<StagedOutcome>,
   options: RoundOptions,
 ): AsyncGenerator<Round> {
@@ -91,7 +91,7 @@ export async function* roundsOf(
     return round
   }
   for await (const outcome of outcomes) {
-    const line = encodedLine(outcome, options.marks)
+    const line = encodeOutcome(outcome, options.marks)
     if (mustEndAt === null && !open.isEmpty && open.wouldExceed(line, Math.min(left, lanesMax), bytesMax))
       yield closeRound()
     open.add(outcome, line)
@@ -108,7 +108,7 @@ interface EncodedLine {
   readonly bytes: number
 }
 
-function encodedLine(outcome: StagedOutcome, marks: EventMarks): EncodedLine {
+function encodeOutcome(outcome: StagedOutcome, marks: EventMarks): EncodedLine {
   const events = outcome.result.kind === 'events' ? outcome.result.events : []
   const outgoing = events.map(event => ({ event, outcome, ...encodeEvent(event, marks) }))
   return { outgoing, bytes: outgoing.reduce((sum, { bytes }) => sum + bytes, 0) }
@@ -198,7 +198,7 @@ class OpenRound {
     const count = Math.max(1, Math.min(lanes, Math.ceil(worth)))
     const events = Array.from({ length: count }, (): OutgoingEvent[] => [])
     for (const each of this.#outgoing) events[crc32(personOf(each.event.distinctId)) % count]!.push(each)
-    return events.map(batchesOf).filter(batches => batches.length > 0)
+    return events.map(divideIntoBatches).filter(batches => batches.length > 0)
   }
 }
 
@@ -212,12 +212,12 @@ function isGroupEvent({ event }: ImportedEvent): boolean {
  * Divides one lane's events into batches of one UTC day, oldest first. A local day spans two UTC days whose events may
  * alternate, so a new batch at each change would hold few events.
  */
-function batchesOf(events: readonly OutgoingEvent[]): Batch[] {
+function divideIntoBatches(events: readonly OutgoingEvent[]): Batch[] {
   const days = Map.groupBy(events, ({ event }) => utcDay(event.timeUs))
-  return [...days].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([day, ofDay]) => batchesOfDay(day, ofDay))
+  return [...days].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([day, ofDay]) => divideDayIntoBatches(day, ofDay))
 }
 
-function batchesOfDay(day: string, events: readonly OutgoingEvent[]): Batch[] {
+function divideDayIntoBatches(day: string, events: readonly OutgoingEvent[]): Batch[] {
   const batches: { day: string; events: OutgoingEvent[] }[] = []
   let bytes = 0
   for (const each of events) {

@@ -14,7 +14,7 @@ const buckets = 10_000
  * @param share 0 to 1.
  * @param personOf the person that an id is linked to, or the id itself.
  */
-export function sampledJob(job: StagedJob, share: number, personOf: (distinctId: string) => string): StagedJob {
+export function createSampledJob(job: StagedJob, share: number, personOf: (distinctId: string) => string): StagedJob {
   // Salted, to differ from the hash that assigns lanes; otherwise the whole sample could fall into one lane.
   const isChosen = (distinctId: string) => crc32(`sample ${personOf(distinctId)}`) % buckets < share * buckets
   return {
@@ -26,12 +26,12 @@ export function sampledJob(job: StagedJob, share: number, personOf: (distinctId:
         if (each.event.event === '$groupidentify' || isChosen(each.event.distinctId)) yield each
     },
     async *readPart(part, afterLine) {
-      for await (const outcome of job.readPart(part, afterLine)) yield chosenOf(outcome, isChosen)
+      for await (const outcome of job.readPart(part, afterLine)) yield selectChosenEvents(outcome, isChosen)
     },
   }
 }
 
-function chosenOf(outcome: StagedOutcome, isChosen: (distinctId: string) => boolean): StagedOutcome {
+function selectChosenEvents(outcome: StagedOutcome, isChosen: (distinctId: string) => boolean): StagedOutcome {
   const { result } = outcome
   if (result.kind !== 'events') return outcome
   const events = result.events.filter(({ distinctId }) => isChosen(distinctId))

@@ -13,17 +13,17 @@ import {
   type Checkpoint,
   type CheckpointIdentity,
   checkpointFile,
-  checkSame,
+  checkSameJob,
+  createCheckpoint,
+  createProgress,
   generatedPartId,
-  newCheckpoint,
-  newProgress,
   type PartProgress,
   readCheckpoint,
   sumCounts,
 } from './checkpoint.ts'
-import { addDelivered, type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent } from './deliver-batch.ts'
+import { type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent, sumDelivered } from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
-import { type Batch, type Round, roundsOf } from './rounds.ts'
+import { type Batch, divideIntoRounds, type Round } from './rounds.ts'
 import { appendRejects } from './sent-rejects.ts'
 import { ServiceWaits } from './service-waits.ts'
 
@@ -104,8 +104,8 @@ class Sender {
     const { folder, job, identity, clock, rate } = options
     this.#options = options
     const known = readCheckpoint(folder)
-    if (known !== null) checkSame(known, identity, job.parts)
-    this.checkpoint = known ?? newCheckpoint(identity, job.generatedCount, new Date(clock.nowMs()).toISOString())
+    if (known !== null) checkSameJob(known, identity, job.parts)
+    this.checkpoint = known ?? createCheckpoint(identity, job.generatedCount, new Date(clock.nowMs()).toISOString())
     this.checkpoint.approval_sha256 = identity.approvalSha256
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
     this.#waits = new ServiceWaits(clock, options.progress)
@@ -146,7 +146,7 @@ class Sender {
   #progressOf(part: StagedPart): PartProgress {
     const known = this.checkpoint.parts.find(({ id }) => id === part.id)
     if (known !== undefined) return known
-    const state = newProgress(part.id, part.sha256)
+    const state = createProgress(part.id, part.sha256)
     this.checkpoint.parts.push(state)
     return state
   }
@@ -156,9 +156,9 @@ class Sender {
     const { job, progress, signal, personOf = (id: string) => id, lanes = lanesDefault } = this.#options
     const { line } = state.committed
     progress.add({ records: line, isEarlier: true })
-    const outcomes = part === null ? generatedOutcomes(job, line) : job.readPart(part, line)
+    const outcomes = part === null ? readGeneratedOutcomes(job, line) : job.readPart(part, line)
     const canaryLeft = part === null ? null : this.#canaryLeft()
-    const rounds = roundsOf(outcomes, {
+    const rounds = divideIntoRounds(outcomes, {
       marks: { source: this.#options.source, jobId: this.checkpoint.service_job_id ?? this.checkpoint.job_id },
       lanes,
       personOf,
@@ -166,7 +166,7 @@ class Sender {
       groupsApart: part === null,
       ...(canaryLeft === null ? {} : { eventsUntilStop: canaryLeft }),
     })
-    for await (const round of oneAhead(rounds)) {
+    for await (const round of prefetchOne(rounds)) {
       checkPause(signal)
       await this.#sendRound(state, round)
       if (part !== null && this.#canaryLeft() === 0) return 'canary'
@@ -233,7 +233,7 @@ class Sender {
     const inLane = async (batches: readonly Batch[]): Promise<Delivered> => {
       let all = nothing
       for (const { events } of batches) {
-        all = addDelivered(all, await deliverBatch(events, deps))
+        all = sumDelivered(all, await deliverBatch(events, deps))
         this.#options.onStep?.('batch answered')
       }
       return all
@@ -246,7 +246,7 @@ class Sender {
     )
     const ended = await Promise.allSettled(lanes)
     if (stop.signal.aborted) throw stop.signal.reason
-    return ended.reduce((sum, lane) => (lane.status === 'fulfilled' ? addDelivered(sum, lane.value) : sum), nothing)
+    return ended.reduce((sum, lane) => (lane.status === 'fulfilled' ? sumDelivered(sum, lane.value) : sum), nothing)
   }
 
   /**
@@ -281,7 +281,7 @@ class Sender {
   /** Step 3. */
   #commit(state: PartProgress, round: Round, { sent, duplicates, recent, refused }: Delivered): void {
     const { counts } = state
-    const lost = linesWithoutEvents(refused)
+    const lost = countLinesWithoutEvents(refused)
     counts.read += round.toLine - round.fromLine + 1
     counts.records += round.counts.records - lost
     counts.rejected += round.counts.rejected + lost
@@ -335,7 +335,7 @@ class Sender {
 }
 
 /** Reads and encodes the next round while the current one is sent. */
-async function* oneAhead(rounds: AsyncGenerator<Round>): AsyncGenerator<Round> {
+async function* prefetchOne(rounds: AsyncGenerator<Round>): AsyncGenerator<Round> {
   try {
     for (let next = rounds.next(); ; ) {
       const { value, done } = await next
@@ -354,14 +354,14 @@ async function* oneAhead(rounds: AsyncGenerator<Round>): AsyncGenerator<Round> {
 const nothing: Delivered = { sent: 0, duplicates: 0, recent: 0, refused: [] }
 
 /** Counts the lines whose events were all refused: they count as rejected. */
-function linesWithoutEvents(refused: readonly RefusedEvent[]): number {
+function countLinesWithoutEvents(refused: readonly RefusedEvent[]): number {
   const byLine = Map.groupBy(refused, ({ outgoing }) => outgoing.outcome)
   return [...byLine].filter(([{ result }, lost]) => result.kind === 'events' && lost.length === result.events.length)
     .length
 }
 
 /** Presents the generated events as the lines of a part. */
-function* generatedOutcomes(job: StagedJob, afterLine: number): Generator<StagedOutcome> {
+function* readGeneratedOutcomes(job: StagedJob, afterLine: number): Generator<StagedOutcome> {
   for (const { index, event } of job.generatedEvents({ afterIndex: afterLine - 1 })) {
     const text = JSON.stringify(event)
     yield {

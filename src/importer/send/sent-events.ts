@@ -5,7 +5,7 @@ import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedJob, StagedPart } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import type { Checkpoint, PartProgress } from './checkpoint.ts'
-import { sentRejects } from './sent-rejects.ts'
+import { readSentRejects } from './sent-rejects.ts'
 
 export interface SentJob {
   readonly folder: JobFolder
@@ -21,10 +21,10 @@ export type SentStep =
   | { readonly kind: 'record'; readonly events: readonly ImportedEvent[] }
 
 /** In the order of sending. */
-export async function* sentSteps({ folder, job, checkpoint }: SentJob): AsyncGenerator<SentStep> {
+export async function* readSentSteps({ folder, job, checkpoint }: SentJob): AsyncGenerator<SentStep> {
   if (checkpoint === null) return
   const generated = checkpoint.identity.progress
-  const refusedLinks = await refusedUuids(folder, generated)
+  const refusedLinks = await readRefusedUuids(folder, generated)
   for (const { index, event } of job.generatedEvents()) {
     if (index >= generated.committed.line) break
     if (isYieldDue()) await yieldToEventLoop()
@@ -35,29 +35,29 @@ export async function* sentSteps({ folder, job, checkpoint }: SentJob): AsyncGen
     const state = begun.get(part.id)
     if (state === undefined) break
     yield { kind: 'part', part }
-    const refused = await refusedUuids(folder, state)
+    const refused = await readRefusedUuids(folder, state)
     for await (const { line, result } of job.readPart(part)) {
       if (line > state.committed.line) break
-      yield { kind: 'record', events: result.kind === 'events' ? withoutRefused(result.events, refused) : [] }
+      yield { kind: 'record', events: result.kind === 'events' ? removeRefused(result.events, refused) : [] }
     }
   }
 }
 
 /** All events of the job and of its retries. */
-export async function* sentEvents(jobs: readonly SentJob[]): AsyncGenerator<ImportedEvent> {
+export async function* readSentEvents(jobs: readonly SentJob[]): AsyncGenerator<ImportedEvent> {
   for (const job of jobs)
-    for await (const step of sentSteps(job)) {
+    for await (const step of readSentSteps(job)) {
       if (step.kind === 'generated') yield step.event
       else if (step.kind === 'record') yield* step.events
     }
 }
 
-function withoutRefused(events: readonly ImportedEvent[], refused: ReadonlySet<string>): readonly ImportedEvent[] {
+function removeRefused(events: readonly ImportedEvent[], refused: ReadonlySet<string>): readonly ImportedEvent[] {
   return refused.size === 0 ? events : events.filter(({ uuid }) => !refused.has(uuid))
 }
 
-export async function refusedUuids(folder: JobFolder, progress: PartProgress): Promise<Set<string>> {
+export async function readRefusedUuids(folder: JobFolder, progress: PartProgress): Promise<Set<string>> {
   const uuids = new Set<string>()
-  for await (const { reject } of sentRejects(folder, progress)) uuids.add(reject.uuid)
+  for await (const { reject } of readSentRejects(folder, progress)) uuids.add(reject.uuid)
   return uuids
 }

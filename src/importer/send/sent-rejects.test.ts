@@ -4,9 +4,9 @@ import { describe, it, type TestContext } from 'node:test'
 import { memoryStagedJob } from '../../../tests/support/memory-staged-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobFolder } from '../job/job-folder.ts'
-import { sentRejectsFile } from '../stages/reject-files.ts'
+import { nameSentRejectsFile } from '../stages/reject-files.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
-import { appendRejects, sentRejects } from './sent-rejects.ts'
+import { appendRejects, readSentRejects } from './sent-rejects.ts'
 
 const id = '2024-05-01/0'
 
@@ -46,7 +46,7 @@ describe('the rejects of sending', () => {
 async function withReject(t: TestContext) {
   const folder = new JobFolder(tempDir(t))
   const length = appendRejects(folder, id, 0, 'memory', [await refusedEvent('bad_thing')])
-  return { folder, path: sentRejectsFile(folder, id), length }
+  return { folder, path: nameSentRejectsFile(folder, id), length }
 }
 
 async function refusedEvent(reason: string): Promise<RefusedEvent> {
@@ -61,6 +61,6 @@ async function refusedEvent(reason: string): Promise<RefusedEvent> {
 
 async function reasons(folder: JobFolder, bytes: number): Promise<string[]> {
   const found: string[] = []
-  for await (const { reject } of sentRejects(folder, { id, rejects_bytes: bytes })) found.push(reject.reason)
+  for await (const { reject } of readSentRejects(folder, { id, rejects_bytes: bytes })) found.push(reject.reason)
   return found
 }

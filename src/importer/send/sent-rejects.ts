@@ -7,7 +7,13 @@ import { type JobFolder, parseObject } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { openNewFile, ownFile } from '../read/own-files.ts'
 import { matchesSchema, Type } from '../records/file-schema.ts'
-import { type RejectLine, rejectLineSchema, rejectOf, rejectTexts, sentRejectsFile } from '../stages/reject-files.ts'
+import {
+  createRejectLineFor,
+  nameSentRejectsFile,
+  type RejectLine,
+  readRejectTexts,
+  rejectLineSchema,
+} from '../stages/reject-files.ts'
 import { checkpointFile, type PartProgress } from './checkpoint.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
 
@@ -28,10 +34,10 @@ export function appendRejects(
   refused: readonly RefusedEvent[],
 ): number {
   if (refused.length === 0) return lengthBefore
-  const path = sentRejectsFile(folder, part)
+  const path = nameSentRejectsFile(folder, part)
   checkLength(path, lengthBefore)
   mkdirSync(dirname(path), { recursive: true })
-  const bytes = Buffer.from(refused.map(each => `${JSON.stringify(lineOf(part, adapter, each))}\n`).join(''))
+  const bytes = Buffer.from(refused.map(each => `${JSON.stringify(createSentReject(part, adapter, each))}\n`).join(''))
   const file = lengthBefore === 0 ? openNewFile(path) : openSync(path, ownFile.change)
   try {
     ftruncateSync(file, lengthBefore)
@@ -47,34 +53,34 @@ export function appendRejects(
  * Yields the refused events that the checkpoint includes, each with its line. Safe while another process sends.
  * @throws JobStopped for a damaged file.
  */
-export async function* sentRejects(
+export async function* readSentRejects(
   folder: JobFolder,
   { id, rejects_bytes }: Pick<PartProgress, 'id' | 'rejects_bytes'>,
 ): AsyncGenerator<{ readonly text: string; readonly reject: SentReject }> {
   if (rejects_bytes === 0) return
-  const path = sentRejectsFile(folder, id)
+  const path = nameSentRejectsFile(folder, id)
   checkLength(path, rejects_bytes)
-  for await (const text of rejectTexts(path, rejects_bytes)) yield { text, reject: parseReject(path, text) }
+  for await (const text of readRejectTexts(path, rejects_bytes)) yield { text, reject: parseReject(path, text) }
 }
 
 /** Writing past the end would fill the gap with zeros. */
 function checkLength(path: string, bytes: number): void {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes) throw damageStop(path)
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes) throw createDamageStop(path)
 }
 
 function parseReject(path: string, text: string): SentReject {
   const value = parseObject(text)
-  if (!matchesSchema(sentRejectSchema, value)) throw damageStop(path)
+  if (!matchesSchema(sentRejectSchema, value)) throw createDamageStop(path)
   return value
 }
 
-function damageStop(path: string): JobStopped {
+function createDamageStop(path: string): JobStopped {
   return new JobStopped(
     `${path} is damaged. Restore it from a copy, or delete ${checkpointFile} and run again: everything is sent again, ` +
       'and the service stores each event only once',
   )
 }
 
-function lineOf(part: string, adapter: string, { outgoing, ...refusal }: RefusedEvent): SentReject {
-  return { ...rejectOf(part, adapter, outgoing.outcome, refusal), uuid: outgoing.event.uuid }
+function createSentReject(part: string, adapter: string, { outgoing, ...refusal }: RefusedEvent): SentReject {
+  return { ...createRejectLineFor(part, adapter, outgoing.outcome, refusal), uuid: outgoing.event.uuid }
 }

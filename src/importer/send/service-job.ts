@@ -46,7 +46,7 @@ export function readServiceJob(folder: JobFolder): ServiceJob | null {
 }
 
 /** @param range of its events; null if it has none. */
-export function jobName(source: string, range: { readonly first: string; readonly last: string } | null): string {
+export function formatJobName(source: string, range: { readonly first: string; readonly last: string } | null): string {
   if (range === null) return `${source} without events`
   const [first, last] = [range.first.slice(0, 10), range.last.slice(0, 10)]
   return first === last ? `${source} ${first}` : `${source} ${first} to ${last}`
@@ -68,7 +68,7 @@ const endingSchema = Type.Object({
   at: Type.Optional(Type.String()),
 })
 
-export function keepEnding(folder: JobFolder, ending: Ending): void {
+export function storeEnding(folder: JobFolder, ending: Ending): void {
   folder.writeJson(endingFile, ending)
 }
 
@@ -92,12 +92,12 @@ export async function ensureServiceJob(
   return made
 }
 
-export async function stateOf(api: ServiceApi, id: string): Promise<string> {
+export async function readServiceState(api: ServiceApi, id: string): Promise<string> {
   return String((await api.call('GET', `/import_jobs/${id}/`)).state)
 }
 
 /** @returns when the job was published or discarded, ISO 8601; null if the service does not say. */
-export async function endedAt(api: ServiceApi, id: string, how: Ending['how']): Promise<string | null> {
+export async function readEndTime(api: ServiceApi, id: string, how: Ending['how']): Promise<string | null> {
   const at = (await api.call('GET', `/import_jobs/${id}/`))[`${ends[how]}_at`]
   return typeof at === 'string' ? at : null
 }

@@ -9,7 +9,7 @@ import { isIllegalId } from '../records/distinct-ids.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger } from '../records/import-ledger.ts'
 import { ImportConfigError } from '../records/import-source.ts'
-import { allSources, findSource, sourceNames } from './sources.ts'
+import { findSource, listSources, sourceNames } from './sources.ts'
 
 interface Vector {
   readonly id: string
@@ -127,7 +127,7 @@ describe('every source', () => {
   })
 
   it('refuses an unknown key', () => {
-    for (const source of allSources()) {
+    for (const source of listSources()) {
       const { config = {} } = vectors.find(vector => vector.source === source.name) ?? {}
       const prepare = () => source.prepare({ ...config, no_such_key: 1 }, context)
       assert.throws(

@@ -41,6 +41,6 @@ export function findSource(name: string): ImportSource | null {
 }
 
 /** All sources, in the order in which help lists them. */
-export function allSources(): readonly ImportSource[] {
+export function listSources(): readonly ImportSource[] {
   return sources
 }

@@ -19,7 +19,7 @@ export interface JobConversion {
 }
 
 /** @param findFact looks up a fact in the ledger, which is empty before the scan. @throws ImportConfigError */
-export function jobConversion(
+export function createJobConversion(
   plan: ImportPlan,
   source: ImportSource,
   findFact: (kind: string, key: string) => string | null,
@@ -34,12 +34,15 @@ export function jobConversion(
       if (!('value' in parsed)) return parsed
       const outcome = convertRecord(converter, { value: parsed.value, table, ordinal }, text.length)
       if (!('events' in outcome)) return outcome
-      return beyondRetention(outcome, plan, nowMs) ?? (plan.limits.isPersonless ? personless(outcome) : outcome)
+      return (
+        rejectBeyondRetention(outcome, plan, nowMs) ??
+        (plan.limits.isPersonless ? convertWithoutPersons(outcome) : outcome)
+      )
     },
   }
 }
 
-function personless(record: ConvertedRecord): Conversion {
+function convertWithoutPersons(record: ConvertedRecord): Conversion {
   try {
     return removeLinks(record)
   } catch (error) {
@@ -49,7 +52,7 @@ function personless(record: ConvertedRecord): Conversion {
 }
 
 /** Rejects a record that the target would delete at once. @returns null if the target would keep all of its events. */
-function beyondRetention({ events }: ConvertedRecord, { limits }: ImportPlan, nowMs: number): Rejected | null {
+function rejectBeyondRetention({ events }: ConvertedRecord, { limits }: ImportPlan, nowMs: number): Rejected | null {
   const { retentionDays } = limits
   if (retentionDays === null) return null
   const earliestUs = nowMs * usPerMs - retentionDays * usPerDay

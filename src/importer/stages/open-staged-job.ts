@@ -17,9 +17,9 @@ import type {
   RecordNote,
 } from '../records/imported-event.ts'
 import type { UnseenNames } from '../records/unseen-names.ts'
-import { type JobConversion, jobConversion } from './job-conversion.ts'
-import { type PartLine, partLines } from './part-lines.ts'
-import { ledgerFile, tableOf } from './scan.ts'
+import { createJobConversion, type JobConversion } from './job-conversion.ts'
+import { type PartLine, readPartLines } from './part-lines.ts'
+import { findTable, ledgerFile } from './scan.ts'
 import { decodeScanNote, readScanNotes, type ScanNote } from './scan-notes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
@@ -40,7 +40,7 @@ export interface OpenOptions {
 
 export function openStagedJob({ folder, plan, manifest, source, unseenNames }: OpenOptions): OpenStagedJob {
   const ledger = new JobLedger(folder.file(ledgerFile))
-  const conversion = jobConversion(plan, source, (kind, key) => ledger.findFact(kind, key), unseenNames)
+  const conversion = createJobConversion(plan, source, (kind, key) => ledger.findFact(kind, key), unseenNames)
   return {
     parts: manifest.parts,
     generatedCount: ledger.generatedCount(),
@@ -51,8 +51,8 @@ export function openStagedJob({ folder, plan, manifest, source, unseenNames }: O
     },
     async *readPart(part: StagedPart, afterLine = 0): AsyncGenerator<StagedOutcome> {
       const notes = readScanNotes(folder, part)
-      for await (const line of partLines(folder, part, afterLine))
-        yield outcomeOf(line, decodeScanNote(notes[line.number - 1]!), { plan, manifest, conversion, unseenNames })
+      for await (const line of readPartLines(folder, part, afterLine))
+        yield createOutcome(line, decodeScanNote(notes[line.number - 1]!), { plan, manifest, conversion, unseenNames })
     },
     personOf: distinctId => ledger.userOf(distinctId) ?? distinctId,
     close: () => ledger.close(),
@@ -64,7 +64,7 @@ interface OutcomeContext extends Pick<OpenOptions, 'plan' | 'manifest'> {
   readonly unseenNames: UnseenNames | undefined
 }
 
-function outcomeOf(
+function createOutcome(
   { number, byteEnd, staged }: PartLine,
   note: ScanNote,
   { plan, manifest, conversion, unseenNames }: OutcomeContext,
@@ -72,7 +72,7 @@ function outcomeOf(
   const { object, line, byte, text } = staged
   // A repeat found by id (not by content) may have fields that are still unseen.
   const isLookedAt = (note.d === 'i' || note.d === 'o') && unseenNames?.isWaiting === true
-  const converted = note.d === undefined || isLookedAt ? conversion.convert(staged, tableOf(manifest, staged)) : null
+  const converted = note.d === undefined || isLookedAt ? conversion.convert(staged, findTable(manifest, staged)) : null
   const record = note.d === undefined ? converted : null
   const { object: name, columns, delimiter, hasEscapes = false } = manifest.objects[object]!
   const raw = { object: name, line, byte }
@@ -91,16 +91,16 @@ function outcomeOf(
     sourceSha256: staged.sourceSha256,
     unreadableBytes: staged.unreadableBytes,
     ...(columns !== undefined && { row: { columns, cells } }),
-    result: record === null ? repeatedResult(note) : resultOf(note, record, notes, plan),
+    result: record === null ? createRepeatResult(note) : createResult(note, record, notes, plan),
   }
 }
 
-function repeatedResult({ d }: ScanNote): StagedOutcome['result'] {
+function createRepeatResult({ d }: ScanNote): StagedOutcome['result'] {
   if (d === 'c') return { kind: 'collapsed' }
   return { kind: 'skipped', reason: d === 'o' ? 'differs_in_source' : 'duplicate_in_source' }
 }
 
-function resultOf(
+function createResult(
   note: ScanNote,
   record: Conversion,
   notes: readonly RecordNote[],
@@ -116,14 +116,14 @@ function resultOf(
   const shared = Array.from({ length: note.s ?? 0 }, () => 'shared_device')
   return {
     kind: 'events',
-    events: eventsOf(record, note),
+    events: createOwnEvents(record, note),
     notes: [...(record.notes ?? []), ...shared, ...notes],
     dropped: record.dropped ?? [],
   }
 }
 
 /** The record's own events; the first one sets the person properties that were new at its time. */
-function eventsOf({ events, person }: ConvertedRecord, note: ScanNote): readonly ImportedEvent[] {
+function createOwnEvents({ events, person }: ConvertedRecord, note: ScanNote): readonly ImportedEvent[] {
   const [first, ...others] = events
   const isRefused = note.r === 1
   if (person === undefined || first === undefined) return replaceRefusedLink(events, isRefused)

@@ -19,7 +19,7 @@ export interface PartLine {
 }
 
 /** @throws JobStopped if the part is missing or its bytes changed. */
-export async function* partLines(folder: JobFolder, part: StagedPart, afterLine = 0): AsyncGenerator<PartLine> {
+export async function* readPartLines(folder: JobFolder, part: StagedPart, afterLine = 0): AsyncGenerator<PartLine> {
   const bytes = unpackPart(folder, part)
   for (let [at, number] = [0, 1]; at < bytes.length; number++) {
     const end = bytes.indexOf(lineFeed, at)

@@ -8,7 +8,7 @@ import type { RawFile } from '../read/read-record.ts'
 
 /** @throws JobStopped if the file is missing. */
 export async function hashRawFile(file: RawFile, signal: AbortSignal): Promise<RawSource> {
-  const before = statOf(file)
+  const before = readStat(file)
   const sha256 = await fileSha256(file.path, signal)
   return { ...file, sha256, ...before }
 }
@@ -16,7 +16,7 @@ export async function hashRawFile(file: RawFile, signal: AbortSignal): Promise<R
 /** @throws JobStopped if the content of a file has changed since it was staged. */
 export async function checkUnchanged(sources: readonly RawSource[]): Promise<void> {
   const changed = await findChanged(sources)
-  if (changed !== null) throw new JobStopped(changedText(changed.path))
+  if (changed !== null) throw new JobStopped(formatChangedFile(changed.path))
 }
 
 /**
@@ -34,9 +34,9 @@ export async function findChanged(sources: readonly RawSource[]): Promise<RawSou
 }
 
 /** @throws JobStopped if a file was written to while it was read. */
-export function checkStill(sources: readonly RawSource[]): void {
+export function checkUnchangedWhileRead(sources: readonly RawSource[]): void {
   for (const source of sources) {
-    const { bytes, changedMs } = statOf(source)
+    const { bytes, changedMs } = readStat(source)
     if (bytes !== source.bytes || changedMs !== source.changedMs)
       throw new JobStopped(
         `${source.path} changed while it was read. Run again when nothing writes to it any more; it is then staged again`,
@@ -44,12 +44,12 @@ export function checkStill(sources: readonly RawSource[]): void {
   }
 }
 
-function statOf({ path }: { readonly path: string }): { bytes: number; changedMs: number } {
+function readStat({ path }: { readonly path: string }): { bytes: number; changedMs: number } {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (stat === undefined) throw new JobStopped(`${path} is missing. Restore it, or plan the job without it`)
   return { bytes: stat.size, changedMs: stat.mtimeMs }
 }
 
-function changedText(path: string): string {
+function formatChangedFile(path: string): string {
   return `${path} has changed since it was staged. Restore the original file, or plan the job again in another folder`
 }

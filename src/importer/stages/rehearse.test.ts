@@ -11,8 +11,8 @@ import { sha256Hex } from '../job/sha256.ts'
 import { createRecordReader } from '../read/read-files.ts'
 import { posthog } from '../sources/posthog/posthog.ts'
 import { segment } from '../sources/segment/segment.ts'
-import { type RejectLine, sentRejectsFile } from './reject-files.ts'
-import { reportSections } from './report/report-sections.ts'
+import { nameSentRejectsFile, type RejectLine } from './reject-files.ts'
+import { createReportSections } from './report/report-sections.ts'
 
 const mapping = {
   event: 'event',
@@ -239,7 +239,7 @@ describe('a rehearsal', () => {
     const report = await job.rehearse()
     const { givingEvents, givingOnlyGenerated = 0, fromRecords } = report.balance
     assert.deepEqual([givingEvents, givingOnlyGenerated, fromRecords], [3, 2, 1])
-    const sections = new Map(reportSections(report).map(section => [section.title, section]))
+    const sections = new Map(createReportSections(report).map(section => [section.title, section]))
     assert.deepEqual(sections.get('Balance')!.tables[0]!.rows.slice(1, 3), [
       ['Records that produce events', '3'],
       ['Of these, only links or groups, whose events are generated', '2'],
@@ -250,7 +250,7 @@ describe('a rehearsal', () => {
     ])
     const shared = { ...report, identity: { links: 1, sharedDevices: 2, devices: { all: 20, shared: 1 } } }
     assert.equal(
-      reportSections(shared).find(({ title }) => title === 'Persons and groups')!.lines[2],
+      createReportSections(shared).find(({ title }) => title === 'Persons and groups')!.lines[2],
       '1 of 20 devices was used by more than one user, with 2 changes of user; a device is linked only to its first user.',
     )
   })
@@ -427,7 +427,7 @@ describe('a rehearsal', () => {
     const job = await staged(t, [line(good), 'broken'])
     await job.rehearse()
     const [part] = job.manifest.parts
-    const sent = sentRejectsFile(job.folder, part!.id)
+    const sent = nameSentRejectsFile(job.folder, part!.id)
     mkdirSync(dirname(sent), { recursive: true })
     writeFileSync(sent, '{"reason":"server_refused:bad_thing"}\n')
     await job.rehearse()

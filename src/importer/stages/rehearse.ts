@@ -3,14 +3,14 @@
 
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
-import { damagedFiles } from '#importer/stages/report/damaged-files.ts'
+import { listDamagedFiles } from '#importer/stages/report/damaged-files.ts'
 import { DistinctCount } from '#importer/stages/report/distinct-count.ts'
-import { filesWithoutRecords } from '#importer/stages/report/empty-files.ts'
+import { warnOfFilesWithoutRecords } from '#importer/stages/report/empty-files.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
 import { HeldByRejects } from '#importer/stages/report/held-by-rejects.ts'
-import { noteWarnings } from '#importer/stages/report/note-warnings.ts'
+import { createNoteWarnings } from '#importer/stages/report/note-warnings.ts'
 import { OtherSource } from '#importer/stages/report/other-source.ts'
-import { planChoices } from '#importer/stages/report/plan-choices.ts'
+import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { ReasonCounts } from '#importer/stages/report/reason-counts.ts'
 import {
   type Balance,
@@ -22,9 +22,9 @@ import { writeReport } from '#importer/stages/report/report-files.ts'
 import { formatNumber } from '#importer/stages/report/report-sections.ts'
 import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
-import { formatPercent, manyNames, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
-import { type AskedOfTarget, type TargetAnswer, targetWarnings } from '#importer/stages/report/target-facts.ts'
-import { unseenNameWarnings } from '#importer/stages/report/unseen-name-warnings.ts'
+import { createCountWarnings, formatPercent, Suspicions, warnOfManyNames } from '#importer/stages/report/suspicions.ts'
+import { type AskedOfTarget, createTargetWarnings, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
+import { warnOfUnseenNames } from '#importer/stages/report/unseen-name-warnings.ts'
 import { hashManifest } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -40,8 +40,8 @@ import { utcDay } from '../records/source-time.ts'
 import { isRecent } from '../records/time-window.ts'
 import { UnseenNames } from '../records/unseen-names.ts'
 import { openStagedJob } from './open-staged-job.ts'
-import { forgetRehearsalRejects, type RejectedOutcome, RejectFile, rejectLine } from './reject-files.ts'
-import { fixOf, skipMessage } from './reject-fixes.ts'
+import { createRejectLine, deleteRehearsalRejects, type RejectedOutcome, RejectFile } from './reject-files.ts'
+import { explainSkip, findFix } from './reject-fixes.ts'
 import type { ScanStats } from './scan.ts'
 import { shownSourceMax } from './staged-line.ts'
 
@@ -76,7 +76,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   progress.add({ records: countBlankLines(manifest), isEarlier: true })
   // Wait before removing anything: otherwise files left by a full disk would be removed, only to fill the disk again.
   await waitForSpace()
-  forgetRehearsalRejects(folder)
+  deleteRehearsalRejects(folder)
   folder.remove('rehearsal')
   const counts = new RehearsalCounts(options)
   const { unseenNames } = counts
@@ -95,7 +95,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
         checkPause(signal)
         progress.add({ records: 1, rejects: outcome.result.kind === 'rejected' ? 1 : 0 })
         counts.outcome(part.id, outcome)
-        if (isRejected(outcome)) rejects.add(rejectLine(part.id, manifest.source, outcome))
+        if (isRejected(outcome)) rejects.add(createRejectLine(part.id, manifest.source, outcome))
       }
       rejects.end()
     }
@@ -106,12 +106,15 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   await counts.countReused(signal)
   folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
   const seconds = (monotonicNowMs() - startMs) / 1_000
-  const report = counts.report(seconds, await askedTarget(options, counts))
+  const report = counts.report(seconds, await askAboutCounts(options, counts))
   writeReport(folder, report, counts.samples.all)
   return report
 }
 
-async function askedTarget({ askTarget, progress }: RehearseOptions, counts: RehearsalCounts): Promise<TargetAnswer> {
+async function askAboutCounts(
+  { askTarget, progress }: RehearseOptions,
+  counts: RehearsalCounts,
+): Promise<TargetAnswer> {
   if (askTarget === undefined) return { notAsked: 'this rehearsal had no target to ask.' }
   progress.waiting('the events that the target has for the same days')
   try {
@@ -180,7 +183,7 @@ class RehearsalCounts {
     const { raw, result } = outcome
     this.#records++
     this.samples.offer(part, outcome)
-    if (result.kind === 'rejected') this.#held.addReject(unreadableBytes(outcome, result.reason))
+    if (result.kind === 'rejected') this.#held.addReject(measureUnreadable(outcome, result.reason))
     else this.#held.addRead(outcome.text.length)
     switch (result.kind) {
       case 'collapsed':
@@ -196,8 +199,8 @@ class RehearsalCounts {
       case 'events':
         this.#givingEvents++
         if (result.events.length === 0) this.#givingOnlyGenerated++
-        for (const note of result.notes) count(this.#notes, note)
-        for (const field of result.dropped) count(this.#dropped, field)
+        for (const note of result.notes) countText(this.#notes, note)
+        for (const field of result.dropped) countText(this.#dropped, field)
         for (const event of result.events) {
           this.#event(event)
           this.#reused.add(event.uuid)
@@ -210,7 +213,7 @@ class RehearsalCounts {
   }
 
   #fixOf({ reason, detail }: RejectedOutcome['result']): string {
-    return fixOf(reason, this.#options.plan.source, detail)
+    return findFix(reason, this.#options.plan.source, detail)
   }
 
   asked(): AskedOfTarget {
@@ -227,8 +230,8 @@ class RehearsalCounts {
     const held = this.#held.records()
     const events = this.#events.names()
     const days = this.#events.days()
-    const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason, plan.source))
-    const skips = this.#skips.reasons(reason => skipMessage(reason as SkipReason, plan.source))
+    const rejects = this.#rejects.reasons(reason => findFix(reason as RejectReason, plan.source))
+    const skips = this.#skips.reasons(reason => explainSkip(reason as SkipReason, plan.source))
     const distinctIds = this.#ids.estimate()
     const merges = this.#joined.estimate().count
     return {
@@ -242,7 +245,7 @@ class RehearsalCounts {
       config: plan.config,
       sourceTimezone: manifest.sourceTimezone,
       target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
-      choices: planChoices(plan, targetAnswer),
+      choices: listPlanChoices(plan, targetAnswer),
       hashes: { manifest: hashManifest(manifest), mapping: hashMapping(plan) },
       targetAnswer,
       range: this.#events.range(),
@@ -252,7 +255,7 @@ class RehearsalCounts {
       days,
       rejects,
       skips,
-      damagedFiles: damagedFiles(manifest),
+      damagedFiles: listDamagedFiles(manifest),
       looksLike: this.#otherSource.likely(),
       ...(held > balance.rejected && { heldByRejects: held }),
       rejectShare: balance.read === 0 ? 0 : held / (balance.read - balance.rejected + held),
@@ -260,17 +263,17 @@ class RehearsalCounts {
       distinctIds,
       identity: { links: merges, sharedDevices: stats.sharedDevices, devices: stats.devices },
       groups: { events: this.#groupEvents, types: this.#suspicions.groupTypes() },
-      dropped: sortedCounts(this.#dropped).map(([field, count]) => ({ field, count })),
-      notes: sortedCounts(this.#notes).map(([note, count]) => ({ note, count })),
+      dropped: sortCounts(this.#dropped).map(([field, count]) => ({ field, count })),
+      notes: sortCounts(this.#notes).map(([note, count]) => ({ note, count })),
       warnings: [
-        ...targetWarnings(targetAnswer, { days, acceptsOld: limits.acceptsOld === true }),
-        ...filesWithoutRecords(manifest),
-        ...warningsOfCounts(events, days, rejects, skips),
-        ...manyNames(events.length, this.#events.others),
+        ...createTargetWarnings(targetAnswer, { days, acceptsOld: limits.acceptsOld === true }),
+        ...warnOfFilesWithoutRecords(manifest),
+        ...createCountWarnings(events, days, rejects, skips),
+        ...warnOfManyNames(events.length, this.#events.others),
         ...this.#suspicions.warnings(limits.groupTypesMax),
         ...this.#warningsOfIds(stats),
-        ...noteWarnings(this.#notes, this.#givingEvents),
-        ...unseenNameWarnings(this.unseenNames.all()),
+        ...createNoteWarnings(this.#notes, this.#givingEvents),
+        ...warnOfUnseenNames(this.unseenNames.all()),
       ],
       predicted: {
         events: balance.toSend,
@@ -335,13 +338,14 @@ class RehearsalCounts {
       const text = `${formatNumber(reused)} ${reused === 1 ? 'event has' : 'events have'} a source id that another event has too; both are sent, but of events with the same day, name and person as well, the project keeps only the last one.`
       warnings.push({ code: 'source_id_reused', text })
     }
-    if (sharedDevices > 0) warnings.push({ code: 'shared_devices', text: sharedDevicesText(sharedDevices, devices) })
+    if (sharedDevices > 0)
+      warnings.push({ code: 'shared_devices', text: describeSharedDevices(sharedDevices, devices) })
     return warnings
   }
 }
 
 /** @returns how many bytes of the file may contain several records; null if the reject is certainly a single record. */
-function unreadableBytes({ unreadableBytes, row, text }: StagedOutcome, reason: RejectReason): number | null {
+function measureUnreadable({ unreadableBytes, row, text }: StagedOutcome, reason: RejectReason): number | null {
   // An unclosed quote may join thousands of rows into one, even with the right number of cells.
   if (unreadableBytes == null) return row !== undefined && text.length >= shownSourceMax ? text.length : null
   // Of a record that is too large, only the beginning is known.
@@ -353,7 +357,7 @@ function unreadableBytes({ unreadableBytes, row, text }: StagedOutcome, reason: 
 const endsAreSure: ReadonlySet<RejectReason> = new Set(['encoding_invalid_utf8', 'json_not_object'])
 
 /** Starts with the number of devices, since two users who alternate on one device change any number of times. */
-function sharedDevicesText(times: number, { all, shared }: ScanStats['devices']): string {
+function describeSharedDevices(times: number, { all, shared }: ScanStats['devices']): string {
   const of = `${formatNumber(shared)} of ${formatNumber(all)} ${all === 1 ? 'device' : 'devices'} (${formatPercent(shared / all)})`
   const had = shared === 1 ? 'was used by more than one user' : 'were used by more than one user each'
   return `${of} ${had}, with ${formatNumber(times)} ${times === 1 ? 'change' : 'changes'} to a user other than the first; a device is linked only to its first user.`
@@ -362,7 +366,7 @@ function sharedDevicesText(times: number, { all, shared }: ScanStats['devices'])
 /** A limit, since fields and details of notes may have any number of different names. */
 const countedTextsMax = 10_000
 
-function count(counts: Map<string, number>, text: string): void {
+function countText(counts: Map<string, number>, text: string): void {
   const known = counts.get(text)
   if (known !== undefined || counts.size < countedTextsMax) counts.set(text, (known ?? 0) + 1)
   else counts.set(otherTexts, (counts.get(otherTexts) ?? 0) + 1)
@@ -371,6 +375,6 @@ function count(counts: Map<string, number>, text: string): void {
 const otherTexts = '(others)'
 
 /** Sorted by count, most frequent first. */
-function sortedCounts(counts: ReadonlyMap<string, number>): [string, number][] {
+function sortCounts(counts: ReadonlyMap<string, number>): [string, number][] {
   return [...counts].toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || compareTexts(a, b))
 }

@@ -9,7 +9,7 @@ import type { StagedOutcome } from '../job/staged-part.ts'
 import { openNewFile } from '../read/own-files.ts'
 import { splitRecords } from '../read/split-records.ts'
 import { allowNull, jsonObject, Type } from '../records/file-schema.ts'
-import { fixOf } from './reject-fixes.ts'
+import { findFix } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
 export interface RejectLine {
@@ -53,7 +53,7 @@ export const rejectLineSchema = Type.Object({
 const sentEnd = '.sent.jsonl'
 
 /** The file of a part's events that were refused while sending. */
-export function sentRejectsFile(folder: JobFolder, part: string): string {
+export function nameSentRejectsFile(folder: JobFolder, part: string): string {
   return folder.file('rejects', `${part}${sentEnd}`)
 }
 
@@ -65,7 +65,7 @@ export interface RejectFileName {
 }
 
 /** Sorted by part. */
-export function rejectFiles(folder: JobFolder): readonly RejectFileName[] {
+export function listRejectFiles(folder: JobFolder): readonly RejectFileName[] {
   const names = globSync('**/*.jsonl', { cwd: folder.file('rejects') }).toSorted()
   return names.map(name => {
     const isSent = name.endsWith(sentEnd)
@@ -78,29 +78,29 @@ export function rejectFiles(folder: JobFolder): readonly RejectFileName[] {
  * Reads lines without `readline`, which also splits at U+2028, a character that texts of a source may contain.
  * @param bytes how much of the file to read; by default all of it.
  */
-export async function* rejectTexts(path: string, bytes = Infinity): AsyncGenerator<string> {
+export async function* readRejectTexts(path: string, bytes = Infinity): AsyncGenerator<string> {
   for await (const line of splitRecords(createReadStream(path, { end: bytes - 1 }), 'json', Infinity))
     yield (line.bytes as Buffer).toString().trimEnd()
 }
 
 /** Keeps the rejects of sending, which a rehearsal does not find; the checkpoint records how many of them count. */
-export function forgetRehearsalRejects(folder: JobFolder): void {
+export function deleteRehearsalRejects(folder: JobFolder): void {
   for (const name of globSync('**/*.{jsonl,next}', { cwd: folder.file('rejects') }))
     if (!name.endsWith(sentEnd)) rmSync(folder.file('rejects', name))
 }
 
 export type RejectedOutcome = StagedOutcome & { readonly result: { readonly kind: 'rejected' } }
 
-export function rejectLine(part: string, adapter: string, outcome: RejectedOutcome): RejectLine {
-  return rejectOf(part, adapter, outcome, { detail: null, ...outcome.result })
+export function createRejectLine(part: string, adapter: string, outcome: RejectedOutcome): RejectLine {
+  return createRejectLineFor(part, adapter, outcome, { detail: null, ...outcome.result })
 }
 
 /** The reject line for a problem found in a rehearsal or while sending. */
-export function rejectOf(
+export function createRejectLineFor(
   part: string,
   adapter: string,
   outcome: StagedOutcome,
-  { reason, field, detail }: Pick<RejectLine, 'field' | 'detail'> & { readonly reason: Parameters<typeof fixOf>[0] },
+  { reason, field, detail }: Pick<RejectLine, 'field' | 'detail'> & { readonly reason: Parameters<typeof findFix>[0] },
 ): RejectLine {
   const { raw, ordinal = raw.line } = outcome
   return {
@@ -108,14 +108,14 @@ export function rejectOf(
     ...raw,
     ...(ordinal !== raw.line && { ordinal }),
     ...{ reason, field, detail },
-    ...rejectedSource(outcome),
+    ...selectShownSource(outcome),
     adapter,
-    fix: fixOf(reason, adapter, detail),
+    fix: findFix(reason, adapter, detail),
   }
 }
 
 /** The part of a record that its reject shows. */
-function rejectedSource({
+function selectShownSource({
   text,
   sourceSha256,
   row,

@@ -74,7 +74,7 @@ const detailFixes: readonly (readonly [reason: RejectReason, detail: RegExp, fix
  * @param source of the record; only a generic source has a mapping to change.
  * @param detail of the reject, which may distinguish causes with the same reason.
  */
-export function fixOf(
+export function findFix(
   reason: RejectReason | `server_refused:${string}`,
   source: string,
   detail: string | null = null,
@@ -91,6 +91,6 @@ function isServerRefused(reason: string): reason is `server_refused:${string}` {
 }
 
 /** @param source of the record. @returns an explanation to follow the number of such records. */
-export function skipMessage(reason: SkipReason, source: string): string {
+export function explainSkip(reason: SkipReason, source: string): string {
   return ownSkips[source]?.[reason] ?? skips[reason]
 }

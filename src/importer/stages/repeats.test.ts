@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobLedger } from '../job/ledger.ts'
-import { heldLengthOf, Repeats } from './repeats.ts'
+import { estimateHeldLength, Repeats } from './repeats.ts'
 
 const keptMax = 2
 const users = ['a', 'b', 'c', 'd', 'e']
@@ -52,7 +52,7 @@ describe('repeated records', () => {
 
   it('take memory by their events too, of which a short row of sums may yield thousands', () => {
     const { events, textLength } = record('m', 1, 40)
-    const held = (count: number) => heldLengthOf({ events: Array(count).fill(events[0]), textLength })
+    const held = (count: number) => estimateHeldLength({ events: Array(count).fill(events[0]), textLength })
     assert.deepEqual([held(1), held(10_000)], [340, 3_000_040])
   })
 

@@ -28,7 +28,7 @@ export interface TimestampGroup {
 }
 
 const keptMax = 10_000
-/** In the unit of `heldLengthOf`. */
+/** In the unit of `estimateHeldLength`. */
 const heldLengthMax = 4 * 1024 * 1024
 /** Memory per event besides the record's text, since a record may yield thousands of events. */
 const eventLength = 300
@@ -63,7 +63,7 @@ export class Repeats {
       return null
     }
     this.#nameFirst()
-    const name = nameOf(events)
+    const name = hashIdentity(events)
     if (this.#isNew(name)) {
       this.#hold(name, record)
       return null
@@ -75,7 +75,7 @@ export class Repeats {
   /** The state for a later run to continue from. */
   state(): { timeUs: number | null; seen: readonly string[] } {
     this.#nameFirst()
-    for (const [name, events] of this.#held) this.#isNew(contentName(name, events))
+    for (const [name, events] of this.#held) this.#isNew(hashContent(name, events))
     this.#release()
     return { timeUs: this.#timeUs, seen: [...this.#seen] }
   }
@@ -93,15 +93,15 @@ export class Repeats {
 
   #nameFirst(): void {
     if (this.#first === null) return
-    const name = nameOf(this.#first.events)
+    const name = hashIdentity(this.#first.events)
     if (this.#isNew(name)) this.#hold(name, this.#first)
     this.#first = null
   }
 
   #hold(name: string, record: TimedRecord): void {
-    const length = heldLengthOf(record)
+    const length = estimateHeldLength(record)
     if (this.#heldLength + length > heldLengthMax) {
-      this.#isNew(contentName(name, record.events))
+      this.#isNew(hashContent(name, record.events))
       return
     }
     this.#held.set(name, record.events)
@@ -111,9 +111,9 @@ export class Repeats {
   /** Whether no earlier record of that name has the same content. */
   #saysNews(name: string, events: readonly ImportedEvent[]): boolean {
     const held = this.#held.get(name)
-    if (held !== undefined) this.#isNew(contentName(name, held))
+    if (held !== undefined) this.#isNew(hashContent(name, held))
     this.#held.delete(name)
-    return this.#isNew(contentName(name, events))
+    return this.#isNew(hashContent(name, events))
   }
 
   #isNew(name: string): boolean {
@@ -136,18 +136,18 @@ export class Repeats {
 }
 
 /** The memory that a held record takes, roughly in UTF-16 code units. */
-export function heldLengthOf({ events, textLength }: Pick<TimedRecord, 'events' | 'textLength'>): number {
+export function estimateHeldLength({ events, textLength }: Pick<TimedRecord, 'events' | 'textLength'>): number {
   return textLength + eventLength * events.length
 }
 
 /** Includes event, time and person, since records that differ in these are different even if they have the same id. */
-function nameOf(events: readonly ImportedEvent[]): string {
+function hashIdentity(events: readonly ImportedEvent[]): string {
   const parts = events.flatMap(({ uuid, event, distinctId, timeUs }) => [uuid, event, distinctId, timeUs])
   return sha256Hex(JSON.stringify(parts)).slice(0, 32)
 }
 
 /** Hashes the events, not the record, since transport times in a record differ between exports. */
-function contentName(name: string, events: readonly ImportedEvent[]): string {
+function hashContent(name: string, events: readonly ImportedEvent[]): string {
   const content = events.map(({ properties }) => canonicalJson(properties))
   return sha256Hex(`${name}\n${content.join('\n')}`).slice(0, 32)
 }

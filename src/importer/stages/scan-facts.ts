@@ -21,7 +21,7 @@ export class ScanFacts {
     this.#ledger = ledger
     this.#converter = converter
     this.#partCount = partCount
-    this.#partsTaken = converter.factsOf === undefined ? partCount : partsWithFacts(ledger)
+    this.#partsTaken = converter.factsOf === undefined ? partCount : countPartsWithFacts(ledger)
   }
 
   /** The ledger has the facts of this many parts, from the first on. */
@@ -52,6 +52,6 @@ export class ScanFacts {
   }
 }
 
-export function partsWithFacts(ledger: JobLedger): number {
+export function countPartsWithFacts(ledger: JobLedger): number {
   return ledger.readProgress('fact_parts', Type.Number()) ?? 0
 }

@@ -23,7 +23,7 @@ export interface ScanNote {
   readonly g?: 1
 }
 
-export function scanNotesFile({ id }: StagedPart): string {
+export function nameScanNotesFile({ id }: StagedPart): string {
   return `scanned/${id}.jsonl.zst`
 }
 
@@ -31,11 +31,11 @@ export function scanNotesFile({ id }: StagedPart): string {
 export function writeScanNotes(folder: JobFolder, part: StagedPart, notes: readonly string[]): void {
   // The checksum reveals a damaged file when it is read.
   const params = { [constants.ZSTD_c_checksumFlag]: 1 }
-  folder.write(scanNotesFile(part), zstdCompressSync(Buffer.from(notes.join('\n')), { params }))
+  folder.write(nameScanNotesFile(part), zstdCompressSync(Buffer.from(notes.join('\n')), { params }))
 }
 
 export function hasScanNotes(folder: JobFolder, part: StagedPart): boolean {
-  return existsSync(folder.file(scanNotesFile(part)))
+  return existsSync(folder.file(nameScanNotesFile(part)))
 }
 
 export function encodeScanNote(note: ScanNote): string {
@@ -45,7 +45,7 @@ export function encodeScanNote(note: ScanNote): string {
 
 /** @returns a line for each line of the part. @throws JobStopped if the file is damaged. */
 export function readScanNotes(folder: JobFolder, part: StagedPart): readonly string[] {
-  const path = folder.file(scanNotesFile(part))
+  const path = folder.file(nameScanNotesFile(part))
   try {
     return zstdDecompressSync(readFileSync(path)).toString().split('\n')
   } catch (error) {

@@ -18,7 +18,7 @@ import { createMemoryLedger } from '../records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
 import { ledgerFile, readScan } from './scan.ts'
-import { scanNotesFile } from './scan-notes.ts'
+import { nameScanNotesFile } from './scan-notes.ts'
 
 /** A source whose records state directly what they are converted to; `alias` needs a fact of another record. */
 const plain: ImportSource = {
@@ -310,7 +310,7 @@ describe('the scan', () => {
 
   it('names the file whose notes are damaged', async t => {
     const job = await scanned(t, [[{ id: 1, at: 1, user: 'u', device: 'd', person: { a: 1 } }]], plain)
-    const path = job.folder.file(scanNotesFile(job.manifest.parts[0]!))
+    const path = job.folder.file(nameScanNotesFile(job.manifest.parts[0]!))
     const bytes = readFileSync(path)
     bytes[bytes.length - 1]! ^= 1
     writeFileSync(path, bytes)

@@ -17,13 +17,13 @@ import { allowNull, Type } from '../records/file-schema.ts'
 import { findChangedProperties, type GeneratedEvents, generateEvents } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
-import { type JobConversion, jobConversion } from './job-conversion.ts'
-import { partLines } from './part-lines.ts'
+import { createJobConversion, type JobConversion } from './job-conversion.ts'
+import { readPartLines } from './part-lines.ts'
 import { type Repeat, Repeats } from './repeats.ts'
-import { FactsMissing, partsWithFacts, ScanFacts } from './scan-facts.ts'
+import { countPartsWithFacts, FactsMissing, ScanFacts } from './scan-facts.ts'
 import { encodeScanNote, hasScanNotes, type ScanNote, writeScanNotes } from './scan-notes.ts'
 import type { StagedLine } from './staged-line.ts'
-import { findWrongZone, findZoneShift, showsZone, stopForZone, type ZoneShift } from './zone-shift.ts'
+import { checkZone, findWrongZone, findZoneShift, revealsZone, type ZoneShift } from './zone-shift.ts'
 
 /** `stats.json`: the scan's results for the whole job. */
 export interface ScanStats {
@@ -114,17 +114,17 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   const { folder, plan, manifest, source } = options
   const scannedSha256 = hashManifest(manifest)
   // A finished scan is repeated from the beginning; only a stopped one continues.
-  if (readStats(folder) !== null || !isScanOf(folder, scannedSha256)) forgetScan(folder)
+  if (readStats(folder) !== null || !isScanOf(folder, scannedSha256)) deleteScan(folder)
   const ledger = new JobLedger(folder.file(ledgerFile))
   try {
     ledger.putProgress('manifest', scannedSha256)
-    const conversion = jobConversion(plan, source, (kind, key) => facts.find(kind, key))
+    const conversion = createJobConversion(plan, source, (kind, key) => facts.find(kind, key))
     const facts: ScanFacts = new ScanFacts(ledger, conversion.converter, manifest.parts.length)
     const counts = await scanWithFacts({ ...options, ledger, conversion, facts })
     const ledgerSha256 = await ledger.sha256(options.signal)
-    const stats = { ...statsOf(scannedSha256, ledger, counts), ledgerSha256 }
+    const stats = { ...createStats(scannedSha256, ledger, counts), ledgerSha256 }
     folder.writeJson(statsFile, stats)
-    stopForZone(stats, manifest.sourceTimezone)
+    checkZone(stats, manifest.sourceTimezone)
     return stats
   } finally {
     ledger.rollback()
@@ -146,7 +146,7 @@ export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | nul
   const stats = readStats(folder)
   if (stats?.scannedSha256 !== hashManifest(manifest)) return null
   if (!manifest.parts.every(part => hasScanNotes(folder, part))) return null
-  const isWhole = ledgerSays(
+  const isWhole = askLedger(
     folder,
     ledger =>
       ledger.readProgress('counts', countsSchema)?.parts === manifest.parts.length &&
@@ -158,28 +158,28 @@ export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | nul
 
 /** Whether the stored progress of a scan belongs to this manifest. */
 function isScanOf(folder: JobFolder, scannedSha256: string): boolean {
-  return ledgerSays(folder, ledger => {
-    progressOf(ledger)
+  return askLedger(folder, ledger => {
+    readScanProgress(ledger)
     return ledger.readProgress('manifest', Type.String()) === scannedSha256
   })
 }
 
 /** Reads how far a scan is. @throws LedgerDamage for data that no scan writes. */
-function progressOf(ledger: JobLedger) {
+function readScanProgress(ledger: JobLedger) {
   return {
-    factParts: partsWithFacts(ledger),
+    factParts: countPartsWithFacts(ledger),
     counts: ledger.readProgress('counts', countsSchema),
     repeats: ledger.readProgress('repeats', repeatsSchema),
   }
 }
 
 /** @returns false if there is no readable ledger. */
-function ledgerSays(folder: JobFolder, question: (ledger: JobLedger) => boolean): boolean {
+function askLedger(folder: JobFolder, question: (ledger: JobLedger) => boolean): boolean {
   return JobLedger.ask(folder.file(ledgerFile), question) ?? false
 }
 
 /** Must be called before staging again: a leftover ledger would claim that notes exist for the new parts. */
-export function forgetScan(folder: JobFolder): void {
+export function deleteScan(folder: JobFolder): void {
   // Remove the WAL first; otherwise, after a crash, it would be applied to the next database.
   folder.remove(statsFile, `${ledgerFile}-wal`, `${ledgerFile}-shm`, ledgerFile, 'scanned')
 }
@@ -202,13 +202,13 @@ async function scanWithFacts(run: ScanRun): Promise<ScanCounts> {
   ledger.rollback()
   progress.day(null)
   beginPass(progress, manifest)
-  await takeOtherFacts(run)
+  await collectRemainingFacts(run)
   beginPass(progress, manifest)
   return scanParts(run)
 }
 
 /** Collects the facts of the remaining parts. */
-async function takeOtherFacts(run: ScanRun): Promise<void> {
+async function collectRemainingFacts(run: ScanRun): Promise<void> {
   const { folder, manifest, progress, signal, ledger, facts, waitForSpace = unlimitedSpace } = run
   for (const [index, part] of manifest.parts.entries()) {
     if (index < facts.partsTaken) {
@@ -217,24 +217,24 @@ async function takeOtherFacts(run: ScanRun): Promise<void> {
     }
     await waitForSpace()
     ledger.begin()
-    for await (const { staged } of partLines(folder, part)) {
+    for await (const { staged } of readPartLines(folder, part)) {
       checkPause(signal)
       progress.add({ records: 1 })
-      takeFacts(facts, manifest, staged)
+      collectFacts(facts, manifest, staged)
     }
     facts.endPart(index)
     ledger.commit()
   }
 }
 
-function takeFacts(facts: ScanFacts, manifest: Manifest, staged: StagedLine): void {
+function collectFacts(facts: ScanFacts, manifest: Manifest, staged: StagedLine): void {
   const { parsed, ordinal } = staged
-  if ('value' in parsed) facts.take({ value: parsed.value, table: tableOf(manifest, staged), ordinal })
+  if ('value' in parsed) facts.take({ value: parsed.value, table: findTable(manifest, staged), ordinal })
 }
 
 async function scanParts(run: ScanRun): Promise<ScanCounts> {
   const { folder, manifest, progress, ledger, facts, waitForSpace = unlimitedSpace } = run
-  const kept = progressOf(ledger)
+  const kept = readScanProgress(ledger)
   let counts: ScanCounts = kept.counts ?? {
     parts: 0,
     sharedDevices: 0,
@@ -279,10 +279,10 @@ async function scanPart(
 ): Promise<readonly string[]> {
   const notes: string[] = []
   const areFactsTaken = index < facts.partsTaken
-  for await (const { staged } of partLines(folder, part)) {
+  for await (const { staged } of readPartLines(folder, part)) {
     checkPause(signal)
     progress.add({ records: 1 })
-    if (!areFactsTaken) takeFacts(facts, manifest, staged)
+    if (!areFactsTaken) collectFacts(facts, manifest, staged)
     notes.push(encodeScanNote(lines.scan(staged)))
   }
   return notes
@@ -304,7 +304,7 @@ class LineScan {
 
   scan(staged: StagedLine): ScanNote {
     const { manifest, conversion } = this.#run
-    const record = conversion.convert(staged, tableOf(manifest, staged))
+    const record = conversion.convert(staged, findTable(manifest, staged))
     if (!('events' in record) || !('value' in staged.parsed)) return {}
     const repeat = this.#repeats.find(manifest.source, {
       timeUs: staged.timeUs,
@@ -344,10 +344,10 @@ class LineScan {
   #isOfRefusedGroup({ events, groups = [] }: ConvertedRecord): boolean {
     const { groupTypes } = this.#counts
     const { groupTypesMax } = this.#run.plan.limits
-    for (const type of [...groups.map(group => group.type), ...events.flatMap(groupTypesOf)])
+    for (const type of [...groups.map(group => group.type), ...events.flatMap(listGroupTypes)])
       if (!groupTypes.includes(type) && groupTypes.length < groupTypesMax) groupTypes.push(type)
     if (events.length === 0 || events.some(({ event }) => event !== '$groupidentify')) return false
-    return events.flatMap(groupTypesOf).every(type => !groupTypes.includes(type))
+    return events.flatMap(listGroupTypes).every(type => !groupTypes.includes(type))
   }
 
   #generated(record: ConvertedRecord): GeneratedEvents {
@@ -369,7 +369,7 @@ class LineScan {
   }
 }
 
-function groupTypesOf({ properties }: ImportedEvent): readonly string[] {
+function listGroupTypes({ properties }: ImportedEvent): readonly string[] {
   const { $groups, $group_type } = properties
   return [
     ...(typeof $group_type === 'string' ? [$group_type] : []),
@@ -377,11 +377,11 @@ function groupTypesOf({ properties }: ImportedEvent): readonly string[] {
   ]
 }
 
-export function tableOf({ objects }: Manifest, { object }: StagedLine): string | null {
+export function findTable({ objects }: Manifest, { object }: StagedLine): string | null {
   return objects[object]!.table
 }
 
-function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): Omit<ScanStats, 'ledgerSha256'> {
+function createStats(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): Omit<ScanStats, 'ledgerSha256'> {
   return {
     v: 1,
     scannedSha256,
@@ -393,6 +393,6 @@ function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): 
     zoneShift: findZoneShift(counts.zoneShifts),
     wrongZone: findWrongZone(counts.zoneShifts, counts.zoneDiffers),
     // A single time of receipt is enough to reveal the zone.
-    zoneUnproved: showsZone(counts.zoneShifts) ? 0 : counts.zoneUnproved,
+    zoneUnproved: revealsZone(counts.zoneShifts) ? 0 : counts.zoneUnproved,
   }
 }

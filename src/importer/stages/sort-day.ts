@@ -5,8 +5,8 @@ import { createReadStream, rmSync, statSync, writeFileSync } from 'node:fs'
 import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { splitRecords } from '../read/split-records.ts'
-import { dayFile } from './spill.ts'
-import { compareKeys, type LineKey, lineKey } from './staged-line.ts'
+import { nameDayFile } from './spill.ts'
+import { compareKeys, decodeLineKey, type LineKey } from './staged-line.ts'
 
 const sortedBytesMax = 24 * 1024 * 1024
 
@@ -17,20 +17,20 @@ export interface SortedLine {
 }
 
 /** @param bytesMax how much to sort in memory at once. */
-export async function* sortedDay(
+export async function* readSortedDay(
   folder: JobFolder,
   day: string,
   bytesMax = sortedBytesMax,
   waitForSpace = unlimitedSpace,
 ): AsyncGenerator<SortedLine> {
-  const path = dayFile(folder, day)
+  const path = nameDayFile(folder, day)
   if (statSync(path).size <= bytesMax) {
-    yield* sortLines(await allOf(linesOf(path)))
+    yield* sortLines(await collectAll(readLines(path)))
     return
   }
   const stretches: string[] = []
   try {
-    for await (const lines of stretchesOf(path, bytesMax)) {
+    for await (const lines of readChunks(path, bytesMax)) {
       await waitForSpace()
       const stretch = `${path}.${stretches.length}`
       stretches.push(stretch)
@@ -44,15 +44,15 @@ export async function* sortedDay(
   }
 }
 
-async function* linesOf(path: string): AsyncGenerator<Buffer> {
+async function* readLines(path: string): AsyncGenerator<Buffer> {
   for await (const { bytes } of splitRecords(createReadStream(path, { highWaterMark: 1 << 18 }), 'json', Infinity))
     yield bytes as Buffer
 }
 
-async function* stretchesOf(path: string, bytesMax: number): AsyncGenerator<Buffer[]> {
+async function* readChunks(path: string, bytesMax: number): AsyncGenerator<Buffer[]> {
   let lines: Buffer[] = []
   let bytes = 0
-  for await (const line of linesOf(path)) {
+  for await (const line of readLines(path)) {
     if (bytes > 0 && bytes + line.length > bytesMax) {
       yield lines
       lines = []
@@ -64,27 +64,27 @@ async function* stretchesOf(path: string, bytesMax: number): AsyncGenerator<Buff
   yield lines
 }
 
-async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+async function collectAll<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)
   return all
 }
 
 function sortLines(lines: readonly Buffer[]): SortedLine[] {
-  return lines.map(withKey).sort((a, b) => compareKeys(a.key, b.key))
+  return lines.map(addSortKey).sort((a, b) => compareKeys(a.key, b.key))
 }
 
-function withKey(bytes: Buffer): SortedLine {
-  return { bytes, key: lineKey(bytes) }
+function addSortKey(bytes: Buffer): SortedLine {
+  return { bytes, key: decodeLineKey(bytes) }
 }
 
 async function* mergeSorted(paths: readonly string[]): AsyncGenerator<SortedLine> {
-  const readers = paths.map(path => linesOf(path))
+  const readers = paths.map(path => readLines(path))
   const heads: { reader: AsyncGenerator<Buffer>; line: SortedLine }[] = []
   const take = async (reader: AsyncGenerator<Buffer>) => {
     const { value, done } = await reader.next()
     if (done === true) return
-    const line = withKey(value)
+    const line = addSortKey(value)
     // Chunks are few and mostly already in time order, so the search from the end is short.
     let at = heads.length
     while (at > 0 && compareKeys(heads[at - 1]!.line.key, line.key) < 0) at--

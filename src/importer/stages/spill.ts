@@ -15,7 +15,7 @@ import { Type } from '../records/file-schema.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { type ConvertedRecord, RecordReject } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
-import { damageIn, damageText } from './report/damaged-files.ts'
+import { describeDamage, findDamage } from './report/damaged-files.ts'
 import { encodeLine, type LineKey } from './staged-line.ts'
 
 export const unknownDay = 'unknown-day'
@@ -62,9 +62,9 @@ export async function spill(options: SpillOptions): Promise<Spilled> {
   const { folder, files, progress, waitForSpace = unlimitedSpace } = options
   // Wait before cutting anything off: otherwise lines left by a full disk would be cut off, only to fill the disk again.
   await waitForSpace()
-  const notes = lastNotes(options)
+  const notes = readValidNotes(options)
   const days = new DayFiles(folder, options.heldBytesMax ?? heldBytesMax)
-  const lengths = lengthsOf(notes)
+  const lengths = collectLengths(notes)
   days.cutTo(lengths)
   const objects = new ListedObjects(files, notes)
   for (const [index, file] of files.entries()) {
@@ -85,7 +85,7 @@ export async function spill(options: SpillOptions): Promise<Spilled> {
 }
 
 /** @throws JobStopped for more files than a manifest can list. */
-export function checkListed(files: readonly RawFile[]): void {
+export function checkFileCount(files: readonly RawFile[]): void {
   new ListedObjects(files)
 }
 
@@ -129,7 +129,7 @@ function sizeOnDisk({ path }: RawFile): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-export function dayFile(folder: JobFolder, day: string): string {
+export function nameDayFile(folder: JobFolder, day: string): string {
   return folder.file('spill', `${day}.lines`)
 }
 
@@ -153,14 +153,14 @@ async function spillFile(
     const name = JSON.stringify([raw.object, table])
     let object = indexes.get(name)
     if (object === undefined) {
-      object = objects.add({ object: raw.object, table, ...columnsOf(record) })
+      object = objects.add({ object: raw.object, table, ...selectColumns(record) })
       indexes.set(name, object)
     }
-    const damage = damageIn(record, recordsRead)
+    const damage = findDamage(record, recordsRead)
     if (damage === null) recordsRead++
     else if (objects.all[object]!.damage === undefined) {
       objects.change(object, { damage })
-      if (objects.damaged <= damagesSaid) progress.say(damageText({ object: raw.object, ...damage }))
+      if (objects.damaged <= damagesSaid) progress.say(describeDamage({ object: raw.object, ...damage }))
     }
     const ordinal = (ordinals.get(raw.object) ?? 0) + 1
     ordinals.set(raw.object, ordinal)
@@ -171,7 +171,7 @@ async function spillFile(
       progress.add({ records: 1, bytes: record.bytes.length + 1 })
       continue
     }
-    const timeUs = 'value' in parsed ? timeOf(converter, record, ordinal) : null
+    const timeUs = 'value' in parsed ? findRecordTime(converter, record, ordinal) : null
     const key: LineKey = { timeUs, object, line: raw.line, byte: raw.byte }
     const line = encodeLine(record, key, ordinal)
     if (!days.holds(line)) await waitForSpace()
@@ -186,7 +186,7 @@ async function spillFile(
 const keptHeaderMax = 64 * 1024
 
 /** Rejects show column names beside the cells, and repaired rows are read with them. */
-function columnsOf({
+function selectColumns({
   columns,
   delimiter,
   hasEscapes,
@@ -200,15 +200,19 @@ function columnsOf({
 }
 
 /** When a record happened; null if it has no time because it is rejected or skipped, so that its line has no day. */
-function timeOf(converter: RecordConverter, { parsed, table, bytes }: ReadRecord, ordinal: number): number | null {
+function findRecordTime(
+  converter: RecordConverter,
+  { parsed, table, bytes }: ReadRecord,
+  ordinal: number,
+): number | null {
   if (!('value' in parsed)) return null
   const record = { value: parsed.value, table, ordinal }
   const outcome = convertRecord(converter, record, bytes.length)
-  if ('events' in outcome) return earliestTime(outcome)
-  return 'skipped' in outcome ? timeWithoutFacts(converter, record) : null
+  if ('events' in outcome) return findEarliestTime(outcome)
+  return 'skipped' in outcome ? readTimeWithoutFacts(converter, record) : null
 }
 
-function timeWithoutFacts(converter: RecordConverter, record: SourceRecord): number | null {
+function readTimeWithoutFacts(converter: RecordConverter, record: SourceRecord): number | null {
   try {
     return converter.timeOf?.(record) ?? null
   } catch (error) {
@@ -217,7 +221,7 @@ function timeWithoutFacts(converter: RecordConverter, record: SourceRecord): num
   }
 }
 
-function earliestTime({ events, links = [], groups = [] }: ConvertedRecord): number | null {
+function findEarliestTime({ events, links = [], groups = [] }: ConvertedRecord): number | null {
   let first: number | null = null
   for (const list of [events, links, groups])
     for (const { timeUs } of list) if (first === null || timeUs < first) first = timeUs
@@ -225,30 +229,31 @@ function earliestTime({ events, links = [], groups = [] }: ConvertedRecord): num
 }
 
 /** @returns a note for each raw file that need not be read again. */
-function lastNotes({ folder, sorted }: SpillOptions): readonly Spilled[] {
+function readValidNotes({ folder, sorted }: SpillOptions): readonly Spilled[] {
   const notes = folder.readLines(noteFile, noteSchema)
   // After a power failure, files may be shorter than noted; then everything is read again.
-  const isWhole = (day: string, bytes: number) => sorted.has(day) || sizeOf(folder, day) >= bytes
-  if (notes.length > 0 && Object.entries(lengthsOf(notes)).every(([day, bytes]) => isWhole(day, bytes))) return notes
+  const isWhole = (day: string, bytes: number) => sorted.has(day) || readDaySize(folder, day) >= bytes
+  if (notes.length > 0 && Object.entries(collectLengths(notes)).every(([day, bytes]) => isWhole(day, bytes)))
+    return notes
   folder.remove(noteFile)
-  for (const name of dayFilesIn(folder)) rmSync(folder.file('spill', name))
+  for (const name of listDayFiles(folder)) rmSync(folder.file('spill', name))
   return []
 }
 
-function lengthsOf(notes: readonly Spilled[]): Record<string, number> {
+function collectLengths(notes: readonly Spilled[]): Record<string, number> {
   const lengths: Record<string, number> = {}
   for (const { days } of notes) Object.assign(lengths, days)
   return lengths
 }
 
-function dayFilesIn(folder: JobFolder): readonly string[] {
+function listDayFiles(folder: JobFolder): readonly string[] {
   return existsSync(folder.file('spill'))
     ? readdirSync(folder.file('spill')).filter(name => name.endsWith('.lines'))
     : []
 }
 
-function sizeOf(folder: JobFolder, day: string): number {
-  return statSync(dayFile(folder, day), { throwIfNoEntry: false })?.size ?? 0
+function readDaySize(folder: JobFolder, day: string): number {
+  return statSync(nameDayFile(folder, day), { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** The files of days. Buffers their lines and writes them together. */
@@ -270,10 +275,10 @@ class DayFiles {
 
   /** Cuts off lines that a killed run wrote from an unfinished file. Nothing is added to a day once it is sorted. */
   cutTo(lengths: Readonly<Record<string, number>>): void {
-    for (const name of dayFilesIn(this.#folder)) {
+    for (const name of listDayFiles(this.#folder)) {
       const day = name.slice(0, -'.lines'.length)
       const bytes = lengths[day] ?? 0
-      cutFile(dayFile(this.#folder, day), bytes)
+      cutFile(nameDayFile(this.#folder, day), bytes)
       if (bytes > 0) this.#lengths.set(day, bytes)
     }
   }
@@ -318,7 +323,7 @@ class DayFiles {
   }
 
   #append(day: string, bytes: Buffer): void {
-    appendToFile(dayFile(this.#folder, day), bytes)
+    appendToFile(nameDayFile(this.#folder, day), bytes)
     this.#grown.add(day)
     this.#lengths.set(day, (this.#lengths.get(day) ?? 0) + bytes.length)
   }

@@ -14,7 +14,7 @@ import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { silentProgress } from '../../../tests/support/silent-progress.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { jobConversion } from './job-conversion.ts'
+import { createJobConversion } from './job-conversion.ts'
 import { spill } from './spill.ts'
 import { stageRecords } from './stage.ts'
 
@@ -90,7 +90,7 @@ describe('staging', () => {
     )
     const said: string[] = []
     const { folder, plan, source, signal } = job
-    const { converter } = jobConversion(plan, source, () => null)
+    const { converter } = createJobConversion(plan, source, () => null)
     const read = createRecordReader({ spool: { folder: folder.file('spill') } })
     const progress = { ...silentProgress, say: (line: string) => said.push(line) }
     await stageRecords({ folder, plan, read, converter, progress, signal })
@@ -102,7 +102,7 @@ describe('staging', () => {
   it('refuses more files than a manifest can list, with the remedy', async t => {
     const job = jobOf(t, [])
     const { folder, plan, source, signal } = job
-    const { converter } = jobConversion(plan, source, () => null)
+    const { converter } = createJobConversion(plan, source, () => null)
     const long = 'x'.repeat(10_000)
     const files = Array.from({ length: 3_500 }, () => ({ path: long, object: long }))
     const sorted = new Set<string>()
@@ -139,7 +139,7 @@ describe('staging', () => {
     }
     const folder = new CountedFolder(job.folder.path)
     const { plan, source, progress, signal } = job
-    const { converter } = jobConversion(plan, source, () => null)
+    const { converter } = createJobConversion(plan, source, () => null)
     const read = createRecordReader({ spool: { folder: '' } })
     const spilled = await spill({
       ...{ folder, files: plan.files, read, converter, progress, signal },
@@ -164,7 +164,7 @@ describe('staging', () => {
       },
     }
     const { folder, plan, source, signal } = job
-    const { converter } = jobConversion(plan, source, () => null)
+    const { converter } = createJobConversion(plan, source, () => null)
     await stageRecords({
       folder,
       plan,

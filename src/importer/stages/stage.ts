@@ -15,9 +15,9 @@ import { Type } from '../records/file-schema.ts'
 import type { RecordConverter } from '../records/import-source.ts'
 import { formatTime } from '../records/source-time.ts'
 import { PartWriter, partBytesMax } from './part-writer.ts'
-import { checkStill, hashRawFile } from './raw-sources.ts'
-import { sortedDay } from './sort-day.ts'
-import { checkListed, dayFile, spill, unknownDay } from './spill.ts'
+import { checkUnchangedWhileRead, hashRawFile } from './raw-sources.ts'
+import { readSortedDay } from './sort-day.ts'
+import { checkFileCount, nameDayFile, spill, unknownDay } from './spill.ts'
 
 export interface StageOptions {
   readonly folder: JobFolder
@@ -40,29 +40,29 @@ const sortedDaySchema = Type.Object({ day: Type.String(), partsOfDay: Type.Array
 
 export async function stageRecords(options: StageOptions): Promise<Manifest> {
   const { folder, plan, progress, sizes } = options
-  checkListed(plan.files)
+  checkFileCount(plan.files)
   progress.begin('stage', {})
   progress.waiting('the hashes of the files')
-  const raw = await rawSources(options)
+  const raw = await readRawSources(options)
   progress.begin('stage', { bytes: raw.reduce((sum, { bytes }) => sum + bytes, 0) })
-  const done = sortedDays(folder)
+  const done = readSortedDays(folder)
   const { objects, days } = await spill({
     ...options,
     files: plan.files,
     sorted: done,
     ...(sizes && { heldBytesMax: sizes.held }),
   })
-  checkStill(raw)
+  checkUnchangedWhileRead(raw)
   progress.begin('stage', { bytes: Object.values(days).reduce((sum, bytes) => sum + bytes, 0), unit: 'records sorted' })
   const parts = await sortDays(options, days, done)
-  const manifest = manifestOf(plan, { raw, objects, parts })
+  const manifest = createManifest(plan, { raw, objects, parts })
   writeManifest(folder, manifest)
   folder.remove('spill')
   return manifest
 }
 
 /** The hashes of all files, from when the stage first began. */
-async function rawSources({ folder, plan, signal }: StageOptions): Promise<readonly RawSource[]> {
+async function readRawSources({ folder, plan, signal }: StageOptions): Promise<readonly RawSource[]> {
   const mapping = hashMapping(plan)
   const known = folder.readJson(hashesFile, hashesSchema)
   if (known !== null && known.mapping === mapping && areSourcesUnchanged(known.sources)) return known.sources
@@ -79,7 +79,7 @@ async function rawSources({ folder, plan, signal }: StageOptions): Promise<reado
 
 function areSourcesUnchanged(sources: readonly RawSource[]): boolean {
   try {
-    checkStill(sources)
+    checkUnchangedWhileRead(sources)
     return true
   } catch {
     return false
@@ -101,9 +101,9 @@ async function sortDays(
     progress.day(day)
     const known = done.get(day)
     const partsOfDay = known ?? (await sortOneDay(day, options))
-    if (known !== undefined) progress.add({ records: recordsOf(known), bytes: bytesOf[day]!, isEarlier: true })
+    if (known !== undefined) progress.add({ records: sumRecords(known), bytes: bytesOf[day]!, isEarlier: true })
     else folder.appendLine(sortedDaysFile, { day, partsOfDay })
-    rmSync(dayFile(folder, day), { force: true })
+    rmSync(nameDayFile(folder, day), { force: true })
     parts.push(...partsOfDay)
   }
   progress.day(null)
@@ -115,7 +115,7 @@ async function sortOneDay(
   { folder, progress, signal, sizes, waitForSpace = unlimitedSpace }: StageOptions,
 ): Promise<readonly StagedPart[]> {
   const writer = new PartWriter(folder, day, sizes?.part ?? partBytesMax)
-  for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted, waitForSpace)) {
+  for await (const { bytes, key } of readSortedDay(folder, day, sizes?.sorted, waitForSpace)) {
     checkPause(signal)
     // Do not wait for a day of a single part: it frees space, since its spilled lines are removed afterwards.
     if (!writer.holds(bytes)) await waitForSpace()
@@ -127,16 +127,19 @@ async function sortOneDay(
 }
 
 /** The days that earlier runs have sorted. */
-function sortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
+function readSortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
   const lines = folder.readLines(sortedDaysFile, sortedDaySchema)
   return new Map(lines.map(({ day, partsOfDay }) => [day, partsOfDay]))
 }
 
-function recordsOf(counted: readonly { readonly records: number }[]): number {
+function sumRecords(counted: readonly { readonly records: number }[]): number {
   return counted.reduce((sum, { records }) => sum + records, 0)
 }
 
-function manifestOf(plan: ImportPlan, { raw, objects, parts }: Pick<Manifest, 'raw' | 'objects' | 'parts'>): Manifest {
+function createManifest(
+  plan: ImportPlan,
+  { raw, objects, parts }: Pick<Manifest, 'raw' | 'objects' | 'parts'>,
+): Manifest {
   const known = parts.filter(({ firstUs }) => firstUs !== null)
   const zone = plan.config.source_timezone
   return {
@@ -151,7 +154,7 @@ function manifestOf(plan: ImportPlan, { raw, objects, parts }: Pick<Manifest, 'r
     objects,
     parts,
     totals: {
-      records: recordsOf(parts),
+      records: sumRecords(parts),
       bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
       days: new Set(known.map(({ id }) => id.split('/')[0])).size,
     },

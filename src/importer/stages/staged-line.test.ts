@@ -5,7 +5,7 @@ import { sha256Hex } from '../job/sha256.ts'
 import type { ParsedRecord } from '../read/parse-record.ts'
 import { parseJsonLine } from '../read/parse-record.ts'
 import { RecordReject, skipRecord } from '../records/imported-event.ts'
-import { compareKeys, decodeLine, encodeLine, type LineKey, lineKey } from './staged-line.ts'
+import { compareKeys, decodeLine, decodeLineKey, encodeLine, type LineKey } from './staged-line.ts'
 
 const key: LineKey = { timeUs: 1_714_564_800_123_456, object: 3, line: 7, byte: 4_000_000_000 }
 
@@ -39,7 +39,7 @@ describe('a staged line', () => {
         const decoded = decodeLine(line)
         assert.equal(decoded.text, text)
         assert.deepEqual(recordIn(decoded.parsed), { cell: text })
-        assert.deepEqual(lineKey(Buffer.from(line)), key)
+        assert.deepEqual(decodeLineKey(Buffer.from(line)), key)
       }),
     )
   })

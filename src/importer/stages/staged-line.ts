@@ -52,7 +52,7 @@ export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): B
   const { parsed, bytes, isJson, cutLength = bytes.length } = record
   const head = [key.timeUs, key.object, key.line, key.byte, ordinal]
   if ('value' in parsed && isJson && !bytes.includes(lineFeed))
-    return joinLine(JSON.stringify(head), withoutMark(bytes))
+    return joinLine(JSON.stringify(head), removeByteOrderMark(bytes))
   const text = utf8.decode(bytes)
   const isWhole = text.length <= shownSourceMax && !('rejected' in parsed)
   const extra: Extra = {
@@ -73,7 +73,7 @@ function joinLine(head: string, bytes: Uint8Array): Buffer {
   return line
 }
 
-function withoutMark(bytes: Uint8Array): Uint8Array {
+function removeByteOrderMark(bytes: Uint8Array): Uint8Array {
   const isMarked = bytes[0] === byteOrderMark[0] && byteOrderMark.equals(bytes.subarray(0, byteOrderMark.length))
   return isMarked ? bytes.subarray(byteOrderMark.length) : bytes
 }
@@ -96,7 +96,7 @@ export function decodeLine(line: string): StagedLine {
     line: row,
     byte,
     ordinal,
-    parsed: parsedOf(record, extra),
+    parsed: decodeParsed(record, extra),
     text,
     sourceSha256: () => extra?.h ?? sha256Hex(text),
     unreadableBytes: extra?.r === undefined ? null : (extra.b ?? Buffer.byteLength(text)),
@@ -104,7 +104,7 @@ export function decodeLine(line: string): StagedLine {
 }
 
 /** @param line bytes of a line. */
-export function lineKey(line: Buffer): LineKey {
+export function decodeLineKey(line: Buffer): LineKey {
   // Latin-1 is twice as fast, and garbles only texts of the head, which are not read here.
   const [timeUs, object, row, byte] = JSON.parse(line.toString('latin1', 0, line.indexOf(tab))) as number[]
   return { timeUs: timeUs as number | null, object: object!, line: row!, byte: byte! }
@@ -114,7 +114,7 @@ export function compareKeys(a: LineKey, b: LineKey): number {
   return (a.timeUs ?? 0) - (b.timeUs ?? 0) || a.object - b.object || a.line - b.line || a.byte - b.byte
 }
 
-function parsedOf(record: string, extra: Extra | undefined): ParsedRecord {
+function decodeParsed(record: string, extra: Extra | undefined): ParsedRecord {
   if (extra?.r !== undefined) return { rejected: extra.r }
   if (extra?.k !== undefined) return { skipped: extra.k }
   const value = parseJson(record)

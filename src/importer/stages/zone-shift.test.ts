@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { JobStopped } from '../job/job-paused.ts'
-import { findWrongZone, findZoneShift, showsZone, stopForZone } from './zone-shift.ts'
+import { checkZone, findWrongZone, findZoneShift, revealsZone } from './zone-shift.ts'
 
 describe('a shift of the zone', () => {
   it('is found only if most records have the same shift', () => {
@@ -20,7 +20,7 @@ describe('a shift of the zone', () => {
   it('is not found from late records or wrong clocks, whose offsets no zone has', () => {
     for (const seconds of [-900, 900, -1_800, 17_100, -46_800, 52_200, -864_000]) {
       const counts = { [`zone_shift:${seconds}`]: 100 }
-      assert.deepEqual([findZoneShift(counts), findWrongZone(counts, 100), showsZone(counts)], [null, null, false])
+      assert.deepEqual([findZoneShift(counts), findWrongZone(counts, 100), revealsZone(counts)], [null, null, false])
       assert.equal(findZoneShift({ ...counts, 'zone_shift:7200': 1 })?.text, '+02:00')
     }
     for (const seconds of [-43_200, -12_600, 20_700, 45_900, 50_400])
@@ -29,7 +29,7 @@ describe('a shift of the zone', () => {
 
   it('stops a job if hardly any record fits the given zone, and names the offset and zones that fit', () => {
     const stopWith = (counts: Record<string, number>, differing: number, zone: string | null) =>
-      stopForZone(
+      checkZone(
         { zoneShift: findZoneShift(counts), wrongZone: findWrongZone(counts, differing), zoneUnproved: 0 },
         zone,
       )

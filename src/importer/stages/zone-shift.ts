@@ -20,7 +20,7 @@ type ShiftCounts = Readonly<Record<string, number>>
 
 /** @returns null unless most records have the same non-zero shift. */
 export function findZoneShift(counts: ShiftCounts): ZoneShift | null {
-  const shift = mostFrequentShift(shiftsOfZones(counts))
+  const shift = findMostFrequentShift(selectZoneShifts(counts))
   return shift?.seconds === 0 ? null : shift
 }
 
@@ -34,19 +34,19 @@ const agreeingShareMin = 0.05
  * @returns null if enough records agree, or too few have a time of receipt.
  */
 export function findWrongZone(counts: ShiftCounts, differing: number): ZoneShift | null {
-  const shifts = shiftsOfZones(counts)
-  const all = sumOf(shifts.values())
-  const agreeing = sumOf(Object.values(counts)) - differing
-  return all < evidenceMin || agreeing >= all * agreeingShareMin ? null : mostFrequentShift(shifts)
+  const shifts = selectZoneShifts(counts)
+  const all = addUp(shifts.values())
+  const agreeing = addUp(Object.values(counts)) - differing
+  return all < evidenceMin || agreeing >= all * agreeingShareMin ? null : findMostFrequentShift(shifts)
 }
 
 /** Whether the time of receipt of any record reveals the zone. */
-export function showsZone(counts: ShiftCounts): boolean {
-  return shiftsOfZones(counts).size > 0
+export function revealsZone(counts: ShiftCounts): boolean {
+  return selectZoneShifts(counts).size > 0
 }
 
 /** Leaves out shifts that no zone has: such records were received late, or their clock was wrong. */
-function shiftsOfZones(counts: ShiftCounts): ReadonlyMap<number, number> {
+function selectZoneShifts(counts: ShiftCounts): ReadonlyMap<number, number> {
   const shifts = new Map<number, number>()
   for (const [note, count] of Object.entries(counts)) {
     const seconds = Number(note.slice(note.indexOf(':') + 1))
@@ -66,26 +66,26 @@ function isOffsetOfZone(seconds: number): boolean {
   return seconds >= offsetSecondsMin && seconds <= offsetSecondsMax
 }
 
-function sumOf(counts: Iterable<number>): number {
+function addUp(counts: Iterable<number>): number {
   let sum = 0
   for (const count of counts) sum += count
   return sum
 }
 
 /** Counts two shifts an hour apart as one, since most zones change their clocks, and returns the more frequent of the two. */
-function mostFrequentShift(shifts: ReadonlyMap<number, number>): ZoneShift | null {
-  const all = sumOf(shifts.values())
+function findMostFrequentShift(shifts: ReadonlyMap<number, number>): ZoneShift | null {
+  const all = addUp(shifts.values())
   // UTC has no clock changes, so a shift of zero is not combined with others.
   const countOf = (seconds: number) => (seconds === 0 ? 0 : (shifts.get(seconds) ?? 0))
   for (const [seconds, count] of [...shifts].toSorted(([, a], [, b]) => b - a)) {
     const withOtherClock = seconds === 0 ? count : count + Math.max(countOf(seconds - 3_600), countOf(seconds + 3_600))
     if (withOtherClock * 2 > all)
-      return { seconds, text: offsetText(seconds), share: withOtherClock / all, example: exampleZone(seconds) }
+      return { seconds, text: formatOffset(seconds), share: withOtherClock / all, example: findExampleZone(seconds) }
   }
   return null
 }
 
-function offsetText(seconds: number): string {
+function formatOffset(seconds: number): string {
   const minutes = Math.abs(seconds) / 60
   const padToTwo = (value: number) => String(value).padStart(2, '0')
   return `${seconds < 0 ? '-' : '+'}${padToTwo(Math.floor(minutes / 60))}:${padToTwo(minutes % 60)}`
@@ -117,7 +117,7 @@ const zonesByHours: Readonly<Record<number, readonly string[]>> = {
   13: ['Pacific/Auckland'],
 }
 
-function exampleZone(seconds: number): string {
+function findExampleZone(seconds: number): string {
   return zonesByHours[seconds / 3_600]?.[0] ?? 'Europe/Berlin'
 }
 
@@ -129,9 +129,9 @@ export interface FoundZones {
 }
 
 /** @param zone given by the user, or null. @throws JobStopped if the zone is missing or wrong. */
-export function stopForZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, zone: string | null): void {
+export function checkZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, zone: string | null): void {
   if (zone !== null) {
-    if (wrongZone !== null) throw ofAnotherZone(wrongZone, zone)
+    if (wrongZone !== null) throw createZoneStop(wrongZone, zone)
     return
   }
   if (zoneShift !== null)
@@ -153,7 +153,7 @@ export function stopForZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, 
     )
 }
 
-function ofAnotherZone({ seconds, text }: ZoneShift, zone: string): JobStopped {
+function createZoneStop({ seconds, text }: ZoneShift, zone: string): JobStopped {
   const zones = zonesByHours[seconds / 3_600]
   const fitting = zones === undefined ? `a zone that is ${text} away from UTC` : zones.join(' or ')
   return new JobStopped(

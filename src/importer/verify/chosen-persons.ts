@@ -2,7 +2,7 @@
 // describes, those with the smallest hashes. Takes one pass over the events. Source: docs/wire/import.md §2.10.
 
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { addToPerson, describesPerson, type ExpectedPerson, newPerson } from './expected-person.ts'
+import { addToPerson, createExpectedPerson, describesPerson, type ExpectedPerson } from './expected-person.ts'
 
 export const personsDefault = 50
 /** More ids than persons are chosen, since several ids may turn out to be of one person. */
@@ -30,7 +30,7 @@ export class PersonChoice {
   add(event: ImportedEvent): void {
     if (this.#passedOver.has(event.distinctId) || !describesPerson(event)) return
     const id = this.#personOf(event.distinctId)
-    const person = this.#chosen.get(id) ?? newPerson(id)
+    const person = this.#chosen.get(id) ?? createExpectedPerson(id)
     if (person.rank > this.#worst) {
       this.#passOver(event.distinctId)
       return

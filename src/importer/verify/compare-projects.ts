@@ -34,7 +34,7 @@ export async function compareProjects(
   rehearsal: ServiceApi,
   target: ServiceApi,
 ): Promise<ProjectDiff> {
-  const [there, here] = [await heldBy(rehearsal), await heldBy(target)]
+  const [there, here] = [await readHeldEvents(rehearsal), await readHeldEvents(target)]
   const names = [...new Set([...sent.keys(), ...there.keys()])].toSorted()
   const rows = names.map(event => ({
     event,
@@ -49,7 +49,7 @@ export async function compareProjects(
   }
 }
 
-async function heldBy(api: ServiceApi): Promise<Map<string, HeldEvents>> {
+async function readHeldEvents(api: ServiceApi): Promise<Map<string, HeldEvents>> {
   const query =
     'SELECT event, count() AS events, count(DISTINCT person_id) AS persons FROM events GROUP BY event LIMIT 50000'
   const { results } = await api.call('POST', '/query/', { body: { query: { kind: 'HogQLQuery', query } } })

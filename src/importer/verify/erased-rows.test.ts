@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import type { ServiceApi } from '../send/job-api.ts'
-import { erasedNotes } from './erased-rows.ts'
+import { readErasedNotes } from './erased-rows.ts'
 
 const createdAtMs = Date.parse('2026-11-28T01:00:00Z')
 
@@ -36,15 +36,15 @@ it('erased rows are counted once per erasure since the job was created, up to th
       [1, -1, 100],
     ],
   ])
-  assert.deepEqual(await erasedNotes(50, { createdAtMs }, api), [{ reason: 'rows_erased', count: 12, samples: [] }])
+  assert.deepEqual(await readErasedNotes(50, { createdAtMs }, api), [{ reason: 'rows_erased', count: 12, samples: [] }])
   assert.deepEqual(asked, ['0', '1000'])
-  const [note] = await erasedNotes(4, { createdAtMs }, service([[[2, 1, 7]]]).api)
+  const [note] = await readErasedNotes(4, { createdAtMs }, service([[[2, 1, 7]]]).api)
   assert.equal(note!.count, 4)
 })
 
 it('erased rows are not noted if no row is missing, no person was erased, or the key may not see it', async () => {
   const nothingMissing = service([])
-  assert.deepEqual(await erasedNotes(0, { createdAtMs }, nothingMissing.api), [])
+  assert.deepEqual(await readErasedNotes(0, { createdAtMs }, nothingMissing.api), [])
   assert.deepEqual(nothingMissing.asked, [])
-  for (const pages of [[[]], null]) assert.deepEqual(await erasedNotes(3, { createdAtMs }, service(pages).api), [])
+  for (const pages of [[[]], null]) assert.deepEqual(await readErasedNotes(3, { createdAtMs }, service(pages).api), [])
 })

@@ -1,7 +1,7 @@
 // Finds out how many rows are missing because persons were erased while the import waited to be published.
 
 import { isJsonObject, numberOf, ownValue } from '#core/json.ts'
-import { listAt, type ServiceApi } from '../send/job-api.ts'
+import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 import type { JobReport } from './job-report.ts'
 
 export const rowsErased = 'rows_erased'
@@ -13,7 +13,7 @@ const pageSize = 1_000
  * @returns the note about rows removed with persons since the job was created; empty if no row is missing, or if the key may
  *   not see persons.
  */
-export async function erasedNotes(
+export async function readErasedNotes(
   missing: number,
   { createdAtMs }: Pick<JobReport, 'createdAtMs'>,
   api: Pick<ServiceApi, 'ask'>,
@@ -25,7 +25,9 @@ export async function erasedNotes(
     const body = await api.ask('GET', '/persons/deletion_status/', { query, nullFor: [403] })
     if (body === null) return []
     // Newest first.
-    const since = listAt(body, 'results').filter(({ created_at }) => Date.parse(String(created_at)) >= createdAtMs)
+    const since = readObjectList(body, 'results').filter(
+      ({ created_at }) => Date.parse(String(created_at)) >= createdAtMs,
+    )
     for (const { erasure } of since) {
       if (!isJsonObject(erasure)) continue
       const counts = ownValue(erasure, 'removed') ?? null

@@ -16,7 +16,7 @@ import { findJoinedId } from '../records/joined-id.ts'
 import { formatTime, utcDay } from '../records/source-time.ts'
 import type { Checkpoint } from '../send/checkpoint.ts'
 import { retryPrefix } from '../send/retried-records.ts'
-import { type SentJob, sentSteps } from '../send/sent-events.ts'
+import { readSentSteps, type SentJob } from '../send/sent-events.ts'
 import { bucketCount } from './job-report.ts'
 import { KeySet } from './key-set.ts'
 
@@ -30,7 +30,7 @@ export interface ExpectedEvents {
   readonly rows: number
   /** Unique events by UTC day and name. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Unique events with names beyond `countedMax`, by UTC day and `partOfName`. */
+  /** Unique events with names beyond `countedMax`, by UTC day and `assignNameToPart`. */
   readonly otherCounts: ReadonlyMap<string, readonly number[]>
   readonly idBuckets: readonly number[]
   /** By name; only the first ones if there are very many. */
@@ -64,13 +64,13 @@ export interface ExpectedOptions {
 const otherParts = 64
 
 /** The part in which a name is counted that is not counted separately. */
-export function partOfName(event: string): number {
+export function assignNameToPart(event: string): number {
   return crc32(event) % otherParts
 }
 
 const sampleCountDefault = 200
 
-export async function expectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
+export async function collectExpectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
   const { folder, job, checkpoint, retried = [], sampleCount = sampleCountDefault, max = countedMax } = options
   const tally = new Tally(sampleCount, max)
   // Retried records first: their keys stay known until the parts have passed their days.
@@ -79,7 +79,7 @@ export async function expectedEvents(options: ExpectedOptions): Promise<Expected
 }
 
 async function addJob(tally: Tally, sent: SentJob, { progress, signal, onEvent }: ExpectedOptions): Promise<void> {
-  for await (const step of sentSteps(sent))
+  for await (const step of readSentSteps(sent))
     if (step.kind === 'generated') {
       tally.addGenerated(step.event)
       onEvent?.(step.event)
@@ -96,12 +96,12 @@ async function addJob(tally: Tally, sent: SentJob, { progress, signal, onEvent }
     }
 }
 
-function keyOf({ uuid, distinctId, event }: ImportedEvent): string {
+function formatEventKey({ uuid, distinctId, event }: ImportedEvent): string {
   return `${uuid}\n${distinctId}\n${event}`
 }
 
 /** Normalises name and distinct id like the service does. */
-function asStored(event: ImportedEvent): ImportedEvent {
+function normalizeAsStored(event: ImportedEvent): ImportedEvent {
   const name = toStoredName(event.event.toWellFormed(), true)
   const distinctId = normalizeDistinctId(event.distinctId.toWellFormed())
   return name === event.event && distinctId === event.distinctId ? event : { ...event, event: name, distinctId }
@@ -115,8 +115,8 @@ interface Sample {
 /** How many events with the same key a sample holds. */
 const sameKeyMax = 20
 
-function sampleKey(event: ImportedEvent): string {
-  return `${utcDay(event.timeUs)}\n${keyOf(event)}`
+function hashSampleKey(event: ImportedEvent): string {
+  return `${utcDay(event.timeUs)}\n${formatEventKey(event)}`
 }
 
 class Tally {
@@ -132,7 +132,7 @@ class Tally {
   readonly #seen = new Map<string, KeySet>()
   /** Keys of generated events, without the day: the service keeps the time at which it first stored them. */
   readonly #generatedSeen = new KeySet()
-  /** By `sampleKey`. */
+  /** By `hashSampleKey`. */
   #samples = new Map<string, Sample>()
   /** Larger ranks can no longer be chosen. Until there are enough samples, a text larger than any hash. */
   #worstRank = 'g'
@@ -146,21 +146,21 @@ class Tally {
   }
 
   addGenerated(sent: ImportedEvent): void {
-    const event = asStored(sent)
-    if (!this.#generatedSeen.add(keyOf(event))) return
+    const event = normalizeAsStored(sent)
+    if (!this.#generatedSeen.add(formatEventKey(event))) return
     this.#count(event, utcDay(event.timeUs))
   }
 
   add(sent: ImportedEvent): void {
-    const event = asStored(sent)
+    const event = normalizeAsStored(sent)
     const day = utcDay(event.timeUs)
     const seen = mayBeGenerated(event.event, event.uuid) ? this.#generatedSeen : this.#seenOn(day)
-    if (seen.add(keyOf(event))) this.#count(event, day)
+    if (seen.add(formatEventKey(event))) this.#count(event, day)
     else this.#addToSample(event)
   }
 
   #addToSample(event: ImportedEvent): void {
-    const sample = this.#samples.get(sampleKey(event))
+    const sample = this.#samples.get(hashSampleKey(event))
     sample?.events.push(event)
     // Drop the earliest: the service keeps the event that comes last.
     if (sample !== undefined && sample.events.length > sameKeyMax) sample.events.shift()
@@ -208,7 +208,7 @@ class Tally {
   #considerAsSample(event: ImportedEvent): void {
     const rank = hash('sha1', event.uuid)
     if (rank > this.#worstRank) return
-    this.#samples.set(sampleKey(event), { rank, events: [event] })
+    this.#samples.set(hashSampleKey(event), { rank, events: [event] })
     if (this.#samples.size < 8 * this.#sampleCount) return
     this.#samples = this.#chosen()
     this.#worstRank = [...this.#samples.values()].at(-1)!.rank
@@ -225,7 +225,7 @@ class Tally {
     } else {
       const others = this.#otherCounts.get(day) ?? new Array<number>(otherParts).fill(0)
       this.#otherCounts.set(day, others)
-      others[partOfName(name)]!++
+      others[assignNameToPart(name)]!++
     }
   }
 

@@ -10,7 +10,7 @@ import { unsetKeys } from '#core/processing/properties/person-update.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { findJoinedId } from '../records/joined-id.ts'
 import { usPerMs } from '../records/source-time.ts'
-import { hasProfile, personMaps } from './person-maps.ts'
+import { hasProfile, readPersonMaps } from './person-maps.ts'
 
 export interface ExpectedPerson {
   readonly rank: string
@@ -26,15 +26,15 @@ export interface PersonDifference {
   readonly missingId: string | null
 }
 
-export function newPerson(id: string): ExpectedPerson {
+export function createExpectedPerson(id: string): ExpectedPerson {
   return { rank: hash('sha1', id), id, ids: new Set([id]), profile: emptyProfile }
 }
 
 /** Whether the event says anything about its person that can be compared. */
 export function describesPerson(event: ImportedEvent): boolean {
   if (findJoinedId(event) !== null) return true
-  const { set, setOnce } = personMaps(event)
-  return set !== null || setOnce !== null || unsetOf(event).length > 0
+  const { set, setOnce } = readPersonMaps(event)
+  return set !== null || setOnce !== null || readUnset(event).length > 0
 }
 
 export function addToPerson(person: ExpectedPerson, event: ImportedEvent): void {
@@ -42,40 +42,41 @@ export function addToPerson(person: ExpectedPerson, event: ImportedEvent): void 
   person.ids.add(distinctId)
   const other = event.event === '$identify' ? findJoinedId(event) : null
   if (other !== null) person.ids.add(other)
-  const { set, setOnce } = personMaps(event)
+  const { set, setOnce } = readPersonMaps(event)
   const timestampMs = Math.floor(timeUs / usPerMs)
-  const update = { set, setOnce, unset: unsetOf(event), timestampMs, uuid, importJobId: 1 }
+  const update = { set, setOnce, unset: readUnset(event), timestampMs, uuid, importJobId: 1 }
   person.profile = applyImportUpdate(person.profile, update) ?? person.profile
 }
 
-function unsetOf(event: ImportedEvent): readonly string[] {
+function readUnset(event: ImportedEvent): readonly string[] {
   return hasProfile(event) ? unsetKeys(event.properties.$unset) : []
 }
 
 /** @param stored the person from the private API. */
-export function differenceOfPerson({ ids, profile }: ExpectedPerson, stored: JsonObject): PersonDifference | null {
+export function findPersonDifference({ ids, profile }: ExpectedPerson, stored: JsonObject): PersonDifference | null {
   const properties = isJsonObject(stored.properties) ? (stored.properties as JsonObject) : {}
   for (const key of Object.keys(profile.marks)) {
     const expected = ownValue(profile.properties as JsonObject, key)
     const found = ownValue(properties, key)
     if (expected === undefined) {
-      if (found !== undefined) return propertyDifference(`the property ${key} is still there, although it was unset`)
-    } else if (found === undefined) return propertyDifference(`the property ${key} is missing`)
+      if (found !== undefined)
+        return createPropertyDifference(`the property ${key} is still there, although it was unset`)
+    } else if (found === undefined) return createPropertyDifference(`the property ${key} is missing`)
     else if (!isSameJson(found, expected))
-      return propertyDifference(`the property ${key} is ${JSON.stringify(found).slice(0, 100)}`)
+      return createPropertyDifference(`the property ${key} is ${JSON.stringify(found).slice(0, 100)}`)
   }
-  const shown = shownIds(stored)
+  const shown = readDistinctIds(stored)
   const areAllShown = Number(stored.distinct_id_count) <= shown.length
   const missingId = areAllShown ? [...ids].find(id => !shown.includes(id)) : undefined
   return missingId === undefined ? null : { message: `${missingId} is missing from its ids`, missingId }
 }
 
-function propertyDifference(message: string): PersonDifference {
+function createPropertyDifference(message: string): PersonDifference {
   return { message, missingId: null }
 }
 
 /** The API shows only some ids of a person with very many. */
-export function shownIds(stored: JsonObject | undefined): readonly string[] {
+export function readDistinctIds(stored: JsonObject | undefined): readonly string[] {
   const ids = stored?.distinct_ids
   return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : []
 }

@@ -10,7 +10,7 @@ import { sha256Hex } from '../job/sha256.ts'
 import { jsonObject, matchesSchema, Type } from '../records/file-schema.ts'
 import type { PartProgress } from '../send/checkpoint.ts'
 import type { SentJob } from '../send/sent-events.ts'
-import { type ExpectedPerson, newPerson } from './expected-person.ts'
+import { createExpectedPerson, type ExpectedPerson } from './expected-person.ts'
 
 export const expectedPersonsFile = 'expected-persons.json'
 /** Above this, persons with very many properties are not worth the disk space. */
@@ -30,7 +30,7 @@ const schema = Type.Object({
 })
 
 /** @param sent the job and its retries. */
-export function keepExpectedPersons(
+export function storeExpectedPersons(
   folder: JobFolder,
   sent: readonly SentJob[],
   persons: readonly ExpectedPerson[],
@@ -47,23 +47,23 @@ export function keepExpectedPersons(
     }
     texts.push(text)
   }
-  const hash = JSON.stringify(hashOfSent(sent))
+  const hash = JSON.stringify(hashSentJobs(sent))
   folder.write(expectedPersonsFile, `{"v":1,"sent_sha256":${hash},"persons":[${texts.join(',')}]}`)
 }
 
 /** @returns null if there is no file, if something else was sent, or if the file is damaged, since nothing depends on it. */
 export function readExpectedPersons(folder: JobFolder, sent: readonly SentJob[]): ExpectedPerson[] | null {
-  const kept = keptIn(folder.file(expectedPersonsFile))
-  if (!matchesSchema(schema, kept) || kept.sent_sha256 !== hashOfSent(sent)) return null
+  const kept = readJsonFile(folder.file(expectedPersonsFile))
+  if (!matchesSchema(schema, kept) || kept.sent_sha256 !== hashSentJobs(sent)) return null
   return kept.persons.map(({ id, ids, properties, marks }) => ({
-    ...newPerson(id),
+    ...createExpectedPerson(id),
     ids: new Set(ids),
     profile: { properties, marks },
   }))
 }
 
 /** @returns null if the file is missing or not JSON. */
-function keptIn(path: string): unknown {
+function readJsonFile(path: string): unknown {
   try {
     return parseJson(readFileSync(path, 'utf8'))
   } catch (cause) {
@@ -73,7 +73,7 @@ function keptIn(path: string): unknown {
 }
 
 /** Differs for any two states of sending: it covers the sent lines of each part and the refused events. */
-function hashOfSent(sent: readonly SentJob[]): string {
+function hashSentJobs(sent: readonly SentJob[]): string {
   const progressOf = ({ id, sha256, committed, rejects_bytes }: PartProgress) => [
     ...[id, sha256, committed.line, rejects_bytes],
   ]

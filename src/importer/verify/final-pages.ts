@@ -2,18 +2,18 @@
 
 import { formatCount } from '#core/format-count.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
-import { sectionsHtml } from '#importer/stages/report/report-html.ts'
-import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
+import { renderHtmlSections } from '#importer/stages/report/report-html.ts'
+import { renderMarkdownSections } from '#importer/stages/report/report-markdown.ts'
 import {
-  aboutLines,
   type BalanceRow,
   choicesTitle,
-  duration,
-  eventLines,
-  eventTable,
+  createEventTable,
+  createOnlyGeneratedRow,
+  createReportSections,
+  describeJob,
+  describeOtherNames,
+  formatDuration,
   formatNumber,
-  onlyGeneratedRow,
-  reportSections,
   type Section,
   type Table,
 } from '#importer/stages/report/report-sections.ts'
@@ -21,24 +21,24 @@ import type { JobFolder } from '../job/job-folder.ts'
 import type { RetrySums } from '../send/retry-outcomes.ts'
 import type { Ending } from '../send/service-job.ts'
 import {
+  createFinalReport,
   type FinalReport,
   type FinalReportParts,
-  finalReport,
   finalReportNames,
   isBalancedSoFar,
 } from './final-report.ts'
-import { noteSentence } from './note-messages.ts'
+import { formatNote } from './note-messages.ts'
 import type { SentSoFar } from './sent-so-far.ts'
 import type { Verification } from './verify-stage.ts'
 
 /** Writes the report as JSON, Markdown and HTML. */
 export function writeFinalReport(parts: FinalReportParts): FinalReport {
-  const report = finalReport(parts)
-  keepFinalReport(parts.folder, report)
+  const report = createFinalReport(parts)
+  storeFinalReport(parts.folder, report)
   return report
 }
 
-export function keepFinalReport(folder: JobFolder, report: FinalReport): void {
+export function storeFinalReport(folder: JobFolder, report: FinalReport): void {
   folder.writeJson(finalReportNames.json, report)
   writeFinalPages(folder, report, null)
 }
@@ -46,14 +46,14 @@ export function keepFinalReport(folder: JobFolder, report: FinalReport): void {
 /** Writes only the pages, after the import was published or discarded; the figures in JSON do not change. */
 export function writeFinalPages(folder: JobFolder, report: FinalReport, ending: Ending | null): void {
   const title = `Import from ${report.source}`
-  const about = aboutLines(report.rehearsal)
-  const sections = finalSections(report, ending)
-  folder.write(finalReportNames.md, sectionsMarkdown(title, about, sections))
-  folder.write(finalReportNames.html, sectionsHtml(title, { about, sections, days: report.days }))
+  const about = describeJob(report.rehearsal)
+  const sections = createFinalSections(report, ending)
+  folder.write(finalReportNames.md, renderMarkdownSections(title, about, sections))
+  folder.write(finalReportNames.html, renderHtmlSections(title, { about, sections, days: report.days }))
 }
 
 /** @returns what happened to the import since it was sent; empty while nothing did. */
-export function endingLines(ending: Ending | null): readonly string[] {
+export function describeEnding(ending: Ending | null): readonly string[] {
   if (ending === null || !ending.isDone) return []
   const at = ending.at === undefined ? '' : ` at ${ending.at}`
   return ending.how === 'publish'
@@ -62,31 +62,31 @@ export function endingLines(ending: Ending | null): readonly string[] {
 }
 
 /** Precedes the sections of a rehearsal, which speak of events to be sent, with how many of them have been sent. */
-export function sentSoFarSection(
+export function createSentSoFarSection(
   sent: Pick<SentSoFar, 'events' | 'isAll'> | null,
   { balance: { toSend } }: RehearsalReport,
   ending: Ending | null,
 ): readonly Section[] {
   if (sent === null) return []
-  const rest = sent.isAll || endingLines(ending).length > 0 ? '' : '; the others are still to be sent'
+  const rest = sent.isAll || describeEnding(ending).length > 0 ? '' : '; the others are still to be sent'
   const lines = [
-    ...endingLines(ending),
+    ...describeEnding(ending),
     `${formatNumber(sent.events)} of ${formatCount(toSend, 'event')} were sent so far${rest}. Below is what the rehearsal found.`,
   ]
   return [{ title: 'What happened so far', lines, tables: [] }]
 }
 
-export function finalSections(report: FinalReport, ending: Ending | null = null): readonly Section[] {
-  const rehearsed = new Map(reportSections(report.rehearsal).map(section => [section.title, section]))
+export function createFinalSections(report: FinalReport, ending: Ending | null = null): readonly Section[] {
+  const rehearsed = new Map(createReportSections(report.rehearsal).map(section => [section.title, section]))
   const kept = ['Rejects and skips', 'Persons and groups', 'Not carried over', choicesTitle, 'How this report was made']
   return [
-    outcome(report, ending),
-    balance(report),
-    verificationSection(report),
+    createOutcomeSection(report, ending),
+    createBalanceSection(report),
+    createVerificationSection(report),
     {
       title: 'Events',
-      lines: eventLines(report.rehearsal),
-      tables: [eventTable(report.events)],
+      lines: describeOtherNames(report.rehearsal),
+      tables: [createEventTable(report.events)],
     },
     {
       title: 'Days',
@@ -103,18 +103,18 @@ export function finalSections(report: FinalReport, ending: Ending | null = null)
   ]
 }
 
-function outcome(report: FinalReport, ending: Ending | null): Section {
+function createOutcomeSection(report: FinalReport, ending: Ending | null): Section {
   const { balance: sums, seconds, eventsPerSecond, retries, recent, duplicates, repaired } = report
   const isGone = ending?.how === 'discard' && ending.isDone
   const job = report.serviceJobId === null ? '' : `, import job ${report.serviceJobId}`
   return {
     title: 'What happened',
     lines: [
-      ...endingLines(ending),
+      ...describeEnding(ending),
       `${formatCount(sums.sent - (repaired?.sent ?? 0), 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
       ...(repaired === null ? [] : [describeRepaired(repaired)]),
       describeStored(report, isGone),
-      `Sending took ${duration(seconds)}, ${formatNumber(eventsPerSecond)} events a second, with ${formatCount(retries, 'retry', 'retries')}.`,
+      `Sending took ${formatDuration(seconds)}, ${formatNumber(eventsPerSecond)} events a second, with ${formatCount(retries, 'retry', 'retries')}.`,
       `${formatCount(report.links, 'event links', 'events link')} two ids, and ${formatCount(report.groups, 'event describes', 'events describe')} groups.`,
       `${formatCount(recent, 'event was', 'events were')} counted as recent; the service already had ${formatNumber(duplicates)}.`,
     ],
@@ -135,13 +135,13 @@ export function describeRepaired({ read, sent, rejected }: RetrySums): string {
   return `${formatCount(read, 'rejected record was', 'rejected records were')} retried, which sent ${formatCount(sent, 'more event')}${still}.`
 }
 
-function balance(report: FinalReport): Section {
+function createBalanceSection(report: FinalReport): Section {
   const { balance: sums, repaired } = report
   const rows: BalanceRow[] = [
     ['Records read', sums.read],
     ['Records that produce events', sums.givingEvents],
     // Counted for the whole import only.
-    ...(report.isAll ? onlyGeneratedRow(report.rehearsal.balance) : []),
+    ...(report.isAll ? createOnlyGeneratedRow(report.rehearsal.balance) : []),
     ['Skipped', sums.skipped],
     ['Rejected', sums.rejected],
     ['Identical records collapsed', sums.collapsed],
@@ -158,7 +158,7 @@ function balance(report: FinalReport): Section {
     )
   return {
     title: 'Balance',
-    lines: balanceLines(report),
+    lines: describeBalance(report),
     tables: [
       {
         caption: 'Outcome of every record',
@@ -169,7 +169,7 @@ function balance(report: FinalReport): Section {
   }
 }
 
-function balanceLines(report: FinalReport): readonly string[] {
+function describeBalance(report: FinalReport): readonly string[] {
   const { balance: sums, rehearsal, isAll } = report
   if (sums.isBalanced) return ['Every record and every event is accounted for.']
   if (isAll || !isBalancedSoFar(report))
@@ -187,7 +187,7 @@ const checkLabels: Record<Verification['checks'][number]['name'], string> = {
 }
 const stateLabels = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be checked' } as const
 
-function verificationSection({ verification, isVerificationOld }: FinalReport): Section {
+function createVerificationSection({ verification, isVerificationOld }: FinalReport): Section {
   const { checks, notes, expected_rows, stored_rows } = verification
   const compared: Table = {
     caption: 'Compared with the stored events',
@@ -202,7 +202,7 @@ function verificationSection({ verification, isVerificationOld }: FinalReport): 
   const noted: Table = {
     caption: 'Notes of the service',
     columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'What it means' }],
-    rows: notes.map(note => [note.reason, formatNumber(note.count), noteSentence(note)]),
+    rows: notes.map(note => [note.reason, formatNumber(note.count), formatNote(note)]),
   }
   return {
     title: 'Verification',

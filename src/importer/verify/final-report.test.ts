@@ -5,12 +5,12 @@ import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { newCheckpoint, newProgress } from '../send/checkpoint.ts'
+import { createCheckpoint, createProgress } from '../send/checkpoint.ts'
 import type { RetryOutcomes } from '../send/retry-outcomes.ts'
 import type { Ending } from '../send/service-job.ts'
 import type { ExpectedEvents } from './expected-events.ts'
-import { finalSections, sentSoFarSection, writeFinalReport } from './final-pages.ts'
-import { type FinalReport, finalReport, repairedReport } from './final-report.ts'
+import { createFinalSections, createSentSoFarSection, writeFinalReport } from './final-pages.ts'
+import { createFinalReport, type FinalReport, updateRepairedReport } from './final-report.ts'
 import type { Verification } from './verify-stage.ts'
 
 const identity = {
@@ -40,23 +40,23 @@ const paid = (user: string) => `{"event":"Paid","user":"${user}","at":"2024-05-0
 
 describe('the balance of a final report', () => {
   const balanceOf = (report: FinalReport) =>
-    finalSections(report)
+    createFinalSections(report)
       .find(({ title }) => title === 'Balance')!
       .lines.join('\n')
 
   async function sentReport(t: TestContext, phase: 'send' | 'sent', given: number, read = given): Promise<FinalReport> {
     const { job, rehearsal } = await rehearsedJob(t, [paid('u'), paid('v'), paid('w')])
-    const checkpoint = { ...newCheckpoint(identity, 0, ''), phase }
-    const progress = newProgress('2024-05-01/0', '')
+    const checkpoint = { ...createCheckpoint(identity, 0, ''), phase }
+    const progress = createProgress('2024-05-01/0', '')
     progress.counts = { ...progress.counts, read, records: given, sent: given }
     checkpoint.parts.push(progress)
-    return finalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected: nothing })
+    return createFinalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected: nothing })
   }
 
   it('counts repaired records by their new outcome, both at once and after the next comparison', async t => {
     const { job, rehearsal } = await rehearsedJob(t, [paid('u'), 'broken', 'too', 'as well'])
-    const checkpoint = { ...newCheckpoint(identity, 0, ''), phase: 'sent' as const }
-    const progress = newProgress('2024-05-01/0', '')
+    const checkpoint = { ...createCheckpoint(identity, 0, ''), phase: 'sent' as const }
+    const progress = createProgress('2024-05-01/0', '')
     progress.counts = { ...progress.counts, read: 4, records: 1, sent: 1, rejected: 3 }
     checkpoint.parts.push(progress)
     const parts = { folder: job.folder, checkpoint, rehearsal, verification, expected: nothing }
@@ -69,10 +69,10 @@ describe('the balance of a final report', () => {
     ])
     const after = { ...before, givingEvents: 2, skipped: 1, rejected: 1, fromRecords: 4, sent: 4, isBalanced: true }
     assert.deepEqual([before.rejected, before.isBalanced], [3, true])
-    const repaired = repairedReport(job.folder, checkpoint, retried)!
-    const compared = finalReport({ ...parts, retried })
+    const repaired = updateRepairedReport(job.folder, checkpoint, retried)!
+    const compared = createFinalReport({ ...parts, retried })
     for (const report of [repaired, compared]) assert.deepEqual(report.balance, after)
-    const lines = (report: FinalReport) => finalSections(report).flatMap(({ lines }) => lines)
+    const lines = (report: FinalReport) => createFinalSections(report).flatMap(({ lines }) => lines)
     const upToDate = 'The stored events match the sent ones.'
     assert.deepEqual([lines(repaired).includes(upToDate), lines(compared).includes(upToDate)], [false, true])
     assert.ok(lines(repaired).includes('The stored events have not been compared since then.'))
@@ -100,12 +100,12 @@ describe('the balance of a final report', () => {
 it('the pages of a report say whether the import was published or discarded, and how much of it was sent', async t => {
   const { job, rehearsal } = await rehearsedJob(t, [paid('u'), paid('v')])
   const target = { address: 'http://pennon', projectId: '1', projectName: 'Shop' }
-  const checkpoint = { ...newCheckpoint(identity, 0, ''), phase: 'sent' as const }
-  const report = finalReport({
+  const checkpoint = { ...createCheckpoint(identity, 0, ''), phase: 'sent' as const }
+  const report = createFinalReport({
     ...{ folder: job.folder, checkpoint, verification, expected: nothing },
     rehearsal: { ...rehearsal, target },
   })
-  const linesWith = (ending: Ending | null) => finalSections(report, ending)[0]!.lines.join('\n')
+  const linesWith = (ending: Ending | null) => createFinalSections(report, ending)[0]!.lines.join('\n')
   const at = '2026-01-15T00:00:00.000Z'
   const published = { serviceJobId: '7', how: 'publish', isDone: true, at } as const
   const discarded = { ...published, how: 'discard' } as const
@@ -114,10 +114,10 @@ it('the pages of a report say whether the import was published or discarded, and
   assert.match(linesWith(published), /^The import was published at 2026-01-15T[^\n]*30 days[^\n]*\n0 events were sent/)
   assert.match(linesWith(discarded), /^The import was discarded at 2026.*The stored events matched the sent ones\./s)
   const soFar = (ending: Ending | null) =>
-    sentSoFarSection({ events: 1, isAll: false }, rehearsal, ending).flatMap(({ lines }) => lines)
+    createSentSoFarSection({ events: 1, isAll: false }, rehearsal, ending).flatMap(({ lines }) => lines)
   assert.match(soFar(null).join(), /^1 of 2 events were sent so far; the others are still to be sent\./)
   assert.match(soFar(discarded).join(), /^The import was discarded .*1 of 2 events were sent so far\. Below/)
-  assert.deepEqual(sentSoFarSection(null, rehearsal, null), [])
+  assert.deepEqual(createSentSoFarSection(null, rehearsal, null), [])
 })
 
 it('the pages of a final report show only the most frequent of very many event names', async t => {
@@ -125,10 +125,10 @@ it('the pages of a final report show only the most frequent of very many event n
   const span = { first: '2024-05-01T00:00:00.000Z', last: '2024-05-01T00:00:00.000Z' }
   const names = Array.from({ length: 10_000 }, (_, index) => [`name ${index}`, { count: index, ...span }] as const)
   const expected: ExpectedEvents = { ...nothing, names: new Map(names) }
-  const checkpoint = newCheckpoint(identity, 0, '')
-  const report = finalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected })
+  const checkpoint = createCheckpoint(identity, 0, '')
+  const report = createFinalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected })
   assert.equal(report.events.length, 10_000)
-  const [table] = finalSections(report).find(({ title }) => title === 'Events')!.tables
+  const [table] = createFinalSections(report).find(({ title }) => title === 'Events')!.tables
   assert.equal(table!.rows.length, 500)
   assert.deepEqual(table!.rows[0]!.slice(0, 3), ['name 9999', '', '9,999'])
   assert.match(table!.caption, /9,500 more are in report\.json/)

@@ -12,7 +12,7 @@ import {
 import type { JobFolder } from '../job/job-folder.ts'
 import { allowNull, Type } from '../records/file-schema.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from '../send/checkpoint.ts'
-import { isOfReject, type RetryOutcomes, type RetrySums, sumOutcomes } from '../send/retry-outcomes.ts'
+import { isRejectKey, type RetryOutcomes, type RetrySums, sumOutcomes } from '../send/retry-outcomes.ts'
 import type { ExpectedEvents } from './expected-events.ts'
 import { verificationSchema } from './verification-file.ts'
 import type { Verification } from './verify-stage.ts'
@@ -127,7 +127,7 @@ export function readFinalReport(folder: JobFolder): FinalReport | null {
   return folder.readJson(finalReportNames.json, finalReportSchema)
 }
 
-export function finalReport({
+export function createFinalReport({
   checkpoint,
   rehearsal,
   verification,
@@ -149,14 +149,14 @@ export function finalReport({
     project: checkpoint.project,
     hashes: { mapping: checkpoint.mapping_sha256, approval: checkpoint.approval_sha256 },
     isAll: checkpoint.phase === 'sent',
-    balance: withRepaired(finalBalance(fromParts, generated, rehearsal), retried),
+    balance: countRepaired(computeFinalBalance(fromParts, generated, rehearsal), retried),
     events: [...expected.names]
       .map(([event, span]) => ({ event, sources: sources.get(event) ?? [], ...span }))
       .toSorted((a, b) => b.count - a.count || (a.event < b.event ? -1 : 1)),
     days: [...expected.counts]
       .map(([day, events]) => ({
         day,
-        count: sumOf(events.values()) + sumOf(expected.otherCounts.get(day) ?? []),
+        count: addUp(events.values()) + addUp(expected.otherCounts.get(day) ?? []),
         events: Object.fromEntries(events),
       }))
       .toSorted((a, b) => (a.day < b.day ? -1 : 1)),
@@ -174,7 +174,7 @@ export function finalReport({
   }
 }
 
-function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: RehearsalReport): FinalBalance {
+function computeFinalBalance(parts: SendCounts, generated: SendCounts, { balance }: RehearsalReport): FinalBalance {
   const { records: givingEvents, rejected, collapsed, sent: fromRecords } = parts
   // Blank lines are counted in staging, and are in no part.
   const blankLines = balance.blankLines
@@ -194,9 +194,9 @@ function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: Reh
  * A reject that was repaired no longer counts as rejected. A whole record, not a reject line, may stand for any record, so
  * only its events are counted.
  */
-function withRepaired(balance: FinalBalance, retried: RetryOutcomes): FinalBalance {
+function countRepaired(balance: FinalBalance, retried: RetryOutcomes): FinalBalance {
   const moved = { sent: 0, skipped: 0, rejected: 0 }
-  for (const [key, { kind }] of retried) if (isOfReject(key)) moved[kind]++
+  for (const [key, { kind }] of retried) if (isRejectKey(key)) moved[kind]++
   const { sent } = sumOutcomes(retried)
   return {
     ...balance,
@@ -209,14 +209,18 @@ function withRepaired(balance: FinalBalance, retried: RetryOutcomes): FinalBalan
 }
 
 /** Updates the report after records were repaired. @returns null if there is no report yet. */
-export function repairedReport(folder: JobFolder, checkpoint: Checkpoint, retried: RetryOutcomes): FinalReport | null {
+export function updateRepairedReport(
+  folder: JobFolder,
+  checkpoint: Checkpoint,
+  retried: RetryOutcomes,
+): FinalReport | null {
   const report = readFinalReport(folder)
   if (report === null) return null
   const fromParts = sumCounts(checkpoint.parts.map(({ counts }) => counts))
-  const sent = finalBalance(fromParts, checkpoint.identity.progress.counts, report.rehearsal)
+  const sent = computeFinalBalance(fromParts, checkpoint.identity.progress.counts, report.rehearsal)
   return {
     ...report,
-    balance: withRepaired(sent, retried),
+    balance: countRepaired(sent, retried),
     repaired: retried.size === 0 ? null : sumOutcomes(retried),
     isVerificationOld: true,
   }
@@ -229,7 +233,7 @@ export function isBalancedSoFar({ balance, rehearsal }: FinalReport): boolean {
   return isWithin && read === givingEvents + skipped + rejected + collapsed
 }
 
-function sumOf(values: Iterable<number>): number {
+function addUp(values: Iterable<number>): number {
   let sum = 0
   for (const value of values) sum += value
   return sum

@@ -10,7 +10,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import { listAt, type ServiceApi } from '../send/job-api.ts'
+import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 
 export const bucketCount = 256
 
@@ -23,7 +23,7 @@ export interface StoredCount {
 export interface JobReport {
   readonly createdAtMs: number
   readonly rows: number
-  /** The first page; `storedCounts` reads the others. */
+  /** The first page; `readStoredCounts` reads the others. */
   readonly counts: readonly StoredCount[]
   /** The cursor of the next page of counts; null if there is none. */
   readonly countsCursor: string | null
@@ -43,31 +43,31 @@ export async function readJobReport(api: ServiceApi, id: string): Promise<JobRep
   return {
     createdAtMs: isJsonObject(body.job) ? Date.parse(String(ownValue(body.job, 'created_at'))) : Number.NaN,
     rows: numberOf(body.rows!)!,
-    counts: countsAt(body, 'counts'),
-    countsCursor: cursorOf(body.counts_next),
+    counts: readCounts(body, 'counts'),
+    countsCursor: extractCursor(body.counts_next),
     idBuckets: buckets.map(each => numberOf(each) ?? 0),
-    notes: listAt(body, 'notes').map(note => ({
+    notes: readObjectList(body, 'notes').map(note => ({
       reason: String(note.reason),
       count: numberOf(note.count ?? null) ?? 0,
-      samples: listAt(note, 'samples'),
+      samples: readObjectList(note, 'samples'),
     })),
   }
 }
 
 /** All counts of the job, page by page. */
-export async function* storedCounts(api: ServiceApi, id: string, report: JobReport): AsyncGenerator<StoredCount> {
+export async function* readStoredCounts(api: ServiceApi, id: string, report: JobReport): AsyncGenerator<StoredCount> {
   yield* report.counts
   for (let cursor = report.countsCursor; cursor !== null; ) {
     const page = await api.call('GET', `/import_jobs/${id}/counts/`, { query: { cursor } })
-    yield* countsAt(page, 'results')
-    const next = cursorOf(page.next)
+    yield* readCounts(page, 'results')
+    const next = extractCursor(page.next)
     if (next === cursor) throw new JobStopped(`${api.address} repeats a page of the counts of import job ${id}`)
     cursor = next
   }
 }
 
-function countsAt(body: JsonObject, key: string): StoredCount[] {
-  return listAt(body, key).map(({ day, event, uuids }) => ({
+function readCounts(body: JsonObject, key: string): StoredCount[] {
+  return readObjectList(body, key).map(({ day, event, uuids }) => ({
     day: String(day),
     event: String(event),
     uuids: numberOf(uuids ?? null) ?? 0,
@@ -75,6 +75,6 @@ function countsAt(body: JsonObject, key: string): StoredCount[] {
 }
 
 /** Extracts only the cursor, since the host in the address may not be reachable from here. */
-function cursorOf(address: JsonValue | undefined): string | null {
+function extractCursor(address: JsonValue | undefined): string | null {
   return typeof address === 'string' ? (URL.parse(address)?.searchParams.get('cursor') ?? null) : null
 }

@@ -20,8 +20,8 @@ export class KeySet {
   /** @returns whether the key is new. */
   add(key: string): boolean {
     const bytes = hash('sha1', key, 'latin1')
-    const low = bits32At(bytes, 0)
-    const high = bits32At(bytes, 4)
+    const low = readBits32(bytes, 0)
+    const high = readBits32(bytes, 4)
     if (!this.#put(low === 0 && high === 0 ? 1 : low, high)) return false
     if (++this.#size > this.#low.length * fullShare) this.#grow()
     return true
@@ -48,7 +48,7 @@ export class KeySet {
 }
 
 /** @param bytes one character per byte. */
-function bits32At(bytes: string, at: number): number {
+function readBits32(bytes: string, at: number): number {
   let bits = 0
   for (let index = at + 3; index >= at; index--) bits = (bits << 8) | bytes.charCodeAt(index)
   return bits >>> 0

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { noteSentence } from './note-messages.ts'
+import { formatNote } from './note-messages.ts'
 
 describe('a note of the service about an import', () => {
   it('is a sentence with its count and its code', () => {
     assert.equal(
-      noteSentence({ reason: 'undo_left:property_was_written', count: 1_234 }),
+      formatNote({ reason: 'undo_left:property_was_written', count: 1_234 }),
       '1,234 values stay as they are: live data or another import has written the property since (undo_left:property_was_written).',
     )
-    assert.match(noteSentence({ reason: 'undo_left:merge_was_built_on', count: 1 }), /^1 merge stays: /)
+    assert.match(formatNote({ reason: 'undo_left:merge_was_built_on', count: 1 }), /^1 merge stays: /)
   })
 
   it('is a sentence for every code about rows that publishing counts', () => {
     const codes = [...readFileSync('src/services/imports/check-rows.ts', 'utf8').matchAll(/'(rows_\w+)'/g)]
     assert.equal(codes.length, 2)
     for (const [, reason] of codes)
-      assert.match(noteSentence({ reason: reason!, count: 30 }), /^30 (fewer rows|row counts) .*: .* \(rows_\w+\)\.$/)
+      assert.match(formatNote({ reason: reason!, count: 30 }), /^30 (fewer rows|row counts) .*: .* \(rows_\w+\)\.$/)
   })
 
   it('is shown as its code if there is no sentence for it', () => {
-    assert.equal(noteSentence({ reason: 'constructor', count: 2 }), '2 times: constructor.')
+    assert.equal(formatNote({ reason: 'constructor', count: 2 }), '2 times: constructor.')
   })
 
   it('is explained in the guide for everything that discarding leaves', () => {

@@ -115,7 +115,7 @@ const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record
  * @returns a sentence with the count, and the code that docs/import.md explains, such as `2 merges stay: … (undo_left:…).`;
  *   for an unknown code, the count and the code.
  */
-export function noteSentence({ reason, count }: Pick<JobReport['notes'][number], 'reason' | 'count'>): string {
+export function formatNote({ reason, count }: Pick<JobReport['notes'][number], 'reason' | 'count'>): string {
   const message = findMessage(reason)
   if (message === null) return `${formatCount(count, 'time')}: ${reason}.`
   const [one, several, explanation] = message

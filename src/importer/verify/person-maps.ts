@@ -7,7 +7,7 @@ import { groupEventNames } from '#core/events/event-names.ts'
 import { clientMap, liftPersonMaps, type PersonMaps } from '#core/processing/properties/mapped-properties.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 
-export function personMaps(event: ImportedEvent): PersonMaps {
+export function readPersonMaps(event: ImportedEvent): PersonMaps {
   if (!hasProfile(event)) return { set: null, setOnce: null }
   const { properties } = event
   const keys = Object.keys(properties)

@@ -16,7 +16,7 @@ export interface SentSoFar {
 }
 
 /** Reads from the job's files how far sending is. Safe while another process sends. @returns null before sending starts. */
-export function sentSoFar(folder: JobFolder): SentSoFar | null {
+export function readSentSoFar(folder: JobFolder): SentSoFar | null {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return null
   const { sent, refused } = sumCounts([checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts))

@@ -8,8 +8,8 @@ import { isSameJson } from '#core/json-equal.ts'
 import { internalKeys } from '#core/processing/build-stored-event.ts'
 import { isKeptWhenStripped, isStripped } from '#core/processing/feature-flag-called.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { type EventMarks, sentProperties } from '../send/encode-event.ts'
-import { personMaps } from './person-maps.ts'
+import { addMarks, type EventMarks } from '../send/encode-event.ts'
+import { readPersonMaps } from './person-maps.ts'
 
 /** Properties stored as columns; the keys of groups have their columns by the project's group types. */
 const columns: ReadonlySet<string> = new Set([
@@ -20,24 +20,24 @@ const columns: ReadonlySet<string> = new Set([
 const personKeys: ReadonlySet<string> = new Set(['$set', '$set_once', '$unset'])
 
 /** @returns a description of the first property that differs from what was sent; null if none does. */
-export function propertyDifference(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
-  const properties = sentProperties(sent, marks)
-  for (const [key, value] of Object.entries(expectedOf(sent, properties))) {
+export function findPropertyDifference(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
+  const properties = addMarks(sent, marks)
+  for (const [key, value] of Object.entries(addPersonProperties(sent, properties))) {
     if (columns.has(key)) continue
     const found = ownValue(stored, key)
     if (found === undefined) {
       if (mayBeLeftOut(sent.event, key, properties, stored)) continue
       return `the property ${key} is missing`
     }
-    if (!isSameJson(valueStored(key, value), personKeys.has(key) ? withoutLookedUp(value, found) : found))
+    if (!isSameJson(toStoredValue(key, value), personKeys.has(key) ? removeLookedUpLocations(value, found) : found))
       return `the property ${key} is ${JSON.stringify(found).slice(0, 100)}`
   }
   return null
 }
 
 /** Copies the event's browser and origin into the maps of its person, like the service does. */
-function expectedOf(sent: ImportedEvent, properties: JsonObject): JsonObject {
-  const { set, setOnce } = personMaps({ ...sent, properties })
+function addPersonProperties(sent: ImportedEvent, properties: JsonObject): JsonObject {
+  const { set, setOnce } = readPersonMaps({ ...sent, properties })
   const { $set, $set_once, ...expected } = properties
   return { ...expected, ...(set !== null && { $set: set }), ...(setOnce !== null && { $set_once: setOnce }) }
 }
@@ -51,13 +51,13 @@ function mayBeLeftOut(event: string, key: string, sent: JsonObject, stored: Json
 }
 
 /** Removes locations that the service looked up from IP addresses, which a job may request, and added to the person. */
-function withoutLookedUp(sent: JsonValue, found: JsonValue): JsonValue {
+function removeLookedUpLocations(sent: JsonValue, found: JsonValue): JsonValue {
   if (!isJsonObject(sent) || !isJsonObject(found)) return found
   const isLookedUp = (key: string) => /^\$(?:initial_)?geoip_/.test(key) && !Object.hasOwn(sent, key)
   return Object.fromEntries(Object.entries(found).filter(([key]) => !isLookedUp(key)))
 }
 
 /** Session ids are stored in lower case. */
-function valueStored(key: string, value: JsonValue): JsonValue {
+function toStoredValue(key: string, value: JsonValue): JsonValue {
   return key === '$session_id' && typeof value === 'string' ? value.toLowerCase() : value
 }

@@ -4,16 +4,16 @@
 import type { JsonObject } from '#core/json.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { findJoinedId } from '../records/joined-id.ts'
-import { listAt, type ServiceApi } from '../send/job-api.ts'
-import { type SentJob, sentEvents } from '../send/sent-events.ts'
+import { readObjectList, type ServiceApi } from '../send/job-api.ts'
+import { readSentEvents, type SentJob } from '../send/sent-events.ts'
 import { PersonChoice, type PersonOf, personsDefault } from './chosen-persons.ts'
 import {
   addToPerson,
-  differenceOfPerson,
+  createExpectedPerson,
   type ExpectedPerson,
-  newPerson,
+  findPersonDifference,
   type PersonDifference,
-  shownIds,
+  readDistinctIds,
 } from './expected-person.ts'
 
 export interface PersonsCheck {
@@ -38,21 +38,21 @@ export interface VerifyPersonsOptions {
 
 export async function verifyPersons(options: VerifyPersonsOptions): Promise<PersonsCheck> {
   const { sent, personOf, count = personsDefault } = options
-  const candidates = options.candidates ?? (await chosenPersons(sentEvents(sent), personOf, count))
+  const candidates = options.candidates ?? (await choosePersons(readSentEvents(sent), personOf, count))
   const seen: SeenPerson[] = []
   const compared = new Set<string>()
   for (const expected of candidates) {
     if (compared.size === count) break
-    const each = { expected, stored: await storedPerson(expected.id, options.api) }
+    const each = { expected, stored: await readStoredPerson(expected.id, options.api) }
     seen.push(each)
     compared.add(personKey(each))
   }
-  const differing = await lookedAtOnceMore(seen.filter(isDifferent), sent)
-  const elsewhere = await contestedIds(differing, sent)
+  const differing = await compareWithAllIds(seen.filter(isDifferent), sent)
+  const elsewhere = await findContestedIds(differing, sent)
   const differences = new Map<string, string>()
   const newer = new Set<string>()
   for (const each of differing) {
-    const difference = differenceOf(each)
+    const difference = findDifference(each)
     const key = personKey(each)
     if (difference === null || differences.has(key)) continue
     if (difference.missingId !== null && elsewhere.has(difference.missingId)) continue
@@ -78,33 +78,34 @@ interface SeenPerson {
   readonly stored: JsonObject | undefined
 }
 
-function differenceOf({ expected, stored }: SeenPerson): PersonDifference | null {
+function findDifference({ expected, stored }: SeenPerson): PersonDifference | null {
   if (stored === undefined) return { message: 'there is no such person', missingId: null }
-  return differenceOfPerson(expected, stored)
+  return findPersonDifference(expected, stored)
 }
 
 function isDifferent(seen: SeenPerson): boolean {
-  return differenceOf(seen) !== null
+  return findDifference(seen) !== null
 }
 
-async function storedPerson(distinctId: string, api: VerifyPersonsOptions['api']): Promise<JsonObject | undefined> {
-  return listAt(await api.call('GET', '/persons/', { query: { distinct_id: distinctId } }), 'results')[0]
+async function readStoredPerson(distinctId: string, api: VerifyPersonsOptions['api']): Promise<JsonObject | undefined> {
+  return readObjectList(await api.call('GET', '/persons/', { query: { distinct_id: distinctId } }), 'results')[0]
 }
 
 /**
  * Compares differing persons again with the events of all ids stored for them: events of the export may link ids, so that a
  * person has more ids than the generated links gave.
  */
-async function lookedAtOnceMore(
+async function compareWithAllIds(
   differing: readonly SeenPerson[],
   sent: readonly SentJob[],
 ): Promise<readonly SeenPerson[]> {
-  const whole = differing.map(({ expected, stored }) => ({ expected: newPerson(expected.id), stored }))
+  const whole = differing.map(({ expected, stored }) => ({ expected: createExpectedPerson(expected.id), stored }))
   const byId = new Map<string, ExpectedPerson[]>()
   for (const { expected, stored } of whole)
-    for (const id of new Set([expected.id, ...shownIds(stored)])) byId.set(id, [...(byId.get(id) ?? []), expected])
+    for (const id of new Set([expected.id, ...readDistinctIds(stored)]))
+      byId.set(id, [...(byId.get(id) ?? []), expected])
   if (byId.size > 0)
-    for await (const event of sentEvents(sent))
+    for await (const event of readSentEvents(sent))
       for (const person of byId.get(event.distinctId) ?? []) addToPerson(person, event)
   return whole.filter(isDifferent)
 }
@@ -113,15 +114,18 @@ async function lookedAtOnceMore(
  * Finds ids that one person lacks because events of the import link them to another person too: a device belongs to the
  * first user identified on it, and an identified person is not merged with another.
  */
-async function contestedIds(differing: readonly SeenPerson[], sent: readonly SentJob[]): Promise<ReadonlySet<string>> {
+async function findContestedIds(
+  differing: readonly SeenPerson[],
+  sent: readonly SentJob[],
+): Promise<ReadonlySet<string>> {
   const missing = new Map<string, Set<string>>()
   for (const each of differing) {
-    const id = differenceOf(each)?.missingId ?? null
-    if (id !== null) missing.set(id, new Set([id, ...shownIds(each.stored)]))
+    const id = findDifference(each)?.missingId ?? null
+    if (id !== null) missing.set(id, new Set([id, ...readDistinctIds(each.stored)]))
   }
   const contested = new Set<string>()
   if (missing.size === 0) return contested
-  for await (const event of sentEvents(sent)) {
+  for await (const event of readSentEvents(sent)) {
     const other = findJoinedId(event)
     if (other === null) continue
     if (missing.has(event.distinctId)) contested.add(event.distinctId)
@@ -131,7 +135,7 @@ async function contestedIds(differing: readonly SeenPerson[], sent: readonly Sen
   return contested
 }
 
-async function chosenPersons(
+async function choosePersons(
   events: AsyncIterable<ImportedEvent>,
   personOf: PersonOf,
   count: number,
@@ -149,11 +153,11 @@ async function isTouchedByOthers(
   { missingId }: PersonDifference,
   { api, jobId }: VerifyPersonsOptions,
 ): Promise<boolean> {
-  const holder = missingId === null ? undefined : await storedPerson(missingId, api)
+  const holder = missingId === null ? undefined : await readStoredPerson(missingId, api)
   for (const person of [stored, holder]) {
     if (person === undefined) continue
     const query = { person_id: String(person.uuid), limit: String(eventsLooked) }
-    const events = listAt(await api.call('GET', '/events/', { query }), 'results')
+    const events = readObjectList(await api.call('GET', '/events/', { query }), 'results')
     if (events.some(({ import_job_id }) => String(import_job_id) !== jobId)) return true
   }
   return false

@@ -11,14 +11,14 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { Checkpoint } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
-import { listAt, type ServiceApi } from '../send/job-api.ts'
+import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 import type { SentJob } from '../send/sent-events.ts'
 import { PersonChoice, type PersonOf } from './chosen-persons.ts'
-import { erasedNotes } from './erased-rows.ts'
-import { type ExpectedEvents, expectedEvents, partOfName } from './expected-events.ts'
-import { keepExpectedPersons } from './expected-persons-file.ts'
-import { type JobReport, readJobReport, type StoredCount, storedCounts } from './job-report.ts'
-import { propertyDifference } from './stored-properties.ts'
+import { readErasedNotes } from './erased-rows.ts'
+import { assignNameToPart, collectExpectedEvents, type ExpectedEvents } from './expected-events.ts'
+import { storeExpectedPersons } from './expected-persons-file.ts'
+import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
+import { findPropertyDifference } from './stored-properties.ts'
 
 export const verifyFile = 'verify.json'
 
@@ -32,7 +32,7 @@ export interface VerifyOptions {
   readonly api: ServiceApi
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** Live events by day before sending, from `liveCounts`; null if they were not counted. */
+  /** Live events by day before sending, from `readLiveCounts`; null if they were not counted. */
   readonly liveBefore: Readonly<Record<string, number>> | null
 }
 
@@ -70,12 +70,12 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
   progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.service_job_id!
   const persons = new PersonChoice(options.personOf)
-  const expected = await expectedEvents({ ...options, onEvent: event => persons.add(event) })
-  keepExpectedPersons(folder, [{ folder, job, checkpoint }, ...retried], persons.chosen())
+  const expected = await collectExpectedEvents({ ...options, onEvent: event => persons.add(event) })
+  storeExpectedPersons(folder, [{ folder, job, checkpoint }, ...retried], persons.chosen())
   await waitForStream(api, progress)
   const report = await readJobReport(api, id)
   const checks = [
-    await checkCounts(expected, storedCounts(api, id, report)),
+    await checkCounts(expected, readStoredCounts(api, id, report)),
     checkBuckets(expected, report),
     await checkSamples(expected.samples, { source, jobId: id }, api),
     await checkLiveData(options.liveBefore, api),
@@ -87,7 +87,7 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
     expected_rows: expected.rows,
     stored_rows: report.rows,
     checks,
-    notes: [...report.notes, ...(await erasedNotes(expected.rows - report.rows, report, api))],
+    notes: [...report.notes, ...(await readErasedNotes(expected.rows - report.rows, report, api))],
   }
   folder.writeJson(verifyFile, verification)
   return { verification, expected }
@@ -122,12 +122,13 @@ export async function checkCounts(
   const stored = new Map<string, number>()
   for await (const { day, event, uuids } of all) {
     const isOther = otherCounts.has(day) && counts.get(day)?.has(event) !== true && !isGeneratedName(event)
-    addTo(stored, isOther ? countedTogether(day, partOfName(event)) : countedAs(day, event), uuids)
+    addTo(stored, isOther ? formatPartKey(day, assignNameToPart(event)) : formatCountKey(day, event), uuids)
   }
   const expected = new Map<string, number>()
   for (const [day, parts] of otherCounts)
-    for (const [part, count] of parts.entries()) if (count > 0) addTo(expected, countedTogether(day, part), count)
-  for (const [day, names] of counts) for (const [event, count] of names) addTo(expected, countedAs(day, event), count)
+    for (const [part, count] of parts.entries()) if (count > 0) addTo(expected, formatPartKey(day, part), count)
+  for (const [day, names] of counts)
+    for (const [event, count] of names) addTo(expected, formatCountKey(day, event), count)
   const differences: string[] = []
   const keys = new Set([...expected.keys(), ...stored.keys()])
   for (const key of keys) {
@@ -135,16 +136,16 @@ export async function checkCounts(
     const found = stored.get(key) ?? 0
     if (found !== wanted) differences.push(`${key}: ${wanted} expected, ${found} stored`)
   }
-  return checkOf('day_event_counts', keys.size, differences)
+  return createCheck('day_event_counts', keys.size, differences)
 }
 
 /** The key of a count. Links and groups keep their times from an earlier import, so they are compared over all days. */
-function countedAs(day: string, event: string): string {
+function formatCountKey(day: string, event: string): string {
   return isGeneratedName(event) ? `all days, ${event}` : `${day}, ${event}`
 }
 
 /** The key of a count of several names, when there are too many to count separately. */
-function countedTogether(day: string, part: number): string {
+function formatPartKey(day: string, part: number): string {
   return `${day}, further names (part ${part})`
 }
 
@@ -156,7 +157,7 @@ function checkBuckets(expected: ExpectedEvents, { idBuckets }: JobReport): Check
   const differences = expected.idBuckets.flatMap((wanted, bucket) =>
     wanted === idBuckets[bucket] ? [] : [`bucket ${bucket}: ${wanted} expected, ${idBuckets[bucket]} stored`],
   )
-  return checkOf('id_buckets', idBuckets.length, differences)
+  return createCheck('id_buckets', idBuckets.length, differences)
 }
 
 /** The service reads only 1,000 characters of a parameter. */
@@ -168,33 +169,33 @@ async function checkSamples(samples: ExpectedEvents['samples'], marks: EventMark
     const some = samples.slice(at, at + uuidsPerCall)
     const uuids = some.map(([first]) => first!.uuid).join(',')
     const body = await api.call('GET', `/import_jobs/${marks.jobId}/events/`, { query: { uuids } })
-    const found = Map.groupBy(listAt(body, 'results'), ({ uuid }) => String(uuid))
+    const found = Map.groupBy(readObjectList(body, 'results'), ({ uuid }) => String(uuid))
     for (const events of some) {
       const { uuid, event } = events[0]!
       // Records with the same source id are separate events with the same uuid.
       const stored = found.get(uuid) ?? []
-      const faults = stored.flatMap(each => events.map(sent => differenceOf(sent, each, marks)))
+      const faults = stored.flatMap(each => events.map(sent => describeDifference(sent, each, marks)))
       if (faults.includes(null)) continue
       differences.push(`${uuid} (${event}): ${faults[0] ?? 'it is not stored'}`)
     }
   }
-  return checkOf('random_events', samples.length, differences)
+  return createCheck('random_events', samples.length, differences)
 }
 
 /** @returns a description of the first field that differs from what was sent; null if none does. */
-function differenceOf(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
+function describeDifference(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
   const time = Date.parse(String(stored.timestamp))
   if (stored.event !== sent.event) return `the event is ${String(stored.event)}`
   if (stored.distinct_id !== sent.distinctId) return `the distinct id is ${String(stored.distinct_id)}`
   if (time !== Math.floor(sent.timeUs / usPerMs) && !mayBeGenerated(sent.event, sent.uuid))
     return `the time is ${String(stored.timestamp)}`
-  return propertyDifference(sent, isJsonObject(stored.properties) ? stored.properties : {}, marks)
+  return findPropertyDifference(sent, isJsonObject(stored.properties) ? stored.properties : {}, marks)
 }
 
 /** Live events by UTC day, or the status with which the service refused; null if its answer is unreadable. */
 export type LiveCounts = { readonly days: Record<string, number> } | { readonly refused: number | null }
 
-export async function liveCounts(
+export async function readLiveCounts(
   api: ServiceApi,
   range: { readonly first: string; readonly last: string },
 ): Promise<LiveCounts> {
@@ -220,7 +221,7 @@ export async function liveCounts(
 }
 
 /** Keeps the days that receive hardly any more live events: those that end before the last 48 hours. */
-export function settledDays(days: Readonly<Record<string, number>>, nowMs: number): Record<string, number> {
+export function selectSettledDays(days: Readonly<Record<string, number>>, nowMs: number): Record<string, number> {
   const settled = new Date(nowMs - 3 * 86_400_000).toISOString().slice(0, 10)
   return Object.fromEntries(Object.entries(days).filter(([day]) => day <= settled))
 }
@@ -230,16 +231,16 @@ async function checkLiveData(before: VerifyOptions['liveBefore'], api: ServiceAp
   const days = Object.keys(before ?? {}).toSorted()
   if (before === null || days.length === 0)
     return { name: 'live_data', state: before === null ? 'not_checked' : 'equal', compared: 0, differences: [] }
-  const now = await liveCounts(api, { first: days[0]!, last: days.at(-1)! })
+  const now = await readLiveCounts(api, { first: days[0]!, last: days.at(-1)! })
   if (!('days' in now)) return { name: 'live_data', state: 'not_checked', compared: 0, differences: [] }
   const countNow = (day: string) => now.days[day] ?? 0
   const differences = days.flatMap(day =>
     countNow(day) < before[day]! ? [`${day}: ${before[day]} live events before, ${countNow(day)} now`] : [],
   )
-  return checkOf('live_data', days.length, differences)
+  return createCheck('live_data', days.length, differences)
 }
 
-function checkOf(name: Check['name'], compared: number, differences: readonly string[]): Check {
+function createCheck(name: Check['name'], compared: number, differences: readonly string[]): Check {
   return {
     name,
     state: differences.length === 0 ? 'equal' : 'differs',

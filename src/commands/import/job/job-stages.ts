@@ -10,16 +10,16 @@ import { hashMapping, type ImportPlan, writePlan } from '#importer/job/plan.ts'
 import type { StageName, StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
-import { allSources } from '#importer/sources/sources.ts'
-import { jobConversion } from '#importer/stages/job-conversion.ts'
+import { listSources } from '#importer/sources/sources.ts'
+import { createJobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
-import { forgetRehearsalRejects } from '#importer/stages/reject-files.ts'
+import { deleteRehearsalRejects } from '#importer/stages/reject-files.ts'
 import { type RehearsalReport, rehearsalReportSchema } from '#importer/stages/report/rehearsal-report.ts'
 import { reportNames } from '#importer/stages/report/report-files.ts'
-import { forgetScan, readScan, readStats, scanRecords } from '#importer/stages/scan.ts'
+import { deleteScan, readScan, readStats, scanRecords } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
-import { stopForZone } from '#importer/stages/zone-shift.ts'
+import { checkZone } from '#importer/stages/zone-shift.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
 import { withKnownProject } from '../service/known-project.ts'
 import type { Job } from './open-job.ts'
@@ -55,7 +55,7 @@ export const stage: JobStage = {
     const spool = { folder: folder.file('spill'), waitForSpace }
     const read = createRecordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const stageBy = (current: ImportPlan) => {
-      const { converter } = jobConversion(current, source, () => null)
+      const { converter } = createJobConversion(current, source, () => null)
       return stageRecords({ folder, plan: current, read, converter, progress, signal, waitForSpace })
     }
     const withTime = await planWithProfileTime(folder, plan, await stageBy(plan))
@@ -75,7 +75,7 @@ export const scan: JobStage = {
     const manifest = manifestOf(folder)
     const stats = readScan(folder, manifest)
     if (stats === null) return false
-    stopForZone(stats, manifest.sourceTimezone)
+    checkZone(stats, manifest.sourceTimezone)
     return true
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
@@ -100,7 +100,7 @@ export const rehearsal: JobStage = {
     const manifest = manifestOf(folder)
     await rehearse({
       ...{ folder, plan, manifest, stats, source, progress, signal, waitForSpace },
-      otherSources: allSources().filter(({ name }) => name !== source.name),
+      otherSources: listSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),
       nowMs: Date.now,
       askTarget: asked => askTargetFacts({ ...run, plan }, asked),
@@ -114,8 +114,8 @@ export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 /** Removes the output of the stages, which is wrong for another mapping. */
 export function forgetStages(folder: Job['folder']): void {
   folder.remove(manifestFile, 'rehearsal')
-  forgetRehearsalRejects(folder)
-  forgetScan(folder)
+  deleteRehearsalRejects(folder)
+  deleteScan(folder)
 }
 
 export function readReport(folder: Job['folder']): RehearsalReport | null {

@@ -7,7 +7,7 @@ import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
 import { allowNull, Type } from '#importer/records/file-schema.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
-import { type LiveCounts, liveCounts, settledDays } from '#importer/verify/verify-stage.ts'
+import { type LiveCounts, readLiveCounts, selectSettledDays } from '#importer/verify/verify-stage.ts'
 import type { StageRun } from './job-stages.ts'
 
 /** Counts of live events by day, taken once before anything is sent. */
@@ -43,7 +43,7 @@ export async function liveEventsBefore(
 ): Promise<Record<string, number> | null> {
   const known = folder.readJson(liveBeforeFile, liveBeforeSchema)
   if (known !== null) return known.days
-  const counts: LiveCounts = range === null ? { days: {} } : await liveCounts(api, range)
+  const counts: LiveCounts = range === null ? { days: {} } : await readLiveCounts(api, range)
   if (!('days' in counts)) {
     const message = unknownOverlapMessage(api.address, counts.refused)
     if (!overlapOk)
@@ -61,7 +61,7 @@ export async function liveEventsBefore(
     )
   }
   folder.remove(liveOverlapFile)
-  const days = settledDays(counts.days, api.clock.nowMs())
+  const days = selectSettledDays(counts.days, api.clock.nowMs())
   folder.writeJson(liveBeforeFile, { days })
   return days
 }

@@ -9,7 +9,7 @@ import { hashMapping } from '#importer/job/plan.ts'
 import { progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChanged } from '#importer/stages/raw-sources.ts'
-import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
+import { readSentSoFar, type SentSoFar } from '#importer/verify/sent-so-far.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { approvedParts, readReport } from './job-stages.ts'
 import { overlapDays, overlapRemedy } from './live-before.ts'
@@ -44,7 +44,7 @@ export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'
     report !== null &&
     report.hashes.manifest === hashManifest(manifest) &&
     report.hashes.mapping === hashMapping(plan)
-  const sent = sentSoFar(folder)
+  const sent = readSentSoFar(folder)
   const needsFiles = manifest?.mappingSha256 === hashMapping(plan) && sent?.isAll !== true
   const ending = readEnding(folder)
   return {

@@ -8,7 +8,7 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import { isProfile } from '#importer/sources/mixpanel/mixpanel-profile.ts'
-import { partLines } from '#importer/stages/part-lines.ts'
+import { readPartLines } from '#importer/stages/part-lines.ts'
 import { unknownDay } from '#importer/stages/spill.ts'
 
 const key = 'profile_timestamp'
@@ -57,7 +57,7 @@ export function withoutFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): I
 /** Profiles without a time are staged with the records of unknown day. */
 async function hasProfiles(folder: JobFolder, { parts }: Manifest): Promise<boolean> {
   for (const part of parts.filter(({ id }) => id.startsWith(`${unknownDay}/`)))
-    for await (const { staged } of partLines(folder, part))
+    for await (const { staged } of readPartLines(folder, part))
       if ('value' in staged.parsed && isProfile(staged.parsed.value)) return true
   return false
 }

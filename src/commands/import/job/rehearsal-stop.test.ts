@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { skipMessage } from '#importer/stages/reject-fixes.ts'
+import { explainSkip } from '#importer/stages/reject-fixes.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { limits } from '../../../../tests/support/import-job.ts'
 import { findStop, formatStop } from './rehearsal-stop.ts'
@@ -54,7 +54,7 @@ describe('a rehearsed job', () => {
   })
 
   it('explains why recent rows of Google Analytics are skipped', () => {
-    const fix = skipMessage('filtered', 'ga4')
+    const fix = explainSkip('filtered', 'ga4')
     const skips = [{ reason: 'filtered', count: 20, fix, fields: [], files: [], examples: [] }]
     const balance = { read: 20, rejected: 0, toSend: 0 } as RehearsalReport['balance']
     assert.equal(

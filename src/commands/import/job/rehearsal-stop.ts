@@ -2,11 +2,11 @@
 
 import { formatCount } from '#core/format-count.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
-import { damageText } from '#importer/stages/report/damaged-files.ts'
+import { describeDamage } from '#importer/stages/report/damaged-files.ts'
 import type { ReasonCount, RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
-import { isShareTooLarge, shareOfRejects, shareThatAllows } from '#importer/stages/report/reject-share.ts'
-import { looksLikeText } from '#importer/stages/report/report-sections.ts'
-import { oldRefused } from '#importer/stages/report/target-facts.ts'
+import { describeRejectShare, formatSufficientShare, isShareTooLarge } from '#importer/stages/report/reject-share.ts'
+import { describeLikelySource } from '#importer/stages/report/report-sections.ts'
+import { explainAgeRefusal } from '#importer/stages/report/target-facts.ts'
 
 export interface RehearsalStop {
   readonly code: 'damaged_files' | 'no_records' | 'no_events' | 'drops_old_events' | 'too_many_rejects'
@@ -33,7 +33,7 @@ export function findStop(
   const plan = `pennon import plan ${at} …`
   if (damagedFiles.length > 0 && limits.allowsDamagedFiles !== true) {
     const more = damagedFiles.length - filesNamed
-    const named = damagedFiles.slice(0, filesNamed).map(damageText).join(' ')
+    const named = damagedFiles.slice(0, filesNamed).map(describeDamage).join(' ')
     return {
       code: 'damaged_files',
       problem:
@@ -43,7 +43,7 @@ export function findStop(
     }
   }
   const rejects = `pennon import rejects ${at} --group`
-  const other = looksLike === null ? '' : ` ${looksLikeText(looksLike)}`
+  const other = looksLike === null ? '' : ` ${describeLikelySource(looksLike)}`
   const mend =
     looksLike !== null
       ? `Plan it with --source ${looksLike}`
@@ -64,7 +64,7 @@ export function findStop(
       command: rejected === 0 ? `pennon import report ${at}` : rejects,
     }
   }
-  const old = oldRefused(targetAnswer, { days, acceptsOld: limits.acceptsOld === true })
+  const old = explainAgeRefusal(targetAnswer, { days, acceptsOld: limits.acceptsOld === true })
   if (old !== null)
     return {
       code: 'drops_old_events',
@@ -75,10 +75,10 @@ export function findStop(
   const held = heldByRejects ?? rejected
   const all = read - rejected + held
   if (!isShareTooLarge(held, all, limits.maxRejectShare)) return null
-  const allow = `pennon import run ${at} --max-reject-share ${shareThatAllows(held, all)}`
+  const allow = `pennon import run ${at} --max-reject-share ${formatSufficientShare(held, all)}`
   return {
     code: 'too_many_rejects',
-    problem: `${shareOfRejects(held / all, limits.maxRejectShare, heldByRejects)}${other}`,
+    problem: `${describeRejectShare(held / all, limits.maxRejectShare, heldByRejects)}${other}`,
     wayOut: `${mend}, or allow more: ${allow}`,
     command: rejects,
   }

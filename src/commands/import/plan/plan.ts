@@ -22,8 +22,8 @@ import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
 import { serviceJobFile } from '#importer/send/service-job.ts'
-import { differingZones } from '#importer/stages/report/describe-zone.ts'
-import { duration } from '#importer/stages/report/report-sections.ts'
+import { describeDifferingZones } from '#importer/stages/report/describe-zone.ts'
+import { formatDuration } from '#importer/stages/report/report-sections.ts'
 import { version } from '#version.ts'
 import { forgetStages, sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
@@ -230,7 +230,7 @@ function deadLinkNotes(links: readonly string[]): readonly string[] {
 }
 
 function zoneNotes(config: JsonObject): readonly string[] {
-  const differing = differingZones(config)
+  const differing = describeDifferingZones(config)
   return differing === null ? [] : [differing]
 }
 
@@ -262,7 +262,7 @@ function show(
     ...(plan.fetch === null
       ? [
           `${formatCount(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
-          `Staging, scan and rehearsal take about ${duration(seconds)}, longer for compressed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
+          `Staging, scan and rehearsal take about ${formatDuration(seconds)}, longer for compressed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
         ]
       : [fetchedText(plan.source, fetched!)]),
     target === null

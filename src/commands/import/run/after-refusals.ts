@@ -1,5 +1,5 @@
 import type { TooManyRefused } from '#importer/send/send-stage.ts'
-import { shareThatAllows } from '#importer/stages/report/reject-share.ts'
+import { formatSufficientShare } from '#importer/stages/report/reject-share.ts'
 
 /**
  * The remedies when the service refused too many events. Another limit needs another approval.
@@ -7,7 +7,7 @@ import { shareThatAllows } from '#importer/stages/report/reject-share.ts'
  */
 export function afterRefusals({ refused, events }: Pick<TooManyRefused, 'refused' | 'events'>, at: string): string {
   return (
-    `Next: fix the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${shareThatAllows(refused, events)}, ` +
+    `Next: fix the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${formatSufficientShare(refused, events)}, ` +
     `pennon import approve ${at}, pennon import run ${at}; or undo it: pennon import discard ${at}`
   )
 }

@@ -2,11 +2,11 @@ import { type NextStep, nextLine, quotePath } from '#commands/import/messages/ne
 import { printLines } from '#commands/import/messages/print.ts'
 import { formatCount } from '#core/format-count.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { duration } from '#importer/stages/report/report-sections.ts'
+import { formatDuration } from '#importer/stages/report/report-sections.ts'
 import { rowsErased } from '#importer/verify/erased-rows.ts'
 import { describeRepaired } from '#importer/verify/final-pages.ts'
 import { finalReportNames } from '#importer/verify/final-report.ts'
-import { noteSentence } from '#importer/verify/note-messages.ts'
+import { formatNote } from '#importer/verify/note-messages.ts'
 import type { Job } from '../job/open-job.ts'
 import type { SentJob } from './send-job.ts'
 
@@ -17,7 +17,7 @@ export function printSent({ folder }: Job, path: string, { state, report }: Sent
   const { verification, balance } = report
   if (!verification.ok) {
     const erased = verification.notes.find(({ reason }) => reason === rowsErased)
-    const reason = erased === undefined ? '' : ` ${noteSentence(erased)}`
+    const reason = erased === undefined ? '' : ` ${formatNote(erased)}`
     const wayOn =
       erased === undefined ? '' : `pennon import publish ${quotePath(path)} --unverified publishes the rest, `
     throw new JobStopped(
@@ -41,7 +41,7 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
           `The first ${formatCount(balance.fromRecords, 'event')} of records ${balance.fromRecords === 1 ? 'is' : 'are'} sent${before}, and nothing is visible yet. The report has their names, times and counts; to see properties: pennon import report ${quotePath(path)} --samples.`,
         ]
       : [
-          `${formatCount(balance.sent - (repaired?.sent ?? 0), 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${formatCount(retries, 'retry', 'retries')}), 0 charged.`,
+          `${formatCount(balance.sent - (repaired?.sent ?? 0), 'event')} sent in ${formatDuration(seconds)} (${count(eventsPerSecond)} a second, ${formatCount(retries, 'retry', 'retries')}), 0 charged.`,
           ...(repaired === null ? [] : [describeRepaired(repaired)]),
           'Nothing is visible until it is published.',
         ]

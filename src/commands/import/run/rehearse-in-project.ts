@@ -9,11 +9,11 @@ import { printable } from '#core/printable.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashMapping } from '#importer/job/plan.ts'
-import { rehearsalMark, sampledJob } from '#importer/send/sampled-job.ts'
+import { createSampledJob, rehearsalMark } from '#importer/send/sampled-job.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { compareProjects, type ProjectDiff } from '#importer/verify/compare-projects.ts'
-import { expectedEvents } from '#importer/verify/expected-events.ts'
+import { collectExpectedEvents } from '#importer/verify/expected-events.ts'
 import { waitForStream } from '#importer/verify/verify-stage.ts'
 import { manifestOf, type StageRun } from '../job/job-stages.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
@@ -38,7 +38,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
   const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
   try {
     const personOf = (id: string) => whole.personOf(id)
-    const job = sampledJob(whole, share, personOf)
+    const job = createSampledJob(whole, share, personOf)
     const mapping = hashMapping(plan)
     // Another share or mapping is another rehearsal.
     const folder = new JobFolder(run.folder.file('rehearsal-project', `${project}-${share}-${mapping.slice(0, 8)}`))
@@ -56,7 +56,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
       maxRejectShare: plan.limits.maxRejectShare,
       ...(rate !== undefined && { rate }),
     })
-    const { names } = await expectedEvents({ folder, job, checkpoint, progress, signal })
+    const { names } = await collectExpectedEvents({ folder, job, checkpoint, progress, signal })
     await waitForStream(rehearsalApi, progress)
     const diff = await compareProjects(names, rehearsalApi, apiOf(target, progress, signal))
     run.folder.writeJson('rehearsal-project/diff.json', diff)

@@ -10,7 +10,7 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import type { StageName } from '#importer/job/progress.ts'
 import { type ProgressFigures, ProgressTracker, progressFile } from '#importer/job/progress-figures.ts'
-import { duration } from '#importer/stages/report/report-sections.ts'
+import { formatDuration } from '#importer/stages/report/report-sections.ts'
 
 const everyMs = 1_000
 const linesEveryMs = 10_000
@@ -105,7 +105,7 @@ export function progressLine(figures: ProgressFigures): string {
   const count = (value: number) => value.toLocaleString('en')
   const of = recordsTotal === null ? '' : ` of ${count(recordsTotal)}`
   const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
-  const timeLeft = etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]
+  const timeLeft = etaSeconds === null ? [] : [`${formatDuration(etaSeconds)} left`]
   return [
     `${stage}${stepOf(stage)}${day === null ? '' : ` ${day}`}`,
     // At the front, so that no narrow terminal cuts off why nothing moves.

@@ -14,10 +14,10 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
-import { choiceLines } from '#importer/stages/report/plan-choices.ts'
+import { formatChoices } from '#importer/stages/report/plan-choices.ts'
 import { reportNames } from '#importer/stages/report/report-files.ts'
-import { withLimitsOf } from '#importer/stages/report/report-limits.ts'
-import { duration } from '#importer/stages/report/report-sections.ts'
+import { updateReportLimits } from '#importer/stages/report/report-limits.ts'
+import { formatDuration } from '#importer/stages/report/report-sections.ts'
 import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
@@ -64,7 +64,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       job = withOptions(job, options)
       if (options.rehearseAgain === true) forgetRehearsal(job, path)
       const report = readReport(job.folder)
-      if (report !== null) withLimitsOf(job.folder, report, job.plan)
+      if (report !== null) updateReportLimits(job.folder, report, job.plan)
       let sent: SentJob | null = null
       const send: JobStage = {
         name: 'send',
@@ -214,9 +214,9 @@ function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>
   const count = (value: number) => value.toLocaleString('en')
   return [
     `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'produces', 'produce')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed (repeated records).`,
-    `${formatCount(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
+    `${formatCount(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${formatDuration(seconds)}.`,
     ...(choices.length === 0 ? [] : ['Options of the plan:']),
-    ...choiceLines(choices).map(line => `  ${line}`),
+    ...formatChoices(choices).map(line => `  ${line}`),
     ...(warnings.length === 0 ? [] : [`${formatCount(warnings.length, 'warning')}:`]),
     ...warnings.map(({ text }) => `  ${text}`),
     `Report: ${html}`,

@@ -10,14 +10,14 @@ import { checkLedger } from '#importer/job/ledger.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { ServiceRefusal } from '#importer/send/job-api.ts'
-import { progressFigures } from '#importer/send/progress-figures.ts'
+import { computeProgressFigures } from '#importer/send/progress-figures.ts'
 import { ProgressReporter } from '#importer/send/progress-reporter.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
-import { readRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
+import { collectRetryOutcomes, readRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
 import {
   ensureServiceJob,
-  jobName,
+  formatJobName,
   type OpenJobState,
   readServiceJob,
   reportState,
@@ -85,7 +85,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     api,
     { target: target.address, project: target.projectId ?? '@current' },
     {
-      name: jobName(plan.source, rehearsal.range),
+      name: formatJobName(plan.source, rehearsal.range),
       source: plan.source,
       ...(plan.limits.joining !== undefined && { options: plan.limits.joining }),
       ...(plan.limits.acceptsOld === true && { accept_old: true }),
@@ -110,7 +110,10 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     const repaired = readRetryOutcomes(folder)
     const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
       sentState = state
-      return reportState(api, serviceJob.id, state, { ...progressFigures(checkpoint, manifest, repaired), ...more })
+      return reportState(api, serviceJob.id, state, {
+        ...computeProgressFigures(checkpoint, manifest, repaired),
+        ...more,
+      })
     }
     await sendState('sending', readCheckpoint(folder))
     const sending = new ProgressReporter(() => sendState('sending', readCheckpoint(folder)), wallClock.nowMs)
@@ -142,7 +145,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     })
     const report = writeFinalReport({
       ...{ folder, checkpoint, rehearsal, ...verified },
-      retried: await retryOutcomes(retried),
+      retried: await collectRetryOutcomes(retried),
     })
     // The last report of this run. After a canary the job is open for the rest, so it is not left as `verifying`.
     if (state === 'canary') await sendState('sending', checkpoint)
@@ -166,7 +169,7 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return
   const api = apiOf(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastReportMs))
-  const figures = progressFigures(checkpoint, manifestOf(folder), readRetryOutcomes(folder))
+  const figures = computeProgressFigures(checkpoint, manifestOf(folder), readRetryOutcomes(folder))
   await reportState(api, id, state, figures).catch(() => undefined)
 }
 

@@ -3,7 +3,7 @@
 import { quotePath } from '#commands/import/messages/next-line.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
-import { stateOf } from '#importer/send/service-job.ts'
+import { readServiceState } from '#importer/send/service-job.ts'
 
 /**
  * @param path of the job's folder.
@@ -16,7 +16,7 @@ export async function checkTakesEvents(
   api: ServiceApi,
   instead: string | null = null,
 ): Promise<void> {
-  const ended = endedMessage(await stateOf(api, serviceJobId), quotePath(path))
+  const ended = endedMessage(await readServiceState(api, serviceJobId), quotePath(path))
   if (ended === null) return
   const message = `import job ${serviceJobId} ${ended}`
   throw new JobStopped(instead === null ? message : `${message}. ${instead}`)

@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { idText } from '#importer/records/distinct-ids.ts'
 import type { GroupSnapshot } from '#importer/records/imported-event.ts'
-import { isEmptyInAmplitude, objectIn, withoutEmptyValues } from './amplitude-values.ts'
+import { isEmptyInAmplitude, readObject, removeEmptyValues } from './amplitude-values.ts'
 
 export interface RecordGroups {
   /** The first key of each type, since an event can have only one. */
@@ -16,12 +16,12 @@ export interface RecordGroups {
 
 /** @throws RecordReject */
 export function readGroups(record: JsonObject, distinctId: string, timeUs: number): RecordGroups {
-  const groups = objectIn(record, 'groups')
-  const described = objectIn(record, 'group_properties')
+  const groups = readObject(record, 'groups')
+  const described = readObject(record, 'group_properties')
   const inEvent: JsonObject = {}
   const snapshots: GroupSnapshot[] = []
   let droppedCount = 0
-  for (const type of keysOfBoth(groups, described)) {
+  for (const type of listKeysOfBoth(groups, described)) {
     const named = readKeys(ownValue(groups, type))
     const ofType = ownValue(described, type)
     const byKey = isJsonObject(ofType) ? ofType : {}
@@ -32,7 +32,7 @@ export function readGroups(record: JsonObject, distinctId: string, timeUs: numbe
       snapshots.push({
         type,
         key,
-        properties: isJsonObject(properties) ? withoutEmptyValues(properties) : null,
+        properties: isJsonObject(properties) ? removeEmptyValues(properties) : null,
         distinctId,
         timeUs,
       })
@@ -41,7 +41,7 @@ export function readGroups(record: JsonObject, distinctId: string, timeUs: numbe
   return { inEvent, snapshots, droppedCount }
 }
 
-function keysOfBoth(a: JsonObject, b: JsonObject): Iterable<string> {
+function listKeysOfBoth(a: JsonObject, b: JsonObject): Iterable<string> {
   const [keysOfA, keysOfB] = [Object.keys(a), Object.keys(b)]
   // Fast path: most records have no groups at all.
   return keysOfB.length === 0 ? keysOfA : new Set([...keysOfA, ...keysOfB])

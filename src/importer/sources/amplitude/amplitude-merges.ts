@@ -9,7 +9,7 @@ import type { SourceContext, SourceFact } from '#importer/records/import-source.
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { readRecordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
-import { amplitudeId } from './amplitude-values.ts'
+import { readAmplitudeId } from './amplitude-values.ts'
 
 export function isMerge(record: JsonObject): boolean {
   return Object.hasOwn(record, 'merged_amplitude_id') && !Object.hasOwn(record, 'event_type')
@@ -18,18 +18,18 @@ export function isMerge(record: JsonObject): boolean {
 const [userFact, deviceFact] = ['amplitude_user', 'amplitude_device']
 
 /** The user id and the device id of an Amplitude id, under which the staged events know its person. */
-export function userFacts(record: JsonObject): SourceFact[] {
+export function readUserFacts(record: JsonObject): SourceFact[] {
   const key = idText(ownValue(record, 'amplitude_id'))
   if (key === null) return []
   const facts = [
-    { kind: userFact!, value: amplitudeId(ownValue(record, 'user_id')) },
-    { kind: deviceFact!, value: amplitudeId(ownValue(record, 'device_id')) },
+    { kind: userFact!, value: readAmplitudeId(ownValue(record, 'user_id')) },
+    { kind: deviceFact!, value: readAmplitudeId(ownValue(record, 'device_id')) },
   ]
   return facts.flatMap(({ kind, value }) => (value === null ? [] : [{ kind, key, value }]))
 }
 
 /** @throws RecordReject */
-export function mergeTime(record: JsonObject, window: TimeWindow): number {
+export function readMergeTime(record: JsonObject, window: TimeWindow): number {
   const field = 'merge_time'
   return readRecordTime(ownValue(record, field), { zone: 'UTC' }, window, field)
 }
@@ -41,7 +41,7 @@ interface Known {
 
 /** @throws RecordReject */
 export function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceContext): Conversion {
-  const timeUs = mergeTime(record, context)
+  const timeUs = readMergeTime(record, context)
   const original = findKnownId(ownValue(record, 'merged_amplitude_id'), context)
   const added = findKnownId(ownValue(record, 'amplitude_id'), context)
   // An Amplitude id that no staged event has belongs to no person here.

@@ -4,13 +4,13 @@ import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, 
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { pickProperties, putPersonUpdates } from '#importer/records/record-fields.ts'
 import {
-  asObject,
   isEmptyInAmplitude,
-  objectIn,
+  parseObjectText,
   putValue,
-  textIn,
+  readObject,
+  readText,
+  removeEmptyValues,
   toBoolean,
-  withoutEmptyValues,
 } from './amplitude-values.ts'
 
 /** Fields that are mapped individually, or used by the import alone. */
@@ -30,12 +30,16 @@ const personKeys = [
   ...['$current_url', '$pathname', '$referrer', '$referring_domain'],
   ...['$geoip_country_name', '$geoip_city_name', '$geoip_subdivision_1_name'],
 ]
-const firstTouch = ['referrer', 'referring_domain', ...['source', 'medium', 'campaign', 'content', 'term'].map(utm)]
+const firstTouch = [
+  'referrer',
+  'referring_domain',
+  ...['source', 'medium', 'campaign', 'content', 'term'].map(toUtmKey),
+]
 const onceKeys: ReadonlyMap<string, string> = new Map(
   firstTouch.map(key => [`initial_${key}`, `$initial_${key}`] as const),
 )
 
-function utm(key: string): string {
+function toUtmKey(key: string): string {
   return `utm_${key}`
 }
 
@@ -45,16 +49,16 @@ export interface RecordIds {
 }
 
 /** @throws RecordReject */
-export function propertiesOf(record: JsonObject, sourceName: string, ids: RecordIds): JsonObject {
-  const own = objectIn(record, 'event_properties')
-  const properties = withoutEmptyValues(own)
-  const device = deviceOf(record)
+export function mapProperties(record: JsonObject, sourceName: string, ids: RecordIds): JsonObject {
+  const own = readObject(record, 'event_properties')
+  const properties = removeEmptyValues(own)
+  const device = readDevice(record)
   for (const [field, value] of Object.entries(record)) {
     const isRead = ownFields.has(field) || device.fields.includes(field)
     if (!isRead && !Object.hasOwn(properties, field))
       putValue(properties, field, truthFields.has(field) ? toBoolean(value) : value)
   }
-  putData(properties, asObject(ownValue(record, 'data')))
+  putData(properties, parseObjectText(ownValue(record, 'data')))
   putIds(properties, record, ids)
   putPage(properties, own)
   for (const [key, value] of Object.entries(device.properties)) putValue(properties, key, value)
@@ -64,20 +68,20 @@ export function propertiesOf(record: JsonObject, sourceName: string, ids: Record
   putValue(properties, '$geoip_subdivision_1_name', ownValue(record, 'region'))
   putValue(properties, '$ip', ownValue(record, 'ip_address'))
   putElement(properties, sourceName, own)
-  putPersonUpdates(properties, { set: pickProperties(properties, personKeys), setOnce: firstTouchOf(record) })
+  putPersonUpdates(properties, { set: pickProperties(properties, personKeys), setOnce: readFirstTouch(record) })
   return properties
 }
 
 /** The record's properties of its person; sent only when they have changed. */
 export function readPersonProperties(record: JsonObject): JsonObject {
   const person: JsonObject = {}
-  for (const [key, value] of Object.entries(objectIn(record, 'user_properties')))
+  for (const [key, value] of Object.entries(readObject(record, 'user_properties')))
     if (!onceKeys.has(key)) putValue(person, key, value)
   return person
 }
 
-function firstTouchOf(record: JsonObject): JsonObject {
-  const from = objectIn(record, 'user_properties')
+function readFirstTouch(record: JsonObject): JsonObject {
+  const from = readObject(record, 'user_properties')
   const once: JsonObject = {}
   for (const [key, target] of onceKeys) putValue(once, target, ownValue(from, key))
   return once
@@ -98,14 +102,14 @@ function putIds(properties: JsonObject, record: JsonObject, { userId, deviceId }
   putValue(properties, '$amplitude_device_id', deviceId)
   putValue(properties, '$device_id', deviceId)
   putValue(properties, '$amplitude_event_id', ownValue(record, 'event_id'))
-  const startMs = sessionStartMs(ownValue(record, 'session_id'))
+  const startMs = readSessionStartMs(ownValue(record, 'session_id'))
   if (startMs === null) return
   putValue(properties, '$amplitude_session_id', startMs)
   putValue(properties, '$session_id', sessionUuid(startMs, 'amplitude', 'session', deviceId ?? '', String(startMs)))
 }
 
 /** The id of a session is its start; -1 means no session. @returns epoch ms that a UUIDv7 can hold, or null. */
-function sessionStartMs(value: JsonValue | undefined): number | null {
+function readSessionStartMs(value: JsonValue | undefined): number | null {
   const ms = typeof value === 'string' ? Number(value) : numberOf(value ?? null)
   return ms !== undefined && Number.isSafeInteger(ms) && ms > 0 && ms < 2 ** 48 ? ms : null
 }
@@ -135,16 +139,16 @@ interface Device {
 }
 
 /** On the web, Amplitude reports the browser as the system and the system as the device. */
-function deviceOf(record: JsonObject): Device {
-  const platform = textIn(record, 'platform')
-  const system = textIn(record, 'os_name')
+function readDevice(record: JsonObject): Device {
+  const platform = readText(record, 'platform')
+  const system = readText(record, 'os_name')
   const version = ownValue(record, 'os_version')
-  const device = textIn(record, 'device_type')
+  const device = readText(record, 'device_type')
   if (platform === null || platform.toLowerCase() === 'web')
     return {
       properties: {
         $browser: system,
-        $browser_version: wholeNumberOr(version),
+        $browser_version: parseWholeNumber(version),
         $os: device,
         $device_type: deviceKind(device),
       },
@@ -164,7 +168,7 @@ function deviceOf(record: JsonObject): Device {
 }
 
 /** Live events have a number, so that a filter matches both. */
-function wholeNumberOr(version: JsonValue | undefined): JsonValue {
+function parseWholeNumber(version: JsonValue | undefined): JsonValue {
   return typeof version === 'string' && /^\d{1,15}$/.test(version) ? Number(version) : (version ?? null)
 }
 

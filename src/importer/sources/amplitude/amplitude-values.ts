@@ -11,12 +11,12 @@ export function isEmptyInAmplitude(value: JsonValue | undefined): boolean {
 }
 
 /** @returns the id; null when it is absent or a placeholder. */
-export function amplitudeId(value: JsonValue | undefined): string | null {
+export function readAmplitudeId(value: JsonValue | undefined): string | null {
   return isEmptyInAmplitude(value) ? null : legalId(value)
 }
 
 /** A text field; null when it is empty. */
-export function textIn(record: JsonObject, field: string): string | null {
+export function readText(record: JsonObject, field: string): string | null {
   const text = readTextField(record, field)
   return isEmptyInAmplitude(text) ? null : text
 }
@@ -27,7 +27,7 @@ export function putValue(properties: JsonObject, key: string, value: JsonValue |
 }
 
 /** The members that are not empty. */
-export function withoutEmptyValues(object: JsonObject): JsonObject {
+export function removeEmptyValues(object: JsonObject): JsonObject {
   const kept: JsonObject = {}
   for (const [key, value] of Object.entries(object)) putValue(kept, key, value)
   return kept
@@ -37,16 +37,16 @@ export function withoutEmptyValues(object: JsonObject): JsonObject {
  * An object, also as the JSON text of it that copies of exports have; empty when the field is.
  * @throws RecordReject `properties_not_object`.
  */
-export function objectIn(record: JsonObject, field: string): JsonObject {
+export function readObject(record: JsonObject, field: string): JsonObject {
   const value = ownValue(record, field)
   if (isEmptyInAmplitude(value)) return {}
-  const object = asObject(value)
+  const object = parseObjectText(value)
   if (!isJsonObject(object)) throw new RecordReject('properties_not_object', field)
   return object
 }
 
 /** Parses a text that holds a JSON object; returns other values unchanged. */
-export function asObject(value: JsonValue | undefined): JsonValue | undefined {
+export function parseObjectText(value: JsonValue | undefined): JsonValue | undefined {
   return typeof value === 'string' && value.startsWith('{') ? (parseJsonText(value) ?? value) : value
 }
 

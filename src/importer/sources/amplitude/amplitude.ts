@@ -19,9 +19,9 @@ import { SourceConfig } from '#importer/records/source-config.ts'
 import { readTime } from '#importer/records/source-time.ts'
 import { checkTime } from '#importer/records/time-window.ts'
 import { readGroups } from './amplitude-groups.ts'
-import { convertMerge, isMerge, mergeTime, userFacts } from './amplitude-merges.ts'
-import { propertiesOf, readPersonProperties } from './amplitude-properties.ts'
-import { amplitudeId, isEmptyInAmplitude } from './amplitude-values.ts'
+import { convertMerge, isMerge, readMergeTime, readUserFacts } from './amplitude-merges.ts'
+import { mapProperties, readPersonProperties } from './amplitude-properties.ts'
+import { isEmptyInAmplitude, readAmplitudeId } from './amplitude-values.ts'
 
 const name = 'amplitude'
 
@@ -35,8 +35,8 @@ export const amplitude: ImportSource = {
     return {
       convert: ({ value }) =>
         isMerge(value) ? convertMerge(value, allowsMerge, context) : convertEvent(value, context),
-      factsOf: ({ value }): readonly SourceFact[] => (isMerge(value) ? [] : userFacts(value)),
-      timeOf: ({ value }) => (isMerge(value) ? mergeTime(value, context) : null),
+      factsOf: ({ value }): readonly SourceFact[] => (isMerge(value) ? [] : readUserFacts(value)),
+      timeOf: ({ value }) => (isMerge(value) ? readMergeTime(value, context) : null),
     }
   },
 }
@@ -55,38 +55,38 @@ const groupCall = '$groupidentify'
 function convertEvent(record: JsonObject, context: SourceContext): Conversion {
   const sourceName = readEventName(ownValue(record, 'event_type'), 'event_type')
   if (sessionMarkers.has(sourceName)) return skipRecord('session_marker')
-  const userId = amplitudeId(ownValue(record, 'user_id'))
-  const deviceId = amplitudeId(ownValue(record, 'device_id'))
-  const distinctId = distinctIdOf(userId ?? deviceId, record)
-  const timeUs = timeOf(record, context)
+  const userId = readAmplitudeId(ownValue(record, 'user_id'))
+  const deviceId = readAmplitudeId(ownValue(record, 'device_id'))
+  const distinctId = chooseDistinctId(userId ?? deviceId, record)
+  const timeUs = readEventTime(record, context)
   const { inEvent, snapshots, droppedCount } = readGroups(record, distinctId, timeUs)
   const notes: RecordNote[] = Array.from({ length: droppedCount }, () => 'group_values_dropped')
   if (userId === null && deviceId === null) notes.push('amplitude_id_used')
-  const generated = { links: linkOf(userId, deviceId, timeUs), groups: snapshots }
+  const generated = { links: createLinks(userId, deviceId, timeUs), groups: snapshots }
   if (sourceName === groupCall) return { ...generated, events: [], notes }
-  const properties = propertiesOf(record, sourceName, { userId, deviceId })
+  const properties = mapProperties(record, sourceName, { userId, deviceId })
   if (Object.keys(inEvent).length > 0) properties.$groups = inEvent
   const event = eventNames.get(sourceName) ?? sourceName
   const converted: ConvertedRecord = {
     ...generated,
-    events: [{ uuid: uuidOf(record), event, sourceName, distinctId, timeUs, properties }],
+    events: [{ uuid: deriveUuid(record), event, sourceName, distinctId, timeUs, properties }],
     notes,
-    dropped: droppedOf(record),
+    dropped: listDroppedFields(record),
   }
   const person = readPersonProperties(record)
   return Object.keys(person).length === 0 ? converted : { ...converted, person: { distinctId, properties: person } }
 }
 
 /** @throws RecordReject */
-function distinctIdOf(known: string | null, record: JsonObject): string {
-  const value = known ?? amplitudeId(ownValue(record, 'amplitude_id')) ?? undefined
+function chooseDistinctId(known: string | null, record: JsonObject): string {
+  const value = known ?? readAmplitudeId(ownValue(record, 'amplitude_id')) ?? undefined
   return chooseId([{ value, field: 'amplitude_id' }], 'distinct_id')
 }
 
 const timeFields = ['event_time', 'client_event_time', 'server_received_time']
 
 /** The first readable time; later fields are less exact. @throws RecordReject */
-function timeOf(record: JsonObject, context: SourceContext): number {
+function readEventTime(record: JsonObject, context: SourceContext): number {
   let firstWritten: string | null = null
   for (const field of timeFields) {
     const value = ownValue(record, field)
@@ -103,7 +103,7 @@ function timeOf(record: JsonObject, context: SourceContext): number {
   )
 }
 
-function uuidOf(record: JsonObject): string {
+function deriveUuid(record: JsonObject): string {
   const readIdText = (field: string) => idText(ownValue(record, field)) ?? ''
   const own = parseUuid(readIdText('uuid'))
   if (own !== null) return own
@@ -113,7 +113,7 @@ function uuidOf(record: JsonObject): string {
   return rootUuid(name, 'insert', readIdText('app'), readIdText('device_id'), idOfEvent)
 }
 
-function linkOf(userId: string | null, deviceId: string | null, timeUs: number): IdentityLink[] {
+function createLinks(userId: string | null, deviceId: string | null, timeUs: number): IdentityLink[] {
   if (userId === null || deviceId === null) return []
   return [{ userId, deviceId, timeUs, properties: { $amplitude_user_id: userId, $amplitude_device_id: deviceId } }]
 }
@@ -129,7 +129,7 @@ const notKept = [
 ]
 
 /** An `$insert_id` that the uuid is derived from does not count as dropped. */
-function droppedOf(record: JsonObject): string[] {
+function listDroppedFields(record: JsonObject): string[] {
   const isUsedByUuid = (field: string) =>
     field === '$insert_id' && parseUuid(idText(ownValue(record, 'uuid')) ?? '') === null
   return notKept.filter(field => !isUsedByUuid(field) && !isEmptyInAmplitude(ownValue(record, field) as JsonValue))

@@ -15,7 +15,7 @@ import {
   readTextField,
 } from '#importer/records/record-fields.ts'
 import { formatTime, readTime } from '#importer/records/source-time.ts'
-import { ga4KeyedValues } from './ga4-values.ts'
+import { readKeyedValues } from './ga4-values.ts'
 
 type Names = ReadonlyMap<string, string>
 
@@ -84,19 +84,19 @@ const firstTouchNames: Names = new Map([
 /** Purchases, kept as written. */
 const wholeFields: ReadonlySet<string> = new Set(['items', 'ecommerce'])
 
-export function ga4Properties(row: JsonObject): JsonObject {
+export function mapGa4Properties(row: JsonObject): JsonObject {
   const properties: JsonObject = {}
-  const params = ga4KeyedValues(ownValue(row, 'event_params'))
+  const params = readKeyedValues(ownValue(row, 'event_params'))
   for (const [field, value] of Object.entries(row))
     if (!consumed.has(field))
-      putProperty(properties, field, wholeFields.has(field) ? nullIfEmpty(value) : withoutUnset(value))
+      putProperty(properties, field, wholeFields.has(field) ? nullIfEmpty(value) : removeEmptyFields(value))
   putDevice(properties, readObjectField(row, 'device'))
   putNamed(properties, 'geo', readObjectField(row, 'geo'), geoNames)
   putNamed(properties, 'collected_traffic_source', readObjectField(row, 'collected_traffic_source'), campaignNames)
   for (const [key, value] of Object.entries(params)) if (key !== 'page_location') putParam(properties, key, value)
   putAddress(properties, readTextField(params, 'page_location'), { host: false, path: true })
   putProperty(properties, '$ga4_user_pseudo_id', idText(row.user_pseudo_id))
-  putProperty(properties, '$session_id', sessionId(row, ownValue(params, 'ga_session_id')))
+  putProperty(properties, '$session_id', deriveSessionId(row, ownValue(params, 'ga_session_id')))
   putPerson(properties, row)
   return properties
 }
@@ -127,7 +127,7 @@ function putNamed(properties: JsonObject, recordName: string, record: JsonObject
     if (name === undefined) setOwn(rest, field, value)
     else putProperty(properties, name, value)
   }
-  putProperty(properties, recordName, withoutUnset(rest))
+  putProperty(properties, recordName, removeEmptyFields(rest))
 }
 
 /** @returns the value; null for an empty list or a record of empty values, which BigQuery writes for "none". */
@@ -138,10 +138,10 @@ function nullIfEmpty(value: JsonValue): JsonValue {
 }
 
 /** @returns the value without empty fields; null when none remains. Lists are not changed. */
-function withoutUnset(value: JsonValue): JsonValue {
+function removeEmptyFields(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return nullIfEmpty(value)
   const nonEmpty: JsonObject = {}
-  for (const [field, each] of Object.entries(value)) putProperty(nonEmpty, field, withoutUnset(each))
+  for (const [field, each] of Object.entries(value)) putProperty(nonEmpty, field, removeEmptyFields(each))
   return Object.keys(nonEmpty).length === 0 ? null : nonEmpty
 }
 
@@ -149,7 +149,7 @@ function withoutUnset(value: JsonValue): JsonValue {
  * The id of the session. Its number is the second in which it started.
  * @returns null for an event outside of sessions.
  */
-function sessionId(row: JsonObject, session: JsonValue | undefined): string | null {
+function deriveSessionId(row: JsonObject, session: JsonValue | undefined): string | null {
   const number = idText(session)
   if (number === null || !/^[1-9]\d{0,10}$/.test(number)) return null
   // Without the device, two users whose sessions start in the same second would share one.
@@ -159,17 +159,17 @@ function sessionId(row: JsonObject, session: JsonValue | undefined): string | nu
 
 function putPerson(properties: JsonObject, row: JsonObject): void {
   const set: JsonObject = {}
-  for (const [key, value] of Object.entries(ga4KeyedValues(ownValue(row, 'user_properties'))))
+  for (const [key, value] of Object.entries(readKeyedValues(ownValue(row, 'user_properties'))))
     putProperty(set, key, value)
   const setOnce: JsonObject = {}
   const firstTouch = readObjectField(row, 'traffic_source')
   for (const [field, name] of firstTouchNames) putProperty(setOnce, name, ownValue(firstTouch, field))
-  putProperty(setOnce, 'first_touch_at', instantText(ownValue(row, 'user_first_touch_timestamp')))
+  putProperty(setOnce, 'first_touch_at', formatInstant(ownValue(row, 'user_first_touch_timestamp')))
   putPersonUpdates(properties, { set, setOnce })
 }
 
 /** @param value microseconds since 1970; 0 means unknown. */
-function instantText(value: JsonValue | undefined): string | null {
+function formatInstant(value: JsonValue | undefined): string | null {
   const timeUs = isEmptyValue(value)
     ? null
     : readTime(value!, { zone: 'UTC', unit: 'us' }, 'user_first_touch_timestamp')

@@ -13,7 +13,7 @@ import { readRecordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { usPerMs } from '#importer/records/source-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
-import { ga4Properties } from './ga4-properties.ts'
+import { mapGa4Properties } from './ga4-properties.ts'
 
 /** A daily table can change for up to three days, so rows of a younger table may be exported again with other values. */
 const settleDaysDefault = 4
@@ -45,9 +45,11 @@ function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Co
   const candidates = ['user_id', 'user_pseudo_id'].map(field => ({ value: ownValue(row, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
   const timeUs = readRecordTime(ownValue(row, 'event_timestamp'), { zone: null, unit: 'us' }, window, 'event_timestamp')
-  if (window.nowMs - tableDayMs(row, timeUs) < settleDays * dayMs) return skipRecord('filtered')
+  if (window.nowMs - readTableDayMs(row, timeUs) < settleDays * dayMs) return skipRecord('filtered')
   const event = eventNames.get(name) ?? name
-  const events = [{ uuid: uuidOf(row), event, sourceName: name, distinctId, timeUs, properties: ga4Properties(row) }]
+  const events = [
+    { uuid: deriveUuid(row), event, sourceName: name, distinctId, timeUs, properties: mapGa4Properties(row) },
+  ]
   const [userId, deviceId] = [legalId(row.user_id), legalId(row.user_pseudo_id)]
   const dropped = notKept.filter(field => !isEmptyValue(ownValue(row, field)))
   if (userId === null || deviceId === null) return { events, dropped }
@@ -76,17 +78,17 @@ const uuidParts = [
  * All events of a bundle have the same time. Exports since July 2024 have an event's place in the batch; without it, two
  * events of the same name differ only in their content. Rows without a bundle are identified by `uuidParts` alone.
  */
-function uuidOf(row: JsonObject): string {
+function deriveUuid(row: JsonObject): string {
   const parts = uuidParts.map(part => idText(ownValue(row, part)) ?? '')
   const isPlaced = parts.at(-1) !== '' || idText(ownValue(row, 'event_bundle_sequence_id')) === null
-  return rootUuid('ga4', ...parts, ...(isPlaced ? [] : [eventHash(row)]))
+  return rootUuid('ga4', ...parts, ...(isPlaced ? [] : [hashEvent(row)]))
 }
 
 /**
  * Hash of the event's own content. Other columns are left out, since another export of the same day may add columns or
  * have other values in them, such as those of the person.
  */
-function eventHash(row: JsonObject): string {
+function hashEvent(row: JsonObject): string {
   const fields = ['event_params', 'items', 'ecommerce'].map(field => [field, ownValue(row, field) ?? null] as const)
   const normalized = normalizeValue(Object.fromEntries(fields)) as JsonObject
   const params = Array.isArray(normalized.event_params) ? normalized.event_params : []
@@ -120,7 +122,7 @@ function isNullOrEmpty(value: JsonValue): boolean {
 }
 
 /** @returns the start of the day of the row's table, as if it were a UTC day. */
-function tableDayMs({ event_date: date }: JsonObject, timeUs: number): number {
+function readTableDayMs({ event_date: date }: JsonObject, timeUs: number): number {
   const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)$/.exec(idText(date) ?? '') ?? []
   if (year !== undefined) return Date.UTC(Number(year), Number(month) - 1, Number(day))
   return Math.floor(timeUs / usPerMs / dayMs) * dayMs

@@ -34,16 +34,16 @@ import type { EpochUnit } from '#importer/records/source-time.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 import {
-  droppedFields,
-  remainingFields,
+  listDroppedFields,
   renameFields,
-  selectedFields,
+  selectFields,
+  selectRemainingFields,
   TypedFields,
 } from '#importer/sources/generic/mappings/field-selection.ts'
 import type { TypeForm } from '#importer/sources/generic/mappings/field-types.ts'
 import { checkMapping, type Mapping, type RenamedEvent } from '#importer/sources/generic/mappings/mapping-schema.ts'
 import { MappingWatch } from '#importer/sources/generic/mappings/mapping-watch.ts'
-import { recordFilter } from '#importer/sources/generic/mappings/record-filters.ts'
+import { createRecordFilter } from '#importer/sources/generic/mappings/record-filters.ts'
 
 export const generic: ImportSource = {
   name: 'generic',
@@ -68,7 +68,7 @@ function createWatch(mapping: Mapping, { unseenNames }: SourceContext): MappingW
 }
 
 /** A source whose mapping ships with Pennon. Its unseen names are not reported, since not all exports have every field. */
-export function mappedSource(name: string, summary: string, mapping: JsonObject): ImportSource {
+export function createMappedSource(name: string, summary: string, mapping: JsonObject): ImportSource {
   const checked = checkMapping(mapping)
   return {
     name,
@@ -114,7 +114,7 @@ function createConverter(
     },
     window: context,
     keepsIdentical: config.flag('keep_identical'),
-    isWanted: recordFilter(mapping.filters),
+    isWanted: createRecordFilter(mapping.filters),
     watch,
   }
   config.end()
@@ -133,15 +133,15 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const { distinctId, anonId } = readIds(fields, mapping)
   const [timeField, time] = findFirstValue(fields, mapping.timestamp)
   const timeUs = readRecordTime(time, form, conversions.window, timeField)
-  const uuid = uuidOf(record, fields, conversions)
-  const properties = propertiesOf(fields, mapping, target, notes)
+  const uuid = deriveUuid(record, fields, conversions)
+  const properties = mapProperties(fields, mapping, target, notes)
   const links: IdentityLink[] =
     anonId === null ? [] : [{ userId: distinctId, deviceId: anonId, timeUs, properties: {} }]
   return {
     events: [{ uuid, event: target.event, sourceName: name, distinctId, timeUs, properties }],
     links,
     notes,
-    dropped: droppedFields(record.value, mapping),
+    dropped: listDroppedFields(record.value, mapping),
   }
 }
 
@@ -188,7 +188,7 @@ function findFirstValue(fields: TypedFields, paths: string | string[]): [field: 
   return [all[0]!, fields.at(all[0]!)]
 }
 
-function uuidOf({ value, ordinal }: SourceRecord, fields: TypedFields, conversions: Conversions): string {
+function deriveUuid({ value, ordinal }: SourceRecord, fields: TypedFields, conversions: Conversions): string {
   const { source, mapping, keepsIdentical } = conversions
   const id = mapping.uuid === undefined ? null : eventIdText(findFirstValue(fields, mapping.uuid)[1])
   if (id !== null) return parseUuid(id) ?? rootUuid(source, 'id', id)
@@ -196,7 +196,7 @@ function uuidOf({ value, ordinal }: SourceRecord, fields: TypedFields, conversio
   return rootUuid(source, 'content', hash('sha256', canonicalJson(value)), String(ordinal))
 }
 
-function groupsOf(fields: TypedFields, mapping: Mapping, notes: RecordNote[]): JsonObject {
+function readGroups(fields: TypedFields, mapping: Mapping, notes: RecordNote[]): JsonObject {
   const groups: JsonObject = {}
   for (const [type, path] of Object.entries(mapping.groups ?? {})) {
     const value = fields.at(path)
@@ -207,21 +207,21 @@ function groupsOf(fields: TypedFields, mapping: Mapping, notes: RecordNote[]): J
   return groups
 }
 
-function propertiesOf(
+function mapProperties(
   fields: TypedFields,
   mapping: Mapping,
   target: Exclude<Target, { skip: string }>,
   notes: RecordNote[],
 ): JsonObject {
   const given =
-    mapping.properties === undefined ? remainingFields(fields, mapping) : selectedFields(fields, mapping.properties)
+    mapping.properties === undefined ? selectRemainingFields(fields, mapping) : selectFields(fields, mapping.properties)
   const properties = renameFields(given, { ...mapping.rename, ...target.rename })
   putProperties(properties, target.properties ?? {})
-  const groups = groupsOf(fields, mapping, notes)
+  const groups = readGroups(fields, mapping, notes)
   if (Object.keys(groups).length > 0) properties.$groups = groups
   putPersonUpdates(properties, {
-    ...(mapping.set !== undefined && { set: selectedFields(fields, mapping.set) }),
-    ...(mapping.set_once !== undefined && { setOnce: selectedFields(fields, mapping.set_once) }),
+    ...(mapping.set !== undefined && { set: selectFields(fields, mapping.set) }),
+    ...(mapping.set_once !== undefined && { setOnce: selectFields(fields, mapping.set_once) }),
   })
   return properties
 }

@@ -1,6 +1,6 @@
 // Pendo: events in the `allevents` Avro files of its Data Sync. Source: docs/wire/import.md §1.10.
 
 import mapping from '#importer/sources/generic/mappings/pendo.json' with { type: 'json' }
-import { mappedSource } from './generic.ts'
+import { createMappedSource } from './generic.ts'
 
-export const pendo = mappedSource('pendo', 'Pendo Data Sync (Avro, allevents)', mapping)
+export const pendo = createMappedSource('pendo', 'Pendo Data Sync (Avro, allevents)', mapping)

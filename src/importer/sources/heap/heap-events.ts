@@ -12,7 +12,7 @@ import { type HeapLookups, heapTime } from './heap-lookups.ts'
 /** Fields that are mapped individually. */
 const consumed = new Set(['event_id', 'user_id', 'session_id', 'time', 'domain', 'query', 'hash'])
 
-export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups): ConvertedRecord {
+export function convertHeapEvent(table: string, row: JsonObject, lookups: HeapLookups): ConvertedRecord {
   const userId = legalId(row.user_id)
   const identity = lookups.identityOf(userId)
   const distinctId = chooseId(
@@ -26,10 +26,10 @@ export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups):
   const timeUs = readRecordTime(row.time, heapTime, lookups.window, 'time')
   const eventId = eventIdText(row.event_id)
   const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
-  return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, properties: propertiesOf(row, userId) }] }
+  return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, properties: mapProperties(row, userId) }] }
 }
 
-function propertiesOf(row: JsonObject, userId: string | null): JsonObject {
+function mapProperties(row: JsonObject, userId: string | null): JsonObject {
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(row)) if (!consumed.has(field)) putHeapField(properties, field, value)
   putPage(properties, row)
@@ -49,12 +49,12 @@ function putPage(properties: JsonObject, row: JsonObject): void {
     return
   }
   const path = readTextField(row, 'path')
-  const url = `https://${domain}${withLeadingChar(path, '/')}${withLeadingChar(query, '?')}${withLeadingChar(hash, '#')}`
+  const url = `https://${domain}${addLeadingChar(path, '/')}${addLeadingChar(query, '?')}${addLeadingChar(hash, '#')}`
   putProperty(properties, '$host', domain)
   putProperty(properties, '$current_url', url)
 }
 
 /** Adds the character with which the part of a URL starts, which only some exports write. */
-function withLeadingChar(part: string | null, first: string): string {
+function addLeadingChar(part: string | null, first: string): string {
   return part === null ? '' : part.startsWith(first) ? part : `${first}${part}`
 }

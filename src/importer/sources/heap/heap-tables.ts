@@ -8,13 +8,13 @@ import type { SourceRecord } from '#importer/records/import-source.ts'
 const piece = /^(?:part|file|data|chunk)?[-_]?\d/i
 
 /** @returns the table's own name, without project and schema: `app.heap_main_production.pageviews` is `pageviews`. */
-export function heapTable({ table, value }: SourceRecord): string | null {
+export function findHeapTable({ table, value }: SourceRecord): string | null {
   const name = table === null ? '' : table.slice(table.lastIndexOf('.') + 1)
-  return name === '' || piece.test(name) ? tableByColumns(value) : name
+  return name === '' || piece.test(name) ? findTableByColumns(value) : name
 }
 
 /** Rows of `pageviews` and of labelled events have the same columns, so only a file name can tell those apart. */
-function tableByColumns(row: JsonObject): string | null {
+function findTableByColumns(row: JsonObject): string | null {
   if (Object.hasOwn(row, 'from_user_id') && Object.hasOwn(row, 'to_user_id')) return 'user_migrations'
   const isUser = Object.hasOwn(row, 'joindate') || Object.hasOwn(row, 'last_modified')
   return isUser && !Object.hasOwn(row, 'event_id') ? 'users' : null

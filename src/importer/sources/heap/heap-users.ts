@@ -17,19 +17,19 @@ const initialPrefix = 'initial_'
 const noDate = 'Invalid date'
 
 /** The id assigned by Heap; one-off exports call it `id`. */
-export function heapUserId(row: JsonObject): string | null {
+export function readHeapUserId(row: JsonObject): string | null {
   return legalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
 }
 
-export function heapUser(row: JsonObject, { window, identityOf }: HeapLookups): ConvertedRecord {
-  const deviceId = heapUserId(row)
+export function convertHeapUser(row: JsonObject, { window, identityOf }: HeapLookups): ConvertedRecord {
+  const deviceId = readHeapUserId(row)
   const identity = identityOf(deviceId) ?? legalId(row.identity)
   const candidates = [
     { value: identity ?? undefined, field: 'identity' },
     { value: deviceId ?? undefined, field: 'user_id' },
   ]
   const distinctId = chooseId(candidates, 'distinct_id')
-  const field = dateField(row)
+  const field = findDateField(row)
   const timeUs = readRecordTime(row[field], heapTime, window, field)
   const uuid = rootUuid('heap', 'user', deviceId ?? '', formatTime(timeUs))
   const events = [{ uuid, event: '$set', sourceName: 'users', distinctId, timeUs, properties: buildUpdates(row) }]
@@ -38,7 +38,7 @@ export function heapUser(row: JsonObject, { window, identityOf }: HeapLookups): 
 }
 
 /** The field with the time of the row's values. */
-function dateField(row: JsonObject): 'last_modified' | 'joindate' {
+function findDateField(row: JsonObject): 'last_modified' | 'joindate' {
   return isDate(row.last_modified) || !isDate(row.joindate) ? 'last_modified' : 'joindate'
 }
 
@@ -52,7 +52,7 @@ function buildUpdates(row: JsonObject): JsonObject {
   for (const [field, value] of Object.entries(row)) {
     if (consumed.has(field)) continue
     if (field.startsWith(initialPrefix)) putHeapInitialField(setOnce, field.slice(initialPrefix.length), value)
-    else if (dates.has(field)) putProperty(set, field, dateText(value, field))
+    else if (dates.has(field)) putProperty(set, field, formatDate(value, field))
     else putHeapField(set, field, value)
   }
   const properties: JsonObject = {}
@@ -61,7 +61,7 @@ function buildUpdates(row: JsonObject): JsonObject {
 }
 
 /** @returns the date in ISO 8601; null for no date. */
-function dateText(value: JsonValue, field: string): string | null {
+function formatDate(value: JsonValue, field: string): string | null {
   if (!isDate(value)) return null
   const timeUs = readTime(value, heapTime, field)
   return timeUs === null ? null : formatTime(timeUs)

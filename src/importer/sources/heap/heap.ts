@@ -9,10 +9,10 @@ import type { ImportSource, SourceFact, SourceRecord } from '#importer/records/i
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { readRecordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
-import { heapEvent } from './heap-events.ts'
+import { convertHeapEvent } from './heap-events.ts'
 import { type HeapLookups, heapTime } from './heap-lookups.ts'
-import { heapTable } from './heap-tables.ts'
-import { heapUser, heapUserId } from './heap-users.ts'
+import { findHeapTable } from './heap-tables.ts'
+import { convertHeapUser, readHeapUserId } from './heap-users.ts'
 
 const identityFact = 'heap_identity'
 
@@ -29,10 +29,10 @@ export const heap: ImportSource = {
       identityOf: userId =>
         userId === null ? null : (legalId(identities.get(userId)) ?? context.findFact(identityFact, userId)),
     }
-    const tableOf = (record: SourceRecord) => configuredTable ?? heapTable(record)
+    const tableOf = (record: SourceRecord) => configuredTable ?? findHeapTable(record)
     return {
       convert: record => convertRow(tableOf(record), record.value, lookups),
-      factsOf: record => (tableOf(record) === 'users' ? identityOfRow(record.value) : []),
+      factsOf: record => (tableOf(record) === 'users' ? readIdentityFacts(record.value) : []),
     }
   },
 }
@@ -47,16 +47,16 @@ function convertRow(table: string | null, row: JsonObject, lookups: HeapLookups)
       // The same events are also in their own tables, and only there with their properties.
       return skipRecord('duplicate_in_source')
     case 'users':
-      return heapUser(row, lookups)
+      return convertHeapUser(row, lookups)
     case 'user_migrations':
       return convertMigration(row, lookups)
     default:
-      return heapEvent(table, row, lookups)
+      return convertHeapEvent(table, row, lookups)
   }
 }
 
-function identityOfRow(row: JsonObject): readonly SourceFact[] {
-  const userId = heapUserId(row)
+function readIdentityFacts(row: JsonObject): readonly SourceFact[] {
+  const userId = readHeapUserId(row)
   const identity = legalId(row.identity)
   return userId === null || identity === null ? [] : [{ kind: identityFact, key: userId, value: identity }]
 }

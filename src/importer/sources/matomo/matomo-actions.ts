@@ -37,19 +37,19 @@ const propertyNames: ReadonlyMap<string, string> = new Map([
 const consumed = new Set(['type', 'timestamp', 'pageId', 'url'])
 
 /** Whether we have a name for the type. Goals are skipped earlier. */
-export function matomoKnowsType(type: string): boolean {
+export function isKnownMatomoType(type: string): boolean {
   return type === 'event' || type === content || names.has(type)
 }
 
 /** @throws RecordReject for an event without a name. */
-export function matomoEventName({ type, path, value }: MatomoAction): string {
+export function readMatomoEventName({ type, path, value }: MatomoAction): string {
   if (type === 'event') return readEventName(ownValue(value, 'eventAction'), `${path}.eventAction`)
   if (type === content)
     return isEmptyValue(ownValue(value, 'contentInteraction')) ? 'content_impression' : 'content_interaction'
   return names.get(type) ?? readEventName(`matomo_${type}`, `${path}.type`)
 }
 
-export function matomoActionProperties({ value }: MatomoAction): JsonObject {
+export function mapMatomoActionProperties({ value }: MatomoAction): JsonObject {
   const properties: JsonObject = {}
   putAddress(properties, readTextField(value, 'url'), { host: true, path: true })
   for (const [field, fieldValue] of Object.entries(value)) {

@@ -28,21 +28,21 @@ const spanMaxUs = 2 * 86_400 * usPerSecond
  * @param zone of the site; null tries every zone.
  * @returns the true times in the same order; null if no clock change explains them, as for all but a few visits a year.
  */
-export function timesAcrossClockChange(
+export function findTimesAcrossClockChange(
   written: readonly number[],
   span: VisitSpan,
   zone: string | null,
 ): readonly number[] | null {
   if (span.lastUs <= span.firstUs || span.lastUs - span.firstUs > spanMaxUs) return null
-  for (const change of changesWithin(span, zone)) {
-    const times = trueTimes(written, change, span)
+  for (const change of listChangesWithin(span, zone)) {
+    const times = findTrueTimes(written, change, span)
     if (times !== null) return times
   }
   return null
 }
 
 /** @returns null unless the first action matches the start of the visit, the last its end, and both offsets are needed. */
-function trueTimes(
+function findTrueTimes(
   written: readonly number[],
   { atUs, beforeUs, afterUs }: ClockChange,
   { firstUs, lastUs }: VisitSpan,
@@ -65,23 +65,23 @@ function trueTimes(
   return isWhole && first < atUs && last >= atUs ? times : null
 }
 
-function changesWithin({ firstUs, lastUs }: VisitSpan, zone: string | null): readonly ClockChange[] {
+function listChangesWithin({ firstUs, lastUs }: VisitSpan, zone: string | null): readonly ClockChange[] {
   const [firstYear, lastYear] = [firstUs, lastUs].map(us => new Date(us / usPerMs).getUTCFullYear())
   const years = firstYear === lastYear ? [firstYear!] : [firstYear!, lastYear!]
-  return years.flatMap(year => changesOfYear(year, zone)).filter(({ atUs }) => atUs > firstUs && atUs <= lastUs)
+  return years.flatMap(year => listChangesOfYear(year, zone)).filter(({ atUs }) => atUs > firstUs && atUs <= lastUs)
 }
 
 const yearsKept = new Map<string, readonly ClockChange[]>()
 const yearsKeptMax = 200
 
 /** Each distinct change once, however many zones have it. */
-function changesOfYear(year: number, zone: string | null): readonly ClockChange[] {
+function listChangesOfYear(year: number, zone: string | null): readonly ClockChange[] {
   const key = `${year} ${zone}`
   const kept = yearsKept.get(key)
   if (kept !== undefined) return kept
   const changes = new Map<string, ClockChange>()
   for (const name of zone === null ? Intl.supportedValuesOf('timeZone') : [zone])
-    for (const change of changesOf(name, year))
+    for (const change of findZoneChanges(name, year))
       changes.set(`${change.atUs} ${change.beforeUs} ${change.afterUs}`, change)
   if (yearsKept.size >= yearsKeptMax) yearsKept.clear()
   const all = [...changes.values()]
@@ -89,7 +89,7 @@ function changesOfYear(year: number, zone: string | null): readonly ClockChange[
   return all
 }
 
-function* changesOf(zone: string, year: number): Generator<ClockChange> {
+function* findZoneChanges(zone: string, year: number): Generator<ClockChange> {
   const endMs = Date.UTC(year + 1, 0, 1)
   let before = Temporal.Instant.fromEpochMilliseconds(Date.UTC(year, 0, 1)).toZonedDateTimeISO(zone)
   for (let next = before.getTimeZoneTransition('next'); next !== null; next = before.getTimeZoneTransition('next')) {

@@ -17,7 +17,7 @@ const visitTimes = ['lastActionTimestamp', 'lastActionDateTime', 'serverTimestam
  * Fields of the visit and its actions that no event carries. Fields from which a uuid or a time is derived count as carried.
  * @param actions that become events. @param goals that do not.
  */
-export function matomoDropped(
+export function listDroppedMatomoFields(
   visit: JsonObject,
   actions: readonly JsonObject[],
   goals: readonly JsonObject[],

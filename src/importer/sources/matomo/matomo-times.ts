@@ -10,7 +10,7 @@ import { isEmptyValue } from '#importer/records/record-fields.ts'
 import { readTime, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import type { MatomoAction } from './matomo-actions.ts'
-import { timesAcrossClockChange } from './matomo-clock-changes.ts'
+import { findTimesAcrossClockChange } from './matomo-clock-changes.ts'
 
 /** The offsets of all zones are multiples of a quarter of an hour. */
 const shiftStepUs = 900 * usPerSecond
@@ -22,59 +22,59 @@ const shiftStepUs = 900 * usPerSecond
  * @returns the true times of the wanted actions, in microseconds since 1970.
  * @throws RecordReject for a time that is missing, unreadable or implausible.
  */
-export function matomoTimes(
+export function findMatomoTimes(
   visit: JsonObject,
   all: readonly MatomoAction[],
   wanted: readonly MatomoAction[],
   zone: string | null,
   window: TimeWindow,
 ): ReadonlyMap<MatomoAction, number> {
-  const written = new Map(wanted.map(action => [action, writtenTime(action)]))
+  const written = new Map(wanted.map(action => [action, readWrittenTime(action)]))
   const timed = sortByPosition(all).flatMap(action => {
     const writtenUs = readSeconds(ownValue(action.value, 'timestamp'))
     return writtenUs === null ? [] : { action, writtenUs }
   })
-  const trueUs = trueTimes(
+  const trueUs = findTrueTimes(
     timed.map(({ writtenUs }) => writtenUs),
     visit,
     zone,
   )
   const times = new Map(timed.map(({ action }, index) => [action, trueUs[index]!]))
-  for (const action of written.keys()) checkTime(times.get(action)!, window, timeField(action))
+  for (const action of written.keys()) checkTime(times.get(action)!, window, findTimeField(action))
   return times
 }
 
 /** In the order in which they happened: Matomo lists actions by local time, but newer versions also number them. */
 function sortByPosition(actions: readonly MatomoAction[]): readonly MatomoAction[] {
-  const positions = new Map(actions.map(action => [action, positionOf(action)]))
+  const positions = new Map(actions.map(action => [action, readPosition(action)]))
   if ([...positions.values()].includes(null)) return actions
   return actions.toSorted((a, b) => positions.get(a)! - positions.get(b)!)
 }
 
-function positionOf({ value }: MatomoAction): number | null {
+function readPosition({ value }: MatomoAction): number | null {
   const position = Number(idText(ownValue(value, 'interactionPosition')) ?? Number.NaN)
   return Number.isSafeInteger(position) ? position : null
 }
 
 /** @returns microseconds since 1970; null when the visit has no start time. */
-export function matomoStart(visit: JsonObject): number | null {
+export function readMatomoStart(visit: JsonObject): number | null {
   return readSeconds(ownValue(visit, 'firstActionTimestamp'))
 }
 
-function writtenTime(action: MatomoAction): number {
+function readWrittenTime(action: MatomoAction): number {
   const value = ownValue(action.value, 'timestamp')
-  if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', timeField(action))
+  if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', findTimeField(action))
   const writtenUs = readSeconds(value)
-  if (writtenUs === null) throw new RecordReject('timestamp_invalid', timeField(action))
+  if (writtenUs === null) throw new RecordReject('timestamp_invalid', findTimeField(action))
   return writtenUs
 }
 
 /** Matches the first action with the start of the visit; if only its end is known, the last action with that. */
-function trueTimes(written: readonly number[], visit: JsonObject, zone: string | null): readonly number[] {
-  const firstUs = matomoStart(visit)
+function findTrueTimes(written: readonly number[], visit: JsonObject, zone: string | null): readonly number[] {
+  const firstUs = readMatomoStart(visit)
   const lastUs = readSeconds(ownValue(visit, 'lastActionTimestamp')) ?? readSeconds(ownValue(visit, 'serverTimestamp'))
   if (firstUs !== null) {
-    const across = lastUs === null ? null : timesAcrossClockChange(written, { firstUs, lastUs }, zone)
+    const across = lastUs === null ? null : findTimesAcrossClockChange(written, { firstUs, lastUs }, zone)
     return across ?? subtractShift(written, minOf(written) - firstUs)
   }
   if (lastUs !== null) return subtractShift(written, maxOf(written) - lastUs)
@@ -93,6 +93,6 @@ function readSeconds(value: JsonValue | undefined): number | null {
   return readTime(value, { zone: null, unit: 's' }, 'timestamp')
 }
 
-function timeField({ path }: MatomoAction): string {
+function findTimeField({ path }: MatomoAction): string {
   return `${path}.timestamp`
 }

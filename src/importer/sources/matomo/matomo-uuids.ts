@@ -8,7 +8,7 @@ import type { MatomoAction } from './matomo-actions.ts'
 const order = 'ecommerceOrder'
 const cart = 'ecommerceAbandonedCart'
 
-export function matomoUuid(visit: JsonObject, action: MatomoAction): string {
+export function deriveMatomoUuid(visit: JsonObject, action: MatomoAction): string {
   const { type, position, value } = action
   const visitId = readIdText(visit, 'idVisit')
   // Actions are only unique within their visit, so without its id the uuid is derived from the whole record.

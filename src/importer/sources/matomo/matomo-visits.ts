@@ -40,20 +40,20 @@ const consumed = new Set([
 /** Matomo's text for a search whose keywords the search engine withheld. */
 const keywordUnknown = 'Keyword not defined'
 
-export function matomoVisitProperties(visit: JsonObject): JsonObject {
+export function mapMatomoVisitProperties(visit: JsonObject): JsonObject {
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(visit)) {
     if (consumed.has(field) || isMatomoDisplay(field) || value === keywordUnknown) continue
-    putProperty(properties, names.get(field) ?? field, field === 'countryCode' ? upperCase(value) : value)
+    putProperty(properties, names.get(field) ?? field, field === 'countryCode' ? toUpperCaseCode(value) : value)
   }
   putResolution(properties, ownValue(visit, 'resolution'))
-  putProperty(properties, '$geoip_latitude', degrees(ownValue(visit, 'latitude')))
-  putProperty(properties, '$geoip_longitude', degrees(ownValue(visit, 'longitude')))
+  putProperty(properties, '$geoip_latitude', parseDegrees(ownValue(visit, 'latitude')))
+  putProperty(properties, '$geoip_longitude', parseDegrees(ownValue(visit, 'longitude')))
   return properties
 }
 
 /** Matomo writes `no`, but live events and other imports have `NO`, and a filter matches only one of the two. */
-function upperCase(code: JsonValue): JsonValue {
+function toUpperCaseCode(code: JsonValue): JsonValue {
   return typeof code === 'string' ? code.toUpperCase() : code
 }
 
@@ -65,7 +65,7 @@ function putResolution(properties: JsonObject, value: JsonValue | undefined): vo
   putProperty(properties, '$screen_height', Number(height))
 }
 
-function degrees(value: JsonValue | undefined): JsonValue | undefined {
+function parseDegrees(value: JsonValue | undefined): JsonValue | undefined {
   if (typeof value !== 'string') return value
   return /^-?\d{1,3}(?:\.\d+)?$/.test(value.trim()) ? Number(value) : undefined
 }

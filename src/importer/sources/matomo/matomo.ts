@@ -11,11 +11,16 @@ import { putProperty } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { usPerMs } from '#importer/records/source-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
-import { type MatomoAction, matomoActionProperties, matomoEventName, matomoKnowsType } from './matomo-actions.ts'
-import { matomoDropped } from './matomo-display.ts'
-import { matomoStart, matomoTimes } from './matomo-times.ts'
-import { matomoUuid } from './matomo-uuids.ts'
-import { matomoVisitProperties } from './matomo-visits.ts'
+import {
+  isKnownMatomoType,
+  type MatomoAction,
+  mapMatomoActionProperties,
+  readMatomoEventName,
+} from './matomo-actions.ts'
+import { listDroppedMatomoFields } from './matomo-display.ts'
+import { findMatomoTimes, readMatomoStart } from './matomo-times.ts'
+import { deriveMatomoUuid } from './matomo-uuids.ts'
+import { mapMatomoVisitProperties } from './matomo-visits.ts'
 
 /** Every visit has these. A record with none of them is not a visit, but for example a response that wraps visits. */
 const visitFields = ['actionDetails', 'idVisit', 'visitorId']
@@ -35,32 +40,32 @@ export const matomo: ImportSource = {
 function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow): Conversion {
   if (!visitFields.some(field => Object.hasOwn(visit, field)))
     throw new RecordReject('event_missing', 'actionDetails', 'the record is not a visit')
-  const all = actionsOf(visit)
+  const all = listActions(visit)
   if (all.length === 0) return skipRecord('visit_without_actions')
   // A goal is always reached by another action, which has its own event.
   const [actions, goals] = [all.filter(({ type }) => type !== 'goal'), all.filter(({ type }) => type === 'goal')]
   if (actions.length === 0) return skipRecord('goal_conversion_duplicate')
   const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
-  const times = matomoTimes(visit, all, actions, zone, window)
+  const times = findMatomoTimes(visit, all, actions, zone, window)
   const firstUs = minOf(actions.map(action => times.get(action)!))
-  const sharedProperties = visitProperties(visit, matomoStart(visit) ?? firstUs)
+  const sharedProperties = createVisitProperties(visit, readMatomoStart(visit) ?? firstUs)
   const events = actions.map(
     (action): ImportedEvent => ({
-      uuid: matomoUuid(visit, action),
-      event: matomoEventName(action),
+      uuid: deriveMatomoUuid(visit, action),
+      event: readMatomoEventName(action),
       sourceName: action.type,
       distinctId,
       timeUs: times.get(action)!,
-      properties: mergeObjects(sharedProperties, matomoActionProperties(action)),
+      properties: mergeObjects(sharedProperties, mapMatomoActionProperties(action)),
     }),
   )
   const [userId, deviceId] = [legalId(visit.userId), legalId(visit.visitorId)]
-  const unknown = actions.filter(({ type }) => !matomoKnowsType(type))
+  const unknown = actions.filter(({ type }) => !isKnownMatomoType(type))
   return {
     events,
     links: userId === null || deviceId === null ? [] : [{ userId, deviceId, timeUs: firstUs, properties: {} }],
-    dropped: matomoDropped(
+    dropped: listDroppedMatomoFields(
       visit,
       actions.map(({ value }) => value),
       goals.map(({ value }) => value),
@@ -70,7 +75,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
 }
 
 /** Accepts lists and objects, since PHP writes a list with gaps as an object. */
-function actionsOf(visit: JsonObject): readonly MatomoAction[] {
+function listActions(visit: JsonObject): readonly MatomoAction[] {
   const details = ownValue(visit, 'actionDetails')
   const list = Array.isArray(details) ? details : isJsonObject(details) ? Object.values(details) : []
   const seen = new Map<string, number>()
@@ -85,8 +90,8 @@ function actionsOf(visit: JsonObject): readonly MatomoAction[] {
   })
 }
 
-function visitProperties(visit: JsonObject, startUs: number): JsonObject {
-  const properties = matomoVisitProperties(visit)
+function createVisitProperties(visit: JsonObject, startUs: number): JsonObject {
+  const properties = mapMatomoVisitProperties(visit)
   const visitId = idText(visit.idVisit)
   if (visitId === null) return properties
   const startMs = Math.floor(startUs / usPerMs)

@@ -22,29 +22,29 @@ export function joinsItself(ids: Identity): boolean {
 }
 
 /** @throws RecordReject */
-export function identityOf(sourceName: string, from: JsonObject): Identity {
+export function readIdentity(sourceName: string, from: JsonObject): Identity {
   switch (sourceName) {
     case '$identify': {
-      const deviceId = personId(ownValue(from, '$anon_id'))
+      const deviceId = readPersonId(ownValue(from, '$anon_id'))
       // Without an anonymous id there is nothing to link.
-      if (deviceId === null) return { kind: 'event', distinctId: distinctIdOf(from) }
-      const userId = personId(ownValue(from, '$identified_id')) ?? distinctIdOf(from)
+      if (deviceId === null) return { kind: 'event', distinctId: chooseDistinctId(from) }
+      const userId = readPersonId(ownValue(from, '$identified_id')) ?? chooseDistinctId(from)
       return { kind: 'identify', userId: checkIdLength(userId), deviceId: checkIdLength(deviceId) }
     }
     case '$create_alias':
       return {
         kind: 'alias',
-        distinctId: distinctIdOf(from),
-        alias: requiredId(ownValue(from, 'alias'), 'properties.alias'),
+        distinctId: chooseDistinctId(from),
+        alias: requireId(ownValue(from, 'alias'), 'properties.alias'),
       }
     case '$merge': {
       const ids = ownValue(from, '$distinct_ids')
       const field = 'properties.$distinct_ids'
       if (!Array.isArray(ids) || ids.length !== 2) throw new RecordReject('distinct_id_missing', field)
-      return { kind: 'merge', distinctId: requiredId(ids[0], field), alias: requiredId(ids[1], field) }
+      return { kind: 'merge', distinctId: requireId(ids[0], field), alias: requireId(ids[1], field) }
     }
     default:
-      return { kind: 'event', distinctId: distinctIdOf(from) }
+      return { kind: 'event', distinctId: chooseDistinctId(from) }
   }
 }
 
@@ -53,7 +53,7 @@ export function identityOf(sourceName: string, from: JsonObject): Identity {
  * does not replace a placeholder.
  * @throws RecordReject
  */
-function distinctIdOf(from: JsonObject): string {
+function chooseDistinctId(from: JsonObject): string {
   const [resolved, userId] = [ownValue(from, 'distinct_id'), ownValue(from, '$user_id')]
   const earlier = ownValue(from, '$distinct_id_before_identity')
   const id = legalId(resolved, illegalForMixpanel)
@@ -72,7 +72,7 @@ function distinctIdOf(from: JsonObject): string {
 export function chooseMixpanelId(candidates: readonly (JsonValue | undefined)[]): string {
   const field = 'distinct_id'
   return chooseId(
-    candidates.map(value => ({ value: withoutPrefix(value), field })),
+    candidates.map(value => ({ value: removeDevicePrefix(value), field })),
     field,
     illegalForMixpanel,
   )
@@ -86,25 +86,25 @@ function isDeviceId(id: string | null): boolean {
 const devicePrefix = '$device:'
 
 /** Removes the prefix that a device has in `distinct_id` but not in `$device_id`, so that both are the same id. */
-function withoutPrefix(id: JsonValue | undefined): JsonValue | undefined {
+function removeDevicePrefix(id: JsonValue | undefined): JsonValue | undefined {
   return typeof id === 'string' && id.startsWith(devicePrefix) ? id.slice(devicePrefix.length) : id
 }
 
 /** @returns null for a placeholder. */
-export function personId(value: JsonValue | undefined): string | null {
-  return legalId(withoutPrefix(value), illegalForMixpanel)
+export function readPersonId(value: JsonValue | undefined): string | null {
+  return legalId(removeDevicePrefix(value), illegalForMixpanel)
 }
 
 /** @throws RecordReject */
-function requiredId(value: JsonValue | undefined, field: string): string {
-  const id = personId(value)
+function requireId(value: JsonValue | undefined, field: string): string {
+  const id = readPersonId(value)
   if (id === null) throw new RecordReject(isEmptyValue(value) ? 'distinct_id_missing' : 'distinct_id_illegal', field)
   return checkIdLength(id)
 }
 
-export function linkOf(from: JsonObject, timeUs: number): IdentityLink[] {
-  const userId = personId(ownValue(from, '$user_id'))
-  const deviceId = personId(ownValue(from, '$device_id'))
+export function createLinks(from: JsonObject, timeUs: number): IdentityLink[] {
+  const userId = readPersonId(ownValue(from, '$user_id'))
+  const deviceId = readPersonId(ownValue(from, '$device_id'))
   if (userId === null || deviceId === null) return []
   return [{ userId, deviceId, timeUs, properties: { $mixpanel_user_id: userId, $mixpanel_device_id: deviceId } }]
 }

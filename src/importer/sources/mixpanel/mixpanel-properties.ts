@@ -3,7 +3,7 @@
 import { countryOf } from '#core/countries.ts'
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { isEmptyValue, pickProperties, putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
-import { personId } from './mixpanel-ids.ts'
+import { readPersonId } from './mixpanel-ids.ts'
 
 const autocaptureTypes: ReadonlyMap<string, string> = new Map([
   ['$mp_click', 'click'],
@@ -47,7 +47,7 @@ const personOnceKeys = [
   ...['$initial_utm_campaign', '$initial_utm_content', '$initial_utm_term'],
 ]
 
-export function propertiesOf(sourceName: string, from: JsonObject): JsonObject {
+export function mapProperties(sourceName: string, from: JsonObject): JsonObject {
   const leftOut = identityKeys.get(sourceName) ?? []
   const properties: JsonObject = {}
   for (const [key, value] of Object.entries(from)) {
@@ -55,8 +55,8 @@ export function propertiesOf(sourceName: string, from: JsonObject): JsonObject {
     if (!isNamedTwice(from, key, renames)) putProperty(properties, renames.get(key) ?? key, value)
   }
   putCountry(properties, ownValue(from, 'mp_country_code'))
-  putProperty(properties, '$mixpanel_user_id', personId(ownValue(from, '$user_id')))
-  putProperty(properties, '$mixpanel_device_id', personId(ownValue(from, '$device_id')))
+  putProperty(properties, '$mixpanel_user_id', readPersonId(ownValue(from, '$user_id')))
+  putProperty(properties, '$mixpanel_device_id', readPersonId(ownValue(from, '$device_id')))
   putProperty(properties, '$device_id', ownValue(from, '$device_id'))
   putProperty(properties, '$event_type', autocaptureTypes.get(sourceName))
   putPersonUpdates(properties, {
@@ -83,6 +83,6 @@ export function putCountry(properties: JsonObject, code: JsonValue | undefined):
 }
 
 /** Fields that no event carries. @param uuidKey the field that the uuid is derived from, which therefore counts as carried. */
-export function droppedOf(from: JsonObject, uuidKey: string | null): string[] {
+export function listDroppedFields(from: JsonObject, uuidKey: string | null): string[] {
   return Object.keys(from).filter(key => (droppedKeys.has(key) && key !== uuidKey) || isNamedTwice(from, key, renames))
 }

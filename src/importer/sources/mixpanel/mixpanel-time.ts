@@ -29,26 +29,26 @@ export function readEventTime(from: JsonObject, zone: string | null): EventTime 
   const field = 'properties.time'
   const value = ownValue(from, 'time')
   if (isEmptyValue(value)) throw new RecordReject('timestamp_missing', field)
-  const size = numberIn(value!)
+  const size = parseNumber(value!)
   const unit = size !== null && Math.abs(size) > millisecondsFrom ? 'ms' : 's'
   const writtenUs = readTime(value!, { zone, unit }, field)
   if (writtenUs === null) throw new RecordReject('timestamp_invalid', field)
   // A text names its zone or was read in the configured one; a number is wall-clock time.
-  const timeUs = size === null || zone === null ? writtenUs : fromWallClock(writtenUs, zone)
-  return { timeUs, notes: size === null ? [] : shiftNotes(from, writtenUs, timeUs, zone) }
+  const timeUs = size === null || zone === null ? writtenUs : wallClockToUtcUs(writtenUs, zone)
+  return { timeUs, notes: size === null ? [] : createShiftNotes(from, writtenUs, timeUs, zone) }
 }
 
-function numberIn(value: JsonValue): number | null {
+function parseNumber(value: JsonValue): number | null {
   if (typeof value === 'number' || isRawNumber(value)) return numberOf(value)!
   return typeof value === 'string' && /^\s*-?\d+(?:\.\d+)?\s*$/.test(value) ? Number(value) : null
 }
 
-function fromWallClock(wallUs: number, zone: string): number {
+function wallClockToUtcUs(wallUs: number, zone: string): number {
   const wholeUs = Math.floor(wallUs / usPerSecond) * usPerSecond
   return wallClockToUtc(wholeUs, zone) + (wallUs - wholeUs)
 }
 
-function shiftNotes(from: JsonObject, writtenUs: number, timeUs: number, zone: string | null): string[] {
+function createShiftNotes(from: JsonObject, writtenUs: number, timeUs: number, zone: string | null): string[] {
   const receivedMs = findReceiptMs(from)
   if (receivedMs === null) return zone === null && timeUs < utcFromUs ? ['zone_unproved'] : []
   const seconds = (writtenUs - receivedMs * usPerMs) / usPerSecond
@@ -68,6 +68,6 @@ function findReceiptMs(from: JsonObject): number | null {
 
 /** @returns epoch ms; null for an implausible number, such as the small counters in copies of exports. */
 function parseReceiptMs(value: JsonValue | undefined): number | null {
-  const ms = value === undefined ? null : numberIn(value)
+  const ms = value === undefined ? null : parseNumber(value)
   return ms !== null && ms > 1e12 && ms < 1e14 ? ms : null
 }

@@ -8,9 +8,9 @@ import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#
 import { readEventName } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
-import { identityOf, joinsItself, linkOf, type Pair } from './mixpanel-ids.ts'
+import { createLinks, joinsItself, type Pair, readIdentity } from './mixpanel-ids.ts'
 import { convertProfile, isProfile } from './mixpanel-profile.ts'
-import { droppedOf, propertiesOf } from './mixpanel-properties.ts'
+import { listDroppedFields, mapProperties } from './mixpanel-properties.ts'
 import { type EventTime, readEventTime } from './mixpanel-time.ts'
 
 const name = 'mixpanel'
@@ -57,13 +57,13 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
   if (sourceName === '$merge' && !settings.allowsMerge)
     throw new RecordReject('merge_needs_approval', 'properties.$distinct_ids')
-  const ids = identityOf(sourceName, from)
+  const ids = readIdentity(sourceName, from)
   const time = readEventTime(from, settings.zone)
   checkTime(time.timeUs, settings.window, 'properties.time')
   if (joinsItself(ids)) return skipRecord('filtered')
-  const properties = propertiesOf(sourceName, from)
-  const links = linkOf(from, time.timeUs)
-  const rest = { dropped: droppedOf(from, ids.kind === 'event' ? '$insert_id' : null), notes: time.notes }
+  const properties = mapProperties(sourceName, from)
+  const links = createLinks(from, time.timeUs)
+  const rest = { dropped: listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null), notes: time.notes }
   switch (ids.kind) {
     case 'identify':
       return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }, ...links] }
@@ -76,7 +76,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
         ...rest,
         events: [
           {
-            uuid: uuidOf(record, from),
+            uuid: deriveUuid(record, from),
             event: eventNames.get(sourceName) ?? sourceName,
             sourceName,
             distinctId: ids.distinctId,
@@ -107,7 +107,7 @@ function createMergeEvent(
   }
 }
 
-function uuidOf(record: JsonObject, from: JsonObject): string {
+function deriveUuid(record: JsonObject, from: JsonObject): string {
   const insertId = eventIdText(ownValue(from, '$insert_id'))
   return insertId === null ? contentUuid(name, record) : mixpanelUuid(insertId)
 }

@@ -7,7 +7,7 @@ import type { Conversion } from '#importer/records/imported-event.ts'
 import { putProperty, readEventName } from '#importer/records/record-fields.ts'
 import { readRecordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
-import { isPlausibleCount, plausibleNumber } from './plausible-tables.ts'
+import { isCountColumn, readNumber } from './plausible-tables.ts'
 
 export interface PlausibleSettings {
   /** The site's name in Plausible, which is its domain. */
@@ -19,12 +19,12 @@ export interface PlausibleSettings {
   readonly window: TimeWindow
 }
 
-export function plausibleSum(table: string, row: JsonObject, { site, zone, window }: PlausibleSettings): Conversion {
+export function convertToSum(table: string, row: JsonObject, { site, zone, window }: PlausibleSettings): Conversion {
   const timeUs = readRecordTime(ownValue(row, 'date'), { zone }, window, 'date')
   const properties: JsonObject = {}
   for (const [column, value] of Object.entries(row)) {
     if (column === 'date') continue
-    putProperty(properties, column, isPlausibleCount(column) ? (plausibleNumber(row, column) ?? value) : value)
+    putProperty(properties, column, isCountColumn(column) ? (readNumber(row, column) ?? value) : value)
   }
   properties.$import_aggregate = true
   properties.$process_person_profile = false

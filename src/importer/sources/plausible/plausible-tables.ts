@@ -36,32 +36,32 @@ const counts = new Set([
 ])
 
 /** @returns the table's name, without the days at the end of the file name; null when it is unknown. */
-export function plausibleTable({ table, value }: SourceRecord): string | null {
+export function findPlausibleTable({ table, value }: SourceRecord): string | null {
   const [, name] = /(imported_[a-z_]*[a-z])(?:_\d{8}_\d{8})?(?:\.csv)?$/i.exec(table ?? '') ?? []
-  return name ?? tableByColumns(value)
+  return name ?? findTableByColumns(value)
 }
 
 /** @returns null also for a row whose identifying cell is empty, since CSV readers omit empty cells. */
-function tableByColumns(row: JsonObject): string | null {
+function findTableByColumns(row: JsonObject): string | null {
   for (const [column, table] of marks) if (Object.hasOwn(row, column)) return table
   const isOfDay = Object.hasOwn(row, 'visitors') && Object.hasOwn(row, 'pageviews') && Object.hasOwn(row, 'bounces')
   return isOfDay ? 'imported_visitors' : null
 }
 
 /** Whether the column is a count. Others with digits, such as the code of a city, are names. */
-export function isPlausibleCount(column: string): boolean {
+export function isCountColumn(column: string): boolean {
   return counts.has(column)
 }
 
 /** @returns the number in a cell, such as a mean of seconds; null if it is no number. */
-export function plausibleNumber(row: JsonObject, column: string): number | null {
+export function readNumber(row: JsonObject, column: string): number | null {
   const value = ownValue(row, column)
   const number = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value
   return typeof number === 'number' && number <= Number.MAX_SAFE_INTEGER ? number : null
 }
 
 /** @returns an integer from 0; null for anything else. */
-export function plausibleCount(row: JsonObject, column: string): number | null {
+export function readCount(row: JsonObject, column: string): number | null {
   const value = ownValue(row, column)
   const number = typeof value === 'string' && /^\d+$/.test(value.trim()) ? Number(value) : value
   return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 ? number : null

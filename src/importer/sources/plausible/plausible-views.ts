@@ -10,24 +10,24 @@ import { readRecordTime } from '#importer/records/record-time.ts'
 import { usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import type { PlausibleSettings } from './plausible-sums.ts'
-import { plausibleCount } from './plausible-tables.ts'
+import { readCount } from './plausible-tables.ts'
 
 /** All views of a row are in memory at once: some 200 MB. */
 const viewsMax = 1_000_000
 
 /** @returns null for a row without a number of page views. */
-export function plausibleViews(table: string, row: JsonObject, settings: PlausibleSettings): Conversion | null {
-  const viewCount = plausibleCount(row, 'pageviews')
+export function synthesizeViews(table: string, row: JsonObject, settings: PlausibleSettings): Conversion | null {
+  const viewCount = readCount(row, 'pageviews')
   if (viewCount === null) return null
   if (viewCount > viewsMax)
     throw new RecordReject('record_too_large', 'pageviews', `a row may make at most ${viewsMax} page views`)
-  const day = localDay(row, settings)
+  const day = findLocalDay(row, settings)
   if (viewCount === 0) return skipRecord('filtered')
   const date = idText(row.date) ?? ''
   const [host, page] = [readTextField(row, 'hostname'), readTextField(row, 'page')]
-  const visitorCount = Math.max(1, settings.visitors ?? plausibleCount(row, 'visitors') ?? 1)
+  const visitorCount = Math.max(1, settings.visitors ?? readCount(row, 'visitors') ?? 1)
   // All events share one object, since a row may count very many.
-  const properties = viewProperties(host ?? settings.site, page)
+  const properties = createViewProperties(host ?? settings.site, page)
   const events = Array.from({ length: viewCount }, (_, index): ImportedEvent => {
     const parts = [settings.site, 'synthetic', date, host ?? '', page ?? '', String(index)]
     return {
@@ -47,7 +47,7 @@ export function plausibleViews(table: string, row: JsonObject, settings: Plausib
 }
 
 /** The time between two local midnights: 23 or 25 hours when clocks change. */
-function localDay(
+function findLocalDay(
   row: JsonObject,
   { zone, window }: { readonly zone: string | null; readonly window: TimeWindow },
 ): { readonly startMs: number; readonly lengthMs: number } {
@@ -58,7 +58,7 @@ function localDay(
   return { startMs: startUs / usPerMs, lengthMs: (endUs - startUs) / usPerMs }
 }
 
-function viewProperties(host: string, page: string | null): JsonObject {
+function createViewProperties(host: string, page: string | null): JsonObject {
   return {
     ...(page !== null && { $current_url: `https://${host}${page}`, $pathname: page }),
     $host: host,

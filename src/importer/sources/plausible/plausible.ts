@@ -6,9 +6,9 @@ import { idText } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type ImportSource, type SourceRecord } from '#importer/records/import-source.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
-import { plausibleSum } from './plausible-sums.ts'
-import { plausibleTable } from './plausible-tables.ts'
-import { plausibleViews } from './plausible-views.ts'
+import { convertToSum } from './plausible-sums.ts'
+import { findPlausibleTable } from './plausible-tables.ts'
+import { synthesizeViews } from './plausible-views.ts'
 
 /** Exists for each date that has rows of pages. */
 const pagesFact = 'plausible_pages'
@@ -31,7 +31,7 @@ export const plausible: ImportSource = {
     if (visitors !== null && visitors < 1)
       throw new ImportConfigError('visitors in the configuration of plausible must be at least 1')
     const settings = { site, zone, visitors, window: context }
-    const tableOf = (record: SourceRecord) => configuredTable ?? plausibleTable(record)
+    const tableOf = (record: SourceRecord) => configuredTable ?? findPlausibleTable(record)
     const dateOf = ({ value }: SourceRecord) => idText(ownValue(value, 'date')) ?? ''
     // Only two tables count page views as such, and both count the same ones. The other tables break the same views down by
     // source, device and so on, so they stay sums; otherwise each view would be synthesized nine times.
@@ -43,8 +43,8 @@ export const plausible: ImportSource = {
         if (table === null)
           throw new RecordReject('event_missing', 'table', 'neither the file nor the row identifies its table')
         const views =
-          mode === 'synthesize' && countsViews(record, table) ? plausibleViews(table, record.value, settings) : null
-        return views ?? plausibleSum(table, record.value, settings)
+          mode === 'synthesize' && countsViews(record, table) ? synthesizeViews(table, record.value, settings) : null
+        return views ?? convertToSum(table, record.value, settings)
       },
       factsOf: record =>
         mode === 'synthesize' && tableOf(record) === pages

@@ -16,7 +16,7 @@ export function isPersonRow({ value, table: ofFile }: SourceRecord, table: strin
   return Object.hasOwn(value, 'person_distinct_id_version') || /^persons?\b|distinct_id/.test(table ?? ofFile ?? '')
 }
 
-export function personRowTime({ value }: SourceRecord, window: TimeWindow): number {
+export function readPersonRowTime({ value }: SourceRecord, window: TimeWindow): number {
   const field = readTextField(value, 'timestamp') === null ? 'created_at' : 'timestamp'
   return readRecordTime(ownValue(value, field), { zone: 'UTC' }, window, field)
 }
@@ -29,7 +29,7 @@ const [firstKind, lastKind, nextKind] = ['person', 'person_last', 'person_next']
 const ownerKind = 'person_of_id'
 
 /** Ids can move between persons, and tables also contain replaced rows, so the highest version counts. */
-export function factsOfPersonRow({ value }: SourceRecord, findFact: FindFact): SourceFact[] {
+export function readPersonRowFacts({ value }: SourceRecord, findFact: FindFact): SourceFact[] {
   const personId = readTextField(value, 'person_id')
   const distinctId = idText(ownValue(value, 'distinct_id'))
   if (personId === null || distinctId === null || isIllegalId(distinctId)) return []
@@ -39,18 +39,18 @@ export function factsOfPersonRow({ value }: SourceRecord, findFact: FindFact): S
   const facts: SourceFact[] = []
   if (version !== null && (owner === null || version >= owner.version))
     facts.push({ kind: ownerKind, key: distinctId, value: `${version} ${isDeleted ? '' : personId}` })
-  const isListed = findFact(nextKind, nextKey(personId, distinctId)) !== null
+  const isListed = findFact(nextKind, formatNextKey(personId, distinctId)) !== null
   if (isDeleted || isListed) return facts
   const last = findFact(lastKind, personId)
   facts.push({ kind: lastKind, key: personId, value: distinctId })
-  facts.push({ kind: nextKind, key: nextKey(personId, distinctId), value: '' })
+  facts.push({ kind: nextKind, key: formatNextKey(personId, distinctId), value: '' })
   if (last === null) facts.push({ kind: firstKind, key: personId, value: distinctId })
-  else facts.push({ kind: nextKind, key: nextKey(personId, last), value: distinctId })
+  else facts.push({ kind: nextKind, key: formatNextKey(personId, last), value: distinctId })
   return facts
 }
 
 /** @throws RecordReject */
-export function mergeOfPersonRow(
+export function convertPersonRow(
   record: SourceRecord,
   { allowsMerges, window }: { readonly allowsMerges: boolean; readonly window: TimeWindow },
   findFact: FindFact,
@@ -62,7 +62,7 @@ export function mergeOfPersonRow(
   const distinctId = findMergeTarget(personId, findFact)
   if (distinctId === null || distinctId === alias) return skipRecord('filtered')
   if (!allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
-  const timeUs = personRowTime(record, window)
+  const timeUs = readPersonRowTime(record, window)
   const uuid = rootUuid('merge', 'posthog', distinctId, alias)
   return {
     events: [{ uuid, event: '$merge_dangerously', sourceName: 'persons', distinctId, timeUs, properties: { alias } }],
@@ -72,7 +72,7 @@ export function mergeOfPersonRow(
 /** The id into which all others of the person are merged: the first that still belongs to it. */
 function findMergeTarget(personId: string, findFact: FindFact): string | null {
   let id = findFact(firstKind, personId) ?? ''
-  while (id !== '' && !belongsTo(id, personId, findFact)) id = findFact(nextKind, nextKey(personId, id)) ?? ''
+  while (id !== '' && !belongsTo(id, personId, findFact)) id = findFact(nextKind, formatNextKey(personId, id)) ?? ''
   return id === '' ? null : id
 }
 
@@ -89,7 +89,7 @@ function findOwner(distinctId: string, findFact: FindFact): { version: number; p
   return { version: Number(fact.slice(0, end)), personId: fact.slice(end + 1) }
 }
 
-function nextKey(personId: string, distinctId: string): string {
+function formatNextKey(personId: string, distinctId: string): string {
   return JSON.stringify([personId, distinctId])
 }
 

@@ -11,7 +11,7 @@ import { isEmptyValue, parseJsonText, readEventName, readTextField } from '#impo
 import { readRecordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
-import { factsOfPersonRow, isPersonRow, mergeOfPersonRow, personRowTime } from './posthog-persons.ts'
+import { convertPersonRow, isPersonRow, readPersonRowFacts, readPersonRowTime } from './posthog-persons.ts'
 
 /** Data of session recordings and of the client itself, which are no events of a person. */
 const unsupportedEvents = new Set(['$snapshot', '$snapshot_items', '$$heatmap', '$$client_ingestion_warning'])
@@ -54,10 +54,10 @@ export const posthog: ImportSource = {
     return {
       convert: record =>
         isPersonRow(record, table)
-          ? mergeOfPersonRow(record, options, context.findFact)
+          ? convertPersonRow(record, options, context.findFact)
           : convertEvent(record, options),
-      factsOf: record => (isPersonRow(record, table) ? factsOfPersonRow(record, context.findFact) : []),
-      timeOf: record => (isPersonRow(record, table) ? personRowTime(record, context) : null),
+      factsOf: record => (isPersonRow(record, table) ? readPersonRowFacts(record, context.findFact) : []),
+      timeOf: record => (isPersonRow(record, table) ? readPersonRowTime(record, context) : null),
     }
   },
 }
@@ -65,7 +65,7 @@ export const posthog: ImportSource = {
 function convertEvent({ value: record }: SourceRecord, options: PostHogOptions): Conversion {
   const name = readEventName(ownValue(record, 'event'), 'event')
   if (unsupportedEvents.has(name)) throw new RecordReject('unsupported_event', 'event')
-  const given = propertiesOf(record)
+  const given = readProperties(record)
   const distinctId = chooseId(
     [
       { value: ownValue(record, 'distinct_id'), field: 'distinct_id' },
@@ -75,10 +75,10 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
   )
   const timeUs = readRecordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, options.window, 'timestamp')
   const notes: RecordNote[] = []
-  const uuid = uuidOf(record, notes)
-  const properties = keptProperties(given, options, notes)
+  const uuid = readOrDeriveUuid(record, notes)
+  const properties = selectKeptProperties(given, options, notes)
   const stripped = options.stripPersonUpdates
-    ? [...strippedFields(given, 'properties.'), ...strippedFields(record, '')]
+    ? [...listStrippedFields(given, 'properties.'), ...listStrippedFields(record, '')]
     : []
   if (stripped.length > 0) notes.push('person_data_left_out')
   const chain = readTextField(record, 'elements_chain')
@@ -96,7 +96,7 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
 }
 
 /** The properties as an object; Parquet and ClickHouse store them as text. */
-function propertiesOf(record: JsonObject): JsonObject {
+function readProperties(record: JsonObject): JsonObject {
   const written = ownValue(record, 'properties') ?? ''
   if (written === '') return {}
   const value = typeof written === 'string' ? parseJsonText(written) : written
@@ -105,7 +105,7 @@ function propertiesOf(record: JsonObject): JsonObject {
   return value
 }
 
-function keptProperties(given: JsonObject, options: PostHogOptions, notes: RecordNote[]): JsonObject {
+function selectKeptProperties(given: JsonObject, options: PostHogOptions, notes: RecordNote[]): JsonObject {
   const promotes = Object.hasOwn(given, 'groups') && !Object.hasOwn(given, '$groups')
   if (promotes && !options.promoteGroups) notes.push('groups_without_dollar')
   const kept: JsonObject = {}
@@ -118,7 +118,7 @@ function keptProperties(given: JsonObject, options: PostHogOptions, notes: Recor
 }
 
 /** The paths of all person properties that would have been set or unset. @param path prefix of `given`. */
-function strippedFields(given: JsonObject, path: string): string[] {
+function listStrippedFields(given: JsonObject, path: string): string[] {
   return personUpdates.flatMap(key => {
     const value = ownValue(given, key)
     const names = Array.isArray(value) ? value : isJsonObject(value) ? Object.keys(value) : []
@@ -130,7 +130,7 @@ function isStripped(key: string, { stripPersonUpdates }: PostHogOptions): boolea
   return stripPersonUpdates && personUpdates.includes(key)
 }
 
-function uuidOf(record: JsonObject, notes: RecordNote[]): string {
+function readOrDeriveUuid(record: JsonObject, notes: RecordNote[]): string {
   const written = eventIdText(ownValue(record, 'uuid'))
   if (written === null) return contentUuid('posthog', record)
   const uuid = parseUuid(written)

@@ -26,7 +26,7 @@ export function putContext(properties: JsonObject, context: JsonObject): void {
     const from = readObjectField(context, part)
     for (const [field, target] of Object.entries(byField)) putProperty(properties, target, ownValue(from, field))
   }
-  putProperty(properties, '$device_type', deviceType(readTextField(readObjectField(context, 'device'), 'type')))
+  putProperty(properties, '$device_type', toDeviceType(readTextField(readObjectField(context, 'device'), 'type')))
   for (const [field, value] of Object.entries(readObjectField(context, 'campaign')))
     putProperty(properties, `utm_${field === 'name' ? 'campaign' : field}`, value)
   putPage(properties, readObjectField(context, 'page'))
@@ -39,7 +39,7 @@ const readObjects: ReadonlySet<string> = new Set([...Object.keys(targets), 'camp
  * Parts of the context that no property carries, such as `network` or `page.search`, or an `os` that is a text.
  * @param alsoRead parts that the message itself uses.
  */
-export function unreadContext(context: JsonObject, alsoRead: readonly string[]): string[] {
+export function listUnreadContext(context: JsonObject, alsoRead: readonly string[]): string[] {
   const unread = Object.entries(context).flatMap(([key, value]) => {
     const isPart = readObjects.has(key) && (isJsonObject(value) || isEmptyValue(value))
     return readKeys.has(key) || isPart || alsoRead.includes(key) ? [] : [key]
@@ -80,6 +80,6 @@ const deviceTypes: Readonly<Record<string, string>> = {
 }
 
 /** Mobile SDKs send the system, where live events have the kind of device. */
-function deviceType(type: string | null): string | null {
+function toDeviceType(type: string | null): string | null {
   return type === null ? null : (deviceTypes[type.toLowerCase()] ?? type)
 }

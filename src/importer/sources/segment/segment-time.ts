@@ -18,7 +18,7 @@ export interface SegmentTime {
  * @returns microseconds since 1970, and the field used.
  * @throws RecordReject
  */
-export function segmentTime(record: JsonObject, zone: string | null, window: TimeWindow): SegmentTime {
+export function readSegmentTime(record: JsonObject, zone: string | null, window: TimeWindow): SegmentTime {
   const read = (field: string): number | null => {
     const value = ownValue(record, field)
     return value === undefined || isEmptyValue(value) ? null : readTime(value, { zone }, field)
@@ -35,7 +35,7 @@ export function segmentTime(record: JsonObject, zone: string | null, window: Tim
 }
 
 /** The other time fields of a message. @param used the field of the event's time. */
-export function otherSegmentTimes(record: JsonObject, used: string): readonly string[] {
+export function listOtherTimeFields(record: JsonObject, used: string): readonly string[] {
   return [...fields, 'sentAt'].filter(field => field !== used && !isEmptyValue(ownValue(record, field)))
 }
 

@@ -17,8 +17,8 @@ import {
   readTextField,
 } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
-import { putContext, putPage, unreadContext } from './segment-context.ts'
-import { otherSegmentTimes, segmentTime } from './segment-time.ts'
+import { listUnreadContext, putContext, putPage } from './segment-context.ts'
+import { listOtherTimeFields, readSegmentTime } from './segment-time.ts'
 
 const name = 'segment'
 
@@ -56,12 +56,12 @@ interface OwnEvent {
 
 function convertMessage(record: JsonObject, { context, zone, groupType }: Settings): Conversion {
   if (ownValue(readObjectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
-  const toEvent = eventOfType(record)
+  const toEvent = selectEventFactory(record)
   const [userId, anonymousId] = ['userId', 'anonymousId'].map(field => legalId(ownValue(record, field)))
   const ids = { userId: userId ?? null, anonymousId: anonymousId ?? null }
-  const own = toEvent({ record, ...ids, properties: propertiesOf(record, groupType), groupType })
-  const distinctId = distinctIdOf(record)
-  const { timeUs, field: timeField } = segmentTime(record, zone, context)
+  const own = toEvent({ record, ...ids, properties: mapProperties(record, groupType), groupType })
+  const distinctId = readDistinctId(record)
+  const { timeUs, field: timeField } = readSegmentTime(record, zone, context)
   // A person cannot be joined with itself.
   if (own.event === '$create_alias' && own.properties.alias === distinctId) return skipRecord('filtered')
   const isOwnEvent = own.event === '$identify'
@@ -71,26 +71,26 @@ function convertMessage(record: JsonObject, { context, zone, groupType }: Settin
       : [{ userId: ids.userId, deviceId: ids.anonymousId, timeUs, properties: {}, isOwnEvent }]
   const type = readTextField(record, 'type')
   const sourceName = type === 'track' || type === null ? {} : { sourceName: type }
-  const events = [{ uuid: uuidOf(record), ...own, ...sourceName, distinctId, timeUs }]
-  return { events, links, dropped: [...droppedOf(record), ...otherSegmentTimes(record, timeField)] }
+  const events = [{ uuid: deriveUuid(record), ...own, ...sourceName, distinctId, timeUs }]
+  return { events, links, dropped: [...listDroppedFields(record), ...listOtherTimeFields(record, timeField)] }
 }
 
 /** @throws RecordReject for a type that has no event here. */
-function eventOfType(record: JsonObject): (message: Message) => OwnEvent {
+function selectEventFactory(record: JsonObject): (message: Message) => OwnEvent {
   const type = ownValue(record, 'type')
   if (isEmptyValue(type)) throw new RecordReject('event_missing', 'type')
   switch (type) {
     case 'track':
-      return trackEvent
+      return createTrackEvent
     case 'page':
     case 'screen':
-      return viewEvent
+      return createViewEvent
     case 'identify':
-      return identifyEvent
+      return createIdentifyEvent
     case 'group':
-      return groupEvent
+      return createGroupEvent
     case 'alias':
-      return aliasEvent
+      return createAliasEvent
     default:
       throw new RecordReject(
         'unsupported_event',
@@ -100,20 +100,20 @@ function eventOfType(record: JsonObject): (message: Message) => OwnEvent {
   }
 }
 
-function trackEvent({ record, properties }: Message): OwnEvent {
+function createTrackEvent({ record, properties }: Message): OwnEvent {
   return { event: readEventName(ownValue(record, 'event'), 'event'), properties }
 }
 
-function viewEvent({ record, properties }: Message): OwnEvent {
+function createViewEvent({ record, properties }: Message): OwnEvent {
   const isScreen = ownValue(record, 'type') === 'screen'
   putProperty(properties, isScreen ? '$screen_name' : 'name', ownValue(record, 'name'))
   return { event: isScreen ? '$screen' : '$pageview', properties }
 }
 
 /** Becomes a `$set` without an anonymous id, since there is nothing to link. */
-function identifyEvent({ record, userId, anonymousId, properties }: Message): OwnEvent {
+function createIdentifyEvent({ record, userId, anonymousId, properties }: Message): OwnEvent {
   const set: JsonObject = {}
-  putProperties(set, traitsOf(record))
+  putProperties(set, readTraits(record))
   if (Object.keys(set).length > 0) properties.$set = set
   const links = userId !== null && anonymousId !== null && isLink({ userId, deviceId: anonymousId })
   if (!links) return { event: '$set', properties }
@@ -121,7 +121,7 @@ function identifyEvent({ record, userId, anonymousId, properties }: Message): Ow
 }
 
 /** RudderStack's SDKs only send the traits of the context. */
-function traitsOf(record: JsonObject): JsonObject {
+function readTraits(record: JsonObject): JsonObject {
   return readObjectField(hasOwnTraits(record) ? record : readObjectField(record, 'context'), 'traits')
 }
 
@@ -129,7 +129,7 @@ function hasOwnTraits(record: JsonObject): boolean {
   return Object.keys(readObjectField(record, 'traits')).length > 0
 }
 
-function groupEvent({ record, properties, groupType }: Message): OwnEvent {
+function createGroupEvent({ record, properties, groupType }: Message): OwnEvent {
   const { groupType: own, ...traits } = readObjectField(record, 'traits')
   const set: JsonObject = {}
   const isTyped = typeof own === 'string' && !isEmptyValue(own)
@@ -139,20 +139,20 @@ function groupEvent({ record, properties, groupType }: Message): OwnEvent {
     properties: {
       ...properties,
       $group_type: isTyped ? own : groupType,
-      $group_key: requiredText(record, 'groupId'),
+      $group_key: requireText(record, 'groupId'),
       $group_set: set,
     },
   }
 }
 
-function aliasEvent({ record, properties }: Message): OwnEvent {
-  const previousId = requiredText(record, 'previousId')
+function createAliasEvent({ record, properties }: Message): OwnEvent {
+  const previousId = requireText(record, 'previousId')
   if (isIllegalId(previousId)) throw new RecordReject('distinct_id_illegal', 'previousId')
   return { event: '$create_alias', properties: { ...properties, alias: checkIdLength(previousId) } }
 }
 
 /** @throws RecordReject */
-function requiredText(record: JsonObject, field: string): string {
+function requireText(record: JsonObject, field: string): string {
   const value = ownValue(record, field)
   if (isEmptyValue(value)) throw new RecordReject('distinct_id_missing', field)
   const text = idText(value)
@@ -161,12 +161,12 @@ function requiredText(record: JsonObject, field: string): string {
 }
 
 /** @throws RecordReject */
-function distinctIdOf(record: JsonObject): string {
+function readDistinctId(record: JsonObject): string {
   const candidates = ['userId', 'anonymousId'].map(field => ({ value: ownValue(record, field), field }))
   return chooseId(candidates, 'distinct_id')
 }
 
-function uuidOf(record: JsonObject): string {
+function deriveUuid(record: JsonObject): string {
   const messageId = eventIdText(ownValue(record, 'messageId'))
   if (messageId === null) return contentUuid(name, record)
   return isUuid(messageId) ? messageId.toLowerCase() : rootUuid(name, 'message', messageId)
@@ -193,24 +193,24 @@ const secretField = 'writeKey'
 const notKept = [...names, secretField]
 
 /** @throws RecordReject */
-function propertiesOf(record: JsonObject, groupType: string): JsonObject {
+function mapProperties(record: JsonObject, groupType: string): JsonObject {
   const from = ownValue(record, 'properties')
   if (!isEmptyValue(from) && !isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(record))
-    if (!isRead(record, field) && !notKept.includes(field) && !isEmptyObject(value))
+    if (!isUsedField(record, field) && !notKept.includes(field) && !isEmptyObject(value))
       putProperty(properties, field, value)
   const context = readObjectField(record, 'context')
   putContext(properties, context)
   putProperties(properties, readObjectField(record, 'properties'))
   if (isView(record)) putPage(properties, properties)
   putProperty(properties, '$segment_message_id', idText(ownValue(record, 'messageId')))
-  const groupId = groupIdOf(context)
+  const groupId = readGroupId(context)
   if (groupId !== null) properties.$groups = { [groupType]: groupId }
   return properties
 }
 
-function isRead(record: JsonObject, field: string): boolean {
+function isUsedField(record: JsonObject, field: string): boolean {
   return messageFields.has(field) || (fieldsOfType[readTextField(record, 'type') ?? ''] ?? []).includes(field)
 }
 
@@ -220,7 +220,7 @@ function isEmptyObject(value: JsonValue): boolean {
 }
 
 /** Texts that are illegal as ids of persons, such as 0 or guest, are valid keys of groups. */
-function groupIdOf(context: JsonObject): string | null {
+function readGroupId(context: JsonObject): string | null {
   const value = ownValue(context, 'groupId')
   return isEmptyValue(value) ? null : idText(value)
 }
@@ -230,12 +230,12 @@ function isView(record: JsonObject): boolean {
   return type === 'page' || type === 'screen'
 }
 
-function droppedOf(record: JsonObject): string[] {
+function listDroppedFields(record: JsonObject): string[] {
   const context = readObjectField(record, 'context')
   const readsTraits = ownValue(record, 'type') === 'identify' && !hasOwnTraits(record)
-  const read = [...(readsTraits ? ['traits'] : []), ...(groupIdOf(context) === null ? [] : ['groupId'])]
+  const read = [...(readsTraits ? ['traits'] : []), ...(readGroupId(context) === null ? [] : ['groupId'])]
   return [
-    ...notKept.filter(field => !isRead(record, field) && !isEmptyValue(ownValue(record, field))),
-    ...unreadContext(context, read).map(field => `context.${field}`),
+    ...notKept.filter(field => !isUsedField(record, field) && !isEmptyValue(ownValue(record, field))),
+    ...listUnreadContext(context, read).map(field => `context.${field}`),
   ]
 }

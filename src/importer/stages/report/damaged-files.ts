@@ -22,17 +22,17 @@ const details: Partial<Record<RejectReason, string>> = {
 }
 
 /** @param records how many were read from the file before. @returns null for a normal record. */
-export function damageIn({ parsed, raw }: ReadRecord, records: number): Omit<DamagedFile, 'object'> | null {
+export function findDamage({ parsed, raw }: ReadRecord, records: number): Omit<DamagedFile, 'object'> | null {
   if (!('rejected' in parsed) || !reasons.has(parsed.rejected.reason)) return null
   const { reason, detail = details[reason]! } = parsed.rejected
   return { records, line: raw.line, why: detail }
 }
 
-export function damagedFiles({ objects }: Manifest): readonly DamagedFile[] {
+export function listDamagedFiles({ objects }: Manifest): readonly DamagedFile[] {
   return objects.flatMap(({ object, damage }) => (damage === undefined ? [] : [{ object, ...damage }]))
 }
 
-export function damageText({ object, records, line, why }: DamagedFile): string {
+export function describeDamage({ object, records, line, why }: DamagedFile): string {
   const read = records === 1 ? '1 record was read' : `${records.toLocaleString('en')} records were read`
   return `${object} is damaged in line ${line.toLocaleString('en')} (${why}): ${read}, and what follows is missing.`
 }

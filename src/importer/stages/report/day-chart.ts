@@ -30,32 +30,32 @@ interface Bar {
 }
 
 /** @param days with events, ascending. @returns an empty text if there are none. */
-export function dayChart(days: readonly DayCount[]): string {
+export function renderDayChart(days: readonly DayCount[]): string {
   if (days.length === 0) return ''
-  const [first, last] = [dayNumber(days[0]!.day), dayNumber(days.at(-1)!.day)]
-  const bars = barsOf(days, first, last)
+  const [first, last] = [toDayNumber(days[0]!.day), toDayNumber(days.at(-1)!.day)]
+  const bars = createBars(days, first, last)
   const most = bars.reduce((best, bar) => (bar.count > best.count ? bar : best))
   const gaps = bars.filter(({ count }) => count === 0)
   const unit = most.first === most.last ? 'day' : 'week'
   const width = bars.length * barWidth
-  const label = `Events by ${unit}, ${dayText(first)} to ${dayText(last)}`
+  const label = `Events by ${unit}, ${formatDayNumber(first)} to ${formatDayNumber(last)}`
   return `<figure class="chart">
-<figcaption>${label}. Most are on ${barName(most)}: ${formatNumber(most.count)}. ${describeGaps(gaps, unit)}</figcaption>
+<figcaption>${label}. Most are on ${formatBarDays(most)}: ${formatNumber(most.count)}. ${describeGaps(gaps, unit)}</figcaption>
 <div class="y"><span>${formatNumber(most.count)}</span><span>Events</span><span>0</span></div>
 <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}; the table below has every day.">
-${bars.map((bar, index) => rect(bar, index, most.count)).join('\n')}
+${bars.map((bar, index) => renderBar(bar, index, most.count)).join('\n')}
 </svg>
-<div class="x">${axisDays(first, last)
-    .map(day => `<span>${dayText(day)}</span>`)
+<div class="x">${chooseAxisDays(first, last)
+    .map(day => `<span>${formatDayNumber(day)}</span>`)
     .join('')}</div>
 <div class="what">Day (UTC)</div>
 </figure>`
 }
 
-function barsOf(days: readonly DayCount[], first: number, last: number): readonly Bar[] {
+function createBars(days: readonly DayCount[], first: number, last: number): readonly Bar[] {
   const perBar = last - first < dailyBarsMax ? 1 : 7
   const counts = new Array<number>(Math.floor((last - first) / perBar) + 1).fill(0)
-  for (const { day, count } of days) counts[Math.floor((dayNumber(day) - first) / perBar)]! += count
+  for (const { day, count } of days) counts[Math.floor((toDayNumber(day) - first) / perBar)]! += count
   return counts.map((count, index) => {
     const begin = first + index * perBar
     return { first: begin, last: Math.min(last, begin + perBar - 1), count }
@@ -63,11 +63,11 @@ function barsOf(days: readonly DayCount[], first: number, last: number): readonl
 }
 
 /** Marks a day without events on the axis, since a missing bar among a thousand is easily overlooked. */
-function rect(bar: Bar, index: number, max: number): string {
+function renderBar(bar: Bar, index: number, max: number): string {
   const { count } = bar
   const tall = count === 0 ? 6 : Math.max(1, Math.round((count / max) * height))
   const [x, wide] = count === 0 ? [index * barWidth, barWidth] : [index * barWidth + 1, barWidth - 2]
-  const title = `${barName(bar)}: ${count === 0 ? 'no events' : `${formatNumber(count)} events`}`
+  const title = `${formatBarDays(bar)}: ${count === 0 ? 'no events' : `${formatNumber(count)} events`}`
   return `<rect x="${x}" y="${height - tall}" width="${wide}" height="${tall}"${count === 0 ? ' class="gap"' : ''}><title>${title}</title></rect>`
 }
 
@@ -75,23 +75,23 @@ function describeGaps(gaps: readonly Bar[], unit: string): string {
   if (gaps.length === 0) return `There is no ${unit} without events between them.`
   const more = gaps.length > gapsNamed ? `, and ${formatNumber(gaps.length - gapsNamed)} more` : ''
   const [units, verb] = gaps.length === 1 ? [unit, 'has'] : [`${unit}s`, 'have']
-  return `${formatNumber(gaps.length)} ${units} between them ${verb} no events, marked red: ${gaps.slice(0, gapsNamed).map(barName).join(', ')}${more}.`
+  return `${formatNumber(gaps.length)} ${units} between them ${verb} no events, marked red: ${gaps.slice(0, gapsNamed).map(formatBarDays).join(', ')}${more}.`
 }
 
 /** The first and last day, and the middle if there is one. */
-function axisDays(first: number, last: number): readonly number[] {
+function chooseAxisDays(first: number, last: number): readonly number[] {
   const middle = Math.floor((first + last) / 2)
   return [...new Set([first, middle, last])]
 }
 
-function barName({ first, last }: Bar): string {
-  return first === last ? dayText(first) : `${dayText(first)} to ${dayText(last)}`
+function formatBarDays({ first, last }: Bar): string {
+  return first === last ? formatDayNumber(first) : `${formatDayNumber(first)} to ${formatDayNumber(last)}`
 }
 
-function dayNumber(day: string): number {
+function toDayNumber(day: string): number {
   return Date.parse(`${day}T00:00:00Z`) / dayMs
 }
 
-function dayText(number: number): string {
+function formatDayNumber(number: number): string {
   return new Date(number * dayMs).toISOString().slice(0, 10)
 }

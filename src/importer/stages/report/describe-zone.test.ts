@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { describeZone, differingZones } from './describe-zone.ts'
+import { describeDifferingZones, describeZone } from './describe-zone.ts'
 
 const mapping = { source_timezone: 'Europe/Oslo' }
 
@@ -14,7 +14,7 @@ describe('the zone of times without one', () => {
 
   it('is announced only if configuration and mapping differ', () => {
     for (const config of [{}, { mapping }, { ...mapping, mapping }, { source_timezone: 'UTC', mapping: {} }])
-      assert.equal(differingZones(config), null)
-    assert.match(differingZones({ source_timezone: 'UTC', mapping })!, /^Times .* read as UTC, which overrides/)
+      assert.equal(describeDifferingZones(config), null)
+    assert.match(describeDifferingZones({ source_timezone: 'UTC', mapping })!, /^Times .* read as UTC, which overrides/)
   })
 })

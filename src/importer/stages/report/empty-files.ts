@@ -7,9 +7,9 @@ import type { Warning } from './rehearsal-report.ts'
 const shownMax = 5
 
 /** @returns a single warning for all such files. Blank lines count as records, so files of blank lines are not included. */
-export function filesWithoutRecords({ raw, objects }: Manifest): readonly Warning[] {
+export function warnOfFilesWithoutRecords({ raw, objects }: Manifest): readonly Warning[] {
   // For a file in an archive, the name of the archive comes first.
-  const given = new Set(objects.flatMap(({ object }) => [object, ...beforeMarks(object)]))
+  const given = new Set(objects.flatMap(({ object }) => [object, ...listEnclosingFiles(object)]))
   const names = raw.filter(({ object, bytes }) => bytes > 0 && !given.has(object)).map(({ object }) => object)
   if (names.length === 0) return []
   const more = names.length > shownMax ? `, and ${formatCount(names.length - shownMax, 'more file')}` : ''
@@ -17,6 +17,6 @@ export function filesWithoutRecords({ raw, objects }: Manifest): readonly Warnin
   return [{ code: 'no_record_in_file', text }]
 }
 
-function beforeMarks(object: string): readonly string[] {
+function listEnclosingFiles(object: string): readonly string[] {
   return object.split('!').map((_, index, parts) => parts.slice(0, index + 1).join('!'))
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { EventCounts } from './event-counts.ts'
-import { eventTable } from './report-sections.ts'
+import { createEventTable } from './report-sections.ts'
 
 const dayUs = 86_400_000_000
 
@@ -53,7 +53,7 @@ it('events are counted by name, with their names in the source', () => {
   counts.add(made('$pageview', at + 2_000, 'page'))
   counts.add(made('$pageview', at + 1_000, '[Amplitude] Page Viewed'))
   counts.add(made('Paid', at))
-  assert.deepEqual(eventTable(counts.names()).rows, [
+  assert.deepEqual(createEventTable(counts.names()).rows, [
     ['$pageview', '[Amplitude] Page Viewed, page', '2', '2024-05-01T00:00:00.001Z', '2024-05-01T00:00:00.002Z'],
     ['$identify', '', '1', '2024-05-01T00:00:00.000Z', '2024-05-01T00:00:00.000Z'],
     ['Paid', 'Paid', '1', '2024-05-01T00:00:00.000Z', '2024-05-01T00:00:00.000Z'],

@@ -104,7 +104,7 @@ export class EventCounts {
     return [...this.#days]
       .toSorted(([a], [b]) => a - b)
       .map(([number, { counts, others }]) => ({
-        day: dayText(number),
+        day: formatDayNumber(number),
         count: [...counts.values()].reduce((sum, count) => sum + count, others),
         events: Object.fromEntries([...counts].toSorted(([a], [b]) => compareTexts(a, b))),
       }))
@@ -119,6 +119,6 @@ export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function dayText(number: number): string {
+function formatDayNumber(number: number): string {
   return new Date((number * usPerDay) / usPerMs).toISOString().slice(0, 10)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { noteWarnings } from './note-warnings.ts'
+import { createNoteWarnings } from './note-warnings.ts'
 
 it('a warning counts records, or groups and actions of which a record may have several', () => {
   const notes = new Map([
@@ -11,7 +11,7 @@ it('a warning counts records, or groups and actions of which a record may have s
     ['zone_shift:7200', 9],
   ])
   assert.deepEqual(
-    noteWarnings(notes, 3_000).map(({ text }) => text),
+    createNoteWarnings(notes, 3_000).map(({ text }) => text),
     [
       '1,500 records (50 %) have neither a user nor a device id, so their amplitude_id is used.',
       '4 groups are left out of their event, which can have only one group of each type.',
@@ -30,7 +30,7 @@ it('a warning about a single record uses the singular', () => {
     'spread_no_object:extra',
   ]
   assert.deepEqual(
-    noteWarnings(new Map(notes.map(note => [note, 1])), 2).map(({ text }) => text),
+    createNoteWarnings(new Map(notes.map(note => [note, 1])), 2).map(({ text }) => text),
     [
       '1 record (50 %) has neither a user nor a device id, so its amplitude_id is used.',
       '1 record (50 %) has a value in Company that cannot be the key of a group, since it is neither text nor a number; it belongs to no group of this type.',

@@ -43,7 +43,7 @@ const ofTheirParts: Readonly<Record<string, (count: number, detail: string) => s
  * @param notes how often each occurred, by `name` or `name:detail`.
  * @param records how many produce events.
  */
-export function noteWarnings(notes: ReadonlyMap<string, number>, records: number): readonly Warning[] {
+export function createNoteWarnings(notes: ReadonlyMap<string, number>, records: number): readonly Warning[] {
   return [...notes]
     .toSorted(([a], [b]) => compareTexts(a, b))
     .flatMap(([note, count]) => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
-import { allSources } from '#importer/sources/sources.ts'
+import { listSources } from '#importer/sources/sources.ts'
 import { OtherSource } from './other-source.ts'
 
 const path = new URL('../../../../tests/conformance/import-vectors.json', import.meta.url)
@@ -15,7 +15,7 @@ describe('records rejected under a wrong source', () => {
   for (const name of ['amplitude', 'mixpanel', 'segment', 'ga4', 'posthog'])
     it(`are recognised as records of ${name}`, () => {
       const others = new OtherSource(
-        allSources().filter(source => source.name !== 'matomo'),
+        listSources().filter(source => source.name !== 'matomo'),
         Date.UTC(2026, 0, 15),
       )
       const inputs = vectors.filter(({ source, config, input }) => source === name && !config && !Array.isArray(input))
@@ -25,7 +25,7 @@ describe('records rejected under a wrong source', () => {
     })
 
   it('are not attributed to any source if none can convert them', () => {
-    const others = new OtherSource(allSources(), Date.UTC(2026, 0, 15))
+    const others = new OtherSource(listSources(), Date.UTC(2026, 0, 15))
     for (const text of ['{"a":1}', 'broken', '[1]']) others.add(rejected(text), null)
     assert.equal(others.likely(), null)
   })

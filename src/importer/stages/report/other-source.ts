@@ -15,7 +15,7 @@ export class OtherSource {
   /** @param sources all except the planned one. @param nowMs when the job was planned. */
   constructor(sources: readonly ImportSource[], nowMs: number) {
     this.#counts = sources.flatMap(({ name, prepare }) => {
-      const converter = orNull(() => prepare({}, { nowMs, holdLiveWindow: false, findFact: () => null }))
+      const converter = prepareOrNull(() => prepare({}, { nowMs, holdLiveWindow: false, findFact: () => null }))
       return converter === null ? [] : [{ name, converter, events: 0 }]
     })
   }
@@ -23,7 +23,7 @@ export class OtherSource {
   /** Tries to convert a rejected record with each source. @param table of the record. */
   add({ text, row, line }: StagedOutcome, table: string | null): void {
     if (this.#tried >= triedMax) return
-    const parsed: ParsedRecord | null = row === undefined ? parseJsonLine(Buffer.from(text)) : cellsOf(row)
+    const parsed: ParsedRecord | null = row === undefined ? parseJsonLine(Buffer.from(text)) : parseCells(row)
     if (parsed === null || !('value' in parsed)) return
     this.#tried++
     for (const count of this.#counts) {
@@ -40,12 +40,12 @@ export class OtherSource {
   }
 }
 
-function cellsOf({ cells }: NonNullable<StagedOutcome['row']>): ParsedRecord | null {
+function parseCells({ cells }: NonNullable<StagedOutcome['row']>): ParsedRecord | null {
   return cells === null ? null : { value: cells }
 }
 
 /** @returns null for a source that requires a configuration, such as a mapping. */
-function orNull(prepare: () => RecordConverter): RecordConverter | null {
+function prepareOrNull(prepare: () => RecordConverter): RecordConverter | null {
   try {
     return prepare()
   } catch (error) {

@@ -6,7 +6,7 @@ import type { ImportLimits } from '#importer/job/plan.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob, limits as usual } from '../../../../tests/support/import-job.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { choiceLines, planChoices } from './plan-choices.ts'
+import { formatChoices, listPlanChoices } from './plan-choices.ts'
 
 const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } }
 const overwriting = { person_properties: 'overwrite', first_touch_backdate: true, geoip: true, experiments: true }
@@ -14,7 +14,7 @@ const overwriting = { person_properties: 'overwrite', first_touch_backdate: true
 describe('the options of a plan', () => {
   it('are listed if they differ from the defaults, those that replace live values first', () => {
     const limits = { ...usual, joining: overwriting, acceptsOld: true, retentionDays: 1_000 }
-    const choices = planChoices({ config: { allow_dangerous_merge: true, strip_person_updates: true }, limits })
+    const choices = listPlanChoices({ config: { allow_dangerous_merge: true, strip_person_updates: true }, limits })
     assert.deepEqual(
       choices.map(({ option, replacesLiveValues }) => `${option}${replacesLiveValues ? ' !' : ''}`),
       [
@@ -23,13 +23,13 @@ describe('the options of a plan', () => {
         '--retention-days 1000',
       ],
     )
-    assert.match(choiceLines(choices)[0]!, /^--person-properties overwrite: REPLACES LIVE VALUES\. /)
-    assert.doesNotMatch(choiceLines(choices)[2]!, /REPLACES/)
+    assert.match(formatChoices(choices)[0]!, /^--person-properties overwrite: REPLACES LIVE VALUES\. /)
+    assert.doesNotMatch(formatChoices(choices)[2]!, /REPLACES/)
   })
 
   it('include kept person data only for a project that may have live events', () => {
     const kept = (answer?: { hasEvents: boolean }) =>
-      planChoices({ config: { strip_person_updates: false }, limits: usual }, answer as never).length
+      listPlanChoices({ config: { strip_person_updates: false }, limits: usual }, answer as never).length
     assert.deepEqual([kept(), kept({ hasEvents: true }), kept({ hasEvents: false })], [1, 1, 0])
   })
 

@@ -23,10 +23,13 @@ export const planChoicesSchema = Type.Array(
 )
 
 /** @param answer of the target about itself, if it was asked. */
-export function planChoices(plan: Pick<ImportPlan, 'config' | 'limits'>, answer?: TargetAnswer): readonly PlanChoice[] {
+export function listPlanChoices(
+  plan: Pick<ImportPlan, 'config' | 'limits'>,
+  answer?: TargetAnswer,
+): readonly PlanChoice[] {
   return [
-    ...liveChoices(plan).map(choice => ({ ...choice, replacesLiveValues: true })),
-    ...[...serviceChoices(plan), ...sourceChoices(plan, answer), ...limitChoices(plan)].map(choice => ({
+    ...listLiveChoices(plan).map(choice => ({ ...choice, replacesLiveValues: true })),
+    ...[...listServiceChoices(plan), ...sourceChoices(plan, answer), ...listLimitChoices(plan)].map(choice => ({
       ...choice,
       replacesLiveValues: false,
     })),
@@ -34,11 +37,11 @@ export function planChoices(plan: Pick<ImportPlan, 'config' | 'limits'>, answer?
 }
 
 /** One line per choice, for a terminal. */
-export function choiceLines(choices: readonly PlanChoice[]): readonly string[] {
-  return choices.map(choice => `${choice.option}: ${choiceText(choice)}`)
+export function formatChoices(choices: readonly PlanChoice[]): readonly string[] {
+  return choices.map(choice => `${choice.option}: ${formatChoice(choice)}`)
 }
 
-export function choiceText({ text, replacesLiveValues }: PlanChoice): string {
+export function formatChoice({ text, replacesLiveValues }: PlanChoice): string {
   return replacesLiveValues ? `REPLACES LIVE VALUES. ${text}` : text
 }
 
@@ -50,7 +53,7 @@ function pickChosen(
   return choices.filter(([isChosen]) => isChosen).map(([, option, text]) => ({ option, text }))
 }
 
-function liveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
+function listLiveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
   return pickChosen(
     [
       ownValue(joining, 'person_properties') === 'overwrite',
@@ -65,7 +68,7 @@ function liveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): 
   )
 }
 
-function serviceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<ImportPlan, 'limits'>) {
+function listServiceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<ImportPlan, 'limits'>) {
   return pickChosen(
     [
       ownValue(joining, 'geoip') === true,
@@ -83,7 +86,7 @@ function serviceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<I
 
 function sourceChoices({ config }: Pick<ImportPlan, 'config'>, answer: TargetAnswer | undefined): readonly Unmarked[] {
   return [
-    ...personDataChoice(ownValue(config, 'strip_person_updates'), answer),
+    ...listPersonDataChoice(ownValue(config, 'strip_person_updates'), answer),
     ...pickChosen(
       [
         ownValue(config, 'keep_identical') === true,
@@ -105,7 +108,7 @@ function sourceChoices({ config }: Pick<ImportPlan, 'config'>, answer: TargetAns
 }
 
 /** Keeping person data is the default for a project without events, so it is not listed for such a project. */
-function personDataChoice(isStripped: unknown, answer: TargetAnswer | undefined): readonly Unmarked[] {
+function listPersonDataChoice(isStripped: unknown, answer: TargetAnswer | undefined): readonly Unmarked[] {
   const isEmpty = answer !== undefined && !('notAsked' in answer) && !answer.hasEvents
   const what = 'Person data of events ($set, $set_once, $unset)'
   return pickChosen(
@@ -114,7 +117,7 @@ function personDataChoice(isStripped: unknown, answer: TargetAnswer | undefined)
   )
 }
 
-function limitChoices({ limits }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
+function listLimitChoices({ limits }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
   const { holdLiveWindow, retentionDays, allowsDamagedFiles = false } = limits
   return pickChosen(
     [holdLiveWindow, '--hold-live-window', 'Events of the last 48 hours are rejected.'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { shareOfRejects } from './reject-share.ts'
+import { describeRejectShare } from './reject-share.ts'
 
 it('the share of rejects is shown as 0 % or 100 % only if it is exactly that', () => {
   const cases: [rejected: number, read: number, words: string][] = [
@@ -14,7 +14,7 @@ it('the share of rejects is shown as 0 % or 100 % only if it is exactly that', (
   ]
   for (const [rejected, read, words] of cases)
     assert.equal(
-      shareOfRejects(rejected / read, 0.0004),
+      describeRejectShare(rejected / read, 0.0004),
       `${words} of the records are rejected; the job pauses above 0.04 % (--max-reject-share) and 5 records.`,
     )
 })

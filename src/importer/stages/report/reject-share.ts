@@ -11,12 +11,12 @@ export function isShareTooLarge(rejected: number, read: number, maxShare: number
 }
 
 /** @param held estimate of how many records the rejects contain, if some contain many. */
-export function shareOfRejects(share: number, maxShare: number, held?: number): string {
+export function describeRejectShare(share: number, maxShare: number, held?: number): string {
   const long = held === undefined ? '' : `The unreadable parts are as long as about ${formatCount(held, 'record')}, so `
   return `${long}${formatPercent(share)} of the records are rejected; the job pauses above ${formatPercent(maxShare)} (--max-reject-share) and ${rejectsMin} records.`
 }
 
 /** The smallest value of --max-reject-share, in whole percent, that allows these rejects. */
-export function shareThatAllows(rejected: number, read: number): string {
+export function formatSufficientShare(rejected: number, read: number): string {
   return `${Math.ceil((rejected / Math.max(1, read)) * 100)}%`
 }

@@ -2,8 +2,8 @@
 
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { RehearsalReport } from './rehearsal-report.ts'
-import { reportHtml } from './report-html.ts'
-import { reportMarkdown } from './report-markdown.ts'
+import { renderHtmlReport } from './report-html.ts'
+import { renderMarkdownReport } from './report-markdown.ts'
 import type { Sample } from './samples.ts'
 
 export const reportNames = {
@@ -13,8 +13,8 @@ export const reportNames = {
 } as const
 
 export function writeReport(folder: JobFolder, report: RehearsalReport, samples: readonly Sample[]): void {
-  folder.write(reportNames.md, reportMarkdown(report))
-  folder.write(reportNames.html, reportHtml(report, samples))
+  folder.write(reportNames.md, renderMarkdownReport(report))
+  folder.write(reportNames.html, renderHtmlReport(report, samples))
   // Written last, since this file marks the stage as done.
   folder.writeJson(reportNames.json, report)
 }

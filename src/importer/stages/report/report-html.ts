@@ -1,20 +1,20 @@
 // Renders a report as a self-contained page for the person who approves it. The chart only repeats a table, for accessibility.
 
 import { printableName } from '#core/printable.ts'
-import { chartStyle, dayChart } from './day-chart.ts'
+import { chartStyle, renderDayChart } from './day-chart.ts'
 import type { DayCount, RehearsalReport } from './rehearsal-report.ts'
-import { aboutLines, reportSections, type Section, type Table } from './report-sections.ts'
+import { createReportSections, describeJob, type Section, type Table } from './report-sections.ts'
 import type { Sample } from './samples.ts'
 
 const samplesShown = 60
 
-export function reportHtml(report: RehearsalReport, samples: readonly Sample[]): string {
+export function renderHtmlReport(report: RehearsalReport, samples: readonly Sample[]): string {
   const title = `Rehearsal of an import from ${report.source}`
-  return sectionsHtml(title, {
-    about: aboutLines(report),
-    sections: reportSections(report),
+  return renderHtmlSections(title, {
+    about: describeJob(report),
+    sections: createReportSections(report),
     days: report.days,
-    end: beforeAndAfter(samples),
+    end: renderSamples(samples),
   })
 }
 
@@ -28,8 +28,8 @@ export interface PageParts {
   readonly end?: string
 }
 
-export function sectionsHtml(title: string, { about, sections, days, end = '' }: PageParts): string {
-  const all = sections.map(each => section(each, each.title === 'Days' ? dayChart(days) : ''))
+export function renderHtmlSections(title: string, { about, sections, days, end = '' }: PageParts): string {
+  const all = sections.map(each => renderSection(each, each.title === 'Days' ? renderDayChart(days) : ''))
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -73,7 +73,7 @@ ${chartStyle}
 }
 `
 
-function section({ title, lines, tables }: Section, figure: string): string {
+function renderSection({ title, lines, tables }: Section, figure: string): string {
   return `<section>
 <h2>${escapeHtml(title)}</h2>
 ${lines.map(line => `<p>${escapeHtml(line)}</p>`).join('\n')}
@@ -109,8 +109,8 @@ ${body.join('\n')}
 </table></div>`
 }
 
-function beforeAndAfter(samples: readonly Sample[]): string {
-  const shown = firstOfEach(samples).slice(0, samplesShown)
+function renderSamples(samples: readonly Sample[]): string {
+  const shown = pickFirstOfEachKind(samples).slice(0, samplesShown)
   const articles = shown.map(sample => {
     const after =
       sample.events === undefined
@@ -131,7 +131,7 @@ ${articles.join('\n')}
 </section>`
 }
 
-function firstOfEach(samples: readonly Sample[]): readonly Sample[] {
+function pickFirstOfEachKind(samples: readonly Sample[]): readonly Sample[] {
   const seen = new Set<string>()
   return samples.filter(({ of }) => !seen.has(of) && seen.add(of))
 }

@@ -5,7 +5,7 @@ import { it } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../../tests/support/import-job.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { withLimitsOf } from './report-limits.ts'
+import { updateReportLimits } from './report-limits.ts'
 
 it('the report of a rehearsal shows the current limits, even if they were changed after it', async t => {
   const raw = join(tempDir(t), 'raw.jsonl')
@@ -21,10 +21,10 @@ it('the report of a rehearsal shows the current limits, even if they were change
   const texts = () =>
     ['md', 'html', 'json'].map(end => readFileSync(job.folder.file(`rehearsal/report.${end}`), 'utf8'))
   const before = texts()
-  assert.equal(withLimitsOf(job.folder, first, job.plan), first)
+  assert.equal(updateReportLimits(job.folder, first, job.plan), first)
   assert.deepEqual(texts(), before)
   const plan = { ...job.plan, limits: { ...job.plan.limits, maxRejectShare: 0.3, allowsDamagedFiles: true as const } }
-  const updated = withLimitsOf(job.folder, first, plan)
+  const updated = updateReportLimits(job.folder, first, plan)
   assert.deepEqual([updated.maxRejectShare, updated.choices?.length], [0.3, 1])
   const [markdown, html, json] = texts()
   for (const text of [markdown, html]) {
@@ -35,7 +35,7 @@ it('the report of a rehearsal shows the current limits, even if they were change
   assert.deepEqual(JSON.parse(json!), JSON.parse(JSON.stringify(updated)))
   const other = { ...plan, source: 'segment', limits: job.plan.limits }
   assert.equal(
-    withLimitsOf(job.folder, updated, other),
+    updateReportLimits(job.folder, updated, other),
     updated,
     'with another mapping, the rehearsal is repeated instead',
   )

@@ -2,7 +2,7 @@
 
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { hashMapping, type ImportPlan } from '#importer/job/plan.ts'
-import { planChoices } from './plan-choices.ts'
+import { listPlanChoices } from './plan-choices.ts'
 import type { RehearsalReport } from './rehearsal-report.ts'
 import { writeReport } from './report-files.ts'
 import { readSamples } from './samples.ts'
@@ -12,11 +12,11 @@ import { readSamples } from './samples.ts'
  * @returns the current report.
  * @throws JobStopped if the samples, which are part of its page, are missing or damaged.
  */
-export function withLimitsOf(folder: JobFolder, report: RehearsalReport, plan: ImportPlan): RehearsalReport {
+export function updateReportLimits(folder: JobFolder, report: RehearsalReport, plan: ImportPlan): RehearsalReport {
   // With another mapping, the rehearsal is repeated anyway.
   if (report.hashes.mapping !== hashMapping(plan)) return report
   const { maxRejectShare } = plan.limits
-  const choices = planChoices(plan, report.targetAnswer)
+  const choices = listPlanChoices(plan, report.targetAnswer)
   const isSame = report.maxRejectShare === maxRejectShare && JSON.stringify(report.choices) === JSON.stringify(choices)
   if (isSame) return report
   const updated = { ...report, maxRejectShare, choices }

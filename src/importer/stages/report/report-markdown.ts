@@ -1,17 +1,21 @@
 import { printableName } from '#core/printable.ts'
 import type { RehearsalReport } from './rehearsal-report.ts'
-import { aboutLines, reportSections, type Section, type Table } from './report-sections.ts'
+import { createReportSections, describeJob, type Section, type Table } from './report-sections.ts'
 
-export function reportMarkdown(report: RehearsalReport): string {
-  return sectionsMarkdown(`Rehearsal of an import from ${report.source}`, aboutLines(report), reportSections(report))
+export function renderMarkdownReport(report: RehearsalReport): string {
+  return renderMarkdownSections(
+    `Rehearsal of an import from ${report.source}`,
+    describeJob(report),
+    createReportSections(report),
+  )
 }
 
 /** @param about lines that identify the job. */
-export function sectionsMarkdown(title: string, about: readonly string[], sections: readonly Section[]): string {
-  return `${[`# ${title}`, ...about.map(escapeMarkdown), ...sections.map(section)].join('\n\n')}\n`
+export function renderMarkdownSections(title: string, about: readonly string[], sections: readonly Section[]): string {
+  return `${[`# ${title}`, ...about.map(escapeMarkdown), ...sections.map(renderSection)].join('\n\n')}\n`
 }
 
-function section({ title, lines, tables }: Section): string {
+function renderSection({ title, lines, tables }: Section): string {
   return [`## ${title}`, ...lines.map(escapeMarkdown), ...tables.map(renderTable)].join('\n\n')
 }
 

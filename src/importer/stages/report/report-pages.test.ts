@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { sectionsHtml } from './report-html.ts'
-import { sectionsMarkdown } from './report-markdown.ts'
+import { renderHtmlSections } from './report-html.ts'
+import { renderMarkdownSections } from './report-markdown.ts'
 import type { Section } from './report-sections.ts'
 
 it('foreign text in a report can neither control a terminal nor reverse the direction of lines', () => {
@@ -23,8 +23,8 @@ it('foreign text in a report can neither control a terminal nor reverse the dire
     ],
   }
   const about = [`Files: ${hostile}`]
-  const markdown = sectionsMarkdown('Rehearsal', about, [section])
-  const html = sectionsHtml('Rehearsal', { about, sections: [section], days: [] })
+  const markdown = renderMarkdownSections('Rehearsal', about, [section])
+  const html = renderHtmlSections('Rehearsal', { about, sections: [section], days: [] })
   for (const page of [markdown, html]) {
     assert.doesNotMatch(page, /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/u)
     assert.equal(page.split('u001b').length, 4)

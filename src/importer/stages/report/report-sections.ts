@@ -3,11 +3,11 @@
 import { formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { describeZone } from './describe-zone.ts'
-import { acceptOldOption, choiceText } from './plan-choices.ts'
+import { acceptOldOption, formatChoice } from './plan-choices.ts'
 import type { Balance, DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
-import { shareOfRejects } from './reject-share.ts'
+import { describeRejectShare } from './reject-share.ts'
 import { formatPercent } from './suspicions.ts'
-import { overlapRows, targetLines } from './target-facts.ts'
+import { createOverlapRows, describeTarget } from './target-facts.ts'
 
 export interface Table {
   readonly caption: string
@@ -25,34 +25,34 @@ export interface Section {
 
 const rowsMax = 500
 
-export function reportSections(report: RehearsalReport): readonly Section[] {
+export function createReportSections(report: RehearsalReport): readonly Section[] {
   return [
-    summary(report),
-    ...choicesSection(report),
-    ...damagedFilesSection(report),
-    balance(report),
-    warnings(report),
-    ...inTarget(report),
-    { title: 'Events', lines: eventLines(report), tables: withRows(eventTable(report.events)) },
-    { title: 'Days', lines: gapLine(report.days), tables: withRows(dayTable(report)) },
-    rejects(report),
-    personsSection(report),
-    notCarriedOver(report),
-    methodSection(report),
+    createSummarySection(report),
+    ...createChoicesSection(report),
+    ...createDamagedFilesSection(report),
+    createBalanceSection(report),
+    createWarningsSection(report),
+    ...createTargetSection(report),
+    { title: 'Events', lines: describeOtherNames(report), tables: omitEmptyTable(createEventTable(report.events)) },
+    { title: 'Days', lines: describeDayGaps(report.days), tables: omitEmptyTable(createDayTable(report)) },
+    createRejectsSection(report),
+    createPersonsSection(report),
+    createDroppedFieldsSection(report),
+    createMethodSection(report),
   ]
 }
 
 export const choicesTitle = 'Options of the plan'
 
 /** Lines that identify the job, for readers outside of its folder. */
-export function aboutLines({ folder, plannedAt, rehearsedAt }: RehearsalReport): readonly string[] {
+export function describeJob({ folder, plannedAt, rehearsedAt }: RehearsalReport): readonly string[] {
   const name = folder.slice(folder.lastIndexOf('/') + 1)
-  const rehearsed = rehearsedAt === undefined ? '' : `, rehearsed ${minuteText(rehearsedAt)}`
-  return [`Job ${name} in ${folder}, planned ${minuteText(plannedAt)}${rehearsed}.`]
+  const rehearsed = rehearsedAt === undefined ? '' : `, rehearsed ${formatMinute(rehearsedAt)}`
+  return [`Job ${name} in ${folder}, planned ${formatMinute(plannedAt)}${rehearsed}.`]
 }
 
 /** @param time ISO 8601 in UTC. */
-function minuteText(time: string): string {
+function formatMinute(time: string): string {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`
 }
 
@@ -60,7 +60,7 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en')
 }
 
-function summary({
+function createSummarySection({
   predicted,
   range,
   heldByRejects,
@@ -69,23 +69,25 @@ function summary({
   looksLike,
   target,
 }: RehearsalReport): Section {
-  const where = target === null ? 'No target has been planned yet.' : `Target: ${targetName(target)}.`
+  const where = target === null ? 'No target has been planned yet.' : `Target: ${formatTarget(target)}.`
   const lines = [
     where,
-    ...(range === null ? ['No record produces an event, so there is nothing to send.'] : whatIsSent(predicted, range)),
-    shareOfRejects(rejectShare, maxRejectShare, heldByRejects),
-    ...(looksLike === null ? [] : [looksLikeText(looksLike)]),
+    ...(range === null
+      ? ['No record produces an event, so there is nothing to send.']
+      : describePredicted(predicted, range)),
+    describeRejectShare(rejectShare, maxRejectShare, heldByRejects),
+    ...(looksLike === null ? [] : [describeLikelySource(looksLike)]),
   ]
   return { title: 'What would happen', lines, tables: [] }
 }
 
-function whatIsSent(
+function describePredicted(
   { events, persons, groups, merges, bytes, seconds, recent }: RehearsalReport['predicted'],
   range: NonNullable<RehearsalReport['range']>,
 ): readonly string[] {
   return [
     `The events date from ${range.first} to ${range.last}.`,
-    `${formatCount(events, 'event')} would be sent, of about ${formatCount(persons, 'person')} and ${formatCount(groups, 'group')}, with ${formatCount(merges, 'merge')} of two ids into one person: ${formatNumber(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
+    `${formatCount(events, 'event')} would be sent, of about ${formatCount(persons, 'person')} and ${formatCount(groups, 'group')}, with ${formatCount(merges, 'merge')} of two ids into one person: ${formatNumber(Math.ceil(bytes / 1_048_576))} MiB, about ${formatDuration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
       ? 'No event is from the last 48 hours.'
@@ -93,7 +95,7 @@ function whatIsSent(
   ]
 }
 
-function choicesSection({ choices }: RehearsalReport): readonly Section[] {
+function createChoicesSection({ choices }: RehearsalReport): readonly Section[] {
   const usual = 'All have their defaults: no value of a live event is replaced.'
   if (choices.length === 0) return [{ title: choicesTitle, lines: [usual], tables: [] }]
   const replacing = choices.filter(({ replacesLiveValues }) => replacesLiveValues).map(({ option }) => option)
@@ -101,17 +103,17 @@ function choicesSection({ choices }: RehearsalReport): readonly Section[] {
   const table: Table = {
     caption: 'Options that differ from the defaults',
     columns: [{ title: 'Option' }, { title: 'What it does' }],
-    rows: choices.map(choice => [choice.option, choiceText(choice)]),
+    rows: choices.map(choice => [choice.option, formatChoice(choice)]),
     isProse: true,
   }
   return [{ title: choicesTitle, lines: replacing.length === 0 ? [] : [marked], tables: [table] }]
 }
 
-export function looksLikeText(source: string): string {
+export function describeLikelySource(source: string): string {
   return `The rejected records look like records of another source: --source ${source}.`
 }
 
-function damagedFilesSection({ damagedFiles }: RehearsalReport): readonly Section[] {
+function createDamagedFilesSection({ damagedFiles }: RehearsalReport): readonly Section[] {
   if (damagedFiles.length === 0) return []
   const table: Table = {
     caption: 'Files that cannot be read to the end',
@@ -134,11 +136,11 @@ function damagedFilesSection({ damagedFiles }: RehearsalReport): readonly Sectio
   return [{ title: 'Damaged files', lines: [line], tables: [limitTable(table)] }]
 }
 
-function balance({ balance: sums }: RehearsalReport): Section {
+function createBalanceSection({ balance: sums }: RehearsalReport): Section {
   const rows: readonly BalanceRow[] = [
     ['Records read', sums.read],
     ['Records that produce events', sums.givingEvents],
-    ...onlyGeneratedRow(sums),
+    ...createOnlyGeneratedRow(sums),
     ['Skipped', sums.skipped],
     ['Rejected', sums.rejected],
     ['Identical records collapsed', sums.collapsed],
@@ -165,13 +167,13 @@ function balance({ balance: sums }: RehearsalReport): Section {
 export type BalanceRow = readonly [what: string, count: number]
 
 /** Explains why more records produce events than there are events from records; no row if there is no such record. */
-export function onlyGeneratedRow({ givingOnlyGenerated = 0 }: Balance): readonly BalanceRow[] {
+export function createOnlyGeneratedRow({ givingOnlyGenerated = 0 }: Balance): readonly BalanceRow[] {
   return givingOnlyGenerated === 0
     ? []
     : [['Of these, only links or groups, whose events are generated', givingOnlyGenerated]]
 }
 
-function warnings({ warnings: all, predicted }: RehearsalReport): Section {
+function createWarningsSection({ warnings: all, predicted }: RehearsalReport): Section {
   const none = predicted.events === 0 ? 'There are no events to warn about.' : 'None.'
   if (all.length === 0) return { title: 'Warnings', lines: [none], tables: [] }
   return {
@@ -188,9 +190,9 @@ function warnings({ warnings: all, predicted }: RehearsalReport): Section {
   }
 }
 
-function inTarget({ targetAnswer, days, choices }: RehearsalReport): readonly Section[] {
+function createTargetSection({ targetAnswer, days, choices }: RehearsalReport): readonly Section[] {
   const acceptsOld = choices.some(({ option }) => option === acceptOldOption)
-  const rows = 'notAsked' in targetAnswer ? [] : overlapRows(targetAnswer, days)
+  const rows = 'notAsked' in targetAnswer ? [] : createOverlapRows(targetAnswer, days)
   const table: Table = {
     caption: 'Days of this import for which the project already has events',
     columns: [
@@ -205,14 +207,14 @@ function inTarget({ targetAnswer, days, choices }: RehearsalReport): readonly Se
   return [
     {
       title: 'Already in the project',
-      lines: targetLines(targetAnswer, { days, acceptsOld }),
+      lines: describeTarget(targetAnswer, { days, acceptsOld }),
       tables: rows.length === 0 ? [] : [limitTable(table)],
     },
   ]
 }
 
 /** States how many events have names that are not counted separately. */
-export function eventLines({ events, eventsOfOtherNames = 0 }: RehearsalReport): readonly string[] {
+export function describeOtherNames({ events, eventsOfOtherNames = 0 }: RehearsalReport): readonly string[] {
   if (events.length === 0) return ['None.']
   return eventsOfOtherNames === 0
     ? []
@@ -220,7 +222,7 @@ export function eventLines({ events, eventsOfOtherNames = 0 }: RehearsalReport):
 }
 
 /** Lists events with their name here and their names in the source. */
-export function eventTable(events: readonly EventCount[]): Table {
+export function createEventTable(events: readonly EventCount[]): Table {
   return limitTable({
     caption: 'Events by name',
     columns: [
@@ -242,15 +244,15 @@ export function eventTable(events: readonly EventCount[]): Table {
 
 const sourcesShown = 3
 
-function dayTable({ days }: RehearsalReport): Table {
+function createDayTable({ days }: RehearsalReport): Table {
   return {
     caption: 'Events by day (UTC)',
     columns: [{ title: 'Day' }, { title: 'Events', isNumber: true }, { title: 'Most frequent' }],
-    rows: days.map(({ day, count, events }) => [day, formatNumber(count), mostFrequent(events)]),
+    rows: days.map(({ day, count, events }) => [day, formatNumber(count), formatMostFrequent(events)]),
   }
 }
 
-function rejects({ rejects: refused, skips }: RehearsalReport): Section {
+function createRejectsSection({ rejects: refused, skips }: RehearsalReport): Section {
   const reasonColumns = (last: string) => [
     { title: 'Reason' },
     { title: 'Count', isNumber: true } as const,
@@ -282,12 +284,12 @@ function rejects({ rejects: refused, skips }: RehearsalReport): Section {
   return { title: 'Rejects and skips', lines, tables }
 }
 
-function personsSection({ distinctIds, identity, groups }: RehearsalReport): Section {
+function createPersonsSection({ distinctIds, identity, groups }: RehearsalReport): Section {
   const { count, error } = distinctIds
   const lines = [
     `${formatCount(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${formatPercent(error)})`}.`,
     `${formatCount(identity.links, 'id, such as a device id, is', 'ids, such as device ids, are')} linked to the person of another id.`,
-    sharedLine(identity),
+    describeSharedDevices(identity),
     groups.types.length === 0
       ? 'No groups.'
       : `Groups of the ${groups.types.length === 1 ? 'type' : 'types'} ${groups.types.join(', ')}: ${formatCount(groups.events, 'event describes', 'events describe')} them.`,
@@ -295,14 +297,14 @@ function personsSection({ distinctIds, identity, groups }: RehearsalReport): Sec
   return { title: 'Persons and groups', lines, tables: [] }
 }
 
-function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): string {
+function describeSharedDevices({ sharedDevices, devices }: RehearsalReport['identity']): string {
   if (sharedDevices === 0) return 'No device was used by more than one user.'
   const of = `${formatNumber(devices.shared)} of ${formatCount(devices.all, 'device')}`
   const was = devices.shared === 1 ? 'was' : 'were'
   return `${of} ${was} used by more than one user, with ${formatCount(sharedDevices, 'change')} of user; a device is linked only to its first user.`
 }
 
-function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport): Section {
+function createDroppedFieldsSection({ dropped, balance: { givingEvents } }: RehearsalReport): Section {
   const all =
     givingEvents === 0 ? 'No record produces an event.' : 'Nothing: the events contain every field of their records.'
   if (dropped.length === 0) return { title: 'Not carried over', lines: [all], tables: [] }
@@ -319,23 +321,23 @@ function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport)
   }
 }
 
-function methodSection({ source, config, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
+function createMethodSection({ source, config, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
   return {
     title: 'How this report was made',
     lines: [
       `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone for times without one: ${describeZone(config as JsonObject)}.`,
       `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
-      `The rehearsal took ${duration(seconds)}, ${formatNumber(recordsPerSecond)} records a second.`,
+      `The rehearsal took ${formatDuration(seconds)}, ${formatNumber(recordsPerSecond)} records a second.`,
     ],
     tables: [],
   }
 }
 
-function gapLine(days: readonly DayCount[]): readonly string[] {
+function describeDayGaps(days: readonly DayCount[]): readonly string[] {
   return days.length === 0 ? ['None.'] : [`${formatCount(days.length, 'day')} with events.`]
 }
 
-function mostFrequent(events: DayCount['events']): string {
+function formatMostFrequent(events: DayCount['events']): string {
   const names = Object.entries(events).toSorted(([, a], [, b]) => b - a)
   return names
     .slice(0, 3)
@@ -343,7 +345,7 @@ function mostFrequent(events: DayCount['events']): string {
     .join(', ')
 }
 
-function withRows(table: Table): readonly Table[] {
+function omitEmptyTable(table: Table): readonly Table[] {
   return table.rows.length === 0 ? [] : [table]
 }
 
@@ -354,11 +356,11 @@ export function limitTable(table: Table): Table {
   return { ...table, caption: `${table.caption} (${left})`, rows: table.rows.slice(0, rowsMax) }
 }
 
-function targetName({ address, projectName, projectId }: NonNullable<RehearsalReport['target']>): string {
+function formatTarget({ address, projectName, projectId }: NonNullable<RehearsalReport['target']>): string {
   return `${projectName ?? (projectId === null ? 'the project of the key' : `project ${projectId}`)} on ${address}`
 }
 
-export function duration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`
   const minutes = Math.ceil(seconds / 60)
   return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`

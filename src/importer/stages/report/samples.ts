@@ -47,7 +47,7 @@ export class Samples {
 
   /** Takes the first records of each kind and each day, so that the result is deterministic. */
   offer(part: string, { raw, text, result }: StagedOutcome): void {
-    const of = kindOf(result)
+    const of = nameKind(result)
     const count = this.#kinds.get(of) ?? 0
     const [partDay] = part.split('/')
     const day = partDay === undefined || partDay === 'unknown-day' ? null : partDay
@@ -62,7 +62,7 @@ export class Samples {
       object: raw.object,
       line: raw.line,
       source: text.slice(0, sourceShownMax),
-      ...(result.kind === 'events' && { events: result.events.map(shownEvent) }),
+      ...(result.kind === 'events' && { events: result.events.map(toShownEvent) }),
       ...(result.kind === 'rejected' && {
         field: result.field,
         ...(result.detail !== undefined && { detail: result.detail }),
@@ -91,7 +91,7 @@ export function readSamples(folder: JobFolder): readonly Sample[] {
     .map(line => folder.parseLine(samplesFile, line, sampleSchema))
 }
 
-function kindOf(result: StagedOutcome['result']): string {
+function nameKind(result: StagedOutcome['result']): string {
   switch (result.kind) {
     case 'events':
       return result.events[0]?.event ?? 'without separate events'
@@ -106,6 +106,6 @@ function kindOf(result: StagedOutcome['result']): string {
   }
 }
 
-export function shownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
+export function toShownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
   return { uuid, event, distinct_id: distinctId, timestamp: formatTime(timeUs), properties }
 }

@@ -31,7 +31,7 @@ const knownNames = [
   '$set',
   '$feature_flag_called',
 ]
-const knownBySkeleton = new Map(knownNames.map(name => [skeleton(name), name]))
+const knownBySkeleton = new Map(knownNames.map(name => [keepLetters(name), name]))
 
 /** Properties that the service reads only with a dollar sign. */
 const dollarProperties = ['groups', 'current_url', 'session_id', 'set', 'set_once', 'referrer', 'pathname', 'host']
@@ -152,25 +152,30 @@ export class Suspicions {
 }
 
 /** Warnings that result from the final counts. */
-export function warningsOfCounts(
+export function createCountWarnings(
   events: readonly EventCount[],
   days: readonly DayCount[],
   rejects: readonly ReasonCount[],
   skips: readonly ReasonCount[],
 ): readonly Warning[] {
-  return [...similarNames(events), ...dayGaps(days), ...wrongUnits(rejects), ...warnOfDifferingSkips(skips)]
+  return [
+    ...warnOfSimilarNames(events),
+    ...warnOfDayGaps(days),
+    ...warnOfWrongUnits(rejects),
+    ...warnOfDifferingSkips(skips),
+  ]
 }
 
 /** @param others how many events have names that are not counted separately. */
-export function manyNames(names: number, others: number): readonly Warning[] {
+export function warnOfManyNames(names: number, others: number): readonly Warning[] {
   if (others === 0) return []
   const text = `${formatCount(others, 'event has another name', 'events have other names')} than the first ${names.toLocaleString('en')}; those are counted together here: often names made of ids, or sent from outside of the project.`
   return [{ code: 'many_event_names', text }]
 }
 
-function similarNames(events: readonly EventCount[]): readonly Warning[] {
+function warnOfSimilarNames(events: readonly EventCount[]): readonly Warning[] {
   return events.flatMap(({ event, count }) => {
-    const known = knownBySkeleton.get(skeleton(event))
+    const known = knownBySkeleton.get(keepLetters(event))
     if (known === undefined || known === event) return []
     const advice = formatRenameOption(event, known)
     const remedy = advice === null ? '' : ` To send them under that name, plan again with ${advice}.`
@@ -179,7 +184,7 @@ function similarNames(events: readonly EventCount[]): readonly Warning[] {
   })
 }
 
-function dayGaps(days: readonly DayCount[]): readonly Warning[] {
+function warnOfDayGaps(days: readonly DayCount[]): readonly Warning[] {
   const gaps: string[] = []
   for (const [index, { day }] of days.entries()) {
     const before = days[index - 1]
@@ -192,7 +197,7 @@ function dayGaps(days: readonly DayCount[]): readonly Warning[] {
   return [{ code: 'day_gap', text: `Days without events within the range: ${shown}.` }]
 }
 
-function wrongUnits(rejects: readonly ReasonCount[]): readonly Warning[] {
+function warnOfWrongUnits(rejects: readonly ReasonCount[]): readonly Warning[] {
   const old = rejects.find(({ reason }) => reason === 'timestamp_out_of_range')
   if (old === undefined) return []
   const text = `${formatCount(old.count, 'record is', 'records are')} from before 1971: the unit is probably wrong, so that seconds are read as milliseconds.`
@@ -208,7 +213,7 @@ function warnOfDifferingSkips(skips: readonly ReasonCount[]): readonly Warning[]
 }
 
 /** Keeps only letters, so that `Page View` and `$pageview` are equal. */
-function skeleton(name: string): string {
+function keepLetters(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]/g, '')
 }
 

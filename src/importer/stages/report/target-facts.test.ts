@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type TargetFacts, targetLines, targetWarnings } from './target-facts.ts'
+import { createTargetWarnings, describeTarget, type TargetFacts } from './target-facts.ts'
 
 const empty: TargetFacts = {
   askedAt: '2026-01-15T00:00:00.000Z',
@@ -21,37 +21,37 @@ const day = (text: string, live: number, imported: number) => ({ day: text, live
 
 describe('the answer of a target about its events', () => {
   it('gives no warning if the target has nothing of the import', () => {
-    assert.deepEqual(targetWarnings(empty, all), [])
+    assert.deepEqual(createTargetWarnings(empty, all), [])
     assert.match(
-      targetLines(empty, all)[0]!,
+      describeTarget(empty, all)[0]!,
       /zone is Europe\/Berlin.*drops live events that are older than 10 days, but accepts those of this import/,
     )
   })
 
   it('warns that an import without --accept-old would be refused, with the number of too old events', () => {
-    const [warning] = targetWarnings(empty, { days: oldDays, acceptsOld: false })
+    const [warning] = createTargetWarnings(empty, { days: oldDays, acceptsOld: false })
     assert.equal(warning!.code, 'drops_old_events')
     assert.match(warning!.text, /older than 10 days .*will refuse the import\. At least 1,234 events are older\.$/)
-    assert.ok(targetLines(empty, { days: oldDays, acceptsOld: false })[0]!.endsWith(warning!.text))
-    assert.match(targetWarnings(empty, { days: [], acceptsOld: false })[0]!.text, /will refuse the import\.$/)
+    assert.ok(describeTarget(empty, { days: oldDays, acceptsOld: false })[0]!.endsWith(warning!.text))
+    assert.match(createTargetWarnings(empty, { days: [], acceptsOld: false })[0]!.text, /will refuse the import\.$/)
     for (const seconds of [null, 0])
       assert.deepEqual(
-        targetWarnings({ ...empty, dropsLiveOlderThanSeconds: seconds }, { ...all, acceptsOld: false }),
+        createTargetWarnings({ ...empty, dropsLiveOlderThanSeconds: seconds }, { ...all, acceptsOld: false }),
         [],
       )
   })
 
   it('says nothing about names of an import without events', () => {
-    assert.deepEqual(targetLines(empty, { ...all, days: oldDays }).slice(1), [
+    assert.deepEqual(describeTarget(empty, { ...all, days: oldDays }).slice(1), [
       'It has no events on the days of this import.',
       'It has all event names of this import.',
     ])
-    assert.deepEqual(targetLines(empty, all).slice(1), [])
+    assert.deepEqual(describeTarget(empty, all).slice(1), [])
   })
 
   it('warns separately of live events and of earlier imports, with their days', () => {
     const overlap = [day('2024-02-28', 3, 0), day('2024-02-29', 2, 5), day('2024-03-01', 1, 0), day('2024-03-05', 1, 0)]
-    const warnings = targetWarnings({ ...empty, overlap }, all)
+    const warnings = createTargetWarnings({ ...empty, overlap }, all)
     assert.deepEqual(
       warnings.map(({ code }) => code),
       ['overlap_live', 'overlap_import'],
@@ -69,17 +69,17 @@ describe('the answer of a target about its events', () => {
   it('warns of new names unless the whole project is new', () => {
     const newNames = ['Paid', '$set', 'Left', '$identify', '$groupidentify']
     assert.deepEqual(
-      targetWarnings({ ...empty, newNames }, all).map(({ text }) => text),
+      createTargetWarnings({ ...empty, newNames }, all).map(({ text }) => text),
       ['The project has no events yet with the names "Paid", "Left": they are new, or have other names there.'],
     )
     // Imports generate these from unnamed rows, and their names are the same in every project.
-    assert.deepEqual(targetWarnings({ ...empty, newNames: ['$set', '$create_alias'] }, all), [])
-    assert.deepEqual(targetWarnings({ ...empty, newNames, hasEvents: false }, all), [])
+    assert.deepEqual(createTargetWarnings({ ...empty, newNames: ['$set', '$create_alias'] }, all), [])
+    assert.deepEqual(createTargetWarnings({ ...empty, newNames, hasEvents: false }, all), [])
   })
 
   it('gives the reason if the target was not asked', () => {
-    assert.deepEqual(targetWarnings({ notAsked: 'no key' }, all), [])
-    assert.deepEqual(targetLines({ notAsked: 'no key' }, all), [
+    assert.deepEqual(createTargetWarnings({ notAsked: 'no key' }, all), [])
+    assert.deepEqual(describeTarget({ notAsked: 'no key' }, all), [
       'The target was not queried for events that it already has: no key',
     ])
   })

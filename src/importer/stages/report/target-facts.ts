@@ -63,18 +63,18 @@ export interface AnsweredImport {
   readonly acceptsOld: boolean
 }
 
-export function targetWarnings(answer: TargetAnswer, imported: AnsweredImport): readonly Warned[] {
+export function createTargetWarnings(answer: TargetAnswer, imported: AnsweredImport): readonly Warned[] {
   if ('notAsked' in answer) return []
-  const refusal = oldRefused(answer, imported)
+  const refusal = explainAgeRefusal(answer, imported)
   return [
     ...(refusal === null ? [] : [{ code: 'drops_old_events', text: refusal }]),
-    ...overlapWarnings(answer),
-    ...otherWarnings(answer),
+    ...warnOfOverlap(answer),
+    ...warnOfJobsAndNames(answer),
   ]
 }
 
 /** @returns why the service would refuse the import because of its age; null if it would not, or was not asked. */
-export function oldRefused(answer: TargetAnswer, { days: imported, acceptsOld }: AnsweredImport): string | null {
+export function explainAgeRefusal(answer: TargetAnswer, { days: imported, acceptsOld }: AnsweredImport): string | null {
   if ('notAsked' in answer || acceptsOld) return null
   const seconds = answer.dropsLiveOlderThanSeconds ?? 0
   if (seconds <= 0) return null
@@ -83,17 +83,17 @@ export function oldRefused(answer: TargetAnswer, { days: imported, acceptsOld }:
   const older = imported.filter(({ day }) => Date.parse(day) + dayMs <= beforeMs)
   const count = older.reduce((total, each) => total + each.count, 0)
   const which = count === 0 ? '' : ` At least ${formatCount(count, 'event is', 'events are')} older.`
-  return `The project drops events that are older than ${ageText(seconds)} (drop_events_older_than_seconds), and the plan does not accept them, so the service will refuse the import.${which}`
+  return `The project drops events that are older than ${formatAge(seconds)} (drop_events_older_than_seconds), and the plan does not accept them, so the service will refuse the import.${which}`
 }
 
 /** @param seconds above 0. */
-function ageText(seconds: number): string {
+function formatAge(seconds: number): string {
   return seconds >= 86_400
     ? formatCount(Math.round(seconds / 8_640) / 10, 'day')
     : formatCount(Math.round(seconds / 360) / 10, 'hour')
 }
 
-function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
+function warnOfOverlap({ overlap }: TargetFacts): readonly Warned[] {
   const live = overlap.filter(day => day.live > 0)
   const imported = overlap.filter(day => day.imported > 0)
   const jobs = [...new Set(imported.flatMap(day => day.jobs))]
@@ -104,7 +104,7 @@ function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
           {
             code: 'overlap_live',
             text:
-              `The project has live events of ${describeOverlapDays(live)} already, ${sum(live, 'live')} in all. ` +
+              `The project has live events of ${describeOverlapDays(live)} already, ${sumEvents(live, 'live')} in all. ` +
               'If these are the same events with other ids, they would be stored twice: ' +
               `${otherDaysOnly}. The import is sent only with --overlap-ok.`,
           },
@@ -115,7 +115,7 @@ function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
           {
             code: 'overlap_import',
             text:
-              `The project has imported events of ${describeOverlapDays(imported)} already, ${sum(imported, 'imported')} in all (${jobs.length === 1 ? 'import job' : 'import jobs'} ${jobs.join(', ')}). ` +
+              `The project has imported events of ${describeOverlapDays(imported)} already, ${sumEvents(imported, 'imported')} in all (${jobs.length === 1 ? 'import job' : 'import jobs'} ${jobs.join(', ')}). ` +
               'Identical events count once.',
           },
         ]),
@@ -125,13 +125,13 @@ function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
 /** These events link or describe persons and groups. Their names are fixed, and imports generate them from unnamed rows. */
 const ownNames: ReadonlySet<string> = new Set([...mergeEventNames, ...groupEventNames, '$set'])
 
-function unfamiliarNames({ newNames }: TargetFacts): readonly string[] {
+function listUnfamiliarNames({ newNames }: TargetFacts): readonly string[] {
   return newNames.filter(name => !ownNames.has(name))
 }
 
-function otherWarnings(facts: TargetFacts): readonly Warned[] {
+function warnOfJobsAndNames(facts: TargetFacts): readonly Warned[] {
   const { pendingJobs, hasEvents } = facts
-  const names = unfamiliarNames(facts)
+  const names = listUnfamiliarNames(facts)
   return [
     ...(pendingJobs.length === 0
       ? []
@@ -153,34 +153,34 @@ function otherWarnings(facts: TargetFacts): readonly Warned[] {
 }
 
 /** Sentences for the report. */
-export function targetLines(answer: TargetAnswer, imported: AnsweredImport): readonly string[] {
+export function describeTarget(answer: TargetAnswer, imported: AnsweredImport): readonly string[] {
   if ('notAsked' in answer) return [`The target was not queried for events that it already has: ${answer.notAsked}`]
   const { askedAt, timezone, dropsLiveOlderThanSeconds, hasEvents } = answer
   const seconds = dropsLiveOlderThanSeconds ?? 0
   const drops =
     seconds <= 0
       ? 'It keeps events of any age.'
-      : (oldRefused(answer, imported) ??
-        `It drops live events that are older than ${ageText(seconds)}${imported.acceptsOld ? ', but accepts those of this import (--accept-old)' : ''}.`)
+      : (explainAgeRefusal(answer, imported) ??
+        `It drops live events that are older than ${formatAge(seconds)}${imported.acceptsOld ? ', but accepts those of this import (--accept-old)' : ''}.`)
   return [
     `Queried at ${askedAt}. The project's time zone is ${timezone ?? 'unknown'}; days in this report are in UTC. ${drops}`,
     ...(hasEvents ? [] : ['The project has no events yet.']),
-    ...(imported.days.length > 0 ? knownLines(answer) : []),
+    ...(imported.days.length > 0 ? describeFacts(answer) : []),
   ]
 }
 
-function knownLines(facts: TargetFacts): readonly string[] {
+function describeFacts(facts: TargetFacts): readonly string[] {
   const { overlap } = facts
   return [
     overlap.length === 0
       ? 'It has no events on the days of this import.'
       : `It already has events on ${overlap.length.toLocaleString('en')} of the days of this import.`,
-    ...(unfamiliarNames(facts).length === 0 ? ['It has all event names of this import.'] : []),
+    ...(listUnfamiliarNames(facts).length === 0 ? ['It has all event names of this import.'] : []),
   ]
 }
 
 /** @param days of the rehearsal. @returns rows of day, events to send, live events, imported events, jobs. */
-export function overlapRows(
+export function createOverlapRows(
   { overlap }: TargetFacts,
   days: readonly { readonly day: string; readonly count: number }[],
 ): readonly (readonly string[])[] {
@@ -196,11 +196,11 @@ export function overlapRows(
 }
 
 function describeOverlapDays(overlap: readonly OverlapDay[]): string {
-  return `${overlap.length.toLocaleString('en')} ${overlap.length === 1 ? 'day' : 'days'} of this import (${joinNames(spans(overlap.map(({ day }) => day)))})`
+  return `${overlap.length.toLocaleString('en')} ${overlap.length === 1 ? 'day' : 'days'} of this import (${joinNames(joinAdjacentDays(overlap.map(({ day }) => day)))})`
 }
 
 /** Joins adjacent days into ranges. @param days ascending. */
-function spans(days: readonly string[]): readonly string[] {
+function joinAdjacentDays(days: readonly string[]): readonly string[] {
   const found: { first: string; last: string }[] = []
   for (const day of days) {
     const span = found.at(-1)
@@ -215,6 +215,6 @@ function joinNames(names: readonly string[]): string {
   return names.length <= shownMax ? shown : `${shown}, and ${(names.length - shownMax).toLocaleString('en')} more`
 }
 
-function sum(overlap: readonly OverlapDay[], key: 'live' | 'imported'): string {
+function sumEvents(overlap: readonly OverlapDay[], key: 'live' | 'imported'): string {
   return overlap.reduce((total, day) => total + day[key], 0).toLocaleString('en')
 }

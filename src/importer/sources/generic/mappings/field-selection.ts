@@ -4,8 +4,8 @@
 import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue, putProperty } from '#importer/records/record-fields.ts'
-import { membersOf, valueAt } from './field-path.ts'
-import { type TypeForm, typedValue } from './field-types.ts'
+import { findValue, parseMembers } from './field-path.ts'
+import { convertToType, type TypeForm } from './field-types.ts'
 import type { FieldSelection, FieldType, Mapping } from './mapping-schema.ts'
 
 /** Reads the fields of one record as the types in the mapping. */
@@ -25,7 +25,7 @@ export class TypedFields {
   }
 
   at(path: string): JsonValue | undefined {
-    return this.typed(valueAt(this.record, path), path)
+    return this.typed(findValue(this.record, path), path)
   }
 
   /** A value that is not of its type is returned unchanged, with a note, so that nothing is lost. */
@@ -33,7 +33,7 @@ export class TypedFields {
     if (typeof value === 'string' && this.#nulls.includes(value)) return undefined
     const type = Object.hasOwn(this.#types, path) ? this.#types[path] : undefined
     if (type === undefined || value === undefined || isEmptyValue(value)) return value
-    const typed = typedValue(value, type, this.#form, path)
+    const typed = convertToType(value, type, this.#form, path)
     if (typed === undefined) this.note(`type_mismatch:${path}`)
     return typed ?? value
   }
@@ -45,12 +45,12 @@ export class TypedFields {
 }
 
 /** The fields that a selection names. @throws RecordReject `properties_not_object` for a path that must lead to an object. */
-export function selectedFields(fields: TypedFields, selection: FieldSelection): JsonObject {
+export function selectFields(fields: TypedFields, selection: FieldSelection): JsonObject {
   const selected: JsonObject = {}
   if (typeof selection === 'string') {
     const value = fields.at(selection)
     if (value === undefined || isEmptyValue(value)) return selected
-    const members = membersOf(value)
+    const members = parseMembers(value)
     if (members === null) throw new RecordReject('properties_not_object', selection)
     for (const [key, member] of Object.entries(members))
       putProperty(selected, key, fields.typed(member, `${selection}.${key}`))
@@ -62,14 +62,14 @@ export function selectedFields(fields: TypedFields, selection: FieldSelection): 
 }
 
 /** Every field that the mapping does not use otherwise, with the members of spread fields. */
-export function remainingFields(fields: TypedFields, mapping: Mapping): JsonObject {
-  const used = usedFields(mapping)
+export function selectRemainingFields(fields: TypedFields, mapping: Mapping): JsonObject {
+  const used = listUsedFields(mapping)
   const spread = new Set(mapping.spread)
   const remaining: JsonObject = {}
   const inner: JsonObject = {}
   for (const [key, value] of Object.entries(fields.record)) {
     if (used.has(key)) continue
-    const members = spread.has(key) ? membersOf(value) : null
+    const members = spread.has(key) ? parseMembers(value) : null
     if (members === null && spread.has(key) && !isEmptyValue(value)) fields.note(`spread_no_object:${key}`)
     if (members === null) putProperty(remaining, key, fields.typed(value, key))
     else
@@ -80,11 +80,11 @@ export function remainingFields(fields: TypedFields, mapping: Mapping): JsonObje
 }
 
 /** The fields of the record that no part of the event carries. */
-export function droppedFields(record: JsonObject, mapping: Mapping): string[] {
+export function listDroppedFields(record: JsonObject, mapping: Mapping): string[] {
   const omitted = (mapping.omit ?? []).filter(key => Object.hasOwn(record, key))
   if (mapping.properties === undefined) return omitted
-  const used = usedFields(mapping)
-  const paths = selectedPaths(mapping.properties)
+  const used = listUsedFields(mapping)
+  const paths = listSelectedPaths(mapping.properties)
   const isSelected = (key: string) => paths.some(path => path === key || path.startsWith(`${key}.`))
   return [...omitted, ...Object.keys(record).filter(key => !used.has(key) && !isSelected(key))]
 }
@@ -92,7 +92,7 @@ export function droppedFields(record: JsonObject, mapping: Mapping): string[] {
 const selectedPathsKept = new WeakMap<object, readonly string[]>()
 
 /** Cached, since they are the same for every record of a job. */
-function selectedPaths(selection: FieldSelection): readonly string[] {
+function listSelectedPaths(selection: FieldSelection): readonly string[] {
   if (typeof selection === 'string') return [selection]
   const kept = selectedPathsKept.get(selection)
   if (kept !== undefined) return kept
@@ -115,7 +115,7 @@ export function renameFields(properties: JsonObject, names: Readonly<Record<stri
 const usedFieldsKept = new WeakMap<Mapping, ReadonlySet<string>>()
 
 /** Cached, since they are the same for every record of a job. */
-function usedFields(mapping: Mapping): ReadonlySet<string> {
+function listUsedFields(mapping: Mapping): ReadonlySet<string> {
   const kept = usedFieldsKept.get(mapping)
   if (kept !== undefined) return kept
   const { event, distinct_id, timestamp, uuid, anon_id, groups, set, set_once, omit = [], rename = {} } = mapping

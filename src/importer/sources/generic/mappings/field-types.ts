@@ -28,22 +28,22 @@ export interface TypeForm extends TimeForm {
  * @returns undefined when the value is not of the type.
  * @throws RecordReject `timestamp_zone_unknown`.
  */
-export function typedValue(value: JsonValue, type: FieldType, form: TypeForm, field: string): JsonValue | undefined {
+export function convertToType(value: JsonValue, type: FieldType, form: TypeForm, field: string): JsonValue | undefined {
   switch (type) {
     case 'text':
     case 'string':
-      return textOf(value)
+      return toText(value)
     case 'number':
     case 'float':
-      return numberIn(value, form)
+      return parseNumber(value, form)
     case 'integer':
     case 'int': {
-      const number = numberIn(value, form)
+      const number = parseNumber(value, form)
       return Number.isInteger(number) || (isRawNumber(number) && integer.test(number.rawJSON)) ? number : undefined
     }
     case 'boolean':
     case 'bool':
-      return typeof value === 'boolean' ? value : truths.get(String(textOf(value)).trim().toLowerCase())
+      return typeof value === 'boolean' ? value : truths.get(String(toText(value)).trim().toLowerCase())
     case 'json':
       return typeof value === 'string' ? parseJsonText(value) : value
     case 'timestamp':
@@ -54,15 +54,15 @@ export function typedValue(value: JsonValue, type: FieldType, form: TypeForm, fi
   }
 }
 
-function textOf(value: JsonValue): JsonValue {
+function toText(value: JsonValue): JsonValue {
   if (isRawNumber(value)) return value.rawJSON
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
 }
 
-function numberIn(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | undefined {
+function parseNumber(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | undefined {
   if (typeof value === 'number' || isRawNumber(value)) return value
   const written = typeof value === 'string' ? value.trim() : ''
-  const text = hasDecimalComma === true ? withPoint(written) : written
+  const text = hasDecimalComma === true ? replaceDecimalComma(written) : written
   if (!decimal.test(text)) return undefined
   // Only integers keep their literal: a price of `12.50` is the number 12.5.
   if (integer.test(text)) return numberOrLiteral(text)
@@ -71,7 +71,7 @@ function numberIn(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | 
 }
 
 /** Converts a decimal comma to a point. @returns an empty text for a number with a decimal point, which is invalid here. */
-function withPoint(text: string): string {
+function replaceDecimalComma(text: string): string {
   const [whole = '', ...fraction] = text.split(',')
   const digits = thousands.test(whole) ? whole.replaceAll(/[.'\s]/g, '') : whole
   return digits.includes('.') ? '' : [digits, ...fraction].join('.')

@@ -115,10 +115,10 @@ export function checkMapping(value: JsonObject): Mapping {
   // The mapping keeps literals such as 9.50 as written, but the schema checks plain numbers.
   const faults = mappingSchema.faults(withPlainNumbers(value))
   if (faults.length > 0) {
-    const unknown = unknownKey(faults)
+    const unknown = describeUnknownKey(faults)
     if (unknown !== null) throw new ImportConfigError(`the mapping cannot be used: ${unknown}`)
     // The deepest fault is the most specific one; the others only say that an alternative does not match.
-    const [first] = faults.toSorted((a, b) => depthOf(b.at) - depthOf(a.at))
+    const [first] = faults.toSorted((a, b) => countSteps(b.at) - countSteps(a.at))
     throw new ImportConfigError(`the mapping cannot be used: ${first!.at || '/'} ${first!.what}`)
   }
   const mapping = value as Mapping
@@ -137,7 +137,7 @@ const knownKeys: readonly (readonly [place: RegExp, keys: readonly string[]])[] 
 ]
 
 /** @returns a message that names an unknown key and the one that was probably meant; null if all keys are known. */
-function unknownKey(faults: readonly Fault[]): string | null {
+function describeUnknownKey(faults: readonly Fault[]): string | null {
   for (const { at, unknownKeys = [] } of faults) {
     const keys = knownKeys.find(([place]) => place.test(at))?.[1]
     const key = unknownKeys.find(each => keys?.includes(each) === false)
@@ -149,6 +149,6 @@ function unknownKey(faults: readonly Fault[]): string | null {
   return null
 }
 
-function depthOf(path: string): number {
+function countSteps(path: string): number {
   return path.split('/').length
 }

@@ -4,7 +4,7 @@
 import { isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 import { EventNameWatch, KnownNames, type NameWatch, type UnseenName } from '#importer/records/unseen-names.ts'
-import { membersOf, valueAt } from './field-path.ts'
+import { findValue, parseMembers } from './field-path.ts'
 import type { FieldSelection, Mapping } from './mapping-schema.ts'
 
 interface WaitingField {
@@ -63,8 +63,8 @@ export class MappingWatch implements NameWatch {
 
   #nameOf(record: JsonObject): string | undefined {
     for (const path of this.#eventPaths) {
-      const value = valueAt(record, path)
-      if (!isEmptyValue(value)) return textOf(value)
+      const value = findValue(record, path)
+      if (!isEmptyValue(value)) return readText(value)
     }
     return undefined
   }
@@ -74,15 +74,15 @@ export class MappingWatch implements NameWatch {
     const dot = path.lastIndexOf('.')
     if (dot < 0) return
     const parent = path.slice(0, dot)
-    for (const key of Object.keys(membersOf(valueAt(record, parent)) ?? {})) this.#known.add(`${parent}.${key}`)
+    for (const key of Object.keys(parseMembers(findValue(record, parent)) ?? {})) this.#known.add(`${parent}.${key}`)
   }
 }
 
 function hasField(record: JsonObject, { paths, isOwn }: WaitingField): boolean {
-  return paths.some(path => (isOwn ? Object.hasOwn(record, path) : valueAt(record, path) !== undefined))
+  return paths.some(path => (isOwn ? Object.hasOwn(record, path) : findValue(record, path) !== undefined))
 }
 
-function textOf(value: JsonValue | undefined): string | undefined {
+function readText(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' ? value : isRawNumber(value) ? value.rawJSON : JSON.stringify(value)
 }
 
@@ -91,7 +91,7 @@ function listFields(mapping: Mapping): readonly WaitingField[] {
   const { event, distinct_id, timestamp, uuid, anon_id, spread = [], omit = [] } = mapping
   const single = Object.entries({ event, distinct_id, anon_id, timestamp, uuid })
   const selections = (['properties', 'set', 'set_once', 'groups'] as const).flatMap(key =>
-    selectedFields(key, mapping[key]),
+    listSelectedFields(key, mapping[key]),
   )
   const { filters = [] } = mapping
   const filtered = Array.isArray(filters) ? filters.map(({ field }) => field) : Object.keys(filters)
@@ -113,7 +113,7 @@ function toWaitingField(key: string, path: string): WaitingField {
   return { key, name: path, paths: [path], isOwn: false }
 }
 
-function selectedFields(key: string, selection: FieldSelection | undefined): readonly WaitingField[] {
+function listSelectedFields(key: string, selection: FieldSelection | undefined): readonly WaitingField[] {
   if (selection === undefined) return []
   if (typeof selection === 'string') return [toWaitingField(key, selection)]
   if (Array.isArray(selection)) return selection.map(path => toWaitingField(key, path))
