@@ -174,16 +174,16 @@ program
 program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
 
 /** Adds a pointer to the command's help to its errors. */
-function leadToHelp(command: Command, name: string): void {
+function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(
     `Run \`${name} --help\` for ${command.commands.length > 0 ? 'the commands' : 'its options'}.`,
   )
   // Wrong usage exits with 2, as refusals of the commands do: repeating it is pointless.
   command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
-  for (const each of command.commands) leadToHelp(each, `${name} ${each.name()}`)
+  for (const each of command.commands) pointToHelp(each, `${name} ${each.name()}`)
 }
 
-leadToHelp(program, 'pennon')
+pointToHelp(program, 'pennon')
 await program.parseAsync()
 // Now, not at the end: a killed process would never write its cache.
 flushCompileCache()

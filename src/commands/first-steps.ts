@@ -39,7 +39,7 @@ export function firstSteps(
       '  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only applies to the first start.',
       '',
     )
-  for (const line of cautions(config)) lines.push(`  ${line}`, '')
+  for (const line of listCautions(config)) lines.push(`  ${line}`, '')
   // Later starts leave them out, since the first one has shown them.
   if (isFirst) lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
   else lines.push(stopping, '')
@@ -49,7 +49,7 @@ export function firstSteps(
 const stopping = `  Stop with Ctrl-C; the data is kept.${moreInReadme}`
 
 /** Effects of settings that a newcomer would mistake for a fault: a line each, with the remedy. */
-function cautions({ importOnly, freeBytesMin, dataFolder, host }: Config): string[] {
+function listCautions({ importOnly, freeBytesMin, dataFolder, host }: Config): string[] {
   const { bavail, bsize } = statfsSync(dataFolder)
   const freeBytes = bavail * bsize
   return [

@@ -112,17 +112,17 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
   return {
     addresses: addresses[0]!,
     sendProcessedUntil: (traffic, until) => {
-      for (const worker of living()) sendMessage(worker, { type: 'processed', traffic, until })
+      for (const worker of listWorkers()) sendMessage(worker, { type: 'processed', traffic, until })
     },
     sendEventStoreState: isAway => {
-      for (const worker of living()) sendMessage(worker, { type: 'event_store', isAway })
+      for (const worker of listWorkers()) sendMessage(worker, { type: 'event_store', isAway })
     },
     sendProcessingState: state => {
-      for (const worker of living()) sendMessage(worker, { type: 'processing', state })
+      for (const worker of listWorkers()) sendMessage(worker, { type: 'processing', state })
     },
     stop: async () => {
       isStopping = true
-      await Promise.all(living().map(end))
+      await Promise.all(listWorkers().map(endWorker))
     },
   }
 }
@@ -132,11 +132,11 @@ function nameOf({ id }: Worker): string {
 }
 
 /** Fronts that have not ended, starting ones included. */
-function living(): readonly Worker[] {
+function listWorkers(): readonly Worker[] {
   return Object.values(cluster.workers ?? {}).map(worker => worker!)
 }
 
-async function end(worker: Worker): Promise<void> {
+async function endWorker(worker: Worker): Promise<void> {
   await new Promise<void>(resolve => {
     const killer = setTimeout(() => worker.process.kill('SIGKILL'), stopGraceMs)
     worker.once('exit', () => {

@@ -11,7 +11,7 @@ export function lockAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: 
   try {
     shareDataLock(dataFolder)
   } catch (cause) {
-    end(logger, `the data folder ${dataFolder} cannot be locked: ${(cause as Error).message}`)
+    endProcess(logger, `the data folder ${dataFolder} cannot be locked: ${(cause as Error).message}`)
   }
 }
 
@@ -21,11 +21,11 @@ export async function openAsChild<Opened>(logger: Logger, open: () => Promise<Op
     return await open()
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause
-    return end(logger, cause.message)
+    return endProcess(logger, cause.message)
   }
 }
 
-function end(logger: Logger, reason: string): never {
+function endProcess(logger: Logger, reason: string): never {
   logger.error(`this process cannot start: ${reason}`)
   process.exit(1)
 }

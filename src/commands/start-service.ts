@@ -69,7 +69,7 @@ export interface Service {
   processingState(): ProcessingState
   /** Moves the worker's clock if `hooks` has one. */
   setTestClock(nowMs: number): void
-  /** For tests of an instance with one front, which otherwise writes its counts every few seconds. */
+  /** Writes the counts of the front at once instead of every few seconds; for tests of an instance with one front. */
   writeCounts(): Promise<void>
   /** Stops accepting requests, finishes open ones, writes what is queued, ends the children and unlocks the folder. */
   stop(): Promise<void>
@@ -88,7 +88,7 @@ export interface ServiceOptions extends FrontStart {
   readonly onSuperseded?: (line: string) => void
 }
 
-/** Its message is a line for people. */
+/** The message is a line for people. */
 class StartRefused extends Error {}
 
 /**
@@ -134,7 +134,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     processing = state
     fronts?.sendProcessingState(state)
   }
-  // Otherwise a silent worker's last `ok` would stay; any other state already says that nothing is processed.
+  // Replaces the last `ok` of a silent worker, which would otherwise stay. Any other state already says that nothing is
+  // processed.
   const silence = watchSilence(silenceMsMax, () => {
     if (processing === 'ok') setProcessing('not_answering')
   })

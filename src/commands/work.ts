@@ -41,7 +41,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   // A worker started by hand does not lock out a start of `serve`: each of the log's streams has one owner anyway.
   if (process.send !== undefined) lockAsChild(config, logger)
   else {
-    refuseBesideHolder(config.dataFolder)
+    refuseIfLocked(config.dataFolder)
     const url = stateUrlsOf(config)?.url
     const refusal = url === undefined ? null : await openAsChild(logger, () => findPostgresProblem(url))
     if (refusal !== null) refuse(refusal)
@@ -99,7 +99,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
 }
 
 /** This worker would take the log from the one of `serve`, which would end, be restarted and take the log back. */
-function refuseBesideHolder(dataFolder: string): void {
+function refuseIfLocked(dataFolder: string): void {
   let holder: LockHolder | null
   try {
     holder = readLockHolder(dataFolder)

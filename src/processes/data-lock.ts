@@ -101,7 +101,7 @@ export async function acquireDataLock(
       const children = instance && tryLock(childrenLockOf(dataFolder), exclude)
       if (instance !== null && children !== null) {
         children.close()
-        return ok(heldLock(dataFolder, instance, command, found))
+        return ok(createDataLock(dataFolder, instance, command, found))
       }
       const holder = instance === null ? readLockFile(dataFolder) : null
       if (onCopying !== undefined && holder !== null && holder.command !== 'serve') {
@@ -137,13 +137,13 @@ export async function acquireDataLock(
  */
 export function shareDataLock(dataFolder: string): void {
   const path = childrenLockOf(dataFolder)
-  let database = lock(path, share, { timeout: childWaitMs })
+  let database = takeLock(path, share, { timeout: childWaitMs })
   let inode = inodeAt(path)
   // A removed lock file would not stop the next start, which would then run beside this process.
   setInterval(() => {
     try {
       if (inodeAt(path) === inode) return
-      const again = lock(path, share, { timeout: 0 })
+      const again = takeLock(path, share, { timeout: 0 })
       database.close()
       database = again
       inode = inodeAt(path)
@@ -180,7 +180,7 @@ export function isFileLocked(path: string): boolean {
 
 /** Locks such a file for sharing. @returns a function that unlocks it. @throws if the lock cannot be had in time. */
 export function shareFileLock(path: string): () => void {
-  const database = lock(path, share, { timeout: childWaitMs })
+  const database = takeLock(path, share, { timeout: childWaitMs })
   return () => void database.close()
 }
 
@@ -211,7 +211,12 @@ function makeFolder(path: string, made: string[]): void {
   made.push(path)
 }
 
-function heldLock(dataFolder: string, taken: Database.Database, command: LockCommand, found: FoundFolder): DataLock {
+function createDataLock(
+  dataFolder: string,
+  taken: Database.Database,
+  command: LockCommand,
+  found: FoundFolder,
+): DataLock {
   const path = join(dataFolder, 'lock')
   const lockPath = instanceLockOf(dataFolder)
   let database = taken
@@ -302,7 +307,7 @@ const share = 'BEGIN; SELECT count(*) FROM sqlite_master'
 /** @returns null if another process has the lock. @throws if anything else prevents taking it. */
 function tryLock(path: string, statement: string, options: Database.Options = {}): Database.Database | null {
   try {
-    return lock(path, statement, { ...options, timeout: 0 })
+    return takeLock(path, statement, { ...options, timeout: 0 })
   } catch (cause) {
     if ((cause as { code?: string }).code?.startsWith('SQLITE_BUSY')) return null
     throw cause
@@ -310,7 +315,7 @@ function tryLock(path: string, statement: string, options: Database.Options = {}
 }
 
 /** Held until the connection is closed. */
-function lock(path: string, statement: string, options: Database.Options): Database.Database {
+function takeLock(path: string, statement: string, options: Database.Options): Database.Database {
   const database = new Database(path, options)
   try {
     database.exec(statement)
@@ -346,23 +351,23 @@ function readLockFile(dataFolder: string): LockHolder | null {
 function holderForPeople(holder: LockHolder | null): string {
   if (holder === null) return 'another instance. Stop it'
   if (holder.command !== 'serve') return `${nameForPeople(holder)}. Wait until it ends, or stop it`
-  return `${nameForPeople(holder)}. Stop ${canBeSeen(holder.pid) ? 'it' : 'that'}`
+  return `${nameForPeople(holder)}. Stop ${isVisibleProcess(holder.pid) ? 'it' : 'that'}`
 }
 
 function nameForPeople({ pid, host, command }: LockHolder): string {
-  if (canBeSeen(pid)) return `process ${pid} (pennon ${command})`
+  if (isVisibleProcess(pid)) return `process ${pid} (pennon ${command})`
   const what = command === 'serve' ? '' : `pennon ${command}, `
   return `${what}process ${pid} of another container or host${host === null ? '' : ` (${host})`}`
 }
 
 function childrenForPeople(holder: LockHolder | null): string {
-  const seen = Object.entries(holder?.children ?? {}).filter(([, pid]) => canBeSeen(pid))
+  const seen = Object.entries(holder?.children ?? {}).filter(([, pid]) => isVisibleProcess(pid))
   const names = seen.map(([name, pid]) => `process ${pid} (${name})`).join(' and ')
   return `child processes of a killed instance${names === '' ? '' : `: ${names}`}. End them`
 }
 
 /** For messages only: any program may have this process id by now. */
-function canBeSeen(pid: number): boolean {
+function isVisibleProcess(pid: number): boolean {
   if (pid === process.pid) return false
   try {
     return process.kill(pid, 0)

@@ -18,7 +18,7 @@ export function createLogger(line: { level: LogLevel; process: string }, destina
     timestamp: pino.stdTimeFunctions.isoTime,
     // The level by name: its number has a meaning only for pino.
     formatters: { level: name => ({ level: name }) },
-    serializers: { err: errorWithMessageOnce },
+    serializers: { err: removeRepeatedMessages },
     redact: {
       paths: ['authorization', 'headers.authorization', 'api_key', 'token', '*.authorization', '*.api_key'],
       censor: '[redacted]',
@@ -37,9 +37,9 @@ function terminal(): DestinationStream {
  * Pino's form of an error, but with each message once and only the root cause's stack frames. By default pino appends
  * the causes' messages even to a message that already contains them, and repeats them at the head of each stack.
  */
-function errorWithMessageOnce(error: unknown): unknown {
+function removeRepeatedMessages(error: unknown): unknown {
   if (!(error instanceof Error)) return error
-  const chain = chainOf(error)
+  const chain = listCauses(error)
   let message = error.message
   for (const cause of chain.slice(1)) {
     const text = cause.message || (cause as { code?: string }).code || cause.name
@@ -50,7 +50,7 @@ function errorWithMessageOnce(error: unknown): unknown {
 
 const causesMax = 10
 
-function chainOf(error: Error): readonly Error[] {
+function listCauses(error: Error): readonly Error[] {
   const chain = [error]
   for (let { cause } = error; cause instanceof Error && chain.length < causesMax; { cause } = cause) chain.push(cause)
   return chain

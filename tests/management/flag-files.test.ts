@@ -8,8 +8,8 @@ import { describe, it, type TestContext } from 'node:test'
 import { encodeFlagFile } from '#wire/management/flags/flag-file.ts'
 import { type ClientError, PrivateApi } from '../../src/commands/client/private-api.ts'
 import { describeAffected } from '../../src/commands/flags/confirm-change.ts'
-import { listDefinitions, nameLists } from '../../src/commands/flags/export-flags.ts'
-import { bodyOf, type PlannedWrite, planImport, titleOf } from '../../src/commands/flags/plan-import.ts'
+import { listDefinitions, replaceIdsByNames } from '../../src/commands/flags/export-flags.ts'
+import { buildBody, formatTitle, type PlannedWrite, planImport } from '../../src/commands/flags/plan-import.ts'
 import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
 import { writePlan } from '../../src/commands/flags/write-import.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
@@ -56,7 +56,7 @@ async function twoProjects(t: TestContext) {
   const clientOf = (project: number) =>
     new PrivateApi({ instance: api.url, personalKey: allScopesKey, project: String(project) })
   const exported = async (project: number, keys: readonly string[] = []) =>
-    nameLists(await listDefinitions(clientOf(project)), keys)
+    replaceIdsByNames(await listDefinitions(clientOf(project)), keys)
   const fileOf = (content: unknown) => {
     const path = join(folder, `${++fileCount}.json`)
     writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
@@ -76,7 +76,7 @@ async function twoProjects(t: TestContext) {
       const plan = await planned(project, paths, lists)
       assert.deepEqual(plan.problems, [])
       const written: string[] = []
-      await writePlan(clientOf(project), plan, write => void written.push(titleOf(write)))
+      await writePlan(clientOf(project), plan, write => void written.push(formatTitle(write)))
       return written
     },
     clientOf,
@@ -358,7 +358,7 @@ describe('an import', () => {
         return error.exitCode === 2
       },
     )
-    assert.deepEqual(written.map(titleOf), ['flag a'])
+    assert.deepEqual(written.map(formatTitle), ['flag a'])
     assert.deepEqual(await imported(1, [path]), ['flag b', 'flag c'])
     assert.equal((await api.call('GET', '/api/projects/1/feature_flags/b/')).body.name, 'meanwhile')
   })
@@ -431,7 +431,7 @@ describe('an import', () => {
     await api.commit({ persons: persons.map(created), mappings })
     const filters = { ...rulesDocument, default_value: null }
     const plan = await planned(1, [fileOf(one({ key: 'r', active: true, filters }))])
-    const body = bodyOf(plan.writes[0]!, plan.ids)
+    const body = buildBody(plan.writes[0]!, plan.ids)
     const isIn = (id: string) => {
       const digits = createHash('sha1').update(`${rulesDocument.rules[0]!.seed}.${id}`).digest('hex').slice(0, 15)
       return Number.parseInt(digits, 16) / 16 ** 15 <= 0.25

@@ -72,7 +72,7 @@ export class StreamWriter {
   #sendScheduled = false
   #flightTimer: NodeJS.Timeout | undefined
   #lookTimer: NodeJS.Timeout | undefined
-  /** The thread was asked to look and has not answered, so it is not asked again. */
+  /** The thread was asked to check files and disk space and has not answered, so it is not asked again. */
   #isLooking = false
   #restartTimer: NodeJS.Timeout | undefined
   #restartDelayMs = restartMs.first

@@ -5,7 +5,7 @@ import { type Config, readConfig } from '#config.ts'
 import { printable } from '#core/printable.ts'
 import { refuse } from '../refuse.ts'
 import { endWithOutput } from './end-with-output.ts'
-import { instanceAddress, noteOfOtherPort } from './instance-address.ts'
+import { describeOtherPort, instanceAddress } from './instance-address.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 
 export interface ClientOptions {
@@ -50,6 +50,6 @@ export async function runClient(
 
 /** @param given the value of `--host`. */
 export function warnOfOtherPort(given: string | undefined, config: Config): void {
-  const note = noteOfOtherPort(given, process.env.PORT, config)
+  const note = describeOtherPort(given, process.env.PORT, config)
   if (note !== null) process.stderr.write(`pennon: ${printable(note)}\n`)
 }

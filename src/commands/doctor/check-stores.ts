@@ -50,7 +50,7 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
     if (!isFolder) return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
     const unfit = findStateProblem(config)
     // Not looked at any further: opening it could change it.
-    if (unfit !== null) return [badLine('state', unfit)]
+    if (unfit !== null) return [toBadFinding('state', unfit)]
     const fault = findStateFault(config)
     const read = hasState && fault === null ? readStateThrough(config) : null
     const stateFault = fault ?? (typeof read === 'object' ? read : null)
@@ -69,7 +69,7 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
   }
 }
 
-function badLine(what: string, line: string): Finding {
+function toBadFinding(what: string, line: string): Finding {
   const { found, remedy } = faultOfLine(line)
   return badFinding(what, found, remedy)
 }
@@ -101,7 +101,7 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
       `let it, as the owner of the database: ${isMade ? `GRANT CREATE ON SCHEMA ${schema} TO` : `CREATE SCHEMA ${schema} AUTHORIZATION`} the role`,
     )
   const unfit = hasState ? await findPostgresProblem(url) : null
-  if (unfit !== null) return badLine(what, unfit)
+  if (unfit !== null) return toBadFinding(what, unfit)
   return goodFinding(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are created on first start)'}`)
 }
 
@@ -118,7 +118,7 @@ export async function checkEvents(config: Config): Promise<Finding> {
 /** Queries with the user and the password, since a server that answers may still refuse them. */
 async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<Finding> {
   const unfit = await findEventStoreProblem(config)
-  if (unfit !== null) return badLine('event store', unfit)
+  if (unfit !== null) return toBadFinding('event store', unfit)
   const { url, writer } = parseEndpointUrl(clickhouseUrl)
   const where = `ClickHouse at ${new URL(url).host}`
   try {

@@ -38,7 +38,7 @@ const optionOfField = { 'query.dateRange.date_from': '--from', 'query.dateRange.
 
 export function countEvents(options: CountOptions): Promise<void> {
   const command = async (api: PrivateApi) => {
-    const counts = await countsOf(api, options)
+    const counts = await fetchCounts(api, options)
     const { days, results, namesLeftOut } = counts
     if (options.json === true)
       process.stdout.write(`${JSON.stringify({ days, results, names_left_out: namesLeftOut })}\n`)
@@ -47,9 +47,9 @@ export function countEvents(options: CountOptions): Promise<void> {
   return runClient(options, 'query:read', command, optionOfField)
 }
 
-async function countsOf(api: PrivateApi, options: CountOptions): Promise<EventCounts> {
+async function fetchCounts(api: PrivateApi, options: CountOptions): Promise<EventCounts> {
   const { names, namesLeftOut } =
-    options.event === undefined ? await namesOf(api) : { names: [...new Set(options.event)], namesLeftOut: 0 }
+    options.event === undefined ? await fetchEventNames(api) : { names: [...new Set(options.event)], namesLeftOut: 0 }
   const asked: (string | null)[] = [...names, null]
   const results: EventCounts['results'][number][] = []
   let days: readonly string[] = []
@@ -78,7 +78,7 @@ async function countsOf(api: PrivateApi, options: CountOptions): Promise<EventCo
   }
 }
 
-async function namesOf(api: PrivateApi): Promise<{ names: string[]; namesLeftOut: number }> {
+async function fetchEventNames(api: PrivateApi): Promise<{ names: string[]; namesLeftOut: number }> {
   const page = await api.get('/event_definitions/', { limit: namesMax })
   const names = (page.results as JsonObject[]).map(({ name }) => String(name))
   return { names, namesLeftOut: Math.max(0, Number(page.count) - names.length) }

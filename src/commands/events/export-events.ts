@@ -99,7 +99,7 @@ function createRequest(file: string, options: ExportOptions, api: PrivateApi): E
     if (value === '') throw new ClientError(`--${name} must not be empty.`)
   const query: Query = {
     ...{ event, distinct_id: distinctId, person_id: personId, uuid, after: from, before: to },
-    properties: options.property === undefined ? undefined : JSON.stringify(options.property.map(equalityOf)),
+    properties: options.property === undefined ? undefined : JSON.stringify(options.property.map(parsePropertyOption)),
     orderBy: options.oldestFirst === true ? 'timestamp' : undefined,
   }
   return {
@@ -119,14 +119,17 @@ function formatOf(file: string): FileFormat {
 }
 
 /** Reads numbers and booleans as JSON, and everything else as text. */
-function equalityOf(text: string): { key: string; value: unknown } {
+function parsePropertyOption(text: string): { key: string; value: unknown } {
   const at = text.indexOf('=')
   if (at < 1) throw new ClientError('--property must be key=value, such as plan=pro.')
   const [key, value] = [text.slice(0, at), text.slice(at + 1)]
   return { key, value: /^(true|false|-?\d+(\.\d+)?)$/.test(value) ? JSON.parse(value) : value }
 }
 
-/** @param written updated as bytes arrive, also when the download fails. @returns whether the limit ended it. */
+/**
+ * @param written updated as bytes arrive, even when the download then fails.
+ * @returns whether the limit ended the download.
+ */
 async function download(
   api: PrivateApi,
   file: string,

@@ -7,7 +7,7 @@ export interface ExportProgressOptions {
   readonly write: (text: string) => void
   readonly isTerminal: boolean
   readonly monotonicNowMs: () => number
-  /** Null if unknown. */
+  /** The number of rows to expect; null if unknown. */
   readonly rowCountMax: number | null
 }
 

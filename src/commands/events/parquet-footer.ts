@@ -1,5 +1,5 @@
-// Reads the footer of an exported Parquet file. A file ends after some thousand row groups although rows may be left, and is
-// valid then, so only its footer shows whether the export is whole.
+// Reads the footer of an exported Parquet file. A file ends after some thousand row groups even if more rows are left.
+// Such a file is valid, so only its footer shows whether the export is complete.
 
 import { open } from 'node:fs/promises'
 

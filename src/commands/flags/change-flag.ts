@@ -10,7 +10,7 @@ import { runClient } from '../client/run-client.ts'
 import { type ChangeOptions, checkCanConfirm, confirmChange } from './confirm-change.ts'
 import { describeRollout } from './describe-rollout.ts'
 import { flagPath, requestFlag } from './find-flag.ts'
-import { afterChange } from './flag-diff.ts'
+import { applyChange } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
 
 /** A change: its action in the private API, and the function that computes its effect. */
@@ -48,7 +48,7 @@ export function changeFlag(
     }
     const definition: JsonObject = { id: flag.id, ...fields }
     const title = `${flag.key}, version ${flag.version}`
-    if (!(await confirmChange(api, options, { title, before: flag, after: afterChange(flag, fields), definition })))
+    if (!(await confirmChange(api, options, { title, before: flag, after: applyChange(flag, fields), definition })))
       return
     // By id: another flag may have taken the key since.
     const written = await api.post(flagPath(String(flag.id), `${action}/`), body)

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { plainTerminal } from '../client/terminal.ts'
 import { askYesOrNo } from './confirm-change.ts'
-import { newFlag } from './create-flag.ts'
+import { buildNewFlag } from './create-flag.ts'
 import { diffLines, reachLine } from './flag-diff.ts'
-import { rolloutOf } from './roll-out.ts'
+import { planRollout } from './roll-out.ts'
 
 const everyone = { properties: [], rollout_percentage: 100 }
 const pro = { properties: [{ type: 'person', key: 'plan', operator: 'exact', value: 'pro' }], rollout_percentage: 10 }
@@ -53,7 +53,7 @@ describe('the lines about a change of a flag', () => {
 describe('a new flag', () => {
   it('with rules gets no conditions', () => {
     const rules = { version: 2, return_type: 'boolean', default_value: false, rules: [] }
-    const flag = newFlag('a', { filters: JSON.stringify(rules) })
+    const flag = buildNewFlag('a', { filters: JSON.stringify(rules) })
     assert.deepEqual([flag.active, flag.filters], [false, rules])
   })
 
@@ -68,7 +68,7 @@ describe('a new flag', () => {
       [{ filters }, true, [pro]],
       [{ filters: '{"payloads": {"true": "1"}}' }, false, [everyone]],
     ] as const) {
-      const flag = newFlag('a', options)
+      const flag = buildNewFlag('a', options)
       assert.deepEqual([flag.active, flag.filters.groups], [active, groups], JSON.stringify(options))
     }
     for (const options of [
@@ -77,7 +77,7 @@ describe('a new flag', () => {
       { filters: '[]' },
       { filters: 'x' },
     ])
-      assert.throws(() => newFlag('a', options), { name: 'ClientError' })
+      assert.throws(() => buildNewFlag('a', options), { name: 'ClientError' })
   })
 })
 
@@ -85,12 +85,12 @@ describe('a rollout', () => {
   const flag = { key: 'beta', version: 4, filters: { groups: [pro, everyone] } }
 
   it('counts conditions from 1, and sends the version that was read', () => {
-    const { action, body } = rolloutOf(flag, '2.5 %', { condition: '2' })
+    const { action, body } = planRollout(flag, '2.5 %', { condition: '2' })
     assert.deepEqual(
       [action, body],
       ['set_release_condition_rollout', { condition_index: 1, rollout_percentage: 2.5, version: 4 }],
     )
-    assert.deepEqual(rolloutOf(flag, 'everyone', { variant: 'a' }).body, { version: 4, variant_key: 'a' })
+    assert.deepEqual(planRollout(flag, 'everyone', { variant: 'a' }).body, { version: 4, variant_key: 'a' })
   })
 
   it('is refused for conflicting options and for anything that is not a number', () => {
@@ -103,12 +103,12 @@ describe('a rollout', () => {
       ['-5', { condition: '1' }],
       ['all', { condition: '1' }],
     ] as const)
-      assert.throws(() => rolloutOf(flag, share, options), { name: 'ClientError' }, share)
+      assert.throws(() => planRollout(flag, share, options), { name: 'ClientError' }, share)
   })
 
   it('is refused for a flag with rules, with the way to change it', () => {
     for (const share of ['10', 'everyone'])
-      assert.throws(() => rolloutOf({ key: 'beta', filters: { version: 2, rules: [] }, version: 1 }, share, {}), {
+      assert.throws(() => planRollout({ key: 'beta', filters: { version: 2, rules: [] }, version: 1 }, share, {}), {
         name: 'ClientError',
         message: /pennon flags export beta > beta.json/,
       })

@@ -11,7 +11,7 @@ import { diffLines, reachLine } from './flag-diff.ts'
 import { printLines } from './output.ts'
 
 export interface ChangeOptions extends ClientOptions {
-  /** Changes without asking. */
+  /** Whether to change the flag without asking. */
   readonly yes?: boolean
 }
 
@@ -69,7 +69,7 @@ export async function describeAffected(
     const query = keepsIdentity ? { skip_validation: 'true' } : {}
     return reachLine(await api.postForLastLine('/feature_flags/reach/', { definition }, query))
   } catch (error) {
-    // Not every change can be counted, such as for a flag by device, or without the scope.
+    // Some changes cannot be counted: of a flag that is evaluated by device, or with a key that lacks the scope.
     if (!(error instanceof ClientError) || error.status === null || error.exitCode === 1) throw error
     return `The affected persons could not be counted. ${error.message}`
   }

@@ -12,7 +12,7 @@ import { describeFlagState, describeHowToEnable } from './change-flag.ts'
 import { type ChangeOptions, checkCanConfirm, confirmChange } from './confirm-change.ts'
 import { flagPath } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
-import { percentageOf } from './roll-out.ts'
+import { parsePercentage } from './roll-out.ts'
 
 export interface CreateOptions extends ChangeOptions {
   readonly name?: string
@@ -27,10 +27,10 @@ export interface CreateOptions extends ChangeOptions {
 export function createFlag(key: string, options: CreateOptions): Promise<void> {
   const command = async (api: PrivateApi) => {
     checkCanConfirm(options)
-    const flag = newFlag(key, options)
-    await refuseTaken(api, key)
+    const flag = buildNewFlag(key, options)
+    await refuseTakenKey(api, key)
     const { active } = flag
-    const filters = shownFilters(flag.filters)
+    const filters = addRuleIds(flag.filters)
     const title = `A new flag ${key}`
     const planned = { title, before: null, after: { active, archived: false, filters }, definition: flag }
     if (!(await confirmChange(api, options, planned))) return
@@ -45,7 +45,7 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
 }
 
 /** Called before anything is shown or asked. @throws ClientError if the project has a flag of this key. */
-async function refuseTaken(api: PrivateApi, key: string): Promise<void> {
+async function refuseTakenKey(api: PrivateApi, key: string): Promise<void> {
   try {
     // A key of digits may be the id of another flag.
     if ((await api.get(flagPath(key))).key !== key) return
@@ -56,14 +56,17 @@ async function refuseTaken(api: PrivateApi, key: string): Promise<void> {
   throw new ClientError(`The flag ${key} already exists. To see it: pennon flags show ${key}`)
 }
 
-/** Gives rules ids and seeds for display, which they need to be readable; the service assigns others when it stores them. */
-function shownFilters(filters: JsonObject): JsonObject {
+/**
+ * Adds ids and seeds to rules for display, since rules without them cannot be read. When the service stores the rules,
+ * it assigns its own ids and seeds.
+ */
+function addRuleIds(filters: JsonObject): JsonObject {
   const identified = configVersion(filters) === 2 ? identifyRules(filters, null, randomUUID) : null
   return identified?.ok ? identified.value : filters
 }
 
 /** @throws ClientError for conflicting options. */
-export function newFlag(
+export function buildNewFlag(
   key: string,
   { name, tag, rollout, filters, active, inactive }: Omit<CreateOptions, 'project'>,
 ): JsonObject & { readonly active: boolean; readonly filters: JsonObject } {
@@ -72,9 +75,9 @@ export function newFlag(
     throw new ClientError(
       '--rollout and --filters cannot be combined: --rollout is a condition for all users, --filters contains all conditions.',
     )
-  const share = rollout === undefined ? 100 : rollout === 'everyone' ? 100 : percentageOf(rollout)
+  const share = rollout === undefined ? 100 : rollout === 'everyone' ? 100 : parsePercentage(rollout)
   const everybody = { groups: [{ properties: [], rollout_percentage: share }] }
-  const given = filters === undefined ? undefined : filtersOf(filters)
+  const given = filters === undefined ? undefined : parseFiltersOption(filters)
   const hasConditions = rollout !== undefined || (given !== undefined && Object.hasOwn(given, 'groups'))
   return {
     key,
@@ -85,7 +88,7 @@ export function newFlag(
   }
 }
 
-function filtersOf(text: string): JsonObject {
+function parseFiltersOption(text: string): JsonObject {
   let value: ReturnType<typeof parseJson>
   try {
     value = parseJson(text)

@@ -23,8 +23,10 @@ export function explainFlag(key: string, distinctId: string, options: ExplainOpt
     const { property = [], group = [] } = options
     const body: JsonObject = {
       distinct_id: distinctId,
-      person_properties: Object.fromEntries(property.map(text => pairOf(text, '--property', 'plan=pro', jsonOrText))),
-      groups: Object.fromEntries(group.map(text => pairOf(text, '--group', 'company=acme', value => value))),
+      person_properties: Object.fromEntries(
+        property.map(text => parsePairOption(text, '--property', 'plan=pro', jsonOrText)),
+      ),
+      groups: Object.fromEntries(group.map(text => parsePairOption(text, '--group', 'company=acme', value => value))),
     }
     const explanation = await requestFlag(api, key, () => api.post(flagPath(key, 'explain/'), body))
     if (options.json === true) printJson(explanation)
@@ -32,7 +34,7 @@ export function explainFlag(key: string, distinctId: string, options: ExplainOpt
   })
 }
 
-function pairOf(
+function parsePairOption(
   text: string,
   option: string,
   example: string,

@@ -29,7 +29,7 @@ export interface NamedLists {
 /** @param keys of the flags to export, with everything they use; empty for all flags. */
 export function exportFlags(keys: readonly string[], options: ClientOptions): Promise<void> {
   return runClient(options, 'feature_flag:read, cohort:read and group:read', async api => {
-    const { file, notes } = nameLists(await listDefinitions(api), keys)
+    const { file, notes } = replaceIdsByNames(await listDefinitions(api), keys)
     printLines(encodeFlagFile(file).trimEnd().split('\n').map(printable))
     for (const formatNote of notes) process.stderr.write(`pennon: ${printableName(formatNote)}\n`)
   })
@@ -45,7 +45,7 @@ export async function listDefinitions(api: PrivateApi): Promise<ApiLists> {
 }
 
 /** @throws ClientError for an unknown key, and for cohorts with the same name. */
-export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedLists {
+export function replaceIdsByNames(lists: ApiLists, keys: readonly string[] = []): NamedLists {
   const naming = createNaming(lists)
   const isKept = (flag: JsonObject) =>
     isNotDeleted(flag) && flag.has_encrypted_payloads !== true && !isSurveyFlagKey(String(flag.key))
@@ -87,10 +87,10 @@ export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedL
       `Several cohorts are named "${clash}", and the file refers to cohorts by name: rename all but one.`,
     )
   const file = { groupTypes: [...typeNames], cohorts: [...used.values()], flags: [...flags.values()] }
-  return { file, notes: notesOf(lists, file, keys.length === 0) }
+  return { file, notes: listOmissionNotes(lists, file, keys.length === 0) }
 }
 
-function notesOf({ flags }: ApiLists, file: FlagFile, isWhole: boolean): string[] {
+function listOmissionNotes({ flags }: ApiLists, file: FlagFile, isWhole: boolean): string[] {
   const inFile = new Set(file.flags.map(({ key }) => key))
   const keysOf = (is: (flag: JsonObject) => boolean) => flags.filter(is).map(({ key }) => String(key))
   const encrypted = isWhole ? keysOf(flag => isNotDeleted(flag) && flag.has_encrypted_payloads === true) : []

@@ -8,22 +8,22 @@ import type { Terminal } from '../client/terminal.ts'
 import { describeConditions, variantLines } from './describe-rollout.ts'
 
 /** The flag after the write, which switches off an archived one. */
-export function afterChange(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
+export function applyChange(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
   const { archived = flag.archived, active = flag.active, filters = flag.filters } = fields
   return { archived, active: active && !archived, filters }
 }
 
 /** @param before null for a new flag. */
 export function diffLines(before: NarrowFlag | null, after: NarrowFlag, terminal: Terminal): string[] {
-  const old = before === null ? [] : factsOf(before)
-  const now = factsOf(after)
+  const old = before === null ? [] : listFacts(before)
+  const now = listFacts(after)
   return [
-    ...linesWithout(old, now).map(line => terminal.paint('red', `- ${printableName(line)}`)),
-    ...linesWithout(now, old).map(line => terminal.paint('green', `+ ${printableName(line)}`)),
+    ...removeLines(old, now).map(line => terminal.paint('red', `- ${printableName(line)}`)),
+    ...removeLines(now, old).map(line => terminal.paint('green', `+ ${printableName(line)}`)),
   ]
 }
 
-function factsOf({ active, archived, filters }: NarrowFlag): string[] {
+function listFacts({ active, archived, filters }: NarrowFlag): string[] {
   const conditions = describeConditions(filters)
   return [
     active ? 'enabled' : 'disabled',
@@ -33,8 +33,8 @@ function factsOf({ active, archived, filters }: NarrowFlag): string[] {
   ]
 }
 
-/** Multiset difference: the lines that are not among the others, each occurrence counted. */
-function linesWithout(lines: readonly string[], others: readonly string[]): string[] {
+/** Removes from `lines` one occurrence for each line of `others`. */
+function removeLines(lines: readonly string[], others: readonly string[]): string[] {
   const left = [...others]
   return lines.filter(line => {
     const at = left.indexOf(line)

@@ -15,17 +15,17 @@ import { listDefinitions } from './export-flags.ts'
 import { diffLines } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
 import {
-  bodyOf,
+  buildBody,
   type FlagWrite,
+  formatTitle,
   hasRules,
   type ImportPlan,
   type PlannedWrite,
   planImport,
   type ReferenceIds,
-  titleOf,
 } from './plan-import.ts'
 import { type ListFiles, readFlagFiles } from './read-flag-files.ts'
-import { amountOf, writePlan } from './write-import.ts'
+import { formatAmount, writePlan } from './write-import.ts'
 
 export interface ImportOptions extends ChangeOptions, ListFiles {
   /** Only show what would be written. */
@@ -54,21 +54,21 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
     printLines([...planLines(plan, terminalOf(process.stdout)), ...notes.map(note => `Note: ${printableName(note)}`)])
   const written = new Map<PlannedWrite, JsonObject>()
   const printResult = () => {
-    if (json) printJson({ dry_run: dryRun, ...resultsOf(plan, written), notes: [...notes] })
+    if (json) printJson({ dry_run: dryRun, ...buildResults(plan, written), notes: [...notes] })
   }
   if (plan.writes.length === 0) {
     if (!json) printLines(['Nothing to write.'])
     return printResult()
   }
   if (dryRun) {
-    if (!json) printLines([...(await reachLines(api, plan)), 'Nothing was written: this is a dry run.'])
+    if (!json) printLines([...(await describeReachOfPlan(api, plan)), 'Nothing was written: this is a dry run.'])
     return printResult()
   }
   if (!yes && !(await isConfirmed(api, plan))) return
   try {
     await writePlan(api, plan, (write, answer) => {
       written.set(write, answer)
-      const line = `${write.before === null ? 'created' : 'changed'} ${titleOf(write)}, version ${answer.version}`
+      const line = `${write.before === null ? 'created' : 'changed'} ${formatTitle(write)}, version ${answer.version}`
       if (!json) printLines([printableName(line)])
     })
   } finally {
@@ -84,7 +84,7 @@ async function rightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<
   return Array.isArray(scopes) && scopes.includes('*')
     ? []
     : [
-        `${titleOf(ofRules)}: importing a flag with rules requires a key with all scopes, ["*"]. To create one: pennon new-key.`,
+        `${formatTitle(ofRules)}: importing a flag with rules requires a key with all scopes, ["*"]. To create one: pennon new-key.`,
       ]
 }
 
@@ -93,15 +93,15 @@ async function isConfirmed(api: PrivateApi, plan: ImportPlan): Promise<boolean> 
     throw new ClientError(
       'Nothing was written: there is no terminal to ask for confirmation. Add --yes to write without asking.',
     )
-  printLines(['Counting affected persons. Ctrl-C cancels without changes.', ...(await reachLines(api, plan))])
-  const isYes = await askYesOrNo(personAtTerminal, `Write ${amountOf(plan.writes)}`)
+  printLines(['Counting affected persons. Ctrl-C cancels without changes.', ...(await describeReachOfPlan(api, plan))])
+  const isYes = await askYesOrNo(personAtTerminal, `Write ${formatAmount(plan.writes)}`)
   if (!isYes) printLines(['Nothing was written.'])
   return isYes
 }
 
 export function planLines({ writes, same, ids }: ImportPlan, terminal: Terminal): string[] {
   const lines = writes.flatMap(write => {
-    const [first, ...rest] = titleOf(write)
+    const [first, ...rest] = formatTitle(write)
     const title = printableName(first!.toUpperCase() + rest.join(''))
     if (write.before !== null)
       return [
@@ -112,7 +112,7 @@ export function planLines({ writes, same, ids }: ImportPlan, terminal: Terminal)
       return [`${title}, new${write.wanted.is_static ? ': static, and without members' : ''}`]
     return [`${title}, new`, ...newFlagLines(write, ids, terminal).map(line => `  ${line}`)]
   })
-  return same.length === 0 ? lines : [...lines, `Already up to date: ${amountOf(same)}.`]
+  return same.length === 0 ? lines : [...lines, `Already up to date: ${formatAmount(same)}.`]
 }
 
 function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
@@ -139,26 +139,27 @@ function formatValue(value: JsonValue): string {
 }
 
 /** A line for each flag that is or will be on. */
-async function reachLines(api: PrivateApi, plan: ImportPlan): Promise<string[]> {
+async function describeReachOfPlan(api: PrivateApi, plan: ImportPlan): Promise<string[]> {
   const flags = plan.writes
     .filter(write => write.kind === 'flag')
     .filter(({ wanted, before }) => wanted.active || before?.active === true)
   const lines: string[] = []
-  for (const write of flags.slice(0, countedFlagsMax)) lines.push(`${write.name}: ${await reachOf(api, write, plan)}`)
+  for (const write of flags.slice(0, countedFlagsMax))
+    lines.push(`${write.name}: ${await describeReach(api, write, plan)}`)
   if (flags.length > countedFlagsMax)
     lines.push(`Not counted for ${formatCount(flags.length - countedFlagsMax, 'more flag')}.`)
   return lines.map(printableName)
 }
 
-async function reachOf(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): Promise<string> {
+async function describeReach(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): Promise<string> {
   if (!ids.areKnown(write.wanted.filters))
     return 'it uses objects that this import creates, so affected persons cannot be counted yet.'
-  const { version: _, ...fields } = bodyOf(write, ids)
+  const { version: _, ...fields } = buildBody(write, ids)
   const id = write.before?.id
   return describeAffected(api, id === undefined ? fields : { id, ...fields }, { keepsIdentity: hasRules(write) })
 }
 
-function resultsOf({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {
+function buildResults({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {
   const unchanged = new Set(same)
   const resultOf = (write: PlannedWrite): JsonObject => {
     const { kind, name, before, changes } = write

@@ -70,22 +70,22 @@ export async function planImport(file: FlagFile, existing: ApiLists): Promise<Im
     return { kind: 'flag', name: wanted.key, wanted, before, changes }
   })
   const all: PlannedWrite[] = [...cohorts, ...flags]
-  for (const name of findRepeated(all.map(titleOf))) problems.push(`${name}: appears twice in the file.`)
+  for (const name of findRepeated(all.map(formatTitle))) problems.push(`${name}: appears twice in the file.`)
   const ids = new ReferenceIds(existing, cohortsThere)
   const isToWrite = ({ before, changes }: PlannedWrite) => before === null || changes.length > 0
   const toWrite = all.filter(isToWrite)
-  const planned = new Set(all.map(titleOf))
+  const planned = new Set(all.map(formatTitle))
   for (const write of toWrite) problems.push(...referenceProblems(write, ids, planned))
   // With unresolved references, other checks would report misleading problems.
   if (problems.length === 0)
     for (const write of toWrite)
-      for (const fault of await findRequestProblems(write, ids)) problems.push(`${titleOf(write)}: ${fault}`)
+      for (const fault of await findRequestProblems(write, ids)) problems.push(`${formatTitle(write)}: ${fault}`)
   const graph = new Map<string, JsonObject>()
   for (const flag of flagsThere.values())
-    graph.set(titleOf({ kind: 'flag', name: String(flag.key) }), naming.flag(flag).filters)
+    graph.set(formatTitle({ kind: 'flag', name: String(flag.key) }), naming.flag(flag).filters)
   for (const [name, [cohort]] of cohortsThere)
-    graph.set(titleOf({ kind: 'cohort', name }), naming.cohort(cohort!).filters)
-  for (const write of all) graph.set(titleOf(write), write.wanted.filters)
+    graph.set(formatTitle({ kind: 'cohort', name }), naming.cohort(cohort!).filters)
+  for (const write of all) graph.set(formatTitle(write), write.wanted.filters)
   return {
     writes: problems.length > 0 ? toWrite : sortByReferences(toWrite, graph, problems),
     same: all.filter(write => !isToWrite(write)),
@@ -94,7 +94,7 @@ export async function planImport(file: FlagFile, existing: ApiLists): Promise<Im
   }
 }
 
-export function titleOf({ kind, name }: Pick<PlannedWrite, 'kind' | 'name'>): string {
+export function formatTitle({ kind, name }: Pick<PlannedWrite, 'kind' | 'name'>): string {
   return kind === 'flag' ? `flag ${name}` : `cohort "${name}"`
 }
 
@@ -151,8 +151,8 @@ const unwrittenId = 2 ** 31 - 1
 function referenceProblems(write: PlannedWrite, ids: ReferenceIds, planned: ReadonlySet<string>): string[] {
   return namedReferences(write.wanted.filters).flatMap(({ kind, name, path }) => {
     if (ids.find(kind, name) !== undefined) return []
-    if (kind !== 'group_type' && typeof name === 'string' && planned.has(titleOf({ kind, name }))) return []
-    return [`${titleOf(write)}: ${path}: ${missingReferenceMessages[kind](name)}`]
+    if (kind !== 'group_type' && typeof name === 'string' && planned.has(formatTitle({ kind, name }))) return []
+    return [`${formatTitle(write)}: ${path}: ${missingReferenceMessages[kind](name)}`]
   })
 }
 
@@ -182,7 +182,7 @@ const bodyParsers = {
 /** Problems that the instance would report for the request, as far as the request alone shows them, each with its field. */
 async function findRequestProblems(write: PlannedWrite, ids: ReferenceIds): Promise<string[]> {
   const { kind, before } = write
-  const body = bodyOf(write, ids)
+  const body = buildBody(write, ids)
   const parsed = await bodyParsers[kind][before === null ? 'create' : 'update'](Buffer.from(JSON.stringify(body)), '')
   if (!parsed.ok) return [`${parsed.error.attr}: ${parsed.error.detail}`]
   const { filters } = body
@@ -210,7 +210,7 @@ function sortByReferences(
   graph: ReadonlyMap<string, JsonObject>,
   problems: string[],
 ): PlannedWrite[] {
-  const byTitle = new Map(writes.map(write => [titleOf(write), write]))
+  const byTitle = new Map(writes.map(write => [formatTitle(write), write]))
   const ordered: PlannedWrite[] = []
   /** By title of a visited definition: the flag with rules that it is or leads to, if any. */
   const rulesReachedFrom = new Map<string, string | null>()
@@ -231,7 +231,7 @@ function sortByReferences(
     let reachedRules = configVersion(filters) === 1 ? null : title
     for (const { kind, name, path } of namedReferences(filters)) {
       if (kind === 'group_type' || typeof name !== 'string') continue
-      const reached = problems.length === 0 ? visit(titleOf({ kind, name }), [...chain, title]) : null
+      const reached = problems.length === 0 ? visit(formatTitle({ kind, name }), [...chain, title]) : null
       if (reached === null) continue
       if (write !== undefined)
         problems.push(
@@ -243,7 +243,7 @@ function sortByReferences(
     if (write !== undefined) ordered.push(write)
     return reachedRules
   }
-  for (const write of writes) if (problems.length === 0) visit(titleOf(write), [])
+  for (const write of writes) if (problems.length === 0) visit(formatTitle(write), [])
   return ordered
 }
 
@@ -253,7 +253,7 @@ export function hasRules({ wanted }: FlagWrite): boolean {
 }
 
 /** The request body: all fields of a new definition; else the changed fields, and the version they were compared with. */
-export function bodyOf(write: PlannedWrite, ids: ReferenceIds): JsonObject {
+export function buildBody(write: PlannedWrite, ids: ReferenceIds): JsonObject {
   const { before, wanted, changes } = write
   const changed = new Set(changes.map(({ path }) => path.split('.')[0]!))
   const fields =

@@ -11,7 +11,7 @@ import { nestsDeeperThan } from '#core/json-depth.ts'
 import { repeatedKey } from '#core/json-text.ts'
 import { decodeFlagFile, type FileFlag, isFlagFile, isNotDeleted } from '#wire/management/flags/flag-file.ts'
 import { ClientError } from '../client/private-api.ts'
-import { type NamedLists, nameLists } from './export-flags.ts'
+import { type NamedLists, replaceIdsByNames } from './export-flags.ts'
 
 export interface ListFiles {
   /** Files with PostHog's list of cohorts. */
@@ -34,16 +34,16 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
       ...decoded.value,
       // Filters of a static cohort have no meaning.
       cohorts: ofFile.map(cohort => (cohort.is_static ? { ...cohort, filters: {} } : cohort)),
-      flags: flags.map(flag => withoutExperiments(withSets(flag))),
+      flags: flags.map(flag => withoutExperiments(normalizeFlag(flag))),
     }
     return { file, notes: [] }
   }
-  const flags = read.flatMap(({ path, value }) => rowsOf(path, value, 'flags', ['key', 'active', 'filters']))
-  const { file, notes } = nameLists({
-    flags: flags.map(withSets),
-    cohorts: cohorts.flatMap(path => rowsOf(path, readJson(path), 'cohorts', ['id', 'name', 'is_static'])),
+  const flags = read.flatMap(({ path, value }) => readRows(path, value, 'flags', ['key', 'active', 'filters']))
+  const { file, notes } = replaceIdsByNames({
+    flags: flags.map(normalizeFlag),
+    cohorts: cohorts.flatMap(path => readRows(path, readJson(path), 'cohorts', ['id', 'name', 'is_static'])),
     groupTypes: groupTypes.flatMap(path =>
-      rowsOf(path, readJson(path), 'group types', ['group_type', 'group_type_index']),
+      readRows(path, readJson(path), 'group types', ['group_type', 'group_type_index']),
     ),
   })
   const deletedCount = flags.filter(flag => !isNotDeleted(flag)).length
@@ -52,7 +52,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
     notes: [
       ...notes,
       ...(deletedCount === 0 ? [] : [`skipped: ${formatCount(deletedCount, 'deleted flag')}.`]),
-      ...missingPages(
+      ...findMissingPages(
         read.map(({ value }) => value),
         flags.length,
       ),
@@ -84,7 +84,7 @@ function readJson(path: string): JsonValue {
 }
 
 /** @param names required fields of each row. */
-function rowsOf(path: string, value: JsonValue, what: string, names: readonly string[]): JsonObject[] {
+function readRows(path: string, value: JsonValue, what: string, names: readonly string[]): JsonObject[] {
   const results = isJsonObject(value) ? ownValue(value, 'results') : value
   if (!Array.isArray(results))
     throw new ClientError(`${path} is neither a file from pennon flags export nor a list from PostHog's API.`)
@@ -97,19 +97,22 @@ function rowsOf(path: string, value: JsonValue, what: string, names: readonly st
 }
 
 /** Converts filters older than condition sets, as PostHog and Pennon do when they store them. */
-function withSets<T extends JsonObject>(flag: T): T {
+function normalizeFlag<T extends JsonObject>(flag: T): T {
   const { filters, rollout_percentage: percentage } = flag
   if (!isJsonObject(filters)) return flag
   return { ...flag, filters: normalizeFilters(filters, percentage) }
 }
 
-/** Experiments belong to one project: a file that names some, which no export does, would never equal the stored flag. */
+/**
+ * Removes experiments, since they belong to one project: a flag in a file that names some (no export does) would never
+ * equal the stored flag.
+ */
 function withoutExperiments(flag: FileFlag): FileFlag {
   return configVersion(flag.filters) === 2 ? { ...flag, filters: withExperimentsOf(flag.filters, null) } : flag
 }
 
 /** Each page gives the total number of flags. */
-function missingPages(pages: readonly JsonValue[], rowCount: number): string[] {
+function findMissingPages(pages: readonly JsonValue[], rowCount: number): string[] {
   const counts = pages.map(page => (isJsonObject(page) ? numberOf(ownValue(page, 'count') ?? null) : undefined))
   const said = Math.max(...counts.map(count => count ?? 0))
   return said > rowCount

@@ -16,11 +16,11 @@ export interface RolloutOptions extends ChangeOptions {
 
 /** @param share a percentage, with or without its sign, or `everyone`. */
 export function rollOut(key: string, share: string, options: RolloutOptions): Promise<void> {
-  return changeFlag(key, options, flag => rolloutOf(flag, share, options), { variant_key: '--variant' })
+  return changeFlag(key, options, flag => planRollout(flag, share, options), { variant_key: '--variant' })
 }
 
 /** @throws ClientError for an invalid percentage, a condition that does not exist, or options that exclude each other. */
-export function rolloutOf(
+export function planRollout(
   { key, filters, version }: Pick<FlagJson, 'key' | 'filters' | 'version'>,
   share: string,
   { condition, variant }: Pick<RolloutOptions, 'condition' | 'variant'>,
@@ -36,7 +36,7 @@ export function rolloutOf(
     return { action: 'roll_out_to_everyone', write: rollOutToEveryone(variant ?? null), body }
   }
   if (variant !== undefined) throw new ClientError('--variant can only be used with everyone, not with a percentage.')
-  const percentage = percentageOf(share)
+  const percentage = parsePercentage(share)
   const conditionCount = describeConditions(filters).length
   if (condition === undefined && conditionCount > 1)
     throw new ClientError(
@@ -56,7 +56,7 @@ export function rolloutOf(
 }
 
 /** @throws ClientError */
-export function percentageOf(text: string): number {
+export function parsePercentage(text: string): number {
   const [, digits] = /^(\d{1,3}(?:\.\d{1,10})?) ?%?$/.exec(text) ?? []
   if (digits === undefined || Number(digits) > 100)
     throw new ClientError(`A rollout must be a percentage from 0 to 100, or everyone, not ${text}.`)

@@ -4,7 +4,7 @@ import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { flagPath } from './find-flag.ts'
-import { bodyOf, hasRules, type ImportPlan, type PlannedWrite, titleOf } from './plan-import.ts'
+import { buildBody, formatTitle, hasRules, type ImportPlan, type PlannedWrite } from './plan-import.ts'
 
 /**
  * @param wrote called after each write with the answer to it.
@@ -28,7 +28,7 @@ export async function writePlan(
 }
 
 async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPlan): Promise<JsonObject> {
-  const body = bodyOf(write, ids)
+  const body = buildBody(write, ids)
   const query =
     write.kind === 'flag' && hasRules(write) && body.filters !== undefined ? { skip_validation: 'true' } : {}
   const id = write.before?.id
@@ -38,12 +38,12 @@ async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPla
 }
 
 function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
-  const [failed, ...after] = writes.slice(writtenCount).map(titleOf)
+  const [failed, ...after] = writes.slice(writtenCount).map(formatTitle)
   // A request without an answer, or with a 5xx, may have been carried out.
   const isOpen = error.status === null || error.status >= 500
   const unwritten = isOpen ? after : [failed!, ...after]
   return new ClientError(
-    `${failed}: ${error.message} Written so far: ${amountOf(writes.slice(0, writtenCount))}. ` +
+    `${failed}: ${error.message} Written so far: ${formatAmount(writes.slice(0, writtenCount))}. ` +
       `${isOpen ? `It is unknown whether the ${failed} was written. ` : ''}` +
       `Not written: ${unwritten.length === 0 ? 'nothing' : firstFew(unwritten).join(', ')}. ` +
       'Run the command again to continue: unchanged objects are skipped.',
@@ -52,7 +52,7 @@ function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writt
 }
 
 /** `3 flags and 1 cohort`. */
-export function amountOf(writes: readonly PlannedWrite[]): string {
+export function formatAmount(writes: readonly PlannedWrite[]): string {
   const [flags, cohorts] = (['flag', 'cohort'] as const).map(kind => writes.filter(write => write.kind === kind).length)
   const parts = [
     ...(flags! > 0 ? [formatCount(flags!, 'flag')] : []),

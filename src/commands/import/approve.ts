@@ -13,15 +13,15 @@ import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-cho
 import { reportNames } from '#importer/stages/report/report-files.ts'
 import { readSentSoFar } from '#importer/verify/sent-so-far.ts'
 import { refuse } from '../refuse.ts'
-import { approvedParts, manifestOf, readReport, rehearsal, scan, stage } from './job/job-stages.ts'
-import { nextStep, readStanding } from './job/next-step.ts'
+import { collectApprovedParts, readReport, rehearsal, requireManifest, scan, stage } from './job/job-stages.ts'
+import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
-import { findStop, formatStop } from './job/rehearsal-stop.ts'
-import { withKnownProject } from './service/known-project.ts'
+import { findRehearsalStop, formatStop } from './job/rehearsal-stop.ts'
+import { addKnownProject } from './service/known-project.ts'
 
 /** As commander gives them. */
 export interface ApproveOptions {
-  /** The name of the project, or the address where the name is not known, instead of typing it. */
+  /** The name of the project (or its address, if the name is unknown), given as an option instead of typed. */
   readonly project?: string
 }
 
@@ -34,8 +34,8 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
     await runOrRefuse(folder, async () => {
       if (planned.target === null)
         refuse(`the plan has no target. Plan it with --project-key: pennon import plan ${at} … --project-key phc_…`)
-      refuseSent(opened, at)
-      const plan = await withKnownProject(folder, planned)
+      refuseIfSent(opened, at)
+      const plan = await addKnownProject(folder, planned)
       const job = { ...opened, plan }
       const target = plan.target!
       await checkRehearsed(job, at)
@@ -53,11 +53,11 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
           `${formatCount(predicted.events, 'event')}, 0 charged, ${formatCount(warnings.length, 'warning')}; the report is ${folder.file(reportNames.html)}`,
         ],
       })
-      const approval = approve(approvedParts(job), new Date().toISOString())
+      const approval = approve(collectApprovedParts(job), new Date().toISOString())
       folder.writeJson(approvalFile, approval)
       printLines([
         `Approved as ${approval.sha256.slice(0, 12)}.`,
-        nextLine(nextStep(path, await readStanding(job), null)),
+        nextLine(findNextStep(path, await readStanding(job), null)),
       ])
     })
   } finally {
@@ -66,14 +66,14 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
 }
 
 /** Refuses to approve sent events again. Only a later change, such as another limit for the rest, needs approval. */
-function refuseSent(job: Job, at: string): void {
+function refuseIfSent(job: Job, at: string): void {
   const { folder } = job
   const approval = readApproval(folder)
   const sent = readSentSoFar(folder)
   if (approval === null || readManifest(folder) === null || sent === null) return
   const ending = readEnding(folder)
   const isEnded = ending !== null && ending.serviceJobId === sent.serviceJobId
-  if (!isEnded && listChangesSince(approval, approvedParts(job)).length > 0) return
+  if (!isEnded && listChangesSince(approval, collectApprovedParts(job)).length > 0) return
   const what = isEnded ? endedMessage[ending.how] : sent.isAll ? 'sent' : 'sent in part'
   refuse(
     `it was approved at ${approval.approvedAt} and has been ${what} since, so there is nothing to approve. To see its state: pennon import status ${at}`,
@@ -87,12 +87,12 @@ async function checkRehearsed(job: Job, at: string): Promise<void> {
   for (const each of [stage, scan, rehearsal])
     if (!(await each.isDone(job))) refuse(`the current plan has not been rehearsed. First: pennon import run ${at}`)
   const report = readReport(job.folder)!
-  if (report.hashes.manifest !== hashManifest(manifestOf(job.folder)))
+  if (report.hashes.manifest !== hashManifest(requireManifest(job.folder)))
     refuse(`the staged files changed. First: pennon import run ${at}`)
   if (!report.balance.isBalanced)
     refuse(
       `the counts of the rehearsal do not add up, so it cannot be approved. To see them: pennon import report ${at}. Please report this as a bug in Pennon`,
     )
-  const stop = findStop(report, job.plan, at)
+  const stop = findRehearsalStop(report, job.plan, at)
   if (stop !== null) refuse(formatStop(stop))
 }

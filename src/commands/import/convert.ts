@@ -33,7 +33,7 @@ export async function convert(options: ConvertOptions): Promise<void> {
   const source = findSource(options.source)
   if (source === null)
     refuse(`there is no source ${JSON.stringify(options.source)}; --source is one of ${sourceNames.join(', ')}`)
-  const convertOne = converterOf(source, options)
+  const convertOne = createConverter(source, options)
   endWithOutput()
   await pipeline(
     process.stdin,
@@ -41,7 +41,7 @@ export async function convert(options: ConvertOptions): Promise<void> {
       let ordinal = 0
       for await (const record of parsedRecords(input, options.format)) {
         ordinal++
-        const answer = 'value' in record ? convertOne(record.value, ordinal) : answerOf(record)
+        const answer = 'value' in record ? convertOne(record.value, ordinal) : toAnswer(record)
         yield `${printable(JSON.stringify(answer))}\n`
       }
     },
@@ -55,21 +55,28 @@ type Answer =
   | { readonly rejected: { readonly reason: string; readonly field: string | null } }
   | { readonly skipped: string }
 
-function converterOf(source: ImportSource, options: ConvertOptions): (value: JsonObject, ordinal: number) => Answer {
+function createConverter(
+  source: ImportSource,
+  options: ConvertOptions,
+): (value: JsonObject, ordinal: number) => Answer {
   const facts = new Map<string, string>()
-  const converter = prepare(source, options, (kind, key) => facts.get(JSON.stringify([kind, key])) ?? null)
+  const converter = createRecordConverter(
+    source,
+    options,
+    (kind, key) => facts.get(JSON.stringify([kind, key])) ?? null,
+  )
   const ledger = createMemoryLedger()
   return (value, ordinal) => {
     const record = { value, table: null, ordinal }
     for (const { kind, key, value: fact } of converter.factsOf?.(record) ?? [])
       facts.set(JSON.stringify([kind, key]), fact)
     const outcome = convertRecord(converter, record)
-    if (!('events' in outcome)) return answerOf(outcome)
+    if (!('events' in outcome)) return toAnswer(outcome)
     return { events: createRecordEvents(source.name, outcome, ledger).events.map(toShownEvent) }
   }
 }
 
-function prepare(
+function createRecordConverter(
   source: ImportSource,
   { config, mapping, sourceTimezone, now }: ConvertOptions,
   findFact: (kind: string, key: string) => string | null,
@@ -95,7 +102,7 @@ function toShownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedE
 }
 
 /** Leaves out the detail of a reject, which the vectors do not compare. */
-function answerOf(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer {
+function toAnswer(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer {
   if ('skipped' in outcome) return outcome
   const { reason, field } = outcome.rejected
   return { rejected: { reason, field } }
@@ -103,7 +110,7 @@ function answerOf(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer
 
 async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
   const input = new ByteReader(stdin)
-  if (format === 'json') hintAtFormat(await input.peekLine(headerBytesMax))
+  if (format === 'json') warnOfWrongFormat(await input.peekLine(headerBytesMax))
   const shape = format === 'csv' ? await detectCsvShape(input) : plainCsv
   let columns: readonly string[] | null = null
   for await (const { bytes, line, isCut, ending } of splitRecords(input, format, recordBytesMax, shape)) {
@@ -120,14 +127,17 @@ async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'cs
   }
 }
 
-/** stdin has no file name that shows its format, and every line of CSV would be rejected as broken JSON. */
-function hintAtFormat(beginning: Buffer): void {
+/**
+ * Warns when the input looks like another format: stdin has no file name that shows it, and every line of CSV would be
+ * rejected as broken JSON.
+ */
+function warnOfWrongFormat(beginning: Buffer): void {
   const text = beginning.toString().trim()
   if (text === '' || text.startsWith('{')) return
-  process.stderr.write(`pennon: ${formatHint(beginning, text)}\n`)
+  process.stderr.write(`pennon: ${describeWrongFormat(beginning, text)}\n`)
 }
 
-function formatHint(beginning: Buffer, text: string): string {
+function describeWrongFormat(beginning: Buffer, text: string): string {
   if (packedBeginnings.some(bytes => beginning.subarray(0, bytes.length).equals(bytes)))
     return 'the input is compressed. Pass the records as text, for example: gunzip -c FILE | pennon import convert …'
   return text.startsWith('[')
@@ -135,5 +145,5 @@ function formatHint(beginning: Buffer, text: string): string {
     : 'the first line is not JSON. For CSV with a header line, add: --format csv'
 }
 
-/** Of gzip, zstd and zip, which an import recognises in files. */
+/** The first bytes of gzip, zstd and zip files, which an import can unpack. */
 const packedBeginnings = ['1f8b', '28b52ffd', '504b0304'].map(hex => Buffer.from(hex, 'hex'))

@@ -34,20 +34,20 @@ import { readVerification } from '#importer/verify/verification-file.ts'
 import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
-import { manifestOf } from './job/job-stages.ts'
-import { nextStep, readStanding } from './job/next-step.ts'
+import { requireManifest } from './job/job-stages.ts'
+import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
 import { recordedTarget } from './service/recorded-target.ts'
-import { apiOf } from './service/service-api.ts'
+import { createServiceApi } from './service/service-api.ts'
 
 const personsFile = 'verify-persons.json'
 const personsSchema = Type.Object({ differences: Type.Array(Type.String()) })
 
 /** As commander gives them. */
 export interface EndOptions {
-  /** The name of the project, or the address where the name is not known, instead of typing it. */
+  /** The name of the project (or its address, if the name is unknown), given as an option instead of typed. */
   readonly project?: string
-  /** Publish although verifying found differences, or was never done. */
+  /** Whether to publish although verifying found differences or was never done. */
   readonly unverified?: boolean
 }
 
@@ -91,8 +91,12 @@ async function endJob(
   const { folder, plan } = job
   const at = quotePath(path)
   const serviceJob = readServiceJob(folder)
-  if (serviceJob === null || plan.target === null) refuse(await nothingSentText(job, path, how))
-  const api = apiOf(recordedTarget(job), { waiting: reason => reason !== null && say(`waiting: ${reason}`) }, signal)
+  if (serviceJob === null || plan.target === null) refuse(await describeNothingSent(job, path, how))
+  const api = createServiceApi(
+    recordedTarget(job),
+    { waiting: reason => reason !== null && say(`waiting: ${reason}`) },
+    signal,
+  )
   const before = await readServiceState(api, serviceJob.id)
   const wanted = how === 'publish' ? 'published' : 'discarded'
   if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'
@@ -100,8 +104,8 @@ async function endJob(
     request.state = 'accepted'
     await recordEnding(folder, serviceJob.id, how, api)
     say(`Import job ${serviceJob.id} is already ${wanted}.`)
-    const differing = how === 'publish' ? await differingPersons(job, serviceJob.id, api) : 0
-    return say(how === 'publish' ? afterPublish(at, differing) : afterDiscard)
+    const differing = how === 'publish' ? await countDifferingPersons(job, serviceJob.id, api) : 0
+    return say(how === 'publish' ? describeNextAfterPublish(at, differing) : afterDiscard)
   }
   if (how === 'publish' && before === 'discarded')
     refuse(`import job ${serviceJob.id} was discarded, so there is nothing to publish. ${afterDiscard}`)
@@ -135,9 +139,9 @@ async function endJob(
     say('Published: the events are part of the project.')
     const differing = await printPersonsCheck(job, serviceJob.id, api)
     for (const note of notes) say(`  ${formatNote(note)}`)
-    return say(afterPublish(at, differing))
+    return say(describeNextAfterPublish(at, differing))
   }
-  say(`Discarded import job ${serviceJob.id}: ${takenBackMessage(folder)}.`)
+  say(`Discarded import job ${serviceJob.id}: ${describeRemovedEvents(folder)}.`)
   if (before === 'published') say('Events that were also sent by another import or by live traffic remain visible.')
   if (leftNotes.length > 0) say(`Not everything could be undone${inDocs('import.md')}:`)
   else if (before === 'published') say('All its changes to persons and groups are undone.')
@@ -159,16 +163,16 @@ async function recordEnding(
   if (report !== null) writeFinalPages(folder, report, ending)
 }
 
-/** @returns such as `its 2,000 events are taken back`. */
-function takenBackMessage(folder: JobFolder): string {
+/** @returns a clause such as `its 2,000 events were removed`. */
+function describeRemovedEvents(folder: JobFolder): string {
   const sent = readSentSoFar(folder)
   if (sent === null) return 'its events were removed'
   return `its ${formatCount(sent.events + (sent.repaired?.sent ?? 0), 'event was', 'events were')} removed`
 }
 
 /** The service does not know a job that was never sent: removing the folder is enough. */
-async function nothingSentText(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
-  const next = nextLine(nextStep(path, await readStanding(job), null))
+async function describeNothingSent(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
+  const next = nextLine(findNextStep(path, await readStanding(job), null))
   const hint = how === 'publish' ? '' : ` To delete the plan, remove the folder ${path}.`
   return printable(`nothing has been sent yet, so there is nothing to ${how}.${hint} ${next}`)
 }
@@ -176,16 +180,16 @@ async function nothingSentText(job: Job, path: string, how: 'publish' | 'discard
 const leftPrefix = 'undo_left:'
 const afterDiscard = 'Next: pennon import plan ANOTHER-FOLDER (only to import again)'
 
-/** @param differing persons, of those that were compared. */
-function afterPublish(at: string, differing: number): string {
+/** @param differing how many of the compared persons differ. */
+function describeNextAfterPublish(at: string, differing: number): string {
   const takenBack = `To undo it within 30 days: pennon import discard ${at}`
   return differing === 0
     ? `Done. ${takenBack}`
     : `Next: find out why ${formatCount(differing, 'person differs', 'persons differ')} from the import. ${takenBack}`
 }
 
-/** Compares only if no earlier command has: the user may have stopped waiting before. */
-async function differingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
+/** Compares persons unless an earlier command already has: the user may have interrupted one. */
+async function countDifferingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
   const checked = job.folder.readJson(personsFile, personsSchema)
   return checked === null ? printPersonsCheck(job, serviceJobId, api) : checked.differences.length
 }
@@ -198,7 +202,7 @@ async function printPersonsCheck(
 ): Promise<number> {
   // This may read everything that was sent: minutes for millions of events.
   say('publish: comparing persons with the import')
-  const manifest = manifestOf(folder)
+  const manifest = requireManifest(folder)
   const staged = openStagedJob({ folder, plan, manifest, source })
   try {
     const retried = openRetries({ folder, plan, manifest, source })

@@ -20,7 +20,7 @@ import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { readReport } from './job/job-stages.ts'
-import { nextStep, readStanding } from './job/next-step.ts'
+import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, openJob, runOrRefuse } from './job/open-job.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
 
@@ -52,12 +52,12 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   const final = readFinalReport(folder)
   const names = final === null ? reportNames : finalReportNames
   if (json || markdown) {
-    printText(textOf(folder, json ? names.json : names.md))
+    printText(readReportText(folder, json ? names.json : names.md))
     return
   }
   const terminal = terminalOf(process.stdout)
   const service = await askService(job)
-  const ending = endingOf(job, service)
+  const ending = findEnding(job, service)
   const sent = readSentSoFar(folder)
   const isBehind = final === null || (!final.isAll && sent?.events !== final.balance.sent)
   const sections = [
@@ -66,14 +66,14 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   ]
   const about = [...describeJob(report).map(printable), '']
   const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
-  const next = nextLine(nextStep(path, await readStanding(job), service))
+  const next = nextLine(findNextStep(path, await readStanding(job), service))
   process.stdout.write(
     `${lines.join('\n')}\nAs a web page: ${printable(folder.file(names.html))}\n${printable(next)}\n`,
   )
 }
 
 /** The service's answer comes first: the job may have been published or discarded from elsewhere. */
-function endingOf({ folder }: Job, service: ServiceAnswer): Ending | null {
+function findEnding({ folder }: Job, service: ServiceAnswer): Ending | null {
   if (service === null || 'unknownBecause' in service) return readEnding(folder)
   const { id, state, publishedAt, discardedAt } = service
   const toEnding = (how: Ending['how'], at: string | null): Ending => ({
@@ -85,7 +85,7 @@ function endingOf({ folder }: Job, service: ServiceAnswer): Ending | null {
 }
 
 /** Reads a file of an existing report. @throws JobStopped if it is missing. */
-function textOf(folder: JobFolder, name: string): string {
+function readReportText(folder: JobFolder, name: string): string {
   try {
     return readFileSync(folder.file(name), 'utf8')
   } catch (error) {
@@ -94,11 +94,11 @@ function textOf(folder: JobFolder, name: string): string {
 }
 
 /** @returns a message with the days or events that do have samples. */
-export function noSamples({ of, day }: Asked, samples: readonly Sample[], { days }: RehearsalReport): string {
+export function describeNoSamples({ of, day }: Asked, samples: readonly Sample[], { days }: RehearsalReport): string {
   const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
   const count = days.find(each => each.day === day)?.count ?? 0
   const kept = count === 0 ? '' : ` The day has ${formatCount(count, 'event')}, but only a few records are sampled.`
-  return `There are no samples${asked}.${kept}${otherSamples({ of, day }, samples)}`
+  return `There are no samples${asked}.${kept}${describeOtherSamples({ of, day }, samples)}`
 }
 
 interface Asked {
@@ -106,7 +106,7 @@ interface Asked {
   readonly day?: string | undefined
 }
 
-function otherSamples({ of, day }: Asked, samples: readonly Sample[]): string {
+function describeOtherSamples({ of, day }: Asked, samples: readonly Sample[]): string {
   const ofName = samples.filter(each => of === undefined || each.of === of)
   const days = joinList(ofName.flatMap(each => each.day ?? []).toSorted())
   if (day !== undefined && days !== '')
@@ -129,7 +129,7 @@ function showSamples(folder: JobFolder, report: RehearsalReport, { of, day, json
   if (shown.length > 0) return
   // With --json, stdout must stay empty: it holds only lines of JSON.
   const stream = json ? process.stderr : process.stdout
-  stream.write(`${printable(noSamples({ of, day }, samples, report))}\n`)
+  stream.write(`${printable(describeNoSamples({ of, day }, samples, report))}\n`)
 }
 
 function sampleLines({ of, object, line, source, events, field, detail }: Sample): string[] {

@@ -22,11 +22,11 @@ import { verifyFile } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { widthOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
-import { manifestOf } from './job/job-stages.ts'
+import { requireManifest } from './job/job-stages.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
 import { runProgress } from './run/run-progress.ts'
 import { recordedTarget } from './service/recorded-target.ts'
-import { apiOf, wallClock } from './service/service-api.ts'
+import { createServiceApi, wallClock } from './service/service-api.ts'
 import { checkTakesEvents } from './service/takes-events.ts'
 
 /** As commander gives them. */
@@ -64,9 +64,9 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
     refuse(`the other records must be sent first: pennon import run ${quotePath(path)}`)
   const sayWaiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
-  const api = apiOf(recordedTarget(job), { waiting: sayWaiting }, signal)
+  const api = createServiceApi(recordedTarget(job), { waiting: sayWaiting }, signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
-  const context = { ...job, manifest: manifestOf(folder) }
+  const context = { ...job, manifest: requireManifest(folder) }
   const problem = await findRetryProblem(context, rejects)
   if (problem !== null)
     refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${quotePath(path)} --json`)
@@ -108,7 +108,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     say(
       `${formatCount(counts.read, 'record')}: ${formatCount(counts.sent, 'event')} sent, ${formatCount(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
     )
-    for await (const line of stillWrong(retried.job, plan.source)) say(`  ${line}`)
+    for await (const line of listStillRejected(retried.job, plan.source)) say(`  ${line}`)
     // A record is in both counts if the service refused all its events.
     const wrong = Math.max(counts.rejected, counts.refused)
     const compare = `pennon import run ${quotePath(path)}`
@@ -125,7 +125,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
 
 const shownMax = 20
 
-async function* stillWrong(job: ReturnType<typeof addRetry>['job'], adapter: string): AsyncGenerator<string> {
+async function* listStillRejected(job: ReturnType<typeof addRetry>['job'], adapter: string): AsyncGenerator<string> {
   let shown = 0
   const [part] = job.parts
   for await (const outcome of job.readPart(part!)) {

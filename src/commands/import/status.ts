@@ -14,7 +14,7 @@ import { describeRepaired } from '#importer/verify/final-pages.ts'
 import { readSentSoFar, type SentSoFar } from '#importer/verify/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { readReport } from './job/job-stages.ts'
-import { nextStep, readStanding } from './job/next-step.ts'
+import { findNextStep, readStanding } from './job/next-step.ts'
 import {
   checkIsFolder,
   findNextStepOfFetch,
@@ -26,7 +26,7 @@ import {
   readUnplannedFetch,
   runOrRefuse,
 } from './job/open-job.ts'
-import { findStop } from './job/rehearsal-stop.ts'
+import { findRehearsalStop } from './job/rehearsal-stop.ts'
 import { progressLine } from './run/run-progress.ts'
 import { askService, describeServiceState, type ServiceAnswer } from './service/ask-service.ts'
 
@@ -79,19 +79,19 @@ function printFetched(path: string, fetched: FetchedParts, { json = false }: Sta
 
 async function printStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
   const progress = job.folder.readJson(progressFile, progressSchema)
-  const running = runningIn(job, progress)
+  const running = findRunning(job, progress)
   const service = await askService(job)
-  const next = nextStep(path, await readStanding(job), service)
-  if (json) printJson(statusOf(job, running, progress, service, next, path))
+  const next = findNextStep(path, await readStanding(job), service)
+  if (json) printJson(buildStatus(job, running, progress, service, next, path))
   else printLines(statusLines(job, running, progress, service, next, path))
 }
 
-function runningIn({ folder }: Job, progress: ProgressFigures | null): Running {
+function findRunning({ folder }: Job, progress: ProgressFigures | null): Running {
   if (!isJobRunning(folder)) return { kind: 'nothing' }
   return progress?.state === 'running' ? { kind: 'stage', progress } : { kind: 'command' }
 }
 
-function statusOf(
+function buildStatus(
   job: Job,
   running: Running,
   progress: ProgressFigures | null,
@@ -113,11 +113,11 @@ function statusOf(
     records: manifest === null ? null : countRecordsRead(manifest),
     balance: report?.balance ?? null,
     damagedFiles: manifest === null ? [] : listDamagedFiles(manifest),
-    stop: report === null ? null : findStop(report, plan, quotePath(path)),
+    stop: report === null ? null : findRehearsalStop(report, plan, quotePath(path)),
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: readSentSoFar(folder),
     service,
-    // Programs may run this command, and must not undo an import by it.
+    // Programs may run the command that they find here, so it must not undo an import.
     next: next.isOnlyToUndo === true ? null : next,
   }
 }

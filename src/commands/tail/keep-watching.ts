@@ -6,7 +6,7 @@ import type { LiveViewEnd } from './live-view.ts'
 export interface KeepWatchingOptions {
   /** Runs one view, from its request to its end. */
   readonly watch: (onReady: () => void) => Promise<LiveViewEnd>
-  /** Called once each time the view breaks; `onBack` once when it is back. */
+  /** Called once each time the view breaks; `onBack` is called once when the view is back. */
   readonly onLost: (reason: string) => void
   readonly onBack: (afterMs: number) => void
   readonly sleep: (ms: number) => Promise<void>

@@ -55,7 +55,7 @@ export async function watchLiveView({
     const contentType = response.headers.get('content-type') ?? 'nothing'
     if (!contentType.startsWith('text/event-stream'))
       return { isFinal: true, reason: `it answered with ${contentType}, which is not a live view` }
-    for await (const { kind, data } of messagesOf(response.body, onBytes)) {
+    for await (const { kind, data } of readMessages(response.body, onBytes)) {
       onMessage(kind, data)
       if (kind === 'end') return endWithReason(String(data.reason))
     }
@@ -82,25 +82,25 @@ function endWithReason(reason: string): LiveViewEnd {
 async function readRefusal(response: Response): Promise<LiveViewEnd> {
   const { status } = response
   const text = await response.text()
-  const detail = detailOf(text)
+  const detail = readDetail(text)
   const mayPass = status >= 500 || [408, 425, 429].includes(status) || (detail === null && ![401, 403].includes(status))
-  const hint = status === 404 && !mayPass ? ` ${hintOf(detail)}` : ''
+  const hint = status === 404 && !mayPass ? ` ${findHint(detail)}` : ''
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   return {
     isFinal: !mayPass,
-    reason: `it answered ${status}${saidBy(detail, text)}${hint}`,
+    reason: `it answered ${status}${describeResponse(detail, text)}${hint}`,
     ...(seconds > 0 && { retryAfterMs: Math.min(seconds * 1_000, retryAfterMsMax) }),
   }
 }
 
-function hintOf(detail: string | null): string {
+function findHint(detail: string | null): string {
   return isNoPath(detail)
     ? 'Check --host: if the instance has PENNON_ADMIN_PORT, its private API is on that port.'
     : 'Check --project and --host.'
 }
 
 /** A page of another server is for browsers, and says no more than its status. */
-function saidBy(detail: string | null, text: string): string {
+function describeResponse(detail: string | null, text: string): string {
   if (detail !== null) return `: ${detail}`
   return /^\s*(<|$)/.test(text) ? `, ${notPennon}` : `: ${text.slice(0, foreignCharsMax)}`
 }
@@ -111,7 +111,7 @@ const foreignCharsMax = 200
 const retryAfterMsMax = 60_000
 
 /** The detail of an error of the private API; null if the text is not such an error. */
-function detailOf(text: string): string | null {
+function readDetail(text: string): string | null {
   try {
     const { code, detail, attr } = objectOf(text)
     if (typeof code !== 'string' || typeof detail !== 'string') return null
@@ -121,7 +121,7 @@ function detailOf(text: string): string | null {
   }
 }
 
-async function* messagesOf(
+async function* readMessages(
   body: ReadableStream<Uint8Array>,
   onBytes: () => void,
 ): AsyncGenerator<{ kind: string; data: Data }> {

@@ -50,14 +50,14 @@ function queryOf(options: TailOptions): Result<URLSearchParams, string> {
   }
   if (historical && lane.length === 0) query.set('historical', 'true')
   if (!rejected) query.set('rejected', 'false')
-  const properties = property.map(equalityOf)
+  const properties = property.map(parseEquality)
   if (properties.includes(null)) return err('--property must be key=value, such as plan=pro.')
   if (properties.length > 0) query.set('properties', JSON.stringify(properties))
   return ok(query)
 }
 
 /** Values are compared as text, so that `n=3` also finds the number. */
-function equalityOf(text: string): { key: string; value: string } | null {
+function parseEquality(text: string): { key: string; value: string } | null {
   const at = text.indexOf('=')
   return at < 1 ? null : { key: text.slice(0, at), value: text.slice(at + 1) }
 }

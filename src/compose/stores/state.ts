@@ -62,7 +62,7 @@ export async function openInstanceState(
   const { url } = urls
   const found = await checkDatabases(urls, logger)
   const { takeInstanceLock } = await import('#adapters/postgres/instance-lock.ts')
-  const locked = await namingPlace(url, () => takeInstanceLock({ ...options, url, logger }))
+  const locked = await namePlaceInErrors(url, () => takeInstanceLock({ ...options, url, logger }))
   if (!locked.ok) return locked
   const { judgeReturns, release } = locked.value
   try {
@@ -93,11 +93,11 @@ export async function statePlaceOf(config: Config): Promise<string | null> {
 
 async function openPostgresState(url: string, found: FoundState, logger: Logger): Promise<StateWriter> {
   const { makePostgresSchema } = await import('#adapters/postgres/find-schema.ts')
-  if (!found.isMade) await namingPlace(url, () => makePostgresSchema(url, found.schema))
+  if (!found.isMade) await namePlaceInErrors(url, () => makePostgresSchema(url, found.schema))
   const { migratePostgres, openPostgresManagementStore } = await import(
     '#adapters/postgres/postgres-management-store.ts'
   )
-  await namingPlace(url, () => migratePostgres({ url, logger }))
+  await namePlaceInErrors(url, () => migratePostgres({ url, logger }))
   const { openPostgresHashKeyWriter } = await import('#adapters/postgres/postgres-hash-key-writer.ts')
   const management = openPostgresManagementStore({ url, logger })
   const hashKeys = openPostgresHashKeyWriter({ url, logger })
@@ -108,7 +108,7 @@ async function openPostgresState(url: string, found: FoundState, logger: Logger)
 }
 
 /** @throws an Error with a line for the operator instead of a PortError. */
-async function namingPlace<T>(url: string, work: () => Promise<T>): Promise<T> {
+async function namePlaceInErrors<T>(url: string, work: () => Promise<T>): Promise<T> {
   const { describePlace: placeOf } = await import('#adapters/postgres/check-postgres.ts')
   try {
     return await work()

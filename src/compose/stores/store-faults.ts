@@ -168,10 +168,10 @@ export function readStateThrough(config: Config): StoreFault | 'read' | 'opened'
 
 /** Opens every segment of the log. @returns a fault for each damaged file. @throws any error that is not damage. */
 export function findLogFaults(config: Config): readonly StoreFault[] {
-  return findLogDamage(config).map(faultOf)
+  return findLogDamage(config).map(toLogFault)
 }
 
-function faultOf(damage: LogDamage): StoreFault {
+function toLogFault(damage: LogDamage): StoreFault {
   switch (damage.kind) {
     case 'identity':
       return { found: damage.message.split(';')[0]!, remedy: upperCased(restore) }

@@ -1,4 +1,4 @@
-// How the days of cookieless visitors are forgotten.
+// Deletes cookieless visitors of past days.
 
 import { type Kysely, sql } from 'kysely'
 import type { CookielessVisitorUpkeep } from '#ports/state/cookieless-visitors.ts'

@@ -21,7 +21,7 @@ import { deleteScan, readScan, readStats, scanRecords } from '#importer/stages/s
 import { stageRecords } from '#importer/stages/stage.ts'
 import { checkZone } from '#importer/stages/zone-shift.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
-import { withKnownProject } from '../service/known-project.ts'
+import { addKnownProject } from '../service/known-project.ts'
 import type { Job } from './open-job.ts'
 import { planWithProfileTime } from './profile-time.ts'
 
@@ -51,7 +51,7 @@ export const stage: JobStage = {
     return (await planWithProfileTime(folder, plan, manifest)) === null
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
-    forgetStages(folder)
+    removeStageResults(folder)
     const spool = { folder: folder.file('spill'), waitForSpace }
     const read = createRecordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const stageBy = (current: ImportPlan) => {
@@ -72,14 +72,14 @@ export const stage: JobStage = {
 export const scan: JobStage = {
   name: 'scan',
   isDone({ folder }) {
-    const manifest = manifestOf(folder)
+    const manifest = requireManifest(folder)
     const stats = readScan(folder, manifest)
     if (stats === null) return false
     checkZone(stats, manifest.sourceTimezone)
     return true
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
-    await scanRecords({ folder, plan, manifest: manifestOf(folder), source, progress, signal, waitForSpace })
+    await scanRecords({ folder, plan, manifest: requireManifest(folder), source, progress, signal, waitForSpace })
   },
 }
 
@@ -89,15 +89,15 @@ export const rehearsal: JobStage = {
     const report = readReport(folder)
     return (
       report !== null &&
-      report.hashes.manifest === hashManifest(manifestOf(folder)) &&
+      report.hashes.manifest === hashManifest(requireManifest(folder)) &&
       report.hashes.mapping === hashMapping(plan)
     )
   },
   async run(run) {
     const { folder, source, progress, signal, waitForSpace } = run
-    const plan = await withKnownProject(folder, run.plan)
+    const plan = await addKnownProject(folder, run.plan)
     const stats = readStats(folder)!
-    const manifest = manifestOf(folder)
+    const manifest = requireManifest(folder)
     await rehearse({
       ...{ folder, plan, manifest, stats, source, progress, signal, waitForSpace },
       otherSources: listSources().filter(({ name }) => name !== source.name),
@@ -112,7 +112,7 @@ export const rehearsal: JobStage = {
 export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 
 /** Removes the output of the stages, which is wrong for another mapping. */
-export function forgetStages(folder: Job['folder']): void {
+export function removeStageResults(folder: Job['folder']): void {
   folder.remove(manifestFile, 'rehearsal')
   deleteRehearsalRejects(folder)
   deleteScan(folder)
@@ -122,7 +122,7 @@ export function readReport(folder: Job['folder']): RehearsalReport | null {
   return folder.readJson(reportNames.json, rehearsalReportSchema)
 }
 
-export function manifestOf(folder: Job['folder']): Manifest {
+export function requireManifest(folder: Job['folder']): Manifest {
   const manifest = readManifest(folder)
   if (manifest === null)
     throw new JobStopped(`${folder.path} has not been staged yet: pennon import run ${quotePath(folder.path)}`)
@@ -130,8 +130,8 @@ export function manifestOf(folder: Job['folder']): Manifest {
 }
 
 /** The present state of everything that an approval covers. */
-export function approvedParts({ folder, plan }: Pick<Job, 'folder' | 'plan'>): ApprovedParts {
-  return { plan, manifest: manifestOf(folder), ledgerSha256: readStats(folder)?.ledgerSha256 ?? null }
+export function collectApprovedParts({ folder, plan }: Pick<Job, 'folder' | 'plan'>): ApprovedParts {
+  return { plan, manifest: requireManifest(folder), ledgerSha256: readStats(folder)?.ledgerSha256 ?? null }
 }
 
 /** @returns bytes; 0 for a missing file. */

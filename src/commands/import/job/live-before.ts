@@ -21,7 +21,7 @@ const liveBeforeSchema = Type.Object({ days: allowNull(Type.Record(Type.Number()
  * Days with live events that the user has not accepted yet, from the last refusal and the target's answer to the rehearsal.
  * @returns how many.
  */
-export function overlapDays(folder: JobFolder, answer: TargetAnswer | undefined): number {
+export function countOverlapDays(folder: JobFolder, answer: TargetAnswer | undefined): number {
   if (folder.readJson(liveBeforeFile, liveBeforeSchema) !== null) return 0
   const refused = folder.readJson(liveOverlapFile, liveOverlapSchema)?.days ?? []
   const known = answer === undefined || 'notAsked' in answer ? [] : answer.overlap.filter(({ live }) => live > 0)
@@ -32,10 +32,10 @@ export function overlapDays(folder: JobFolder, answer: TargetAnswer | undefined)
 export const overlapRemedy = `this is fine if they are different events from those you import; if they are the same, ${otherDaysOnly}`
 
 /**
- * Taken before the first event is sent, so that verifying can tell whether any live event went missing.
+ * Counts live events before the first event is sent, so that verifying can detect missing live events.
  * @param path of the job's folder as the user wrote it.
  */
-export async function liveEventsBefore(
+export async function findLiveEventsBefore(
   { folder, progress }: Pick<StageRun, 'folder' | 'progress'>,
   api: ServiceApi,
   range: { readonly first: string; readonly last: string } | null,

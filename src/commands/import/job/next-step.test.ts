@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { nextLine } from '#commands/import/messages/next-line.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
-import { nextStep, type Standing } from './next-step.ts'
+import { findNextStep, type Standing } from './next-step.ts'
 
 const fresh: Standing = {
   ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null, overlapDays: 0 },
@@ -80,11 +80,11 @@ describe('the next step of an import', () => {
   ]
   for (const [what, standing, service, command] of cases)
     it(`${what}: pennon import ${command}`, () => {
-      assert.equal(nextStep('it', standing, service).command, `pennon import ${command}`)
+      assert.equal(findNextStep('it', standing, service).command, `pennon import ${command}`)
     })
 
   it('for a changed file is to restore it, which no command does', () => {
-    const next = nextStep('it', { ...rehearsed, changedFile: 'raw.jsonl' }, null)
+    const next = findNextStep('it', { ...rehearsed, changedFile: 'raw.jsonl' }, null)
     assert.equal(next.command, null)
     assert.match(nextLine(next), /^Next: restore raw\.jsonl as it was staged, then pennon import run it; /)
   })
@@ -92,7 +92,7 @@ describe('the next step of an import', () => {
   it('before a run that would stop again is its remedy, as a command or a sentence', () => {
     const zone = { command: 'pennon import run FOLDER --source-timezone ZONE', why: 'ZONE is that of the project' }
     const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
-    const at = (standing: Standing) => nextLine(nextStep("ada's", standing, null))
+    const at = (standing: Standing) => nextLine(findNextStep("ada's", standing, null))
     assert.equal(
       at({ ...fresh, remedy: zone }),
       "Next: pennon import run 'ada'\\''s' --source-timezone ZONE (ZONE is that of the project)",
@@ -106,13 +106,13 @@ describe('the next step of an import', () => {
   })
 
   it('is not to discard a published import, which the line only mentions', () => {
-    const line = nextLine(nextStep('it', { ...approved, sent }, inService('published')))
+    const line = nextLine(findNextStep('it', { ...approved, sent }, inService('published')))
     assert.equal(line, 'Done. To undo it within 30 days: pennon import discard it')
   })
 
   it('can be pasted into a shell, whatever the folder is called', () => {
     assert.equal(
-      nextLine({ ...nextStep("ada's jobs", fresh, null), why: 'why' }),
+      nextLine({ ...findNextStep("ada's jobs", fresh, null), why: 'why' }),
       "Next: pennon import run 'ada'\\''s jobs' (why)",
     )
   })

@@ -11,10 +11,10 @@ import { type Ending, readEnding, readServiceJob } from '#importer/send/service-
 import { findChanged } from '#importer/stages/raw-sources.ts'
 import { readSentSoFar, type SentSoFar } from '#importer/verify/sent-so-far.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
-import { approvedParts, readReport } from './job-stages.ts'
-import { overlapDays, overlapRemedy } from './live-before.ts'
+import { collectApprovedParts, readReport } from './job-stages.ts'
+import { countOverlapDays, overlapRemedy } from './live-before.ts'
 import type { Job } from './open-job.ts'
-import { findStop, type RehearsalStop } from './rehearsal-stop.ts'
+import { findRehearsalStop, type RehearsalStop } from './rehearsal-stop.ts'
 
 /** The state of a job, as far as it decides the next step. */
 export interface Standing {
@@ -22,7 +22,7 @@ export interface Standing {
   readonly hasTarget: boolean
   /** What stops the approval; null if nothing does. @param at the folder as a shell takes it. */
   readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
-  /** What changed since the approval, in words; null without one. */
+  /** Descriptions of what changed since the approval; null without an approval. */
   readonly changed: readonly string[] | null
   readonly sent: SentSoFar | null
   /** Days with live events in the project that the user has not accepted. */
@@ -31,7 +31,10 @@ export interface Standing {
   readonly changedFile: string | null
   /** What this folder asked the service to do with the job. */
   readonly ending: Ending | null
-  /** What to do before a run that would stop again; null if the last one did not stop, or something changed since. */
+  /**
+   * What to do before the next run, which would otherwise stop again; null if the last run did not stop, or if
+   * something has changed since.
+   */
   readonly remedy: Remedy | null
 }
 
@@ -50,11 +53,13 @@ export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'
   return {
     isRehearsed,
     hasTarget: plan.target !== null,
-    stopAt: at => (report === null ? null : findStop(report, plan, at)),
+    stopAt: at => (report === null ? null : findRehearsalStop(report, plan, at)),
     changed:
-      approval === null || manifest === null ? null : listChangesSince(approval, approvedParts({ folder, plan })),
+      approval === null || manifest === null
+        ? null
+        : listChangesSince(approval, collectApprovedParts({ folder, plan })),
     sent,
-    overlapDays: overlapDays(folder, report?.targetAnswer),
+    overlapDays: countOverlapDays(folder, report?.targetAnswer),
     changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
     remedy: findRemedy(folder, [plan.createdAt, approval?.approvedAt ?? '']),
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
@@ -69,11 +74,11 @@ function findRemedy(folder: Job['folder'], changedAt: readonly string[]): Remedy
 }
 
 /** @param path of the job's folder as the user wrote it. */
-export function nextStep(path: string, standing: Standing, service: ServiceAnswer): NextStep {
+export function findNextStep(path: string, standing: Standing, service: ServiceAnswer): NextStep {
   const at = quotePath(path)
   const next =
-    afterSending(at, service, standing.ending) ??
-    (standing.sent?.isAll === true ? afterSent(at, standing.sent, service) : beforeSent(at, standing))
+    findStepAfterSending(at, service, standing.ending) ??
+    (standing.sent?.isAll === true ? findStepAfterSent(at, standing.sent, service) : findStepBeforeSent(at, standing))
   const { remedy } = standing
   if (remedy === null || next.command !== `pennon import run ${at}`) return next
   const withFolderName = (text: string) => text.replaceAll('FOLDER', () => at)
@@ -81,9 +86,9 @@ export function nextStep(path: string, standing: Standing, service: ServiceAnswe
 }
 
 /** The service's state wins over the folder's: the job may have been published or discarded from elsewhere. */
-function afterSending(at: string, service: ServiceAnswer, ending: Ending | null): NextStep | null {
+function findStepAfterSending(at: string, service: ServiceAnswer, ending: Ending | null): NextStep | null {
   const isKnown = service !== null && !('unknownBecause' in service)
-  switch (isKnown ? service.state : stateAfter(ending)) {
+  switch (isKnown ? service.state : toEndState(ending)) {
     case 'publishing':
       return { command: `pennon import publish ${at}`, why: 'wait until the service is done' }
     case 'discarding':
@@ -102,13 +107,13 @@ function afterSending(at: string, service: ServiceAnswer, ending: Ending | null)
   }
 }
 
-function stateAfter(ending: Ending | null): string | null {
+function toEndState(ending: Ending | null): string | null {
   if (ending === null) return null
   if (ending.how === 'publish') return ending.isDone ? 'published' : 'publishing'
   return ending.isDone ? 'discarded' : 'discarding'
 }
 
-function afterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer): NextStep {
+function findStepAfterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer): NextStep {
   if (isVerified === null) return { command: `pennon import run ${at}`, why: 'verify the stored events' }
   if (!isVerified)
     return {
@@ -125,7 +130,7 @@ function afterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer
   }
 }
 
-function beforeSent(
+function findStepBeforeSent(
   at: string,
   { isRehearsed, hasTarget, stopAt, changed, sent, overlapDays, changedFile }: Standing,
 ): NextStep {

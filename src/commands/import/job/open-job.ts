@@ -58,7 +58,7 @@ function createFolders(path: string, mode: number): string | undefined {
 
 /** Refuses a path at which there can be no folder. @param begin the command that begins an import, for the remedy. */
 export function checkIsFolder(path: string, begin: string): void {
-  // Its nearest existing parent must be a folder too.
+  // The nearest existing parent of the path must be a folder too.
   for (let at = resolve(path); ; at = dirname(at)) {
     const found = statSync(at, { throwIfNoEntry: false })
     if (found?.isDirectory()) return
@@ -78,7 +78,7 @@ export function readUnplannedFetch(path: string): FetchedParts | null {
 
 /** What was fetched into an existing folder, planned or not. */
 export function readFetched({ path }: JobFolder): FetchedParts | null {
-  return orRefuse(() => readFetchedParts(path))
+  return refuseIfStopped(() => readFetchedParts(path))
 }
 
 function noImportText(path: string, fetched: FetchedParts | null): string {
@@ -95,10 +95,10 @@ export function findNextStepOfFetch(path: string, { isComplete }: Pick<FetchedPa
 }
 
 function readPlanOrRefuse(folder: JobFolder): ImportPlan | null {
-  return orRefuse(() => readPlan(folder))
+  return refuseIfStopped(() => readPlan(folder))
 }
 
-function orRefuse<T>(read: () => T): T {
+function refuseIfStopped<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {

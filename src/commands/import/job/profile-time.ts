@@ -15,8 +15,12 @@ const key = 'profile_timestamp'
 const source = 'mixpanel'
 const dayMs = 86_400_000
 
-/** @returns the configuration, with the end of the fetched range as the time of profiles unless it has one. */
-export function withEndOfFetch(config: JsonObject, plannedSource: string, fetched: FetchedParts | null): JsonObject {
+/** Sets the time of profiles to the end of the fetched range unless the configuration has one. */
+export function withDefaultProfileTime(
+  config: JsonObject,
+  plannedSource: string,
+  fetched: FetchedParts | null,
+): JsonObject {
   if (plannedSource !== source || config[key] !== undefined || fetched === null) return config
   const { to } = fetched.config as { to?: unknown }
   const lastDayMs = typeof to === 'string' ? Date.parse(to) : Number.NaN
@@ -47,8 +51,8 @@ export async function planWithProfileTime(
   return { ...plan, config: { ...plan.config, [key]: sourceRange.last }, isProfileTimeFound: true }
 }
 
-/** Removes a time that was found from events, to be found again when their times change. */
-export function withoutFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
+/** Removes a time of profiles that was taken from events, so that it is found again when the events' times change. */
+export function removeFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
   if (isProfileTimeFound !== true) return plan
   const { [key]: _, ...config } = plan.config
   return { ...plan, config }

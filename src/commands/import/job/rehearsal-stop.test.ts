@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { explainSkip } from '#importer/stages/reject-fixes.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { limits } from '../../../../tests/support/import-job.ts'
-import { findStop, formatStop } from './rehearsal-stop.ts'
+import { findRehearsalStop, formatStop } from './rehearsal-stop.ts'
 
 const plan = { source: 'mixpanel', config: {}, limits: { ...limits, maxRejectShare: 0.05 } }
 const damaged = { object: 'day.jsonl.gz', records: 1_234, line: 1_235, why: 'the gzip data is cut off' }
@@ -11,7 +11,7 @@ const textOf = (report: Partial<RehearsalReport> & { readonly rejected: number }
   const { rejected, ...more } = report
   const balance = { read: 100, rejected, toSend: 100 - rejected }
   const none = { skips: [], damagedFiles: [], looksLike: null, targetAnswer: { notAsked: 'no target' } }
-  const stop = findStop({ balance, ...none, ...more } as unknown as RehearsalReport, given, 'job')
+  const stop = findRehearsalStop({ balance, ...none, ...more } as unknown as RehearsalReport, given, 'job')
   return stop && formatStop(stop)
 }
 

@@ -24,7 +24,7 @@ const filesNamed = 3
  * @param at the folder of the job as a shell takes it.
  * @returns null for a job that may be approved.
  */
-export function findStop(
+export function findRehearsalStop(
   { balance, days, skips, damagedFiles, looksLike, targetAnswer, heldByRejects }: RehearsalReport,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
@@ -70,7 +70,7 @@ export function findStop(
       code: 'drops_old_events',
       problem: old,
       wayOut: formatOldEventsRemedy(at),
-      command: acceptingPlan(at),
+      command: formatAcceptingPlan(at),
     }
   const held = heldByRejects ?? rejected
   const all = read - rejected + held
@@ -86,14 +86,14 @@ export function findStop(
 
 /** What to do about a project that refuses old events, without a full stop. */
 export function formatOldEventsRemedy(at: string): string {
-  return `To import them anyway, plan again: ${acceptingPlan(at)}; or set drop_events_older_than_seconds of the project to 0 and run: pennon import run ${at} --rehearse-again`
+  return `To import them anyway, plan again: ${formatAcceptingPlan(at)}; or set drop_events_older_than_seconds of the project to 0 and run: pennon import run ${at} --rehearse-again`
 }
 
-export function acceptingPlan(at: string): string {
+export function formatAcceptingPlan(at: string): string {
   return `pennon import plan ${at} … --accept-old`
 }
 
-/** For rows of the last days, which are no mistake in the export. */
+/** Advice on rows of the last days, which are no mistake in the export. */
 const settledLater =
   'Plan again when the days are older; or, to import them as they are, plan now with --config FILE, where FILE contains {"settle_days":0}'
 
@@ -101,7 +101,7 @@ function skipText({ reason, count, fix }: ReasonCount): string {
   return ` ${formatCount(count, 'is', 'are')} skipped as ${reason}: ${fix}.`
 }
 
-/** The whole text, for output that does not end with the next command. */
+/** Formats problem and remedy together, for output that does not end with the next command. */
 export function formatStop({ code, problem, wayOut, command }: RehearsalStop): string {
   const isToSee = code === 'no_events' || code === 'too_many_rejects'
   return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${wayOut}`

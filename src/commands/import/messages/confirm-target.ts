@@ -20,7 +20,8 @@ export interface Confirmation {
 /**
  * Asks the user to type the name of the project, unless an option gives it.
  * @param name of the target project, or its address where the name is not known.
- * @param given the value of that option. @param what is about to be done, such as `approve`.
+ * @param given the value of the option that gives the name.
+ * @param what is about to be done, such as `approve`.
  * @param scripted the command without that option, for scripts.
  */
 export async function confirmTarget(

@@ -9,7 +9,7 @@ const graceMs = 4_000
 
 /**
  * @param message says how to continue; called only if the work has not ended by itself a few seconds after the signal.
- * @returns a signal that the first of them aborts; a second one ends the process as usual.
+ * @returns a signal that the first Ctrl-C or SIGTERM aborts; a second one ends the process as usual.
  */
 export function abortOnInterruption(message: () => string): AbortSignal {
   const interrupted = new AbortController()
@@ -31,7 +31,7 @@ export function isInterruption(error: unknown, signal: AbortSignal): boolean {
 /** @param isStuck whether the work did not end by itself, so it may be waiting for a disk that does not answer. */
 export function endInterrupted(message: string, isStuck = false): never {
   process.stderr.write(`pennon: ${printable(message)}\n`)
-  // An exit waits for such a disk too; the signal itself does not, and a shell sees 130 as well.
+  // An exit would wait for a disk that does not answer. Ending by the signal does not, and a shell also sees 130.
   if (isStuck && process.getActiveResourcesInfo().some(name => name.startsWith('FSReq'))) {
     process.removeAllListeners('SIGINT')
     process.kill(process.pid, 'SIGINT')

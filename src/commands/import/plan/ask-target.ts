@@ -11,7 +11,7 @@ import { parseObject } from '#importer/job/job-folder.ts'
 import { findMissingScopes, importKeyScopeList, listScopes } from '#importer/job/key-scopes.ts'
 import { findApiAddress, type ImportTarget } from '#importer/job/plan.ts'
 import { isNoPath } from '#wire/wire-error.ts'
-import { projectWithKey } from '../service/known-project.ts'
+import { findProjectWithKey } from '../service/known-project.ts'
 import type { PlanOptions } from './plan-options.ts'
 
 const timeoutMs = 15_000
@@ -32,10 +32,10 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
   if (projectKey === null) return null
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  const { address, api } = addressesOf(options, read.value)
+  const { address, api } = resolveAddresses(options, read.value)
   const unknown = await findKeyProblem(address, projectKey)
   if (unknown !== null) refuse(unknown.startsWith(noAnswer) ? `${unknown}. Set its URL with --host` : unknown)
-  const { notes, isPersonless, ...project } = await projectOf(api, projectKey, read.value)
+  const { notes, isPersonless, ...project } = await findProject(api, projectKey, read.value)
   const target = { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }
   return { target, notes, isPersonless }
 }
@@ -56,7 +56,7 @@ export function findProjectKeyProblem(key: string): string | null {
 }
 
 /** Where events are sent, and where the private API is: on a separate port if PENNON_ADMIN_PORT is set. */
-function addressesOf({ host, apiHost }: AskedTarget, config: Config): { address: string; api: string } {
+function resolveAddresses({ host, apiHost }: AskedTarget, config: Config): { address: string; api: string } {
   const sent = instanceAddress(host, { ...config, adminPort: null })
   if (!sent.ok) refuse(sent.error)
   const asked = instanceAddress(apiHost ?? host, config)
@@ -88,7 +88,7 @@ export async function hasLiveEvents(target: ImportTarget): Promise<boolean | nul
 export function addressByDefault(): string {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  return addressesOf({}, read.value).address
+  return resolveAddresses({}, read.value).address
 }
 
 /** @returns what is wrong with an address that was typed; null for nothing. */
@@ -103,7 +103,7 @@ export function findAddressProblem(host: string): string | null {
 export async function findTargetProblem(asked: AskedTarget & { readonly projectKey: string }): Promise<string | null> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  return findKeyProblem(addressesOf(asked, read.value).address, asked.projectKey)
+  return findKeyProblem(resolveAddresses(asked, read.value).address, asked.projectKey)
 }
 
 const noAnswer = 'no instance answers'
@@ -139,7 +139,7 @@ const personlessNote =
  * Only a personal key of the same project can ask; without one, approving asks for the address instead of the name. A key
  * that the instance does not know is refused now, and not only when sending begins.
  */
-async function projectOf(
+async function findProject(
   instance: string,
   projectKey: string,
   { personalKey }: Config,
@@ -156,7 +156,7 @@ async function projectOf(
   const missingNotes = missing === null || missing.length === 0 ? [] : [missingScopesNote(missing)]
   if (missing?.includes('project:read') === true) return { ...unknown, notes: missingNotes }
   try {
-    const project = await projectWithKey(instance, personalKey, projectKey)
+    const project = await findProjectWithKey(instance, personalKey, projectKey)
     if (project === null)
       return {
         ...unknown,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
+import { type PlanOptions, readLimits, sourceConfig } from './plan-options.ts'
 
-const limits = (options: Partial<PlanOptions>) => limitsOf({ maxRejectShare: '1%', ...options } as PlanOptions)
+const limits = (options: Partial<PlanOptions>) => readLimits({ maxRejectShare: '1%', ...options } as PlanOptions)
 
 describe('the limits of a plan', () => {
   it('hold the options for the service that were given, under its names', () => {

@@ -65,15 +65,15 @@ function personDataChoice({ source, keepPersonData = false, stripPersonData = fa
   return stripPersonData
 }
 
-export function limitsOf(options: PlanOptions): ImportLimits {
+export function readLimits(options: PlanOptions): ImportLimits {
   const config = options.config === undefined ? {} : readJsonFile(options.config, '--config')
   return {
-    maxRejectShare: shareIn(options.maxRejectShare, '--max-reject-share'),
+    maxRejectShare: parseShare(options.maxRejectShare, '--max-reject-share'),
     holdLiveWindow: holdsLiveWindow(config) || options.holdLiveWindow === true,
     retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
     groupTypesMax: 5,
     ...(options.allowDamagedFiles === true && { allowsDamagedFiles: true as const }),
-    ...joiningOf(options),
+    ...readJoiningOptions(options),
     ...(options.acceptOld === true && { acceptsOld: true }),
   }
 }
@@ -83,7 +83,7 @@ export function holdsLiveWindow({ hold_live_window: value = false }: JsonObject)
   return typeof value === 'boolean' ? value : refuse('hold_live_window in the configuration must be true or false')
 }
 
-function joiningOf({
+function readJoiningOptions({
   personProperties = 'keep',
   firstTouchBackdate = false,
   geoipFromRecord = false,
@@ -101,7 +101,7 @@ function joiningOf({
 }
 
 /** @param text `1%` or `0.01`. @returns 0 to 1. */
-export function shareIn(text: string, option: string): number {
+export function parseShare(text: string, option: string): number {
   const [, digits, sign] = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text.trim()) ?? []
   const share = digits === undefined ? Number.NaN : Number(digits) / (sign === '%' ? 100 : 1)
   return share >= 0 && share <= 1 ? share : refuse(`${option} must be a share such as 1% or 0.01, not ${text}`)

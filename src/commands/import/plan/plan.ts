@@ -25,7 +25,7 @@ import { serviceJobFile } from '#importer/send/service-job.ts'
 import { describeDifferingZones } from '#importer/stages/report/describe-zone.ts'
 import { formatDuration } from '#importer/stages/report/report-sections.ts'
 import { version } from '#version.ts'
-import { forgetStages, sizeOf } from '../job/job-stages.ts'
+import { removeStageResults, sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
 import {
   checkIsFolder,
@@ -36,10 +36,10 @@ import {
   readFetched,
   runOrRefuse,
 } from '../job/open-job.ts'
-import { withEndOfFetch } from '../job/profile-time.ts'
+import { withDefaultProfileTime } from '../job/profile-time.ts'
 import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
-import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
+import { type PlanOptions, readLimits, sourceConfig } from './plan-options.ts'
 
 /** For staging and rehearsal together, which read the bytes about three times. */
 const bytesPerSecond = 10_000_000
@@ -79,20 +79,26 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
         createdAt: new Date().toISOString(),
         toolVersion: version,
         source: source.name,
-        config: withEndOfFetch(config, source.name, fetched),
+        config: withDefaultProfileTime(config, source.name, fetched),
         ...raw,
         format: options.format ?? null,
         target: asked?.target ?? null,
-        limits: { ...limitsOf(options), ...(asked?.isPersonless === true && { isPersonless: true }) },
+        limits: { ...readLimits(options), ...(asked?.isPersonless === true && { isPersonless: true }) },
       }
       const nowMs = Date.parse(plan.createdAt)
       // Refuse an invalid configuration now and not after hours of staging.
       source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
       // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
       folder.remove(approvalFile, progressFile, liveBeforeFile, liveOverlapFile, serviceJobFile)
-      forgetStages(folder)
+      removeStageResults(folder)
       writePlan(folder, plan)
-      show(plan, fetched, [...rawNotes, ...(asked?.notes ?? []), ...zoneNotes(plan.config), ...notes], path, options)
+      printPlan(
+        plan,
+        fetched,
+        [...rawNotes, ...(asked?.notes ?? []), ...zoneNotes(plan.config), ...notes],
+        path,
+        options,
+      )
     })
   } finally {
     unlock()
@@ -144,7 +150,7 @@ async function withPersonUpdates(
   }
 }
 
-function fetchedText(source: string, { isComplete, parts, partsWaiting }: FetchedParts): string {
+function describeFetched(source: string, { isComplete, parts, partsWaiting }: FetchedParts): string {
   const size = readableBytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))
   const here = `${formatCount(parts.length, 'file')} of ${source}, ${size}, fetched`
   if (isComplete) return `${here}.`
@@ -244,7 +250,7 @@ function otherNameNotes(names: readonly string[]): readonly string[] {
   return [`Skipped, ${which}: ${firstFew(names).join(', ')}.`]
 }
 
-function show(
+function printPlan(
   plan: ImportPlan,
   fetched: FetchedParts | null,
   notes: readonly string[],
@@ -264,7 +270,7 @@ function show(
           `${formatCount(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
           `Staging, scan and rehearsal take about ${formatDuration(seconds)}, longer for compressed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
         ]
-      : [fetchedText(plan.source, fetched!)]),
+      : [describeFetched(plan.source, fetched!)]),
     target === null
       ? 'No target: set --project-key to send it later; a rehearsal needs none.'
       : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}; the key is valid.`,

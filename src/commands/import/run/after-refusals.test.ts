@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { shareIn } from '../plan/plan-options.ts'
-import { afterRefusals } from './after-refusals.ts'
+import { parseShare } from '../plan/plan-options.ts'
+import { describeStepAfterRefusals } from './after-refusals.ts'
 
 it('the suggested limit is above the refused share, whatever the plan allowed', () => {
   for (const [refused, events, share] of [
@@ -11,8 +11,8 @@ it('the suggested limit is above the refused share, whatever the plan allowed', 
     // Where nothing was accepted, only 100% is enough.
     [7, 7, '100%'],
   ] as const) {
-    const message = afterRefusals({ refused, events }, 'job')
+    const message = describeStepAfterRefusals({ refused, events }, 'job')
     assert.match(message, new RegExp(`pennon import run job --max-reject-share ${share}, pennon import approve job,`))
-    assert.ok(shareIn(share, '--max-reject-share') >= refused / events)
+    assert.ok(parseShare(share, '--max-reject-share') >= refused / events)
   }
 })

@@ -58,11 +58,11 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
         ]
       : []),
     `Report: ${html}`,
-    ...(verification.ok ? [nextLine(afterSend(state, path))] : []),
+    ...(verification.ok ? [nextLine(findStepAfterSend(state, path))] : []),
   ]
 }
 
-function afterSend(state: SentJob['state'], path: string): NextStep {
+function findStepAfterSend(state: SentJob['state'], path: string): NextStep {
   return state === 'canary'
     ? { command: `pennon import run ${quotePath(path)}`, why: 'send the others' }
     : { command: `pennon import publish ${quotePath(path)}`, why: 'make it visible; can be undone for 30 days' }

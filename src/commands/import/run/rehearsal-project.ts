@@ -10,8 +10,8 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { findApiAddress } from '#importer/job/plan.ts'
 import { rehearsalMark } from '#importer/send/sampled-job.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
-import { shareIn } from '../plan/plan-options.ts'
-import { type KnownProject, projectWithKey } from '../service/known-project.ts'
+import { parseShare } from '../plan/plan-options.ts'
+import { findProjectWithKey, type KnownProject } from '../service/known-project.ts'
 import { type JobOfFolder, recordedTarget } from '../service/recorded-target.ts'
 
 /** As commander gives them. */
@@ -19,7 +19,7 @@ export interface RehearsalProjectOptions {
   /** Public key of a project for tests. */
   readonly rehearsalProject?: string
   readonly share?: string
-  /** Its name, given instead of typing it. */
+  /** The name of that project, given as an option instead of typed. */
   readonly rehearsalProjectName?: string
 }
 
@@ -40,7 +40,7 @@ export function parseRehearsalOptions(options: RehearsalProjectOptions): Rehears
     if (name !== undefined) refuse('--rehearsal-project-name requires --rehearsal-project')
     return null
   }
-  const given = shareIn(share ?? '1%', '--share')
+  const given = parseShare(share ?? '1%', '--share')
   if (given === 0) refuse(`--share must be more than 0, such as 1% or 0.01, not ${share}`)
   const problem = findProjectKeyProblem(rehearsalProject)
   if (problem !== null) refuse(problem)
@@ -92,7 +92,7 @@ async function findRehearsalProject(
   const personalKey = read.value.personalKey ?? ''
   let reason = ''
   try {
-    const project = await projectWithKey(instance, personalKey, projectKey)
+    const project = await findProjectWithKey(instance, personalKey, projectKey)
     if (project !== null)
       return {
         project,

@@ -15,8 +15,8 @@ import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { compareProjects, type ProjectDiff } from '#importer/verify/compare-projects.ts'
 import { collectExpectedEvents } from '#importer/verify/expected-events.ts'
 import { waitForStream } from '#importer/verify/verify-stage.ts'
-import { manifestOf, type StageRun } from '../job/job-stages.ts'
-import { apiOf, wallClock } from '../service/service-api.ts'
+import { requireManifest, type StageRun } from '../job/job-stages.ts'
+import { createServiceApi, wallClock } from '../service/service-api.ts'
 
 export interface RehearsalProject {
   readonly projectKey: string
@@ -33,8 +33,8 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
   const { projectKey, project, share, rate } = options
   const { target } = plan
   if (target === null) throw new JobStopped('the plan has no target, so the URL of the rehearsal project is unknown')
-  const rehearsalApi = apiOf({ ...target, projectId: project }, progress, signal)
-  const manifest = manifestOf(run.folder)
+  const rehearsalApi = createServiceApi({ ...target, projectId: project }, progress, signal)
+  const manifest = requireManifest(run.folder)
   const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
   try {
     const personOf = (id: string) => whole.personOf(id)
@@ -58,7 +58,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
     })
     const { names } = await collectExpectedEvents({ folder, job, checkpoint, progress, signal })
     await waitForStream(rehearsalApi, progress)
-    const diff = await compareProjects(names, rehearsalApi, apiOf(target, progress, signal))
+    const diff = await compareProjects(names, rehearsalApi, createServiceApi(target, progress, signal))
     run.folder.writeJson('rehearsal-project/diff.json', diff)
     return diff
   } finally {

@@ -83,7 +83,7 @@ const runs: readonly (readonly StageName[])[] = [
   ['send', 'verify'],
 ]
 
-function stepOf(stage: StageName): string {
+function describeStep(stage: StageName): string {
   const run = runs.find(stages => stages.includes(stage))
   return run === undefined ? '' : ` (${run.indexOf(stage) + 1} of ${run.length})`
 }
@@ -107,7 +107,7 @@ export function progressLine(figures: ProgressFigures): string {
   const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
   const timeLeft = etaSeconds === null ? [] : [`${formatDuration(etaSeconds)} left`]
   return [
-    `${stage}${stepOf(stage)}${day === null ? '' : ` ${day}`}`,
+    `${stage}${describeStep(stage)}${day === null ? '' : ` ${day}`}`,
     // At the front, so that no narrow terminal cuts off why nothing moves.
     ...(waiting === null ? [] : [`waiting: ${waiting}`, ...timeLeft]),
     // Fetching reads no records yet.

@@ -24,18 +24,18 @@ import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
 import { type JobStage, readReport, stagesToRehearse } from '../job/job-stages.ts'
-import { nextStep, readStanding } from '../job/next-step.ts'
+import { findNextStep, readStanding } from '../job/next-step.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from '../job/open-job.ts'
-import { withoutFoundTime } from '../job/profile-time.ts'
-import { findStop, formatStop } from '../job/rehearsal-stop.ts'
-import { shareIn } from '../plan/plan-options.ts'
+import { removeFoundTime } from '../job/profile-time.ts'
+import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
+import { parseShare } from '../plan/plan-options.ts'
 import { wallClock } from '../service/service-api.ts'
 import { printSent } from './print-sent.ts'
 import { agreeOnProject, parseRehearsalOptions, type RehearsalProjectOptions } from './rehearsal-project.ts'
 import { printDiff, type RehearsalProject, rehearseInProject } from './rehearse-in-project.ts'
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
-import { retryWhenDiskFull, spaceBesideReserve } from './wait-for-space.ts'
+import { createSpaceWait, retryWhenDiskFull } from './wait-for-space.ts'
 
 /** As commander gives them. */
 export interface RunOptions extends RehearsalProjectOptions {
@@ -61,8 +61,8 @@ export async function runImport(path: string, options: RunOptions): Promise<void
   const unlock = lockJob(job.folder)
   try {
     await runOrRefuse(job.folder, async () => {
-      job = withOptions(job, options)
-      if (options.rehearseAgain === true) forgetRehearsal(job, path)
+      job = applyOptions(job, options)
+      if (options.rehearseAgain === true) removeRehearsal(job, path)
       const report = readReport(job.folder)
       if (report !== null) updateReportLimits(job.folder, report, job.plan)
       let sent: SentJob | null = null
@@ -98,7 +98,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
 }
 
 /** Removes the approval too, which was for the removed report. */
-function forgetRehearsal({ folder }: Job, path: string): void {
+function removeRehearsal({ folder }: Job, path: string): void {
   if (existsSync(folder.file(checkpointFile)))
     refuse(`${path} has already been sent, at least in part, so it cannot be rehearsed again`)
   folder.remove(reportNames.json, approvalFile)
@@ -133,7 +133,7 @@ async function runInRehearsalProject(
  * Applies the options that may change between two runs; the stages that depend on them run again. Once something is sent,
  * nothing that affects the conversion may change, since the rest would not match.
  */
-function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFiles = false }: RunOptions): Job {
+function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFiles = false }: RunOptions): Job {
   let { plan } = job
   const isSent = existsSync(job.folder.file(checkpointFile))
   if (plan.toolVersion !== version) {
@@ -148,12 +148,12 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFil
       refuse('--source-timezone cannot be changed after sending has started. Discard the import and plan another')
     if (!isZoneName(sourceTimezone))
       refuse(`--source-timezone must be an IANA time zone such as Europe/Berlin, not ${sourceTimezone}`)
-    plan = withoutFoundTime(plan)
+    plan = removeFoundTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
     checkConfig(job.source, plan)
   }
   if (maxRejectShare !== undefined)
-    plan = { ...plan, limits: { ...plan.limits, maxRejectShare: shareIn(maxRejectShare, '--max-reject-share') } }
+    plan = { ...plan, limits: { ...plan.limits, maxRejectShare: parseShare(maxRejectShare, '--max-reject-share') } }
   if (allowDamagedFiles && plan.limits.allowsDamagedFiles !== true)
     plan = { ...plan, limits: { ...plan.limits, allowsDamagedFiles: true } }
   if (plan !== job.plan) writePlan(job.folder, plan)
@@ -179,7 +179,7 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
     nowMs: Date.now,
   })
   const waits = { progress: progress.tracker, signal, clock: wallClock }
-  const waitForSpace = spaceBesideReserve(findSpaceProblem, waits)
+  const waitForSpace = createSpaceWait(findSpaceProblem, waits)
   try {
     for (const stage of stages) {
       // Read again, since fetching adds files to the plan.
@@ -203,8 +203,8 @@ async function printResult(job: Job, path: string, { json = false }: RunOptions)
   const { folder, plan } = job
   const report = readReport(folder)!
   if (json) printJson(report)
-  else printLines([...resultLines(job, report), nextLine(nextStep(path, await readStanding(job), null))])
-  const stop = findStop(report, plan, quotePath(path))
+  else printLines([...resultLines(job, report), nextLine(findNextStep(path, await readStanding(job), null))])
+  const stop = findRehearsalStop(report, plan, quotePath(path))
   if (stop !== null) throw new JobStopped(formatStop(stop))
 }
 

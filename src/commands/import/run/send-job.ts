@@ -27,21 +27,21 @@ import { ledgerFile } from '#importer/stages/scan.ts'
 import { writeFinalReport } from '#importer/verify/final-pages.ts'
 import type { FinalReport } from '#importer/verify/final-report.ts'
 import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
-import { approvedParts, manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
-import { liveEventsBefore } from '../job/live-before.ts'
+import { collectApprovedParts, readReport, requireManifest, type StageRun } from '../job/job-stages.ts'
+import { findLiveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
-import { acceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
-import { gapsBetween } from '../service/covered-days.ts'
+import { formatAcceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
+import { findGaps } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { recordedTarget } from '../service/recorded-target.ts'
-import { apiOf, wallClock } from '../service/service-api.ts'
+import { createServiceApi, wallClock } from '../service/service-api.ts'
 import { checkTakesEvents } from '../service/takes-events.ts'
-import { afterRefusals } from './after-refusals.ts'
+import { describeStepAfterRefusals } from './after-refusals.ts'
 
 export interface SendJobOptions {
   /** The job's folder, as the user wrote it. */
   readonly path: string
-  /** Stop after groups, links and the first thousand events of records, for a look at them. */
+  /** Whether to stop after groups, links and the first thousand events of records, so that the user can check them. */
   readonly canary?: boolean
   /** Send although the project has live events of the same days. */
   readonly overlapOk?: boolean
@@ -65,7 +65,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   const { folder, plan, source, progress, signal } = run
   const { path } = options
   const approval = readApproval(folder)!
-  const parts = approvedParts(run)
+  const parts = collectApprovedParts(run)
   const { manifest } = parts
   const changed = listChangesSince(approval, parts)
   if (changed.length > 0)
@@ -74,12 +74,12 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     )
   if (approval.hashes.ledger !== null) await checkLedger(folder.file(ledgerFile), approval.hashes.ledger, signal)
   const target = recordedTarget(run)
-  const api = apiOf(target, progress, signal)
+  const api = createServiceApi(target, progress, signal)
   const known = readServiceJob(folder)
   if (known === null) await checkOwnProject(path, target, api)
   else await checkTakesEvents(path, known.id, api)
   const rehearsal = readReport(folder)!
-  const liveBefore = await liveEventsBefore(run, api, rehearsal.range, options)
+  const liveBefore = await findLiveEventsBefore(run, api, rehearsal.range, options)
   const serviceJob = await ensureServiceJob(
     folder,
     api,
@@ -92,7 +92,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       plan: {
         job: plan.jobId,
         range: rehearsal.range === null ? null : { ...rehearsal.range },
-        gaps: gapsBetween(rehearsal.days.map(({ day }) => day)),
+        gaps: findGaps(rehearsal.days.map(({ day }) => day)),
         timezone: manifest.sourceTimezone,
         mapping_sha256: hashMapping(plan),
         approval_sha256: approval.sha256,
@@ -154,35 +154,35 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     return { state, report }
   } catch (error) {
     if (isInterruption(error, signal)) await reportLastFigures(run, serviceJob.id, sentState)
-    if (error instanceof TooManyRefused) throw stoppedByRefusals(error, path)
+    if (error instanceof TooManyRefused) throw toRefusalStop(error, path)
     throw error
   } finally {
     job.close()
   }
 }
 
-/** The longest that a user who pressed Ctrl-C waits for it. */
+/** The longest time that a user who pressed Ctrl-C waits for the last report. */
 const lastReportMs = 2_000
 
 /** Reports the latest figures, which the service gets only every few seconds. A failure loses nothing. */
 async function reportLastFigures({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return
-  const api = apiOf(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastReportMs))
-  const figures = computeProgressFigures(checkpoint, manifestOf(folder), readRetryOutcomes(folder))
+  const api = createServiceApi(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastReportMs))
+  const figures = computeProgressFigures(checkpoint, requireManifest(folder), readRetryOutcomes(folder))
   await reportState(api, id, state, figures).catch(() => undefined)
 }
 
-function stoppedByRefusals(error: TooManyRefused, path: string): JobStopped {
-  const why = afterRefusals(error, 'FOLDER').replace(/^Next: /, '')
-  return new JobStopped(`${error.message} ${afterRefusals(error, quotePath(path))}`, { command: null, why })
+function toRefusalStop(error: TooManyRefused, path: string): JobStopped {
+  const why = describeStepAfterRefusals(error, 'FOLDER').replace(/^Next: /, '')
+  return new JobStopped(`${error.message} ${describeStepAfterRefusals(error, quotePath(path))}`, { command: null, why })
 }
 
 /** The service names the field to send; the user sets it by an option of the plan. */
 function addOldEventsRemedy(error: unknown, path: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
   return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(quotePath(path))}`, {
-    command: acceptingPlan('FOLDER'),
+    command: formatAcceptingPlan('FOLDER'),
     why: 'the project drops old events, and the plan does not accept them',
   })
 }

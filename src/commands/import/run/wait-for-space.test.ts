@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { retryWhenDiskFull, spaceBesideReserve } from './wait-for-space.ts'
+import { createSpaceWait, retryWhenDiskFull } from './wait-for-space.ts'
 
 const mebibyte = 2 ** 20
 const diskFull = (code: string) => Object.assign(new Error('no space'), { code })
@@ -84,7 +84,7 @@ describe('a stage on a disk that has only the reserve left', () => {
   function aPause(aboveReserve: readonly number[], isInterrupted = false) {
     const said: string[] = []
     let [looks, sleeps] = [0, 0]
-    const waitForSpace = spaceBesideReserve(
+    const waitForSpace = createSpaceWait(
       bytes =>
         aboveReserve[Math.min(looks++, aboveReserve.length - 1)]! * mebibyte < bytes ? 'WARNING: no space' : null,
       {

@@ -1,5 +1,5 @@
-// Waits while the disk of a job is full: every stage can resume, so it is called again once there is space. Source: ours;
-// `pennon import fetch` does the same for each file.
+// Waits while the disk of a job is full: every stage can resume, so the stage is called again once there is space.
+// Source: ours; `pennon import fetch` does the same for each file.
 
 import { statfsSync } from 'node:fs'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
@@ -12,7 +12,7 @@ export interface SpaceOptions {
   readonly progress: Pick<StageProgress, 'say' | 'waiting'>
   readonly signal: AbortSignal
   readonly clock: FetchClock
-  /** Bytes that the folder's disk has left. */
+  /** Free bytes on the folder's disk. */
   readonly freeBytes?: (path: string) => number
 }
 
@@ -39,7 +39,7 @@ export async function retryWhenDiskFull<T>(stage: () => Promise<T>, options: Spa
  * cut off nor written again.
  * @returns a function that throws the signal's reason when it is aborted, and what `findSpaceProblem` throws.
  */
-export function spaceBesideReserve(
+export function createSpaceWait(
   findSpaceProblem: FindSpaceProblem,
   { progress, signal, clock }: Omit<SpaceOptions, 'folder' | 'freeBytes'>,
 ): WaitForSpace {
@@ -57,7 +57,7 @@ async function waitUntilFreed(
   { folder, progress, signal, clock, freeBytes = freeBytesOf }: SpaceOptions,
   waitMsMax: number,
 ): Promise<void> {
-  // Measured before the warning, after which the user may free space at once.
+  // Measures before the warning is printed, since the user may then free space at once.
   const enough = freeBytes(folder.path) + spaceBytesMin
   progress.say(
     `WARNING: the disk of ${folder.path} is full. No progress is lost: free disk space, and the command continues.`,

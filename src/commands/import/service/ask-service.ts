@@ -40,14 +40,14 @@ export async function askService({ folder, plan }: { folder: JobFolder; plan: Im
     return { id, unknownBecause: 'set PENNON_PERSONAL_KEY to a personal key with the scope import_job:read' }
   try {
     const api = new PrivateApi({ instance: findApiAddress(plan.target), personalKey, project, timeoutMs })
-    return stateOf(id, await api.get(`/import_jobs/${encodeURIComponent(id)}/`))
+    return toServiceState(id, await api.get(`/import_jobs/${encodeURIComponent(id)}/`))
   } catch (error) {
     if (error instanceof ClientError) return { id, unknownBecause: error.message }
     throw error
   }
 }
 
-function stateOf(id: string, { state, step, published_at, discarded_at, failure }: JsonObject): ServiceState {
+function toServiceState(id: string, { state, step, published_at, discarded_at, failure }: JsonObject): ServiceState {
   const readText = (value: unknown) => (typeof value === 'string' ? value : null)
   return {
     id,
@@ -66,7 +66,7 @@ function failureOf(value: JsonValue | undefined): ServiceState['failure'] {
 }
 
 /** The day until which a published job can be taken back. @param publishedAt ISO 8601. @returns a UTC day. */
-export function undoUntil(publishedAt: string): string {
+export function describeUndoLimit(publishedAt: string): string {
   return new Date(Date.parse(publishedAt) + undoDays * 86_400_000).toISOString().slice(0, 10)
 }
 
@@ -93,7 +93,7 @@ export function describeServiceState(answer: ServiceAnswer): string | null {
     case 'discarding':
       return `${job}: ${state}${step === null ? '' : ` (${step})`}.${failureLine(failure)}`
     case 'published':
-      return `${job}: published${publishedAt === null ? '' : ` ${publishedAt}; it can be undone until ${undoUntil(publishedAt)}`}.`
+      return `${job}: published${publishedAt === null ? '' : ` ${publishedAt}; it can be undone until ${describeUndoLimit(publishedAt)}`}.`
     case 'discarded':
       return `${job}: discarded${discardedAt === null ? '' : ` ${discardedAt}`}.`
     case 'failed':

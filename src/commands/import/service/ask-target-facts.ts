@@ -41,34 +41,40 @@ export async function askTargetFacts(
     signal,
   })
   try {
-    return await factsOf(api, asked, readServiceJob(folder)?.id ?? null)
+    return await findTargetFacts(api, asked, readServiceJob(folder)?.id ?? null)
   } catch (error) {
     if (error instanceof ClientError) return { notAsked: error.message }
     throw error
   }
 }
 
-async function factsOf(api: PrivateApi, { names, days }: AskedOfTarget, ownJob: string | null): Promise<TargetFacts> {
+async function findTargetFacts(
+  api: PrivateApi,
+  { names, days }: AskedOfTarget,
+  ownJob: string | null,
+): Promise<TargetFacts> {
   const project = await api.get('/')
   const asked = names.slice(0, namesMax)
   const known = new Set(
     (
-      await rowsOf(api, `SELECT DISTINCT event FROM events WHERE event IN {names} LIMIT ${namesMax}`, { names: asked })
+      await queryRows(api, `SELECT DISTINCT event FROM events WHERE event IN {names} LIMIT ${namesMax}`, {
+        names: asked,
+      })
     ).map(([name]) => String(name)),
   )
-  const hasEvents = known.size > 0 || (await rowsOf(api, 'SELECT event FROM events LIMIT 1')).length > 0
+  const hasEvents = known.size > 0 || (await queryRows(api, 'SELECT event FROM events LIMIT 1')).length > 0
   return {
     askedAt: new Date().toISOString(),
     timezone: typeof project.timezone === 'string' ? project.timezone : null,
     dropsLiveOlderThanSeconds: numberOf(project.drop_events_older_than_seconds ?? null) ?? null,
     hasEvents,
-    overlap: hasEvents ? await overlapOf(api, days) : [],
-    pendingJobs: (await api.list('/import_jobs/')).flatMap(job => pendingJob(job, days, ownJob)),
+    overlap: hasEvents ? await findOverlap(api, days) : [],
+    pendingJobs: (await api.list('/import_jobs/')).flatMap(job => toPendingJobs(job, days, ownJob)),
     newNames: asked.filter(name => !known.has(name)),
   }
 }
 
-async function overlapOf(api: PrivateApi, days: readonly string[]): Promise<readonly OverlapDay[]> {
+async function findOverlap(api: PrivateApi, days: readonly string[]): Promise<readonly OverlapDay[]> {
   const [first, last] = [days[0], days.at(-1)]
   if (first === undefined || last === undefined) return []
   const query =
@@ -76,7 +82,7 @@ async function overlapOf(api: PrivateApi, days: readonly string[]): Promise<read
     'arraySlice(arraySort(groupUniqArrayIf(import_job_id, import_job_id > 0)), 1, 10) AS jobs FROM events ' +
     'WHERE timestamp >= toDateTime64({first}, 3) AND timestamp < toDateTime64({last}, 3) + INTERVAL 1 DAY ' +
     `GROUP BY day ORDER BY day LIMIT ${daysMax}`
-  const rows = await rowsOf(api, query, { first: `${first} 00:00:00`, last: `${last} 00:00:00` })
+  const rows = await queryRows(api, query, { first: `${first} 00:00:00`, last: `${last} 00:00:00` })
   const wanted = new Set(days)
   return rows
     .map(([day, live, imported, jobs]) => ({
@@ -88,7 +94,7 @@ async function overlapOf(api: PrivateApi, days: readonly string[]): Promise<read
     .filter(({ day }) => wanted.has(day))
 }
 
-async function rowsOf(
+async function queryRows(
   api: PrivateApi,
   query: string,
   values: JsonObject = {},
@@ -97,8 +103,11 @@ async function rowsOf(
   return Array.isArray(results) ? results.filter(Array.isArray) : []
 }
 
-/** @returns the job, by its number, if it is another one, unfinished, and its range has some of the days; else none. */
-function pendingJob(
+/**
+ * @returns the job's number and details if it is another unfinished job whose range includes some of the days;
+ * otherwise an empty list.
+ */
+function toPendingJobs(
   { number, name, state, plan }: JsonObject,
   days: readonly string[],
   ownJob: string | null,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { coveredDays, daysBetween, gapsBetween, withoutGaps } from './covered-days.ts'
+import { coveredDays, daysBetween, findGaps, removeGaps } from './covered-days.ts'
 
 describe('the days that import jobs cover', () => {
   it('are listed with their gaps and overlaps', () => {
@@ -37,14 +37,14 @@ describe('the days that import jobs cover', () => {
   })
 
   it('leave out the days inside a job that it reports as gaps', () => {
-    const gaps = gapsBetween(['2024-05-01', '2024-05-02', '2024-05-05', '2024-05-07', '2024-05-08'])
+    const gaps = findGaps(['2024-05-01', '2024-05-02', '2024-05-05', '2024-05-07', '2024-05-08'])
     assert.deepEqual(gaps, [
       ['2024-05-03', '2024-05-04'],
       ['2024-05-06', '2024-05-06'],
     ])
-    assert.equal(gapsBetween(Array.from({ length: 2_000 }, (_, index) => dayAt(index * 2))).length, 500)
+    assert.equal(findGaps(Array.from({ length: 2_000 }, (_, index) => dayAt(index * 2))).length, 500)
     const job = { id: 2, first: '2024-05-01', last: '2024-05-08' }
-    const covered = coveredDays([...withoutGaps(job, gaps), { id: 3, first: '2024-05-04', last: '2024-05-04' }])
+    const covered = coveredDays([...removeGaps(job, gaps), { id: 3, first: '2024-05-04', last: '2024-05-04' }])
     assert.deepEqual(
       covered.map(({ first, last, ids }) => `${first} ${last} ${ids.join('+')}`),
       [
@@ -66,8 +66,8 @@ describe('the days that import jobs cover', () => {
         ['x', 'y'],
       ],
     ])
-      assert.deepEqual(withoutGaps(job, said), [job])
-    assert.deepEqual(withoutGaps(job, [['2024-01-01', '2024-12-31']]), [])
+      assert.deepEqual(removeGaps(job, said), [job])
+    assert.deepEqual(removeGaps(job, [['2024-01-01', '2024-12-31']]), [])
   })
 
   it('are empty without jobs', () => assert.deepEqual(coveredDays([]), []))

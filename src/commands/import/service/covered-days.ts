@@ -20,11 +20,11 @@ export interface DaySpan {
 
 /** @param first a text that begins with a day, as jobs usually report it. @returns null for anything else. */
 export function daysBetween(first: unknown, last: unknown): Pick<JobDays, 'first' | 'last'> | null {
-  const [from, to] = [dayIn(first), dayIn(last)]
+  const [from, to] = [parseDay(first), parseDay(last)]
   return from === null || to === null || to < from ? null : { first: from, last: to }
 }
 
-function dayIn(text: unknown): string | null {
+function parseDay(text: unknown): string | null {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d/.test(text)) return null
   const day = text.slice(0, 10)
   const number = dayNumber(day)
@@ -38,7 +38,7 @@ const gapsMax = 500
 export type DayGap = [first: string, last: string]
 
 /** @param days with events, ascending. */
-export function gapsBetween(days: readonly string[]): DayGap[] {
+export function findGaps(days: readonly string[]): DayGap[] {
   const numbers = days.map(dayNumber)
   const gaps = numbers.flatMap((number, index) => {
     const before = numbers[index - 1] ?? number
@@ -52,7 +52,7 @@ export function gapsBetween(days: readonly string[]): DayGap[] {
 }
 
 /** @param gaps as the job reports them, unchecked. @returns the days that are in none of them. */
-export function withoutGaps({ id, first, last }: JobDays, gaps: unknown): readonly JobDays[] {
+export function removeGaps({ id, first, last }: JobDays, gaps: unknown): readonly JobDays[] {
   const known = (Array.isArray(gaps) ? gaps : [])
     .flatMap(gap => (Array.isArray(gap) ? (daysBetween(gap[0], gap[1]) ?? []) : []))
     .toSorted((a, b) => dayNumber(a.first) - dayNumber(b.first))

@@ -21,7 +21,7 @@ export interface KnownProject {
 }
 
 /** @returns null when the personal key sees no project with this public key. @throws ClientError */
-export async function projectWithKey(
+export async function findProjectWithKey(
   instance: string,
   personalKey: string,
   projectKey: string,
@@ -43,14 +43,14 @@ export async function projectWithKey(
  * as it is if the service does not reveal them.
  * @throws JobStopped if the project takes no persons: the rehearsal assumed that it does, and must run again.
  */
-export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
+export async function addKnownProject(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
   const { target, limits } = plan
   if (target === null || target.projectId !== null || findTargetMismatch({ folder, plan }) !== null) return plan
   const read = readConfig(process.env)
   if (!read.ok || read.value.personalKey === null) return plan
   let project: KnownProject | null
   try {
-    project = await projectWithKey(findApiAddress(target), read.value.personalKey, target.projectKey)
+    project = await findProjectWithKey(findApiAddress(target), read.value.personalKey, target.projectKey)
   } catch (error) {
     if (error instanceof ClientError) return plan
     throw error

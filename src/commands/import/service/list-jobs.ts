@@ -6,7 +6,7 @@ import { printable } from '#core/printable.ts'
 import { type ClientOptions, runClient } from '../../client/run-client.ts'
 import { type Column, tableLines } from '../../client/table.ts'
 import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'
-import { coveredDays, type DaySpan, daysBetween, type JobDays, withoutGaps } from './covered-days.ts'
+import { coveredDays, type DaySpan, daysBetween, type JobDays, removeGaps } from './covered-days.ts'
 
 /** A job of the private API, as the list shows it. */
 interface ListedJob {
@@ -36,22 +36,22 @@ export function listJobs(options: ClientOptions): Promise<void> {
 
 /** Jobs are shown by number: the id is a secret that allows adding events. */
 function toListedJob({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
-  const range = memberOf(plan, 'range')
+  const range = readMember(plan, 'range')
   return {
     number: numberOf(number ?? null) ?? 0,
     name: String(name),
     source: String(source),
     state: String(state),
-    range: daysBetween(memberOf(range, 'first'), memberOf(range, 'last')),
-    gaps: memberOf(plan, 'gaps'),
-    sent: countOf(memberOf(progress, 'sent')),
-    rejected: countOf(memberOf(progress, 'rejected')),
+    range: daysBetween(readMember(range, 'first'), readMember(range, 'last')),
+    gaps: readMember(plan, 'gaps'),
+    sent: countOf(readMember(progress, 'sent')),
+    rejected: countOf(readMember(progress, 'rejected')),
     by: typeof created_by === 'string' ? created_by : '',
     createdAt: String(created_at),
   }
 }
 
-function memberOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
+function readMember(value: JsonValue | undefined, key: string): JsonValue | undefined {
   return isJsonObject(value) ? ownValue(value, key) : undefined
 }
 
@@ -62,7 +62,7 @@ function countOf(value: JsonValue | undefined): string {
 /** Discarded jobs cover nothing. */
 function daysOf({ number, state, range, gaps }: ListedJob): readonly JobDays[] {
   if (range === null || state === 'discarded' || state === 'discarding') return []
-  return withoutGaps({ id: number, ...range }, gaps)
+  return removeGaps({ id: number, ...range }, gaps)
 }
 
 const stateStyles: Readonly<Record<string, Style>> = { published: 'green', failed: 'red', discarded: 'dim' }

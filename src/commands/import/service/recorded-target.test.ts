@@ -13,7 +13,7 @@ import { testPersonalKey } from '../../../../tests/support/pennon.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { askService } from './ask-service.ts'
 import { askTargetFacts } from './ask-target-facts.ts'
-import { withKnownProject } from './known-project.ts'
+import { addKnownProject } from './known-project.ts'
 import { recordedTarget } from './recorded-target.ts'
 
 const project = { projectKey: 'phc_shop', projectId: null, projectName: null }
@@ -65,7 +65,7 @@ describe('the personal key', () => {
     const signal = new AbortController().signal
     const facts = await askTargetFacts({ folder, plan, signal }, { names: [], days: [] })
     assert.match('notAsked' in facts ? facts.notAsked : '', message)
-    assert.equal(await withKnownProject(folder, plan), plan)
+    assert.equal(await addKnownProject(folder, plan), plan)
     assert.throws(
       () => recordedTarget({ folder, plan }),
       (error: unknown) => error instanceof JobStopped && message.test(error.message),

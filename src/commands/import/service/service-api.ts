@@ -16,7 +16,11 @@ export const wallClock: FetchClock = {
 }
 
 /** @throws JobStopped without a key, so that the progress of a run records why it ended. */
-export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiting'>, signal: AbortSignal): ServiceApi {
+export function createServiceApi(
+  target: ImportTarget,
+  progress: Pick<StageProgress, 'waiting'>,
+  signal: AbortSignal,
+): ServiceApi {
   const read = readConfig(process.env)
   if (!read.ok) throw new JobStopped(read.error)
   const { personalKey } = read.value
