@@ -94,7 +94,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       return { world, job, event }
     }
 
-    it('are counted when stored, and no note is made when all of them are present', async t => {
+    it('are counted when stored; publishing makes no note when the event store still has all of them', async t => {
       const { world, job } = await twoEvents(t)
       assert.equal((await world.management.findImportJob(job.id))?.storedRows, 2)
       await world.publish(job)

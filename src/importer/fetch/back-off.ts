@@ -8,7 +8,7 @@ const retryAfterMsMax = 24 * 3_600_000
 /**
  * @param tries consecutive failures, from 1.
  * @param random 0 ≤ x < 1: full jitter, so that the workers of many jobs do not all retry at the same time.
- * @param retryAfterMs the wait that the source asks for. The result is at least that, and never below the jitter.
+ * @param retryAfterMs the wait that the source asks for. The result is never shorter.
  */
 export function backOffMs(tries: number, random: number, retryAfterMs: number | null): number {
   const jitterMs = Math.ceil(random * Math.min(longestMs, firstMs * 2 ** Math.min(tries - 1, 10)))

@@ -9,7 +9,7 @@ export interface CallLimits {
 }
 
 export const hourMs = 3_600_000
-/** The source counts from when it receives a call, we from when we send it. */
+/** The source counts a call when it arrives, which is later than when it is sent. */
 const marginMs = 1_000
 
 /**

@@ -18,7 +18,7 @@ export class BrokenAnswer extends Error {}
 
 /** The window holds more than the source returns at once, so it is split in halves. */
 export class WindowTooLarge extends Error {
-  /** True when the source refused the window; false when it took too long, which a retry may not. */
+  /** True when the source refused the window; false when the window took too long, since a retry may be faster. */
   readonly isRefused: boolean
   constructor(message: string, isRefused: boolean) {
     super(message)
@@ -34,7 +34,7 @@ export const diskFull = 'the disk is full'
 
 const certificateCodes = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/
 
-/** Converts the error of a system call or a socket into one of the above; returns any other error unchanged. */
+/** Converts the error of a system call or a socket into a FetchWait or FetchStop; returns any other error unchanged. */
 export function asFetchFault(cause: unknown): unknown {
   const code = (cause as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || cause instanceof FetchStop || cause instanceof FetchWait) return cause
@@ -52,7 +52,7 @@ export function isAbortError(fault: unknown, { reason }: AbortSignal): boolean {
   return fault === reason || (fault instanceof Error && fault.name === 'AbortError')
 }
 
-/** One error with each distinct message once. */
+/** Combines errors into one that contains each distinct message once. */
 export function joinStops(stops: readonly FetchStop[]): FetchStop {
   const messages = [...new Set(stops.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))]
   return messages.length === 1 ? stops[0]! : new FetchStop(messages.join(' '))

@@ -28,7 +28,7 @@ export interface FetchForJobOptions {
   readonly tryFileLock: (path: string) => (() => void) | null
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** See `FetchStageOptions`. */
+  /** As in `FetchStageOptions`. */
   readonly findSpaceProblem?: FindSpaceProblem
 }
 

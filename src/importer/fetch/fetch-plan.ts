@@ -6,7 +6,7 @@ import type { FetchSource } from './fetch-source.ts'
 
 export interface FetchPlan {
   readonly partCount: number
-  /** At least. */
+  /** The least number of requests. */
   readonly callCount: number
   /** From the limits of the source alone; 0 when it has none. */
   readonly leastMs: number
@@ -14,7 +14,7 @@ export interface FetchPlan {
   readonly bytes: number | null
   readonly firstPart: string | null
   readonly lastPart: string | null
-  /** For people. */
+  /** Lines for the user to read. */
   readonly notes: readonly string[]
 }
 

@@ -5,7 +5,7 @@ import type { FetchClock } from './fetch-clock.ts'
 
 export interface FetchProgress {
   readonly partsDone: number
-  /** Those of `partsDone` for which the source has no data. */
+  /** How many of `partsDone` have no data at the source. */
   readonly partsEmpty: number
   readonly partsTotal: number
   /** Bytes received over the network in this run. */

@@ -88,7 +88,7 @@ export class FetchState {
     this.#run("INSERT INTO setting VALUES ('config', ?) ON CONFLICT DO UPDATE SET value = excluded.value", config)
   }
 
-  /** True too for a complete file whose row does not say `done` yet, and for the start of a large one. */
+  /** Whether any file has data, even a complete file whose row does not say `done` yet or the start of a large file. */
   #hasData(): boolean {
     const rows = this.#database.prepare('SELECT * FROM part').iterate() as IterableIterator<Row>
     for (const { id, state, saved_bytes } of rows)
@@ -225,7 +225,7 @@ export class FetchState {
     }
   }
 
-  /** In the order of the source: oldest first. */
+  /** Yields the parts in the order of the source, oldest first. */
   *fetchedParts(): IterableIterator<FetchedPart> {
     for (const row of this.#database.prepare("SELECT * FROM part WHERE state = 'done' ORDER BY place").all() as Row[])
       yield { object: toObjectPath(row.id), sha256: row.sha256!, bytes: row.bytes!, lineCount: row.line_count }

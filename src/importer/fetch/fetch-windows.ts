@@ -67,7 +67,8 @@ export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] |
 /**
  * Refuses a range whose last day can still grow, since a part is fetched only once.
  * @param readyMs how long after the end of a day the source has all its data.
- * @param zone `utc` if the source counts days in UTC; `any` if in the zone of its project, which is unknown here.
+ * @param zone `utc` if the source counts days in UTC; `any` if it counts them in the zone of its project, which is
+ * unknown here.
  */
 export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: number, zone: 'utc' | 'any'): void {
   const [first, last] = [parseDay(from, 'from'), parseDay(to, 'to')]

@@ -14,7 +14,7 @@ import { preparePartFile } from './part-file.ts'
 const syncEveryBytes = 16 * 2 ** 20
 
 export interface ObjectPartsOptions {
-  /** Its folder part is omitted from file names. */
+  /** The prefix of the listed keys; its folders are omitted from file names. */
   readonly prefix?: string
   /** Whether the user wrote the list, so that a removed line means that its object is not wanted. */
   readonly isWritten?: boolean
@@ -139,7 +139,7 @@ async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools:
     }
     await sync()
   } catch (cause) {
-    // If this sync fails too, its bytes are fetched again; the first error is the one to report.
+    // If this sync fails too, its bytes are fetched again; the first error is reported.
     if (at > synced && !(cause instanceof BrokenAnswer)) await sync().catch(() => undefined)
     throw cause
   } finally {

@@ -7,7 +7,7 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 export interface PartFile {
-  /** Its name while it grows. */
+  /** Path of the file while it is downloaded. */
   readonly path: string
   readonly finalPath: string
 }

@@ -11,7 +11,7 @@ type Subnet = readonly [network: string, prefix: number]
 const networks: Readonly<Record<Exclude<Reach, 'public'>, { v4: readonly Subnet[]; v6: readonly Subnet[] }>> = {
   'link-local': {
     v4: [['169.254.0.0', 16]],
-    // The second one has AWS's instance metadata and credentials, as 169.254.169.254 does.
+    // The second network has AWS's instance metadata and credentials, as 169.254.169.254 does.
     v6: [
       ['fe80::', 10],
       ['fd00:ec2::', 32],

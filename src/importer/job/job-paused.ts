@@ -1,7 +1,7 @@
 /** The user, or a limit that the user set, stopped a stage. Finished work is kept, and the next run continues from it. */
 export class JobPaused extends Error {}
 
-/** What the user must do before the job can continue, where the same command would only stop again. */
+/** What the user must do before the job can continue, if the same command would only stop again. */
 export interface Remedy {
   /** The command that continues the job, with FOLDER as placeholder for its folder; null where no command does. */
   readonly command: string | null

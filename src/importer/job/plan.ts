@@ -17,7 +17,7 @@ export interface ImportTarget {
   readonly apiAddress?: string
   /** The project's public API key. */
   readonly projectKey: string
-  /** As the instance reports it to a personal key; null if it could not be asked. The same goes for the name. */
+  /** As the instance reports it to a personal key; null if it could not be asked, like the name. */
   readonly projectId: string | null
   readonly projectName: string | null
 }

@@ -51,7 +51,7 @@ const windowMs = 10_000
 /** No estimate in the first seconds: a stage starts slowly. */
 const etaAfterMs = 5_000
 const etaAfterShare = 0.01
-/** Of a huge stage, even a hundredth takes long: estimate after a minute in any case. */
+/** Even a hundredth of a huge stage takes long, so an estimate is given after a minute in any case. */
 const etaAlwaysAfterMs = 60_000
 
 export interface FiguresOptions {
@@ -66,7 +66,7 @@ export class ProgressTracker implements StageProgress {
   /** Samples of the last ten seconds, at least a second apart. */
   #points: { readonly ms: number; readonly records: number }[] = []
   #state: { -readonly [Key in keyof ProgressState]: ProgressState[Key] } = createEmptyState('plan')
-  /** The part of this stage that earlier runs did. */
+  /** The work on this stage that earlier runs did. */
   #earlier = { records: 0, bytes: 0 }
 
   constructor(options: FiguresOptions) {

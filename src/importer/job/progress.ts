@@ -22,7 +22,7 @@ export interface ProgressState {
   readonly waiting: string | null
 }
 
-/** Through which a stage reports its progress. */
+/** Receives the progress of a stage. */
 export interface StageProgress {
   /** Begins a stage and resets all figures to zero. */
   begin(stage: StageName, totals: { records?: number | null; bytes?: number | null; unit?: string }): void

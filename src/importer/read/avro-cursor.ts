@@ -31,14 +31,14 @@ export class AvroCursor {
 
   /**
    * Values such as null take no bytes, so the size of a record does not limit how many values it can claim.
-   * @throws RangeError when the record then has too many values.
+   * @throws RangeError when the record has too many values with these.
    */
   countValues(count: number): void {
     this.#valuesLeft -= count
     if (this.#valuesLeft < 0) throw new RangeError(`a record claims more than ${recordValuesMax} values`)
   }
 
-  /** @throws RangeError when the names in the record are then too long in total. */
+  /** @throws RangeError when the names in the record, including these, are too long in total. */
   countNames(chars: number): void {
     this.#nameCharsLeft -= chars
     if (this.#nameCharsLeft < 0) throw new RangeError(`a record repeats more than ${recordNameCharsMax} bytes of names`)

@@ -1,4 +1,5 @@
-// Writes files of an import that have fixed names, never through an existing link, which could lead anywhere.
+// Writes files of an import. Their names are fixed, so an existing link could redirect a write anywhere; links are
+// never followed.
 
 import { appendFileSync, closeSync, constants, fsyncSync, ftruncateSync, openSync, rmSync } from 'node:fs'
 

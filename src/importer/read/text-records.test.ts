@@ -282,7 +282,7 @@ describe('a JSON list', () => {
 })
 
 describe('rows of CSV', () => {
-  it('are records of texts without empty cells, also over several lines', async () => {
+  it('become records of text values, without the empty cells; a quoted cell may span several lines', async () => {
     const text = 'id,,"say ""hi"""\r\n1,x,"two\nlines, ""q"""\r\n\n2,,\n'
     assert.deepEqual(await read(text, 'csv'), [
       ['2:18', { id: '1', column_2: 'x', 'say "hi"': 'two\nlines, "q"' }],

@@ -138,7 +138,7 @@ function parseValues(bytes: Uint8Array, { byte, within }: RawRecord) {
   return { values, isListOpen, isLastOpen, hasOther }
 }
 
-/** Whether a complete value, such as an empty list, is no object. */
+/** Whether the value is complete but no object, such as an empty list. */
 function isEmptyList(parsed: ParsedRecord): boolean {
   return 'rejected' in parsed && parsed.rejected.reason === 'json_not_object'
 }

@@ -81,7 +81,7 @@ async function* unpackEntries(object: string, { bytes, damages }: Layer, depth: 
     if (!entry.name.split('/').some(isHidden)) yield* unpackLayers(`${object}!${entry.name}`, content, depth + 1)
     // Read the rest: the bytes after the files of a nested archive, or a whole hidden file.
     for await (const _ of content.bytes);
-    // The archive ends there too, and has its one reject already.
+    // The archive ends where its truncated entry ends, and already has one reject for that.
     if (content.damages.some(({ reason }) => reason === 'truncated_record')) return
   }
   // The compression around the archive may be cut off after its last file.

@@ -43,7 +43,7 @@ export async function* readZipEntries(archive: ByteReader): AsyncGenerator<ZipEn
     const header = await readHeader(archive)
     const content = new EntryContent(archive, header)
     if (!header.name.endsWith('/')) yield { name: header.name, bytes: content.read() }
-    // The reader of the entry already knows that it is cut off, and so is the archive.
+    // The archive is cut off within this entry, whose reader has already reported it.
     if (content.damage?.reason === 'truncated_record') return
     if (!content.isRead) await content.skip()
   }

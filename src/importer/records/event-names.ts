@@ -80,7 +80,7 @@ function findNameProblem(name: string): string | null {
     : null
 }
 
-/** @returns the option that renames the event; null where a name is not enough. */
+/** @returns the option that renames the event; null when `to` is an identity event, which no event can become. */
 export function formatRenameOption(from: string, to: string): string | null {
   if (identityEvents.includes(to)) return null
   return `--config FILE, where FILE holds ${JSON.stringify({ [eventNamesKey]: { [from]: to } })}`

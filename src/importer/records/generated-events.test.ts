@@ -28,7 +28,7 @@ function eventsOf(...records: Partial<ConvertedRecord>[]) {
   return records.map(record => createRecordEvents('heap', { events: [own], ...record }, ledger))
 }
 
-it('withSet merges into the $set of an event, and replaces one that is no object', () => {
+it('addToSet merges into the $set of an event, and replaces one that is no object', () => {
   for (const [$set, all] of [
     [
       { a: 1, b: 1 },

@@ -122,7 +122,7 @@ export function createGroupEventProperties({ type, key, properties }: GroupSnaps
   return { $group_type: type, $group_key: key, $group_set: properties ?? {} }
 }
 
-/** The record's own events, with the person's changed properties in the `$set` of the first. */
+/** Adds the person's changed properties to the `$set` of the record's first event. */
 function addChangedProperties(record: ConvertedRecord, ledger: ImportLedger): readonly ImportedEvent[] {
   const [first, ...others] = record.events
   if (record.person === undefined || first === undefined) return record.events

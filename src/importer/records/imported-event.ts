@@ -65,7 +65,7 @@ export interface ConvertedRecord {
   readonly notes?: readonly RecordNote[]
 }
 
-/** Reasons for which the service refuses or drops an event, as far as the event alone decides. */
+/** Reasons for which the service refuses or drops an event because of the event alone. */
 export type ServiceDrop =
   | DropReason
   | CookielessDrop

@@ -21,7 +21,7 @@ export function checkDrops({ events, links = [], groups = [], person }: Converte
 }
 
 /**
- * The record for a project that stores events without persons: without its links.
+ * Removes the links of a record, for a project that stores events without persons.
  * @throws RecordReject for a record that joins persons, or that consists only of links.
  */
 export function removeLinks(record: ConvertedRecord): ConvertedRecord {
@@ -32,7 +32,7 @@ export function removeLinks(record: ConvertedRecord): ConvertedRecord {
   return links.length === 0 ? record : { ...record, links: [] }
 }
 
-/** The record without groups whose key is too long. Its own events are stored regardless. */
+/** Removes the groups of a record whose keys are too long. The record's own events are stored regardless. */
 export function removeLongGroups(record: ConvertedRecord): ConvertedRecord {
   const { groups = [], notes = [] } = record
   if (groups.length === 0) return record

@@ -52,7 +52,7 @@ export function readTime(value: JsonValue, form: TimeForm, field: string): numbe
   return wallClockToUtc(wallUs, form.zone) + inSecondUs
 }
 
-/** The parts of a date with the year last, in the order of `text`. */
+/** Reorders the parts of a date whose year comes last: year, month, day. */
 function orderYearFirst(trimmed: string, order: DateOrder | undefined): readonly (string | undefined)[] | null {
   const parts = order === undefined ? null : yearLast.exec(trimmed)
   if (parts === null) return null

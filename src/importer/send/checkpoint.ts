@@ -1,4 +1,5 @@
-// `checkpoint.json`: how far sending is. Replaced before each round (`inflight`) and after it (`committed`), so that after a
+// `checkpoint.json`: how far sending has progressed. Replaced before each round (`inflight`) and after it
+// (`committed`), so that after a
 // crash at any point the same lines are sent again and none is skipped. Source: docs/wire/import.md §2.4.
 
 import type { JobFolder } from '../job/job-folder.ts'
@@ -20,7 +21,7 @@ export interface SendCounts {
   sent: number
   /** Events refused by the service or too large for it. If all events of a line were refused, the line counts as rejected. */
   refused: number
-  /** How many of those accepted were duplicates or recent, as far as the service reports it. */
+  /** How many accepted events were duplicates or recent, if the service reports that. */
   duplicates: number
   recent: number
 }
@@ -172,7 +173,7 @@ export function readCheckpoint(folder: JobFolder): Checkpoint | null {
 
 /**
  * The approval is not compared, because a job may be approved again while it is sent, to allow more rejects. Everything
- * else that an approval covers is.
+ * else that an approval covers is compared.
  * @param parts of the current manifest.
  * @throws JobStopped, naming the difference, if the bytes, the mapping or the target changed.
  */

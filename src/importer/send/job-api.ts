@@ -27,7 +27,7 @@ export interface CallOptions {
   readonly body?: JsonObject
   /** Statuses for which `ask` returns null instead of throwing. */
   readonly nullFor?: readonly number[]
-  /** Called with such a status. */
+  /** Called when the service answers with a status in `nullFor`. */
   readonly onRefused?: (status: number) => void
 }
 

@@ -9,7 +9,7 @@ const growth = 1.1
 /** Growth is faster up to the rate before the trouble, which is mostly short, such as a restart or a busy disk. */
 const returnEveryMs = 5_000
 const returnGrowth = 1.5
-/** If trouble returns during that recovery, aim for this share of the earlier rate next. */
+/** If trouble returns during the recovery, the next one aims for this share of the earlier rate. */
 const shareAgain = 0.75
 /** Halve at most this often: batches in flight together are refused together. */
 const halveEveryMs = 5_000
@@ -38,7 +38,7 @@ export class RateControl {
   #rateBefore = 0
   /** Whether the rate is growing back towards `#rateBefore`. */
   #isReturning = false
-  /** Smoothed answer time, and the lowest value that it had, which is the reference. */
+  /** Smoothed answer time; its lowest value is the reference, `#usualAnswerMs`. */
   #answerMs: number | null = null
   #usualAnswerMs = Number.POSITIVE_INFINITY
 

@@ -175,7 +175,7 @@ function parseRepairedSource(
     : parseCsvRow(Buffer.from(text), columns, delimiter, hasEscapes)
 }
 
-/** Like the CSV reader does, so that a repaired row has the id that it would have had without the error. */
+/** Removes empty cells as the CSV reader does, so that a repaired row has the same id as a row without the error. */
 function removeEmptyCells(record: JsonObject): JsonObject {
   const cells: JsonObject = {}
   for (const [column, cell] of Object.entries(record)) if (cell !== '') setOwn(cells, column, cell)

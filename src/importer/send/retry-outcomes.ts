@@ -74,7 +74,10 @@ export function sumOutcomes(outcomes: RetryOutcomes): RetrySums {
   }
 }
 
-/** How many rejected records have now been sent; repaired whole records may be different ones, so they are left out. */
+/**
+ * How many rejected records have now been sent; whole records are not counted, since they need not be repairs of
+ * rejected ones.
+ */
 export function countRepairedRejects(outcomes: RetryOutcomes): number {
   return [...outcomes].filter(([key, { kind }]) => kind === 'sent' && isRejectKey(key)).length
 }

@@ -52,7 +52,7 @@ export function formatJobName(source: string, range: { readonly first: string; r
   return first === last ? `${source} ${first}` : `${source} ${first} to ${last}`
 }
 
-/** How a job ended, as last seen at the service, for when the service cannot be asked. */
+/** How a job ended, as the service last reported it. Used when the service cannot be asked. */
 export interface Ending {
   readonly serviceJobId: string
   readonly how: 'publish' | 'discard'

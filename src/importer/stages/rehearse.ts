@@ -61,11 +61,11 @@ export interface RehearseOptions {
   /** Without it, the disk may be filled completely. */
   readonly waitForSpace?: WaitForSpace
   readonly monotonicNowMs: () => number
-  /** Gives the time of the rehearsal for the report; without it, the report has none. */
+  /** The clock for the report; if absent, the report has no time of the rehearsal. */
   readonly nowMs?: () => number
   /** The other sources, to detect that rejected records belong to one of them. */
   readonly otherSources?: readonly ImportSource[]
-  /** Asks the target which events it already has; without it, the report says that the target was not asked. */
+  /** Asks the target which events it already has; if absent, the report says that the target was not asked. */
   readonly askTarget?: (asked: AskedOfTarget) => Promise<TargetAnswer>
 }
 
@@ -138,7 +138,7 @@ class RehearsalCounts {
   readonly #skips = new ReasonCounts()
   readonly #ids = new DistinctCount(exactIdsMax)
   readonly #groups = new DistinctCount(exactIdsMax)
-  /** Ids whose person is merged into the person of another id. */
+  /** Counts ids whose person is merged into the person of another id. */
   readonly #joined = new DistinctCount(exactIdsMax)
   readonly #suspicions = new Suspicions()
   readonly #reused: ReusedIds
@@ -353,7 +353,7 @@ function measureUnreadable({ unreadableBytes, row, text }: StagedOutcome, reason
   return isWholeLine || endsAreSure.has(reason) ? null : unreadableBytes
 }
 
-/** Reasons for which the record's boundaries are certain: only its content is unreadable. */
+/** Reject reasons that concern only the content of a record, so that its boundaries are certain. */
 const endsAreSure: ReadonlySet<RejectReason> = new Set(['encoding_invalid_utf8', 'json_not_object'])
 
 /** Starts with the number of devices, since two users who alternate on one device change any number of times. */

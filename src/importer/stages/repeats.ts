@@ -37,11 +37,11 @@ export class Repeats {
   readonly #others: TimestampGroup
   readonly #keptMax: number
   #timeUs: number | null = null
-  /** The first record of the group. It is named only once there is a second record, which is rare. */
+  /** The first record of the group. Its name is computed only once there is a second record, which is rare. */
   #first: TimedRecord | null = null
   /** Names of records and of their contents. */
   #seen = new Set<string>()
-  /** Events by name, whose content is hashed only if a repeat comes: that is the most expensive step here. */
+  /** Events by name. Their content is hashed only if a repeat comes, since hashing is the most expensive step here. */
   #held = new Map<string, readonly ImportedEvent[]>()
   #heldLength = 0
 

@@ -13,7 +13,7 @@ export class ScanFacts {
   readonly #converter: RecordConverter
   readonly #partCount: number
   #partsTaken: number
-  /** Taking a fact may itself look up facts; then those known so far are enough. */
+  /** Whether a fact is being taken, which may look up facts itself: then the facts known so far are enough. */
   #isTaking = false
 
   /** Continues from where the ledger says that an earlier scan stopped. */

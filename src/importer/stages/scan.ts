@@ -41,7 +41,7 @@ export interface ScanStats {
   readonly zoneShift: ZoneShift | null
   /** How many records may have times of another zone, if no record reveals the zone. */
   readonly zoneUnproved: number
-  /** The actual shift of the times, if hardly any of them fits the given zone. */
+  /** The actual shift of the times, if hardly any time fits the given zone. */
   readonly wrongZone: ZoneShift | null
 }
 

@@ -182,7 +182,7 @@ async function spillFile(
   for (const [index, blank] of blanks) objects.change(index, { blank })
 }
 
-/** A larger header would not help anyone. */
+/** A larger header is not stored, since no user could repair a row with it. */
 const keptHeaderMax = 64 * 1024
 
 /** Rejects show column names beside the cells, and repaired rows are read with them. */

@@ -35,7 +35,7 @@ export interface StagedLine extends LineKey {
 interface Extra {
   /** The text in the file, if it is not the record's JSON. */
   readonly s?: string
-  /** SHA-256 of the original bytes, if `s` is not all of them. */
+  /** SHA-256 of the original bytes, if `s` is only their beginning. */
   readonly h?: string
   /** Length in bytes, if the record is unreadable and longer than `s`. */
   readonly b?: number

@@ -24,7 +24,7 @@ export function findZoneShift(counts: ShiftCounts): ZoneShift | null {
   return shift?.seconds === 0 ? null : shift
 }
 
-/** Fewer records do not refute a given zone: they may have been received late together. */
+/** Fewer records than this do not refute a given zone: all of them may have been received late. */
 const evidenceMin = 20
 const agreeingShareMin = 0.05
 
@@ -124,7 +124,7 @@ function findExampleZone(seconds: number): string {
 export interface FoundZones {
   readonly zoneShift: ZoneShift | null
   readonly zoneUnproved: number
-  /** What the times are instead, where hardly any of them is of the zone that was given. */
+  /** The actual shift of the times, if hardly any time fits the given zone. */
   readonly wrongZone: ZoneShift | null
 }
 

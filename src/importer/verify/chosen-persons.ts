@@ -17,7 +17,7 @@ export class PersonChoice {
   readonly #personOf: PersonOf
   readonly #kept: number
   #chosen = new Map<string, ExpectedPerson>()
-  /** The largest hash still chosen; until there are enough, a text larger than any hash. */
+  /** The largest chosen hash; until enough ids are chosen, a text larger than any hash. */
   #worst = 'g'
   /** Ids that can never be chosen, since `#worst` only decreases. */
   readonly #passedOver = new Set<string>()

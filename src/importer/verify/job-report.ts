@@ -23,7 +23,7 @@ export interface StoredCount {
 export interface JobReport {
   readonly createdAtMs: number
   readonly rows: number
-  /** The first page; `readStoredCounts` reads the others. */
+  /** The first page of counts; `readStoredCounts` reads the others. */
   readonly counts: readonly StoredCount[]
   /** The cursor of the next page of counts; null if there is none. */
   readonly countsCursor: string | null

@@ -88,7 +88,10 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     if (clock.nowMs() >= dayEndsAtMs) closeDay()
   }
 
-  /** Moves the counts of a day that has ended to the counts to be written. A new month begins with nothing used. */
+  /**
+   * Moves the counts so far to the counts to be written, and starts counting for the current day. A new month begins with
+   * nothing used.
+   */
   function closeDay(): void {
     for (const [projectId, count] of counts) waiting.push({ projectId, day: countedDay, count })
     counts = new Map()

@@ -37,8 +37,8 @@ export function usageRoutes(deps: UsageDeps): ManagementRoute[] {
       if (!to.ok) return refusal(to.error)
       if (to.value - from.value > daysMax * dayMs) return refusal(invalidInput('date_from', `At most ${daysMax} days.`))
       const rows = await deps.management.listUsage(project.id, utcDay(from.value), utcDay(to.value))
-      // The worker also counts days before the project was made, for late events; days before then are hidden unless
-      // they have events.
+      // The worker also counts days before the project was made, for late events; those days are hidden unless they
+      // have events.
       const firstDay = utcDay(project.createdAtMs)
       const shown = rows.filter(
         row => row.day >= firstDay || row.eventsCharged + row.eventsImported + row.flagRequests + row.recordings > 0,

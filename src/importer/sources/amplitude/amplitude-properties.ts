@@ -134,7 +134,7 @@ function putElement(properties: JsonObject, sourceName: string, from: JsonObject
 
 interface Device {
   readonly properties: JsonObject
-  /** The fields it was read from, except those in `ownFields`. */
+  /** The fields that the device was read from, except fields in `ownFields`. */
   readonly fields: readonly string[]
 }
 

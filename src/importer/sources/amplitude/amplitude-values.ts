@@ -34,7 +34,7 @@ export function removeEmptyValues(object: JsonObject): JsonObject {
 }
 
 /**
- * An object, also as the JSON text of it that copies of exports have; empty when the field is.
+ * Reads an object, or its JSON text, which copies of exports have; empty when the field is empty.
  * @throws RecordReject `properties_not_object`.
  */
 export function readObject(record: JsonObject, field: string): JsonObject {

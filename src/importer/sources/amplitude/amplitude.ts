@@ -45,7 +45,7 @@ const eventNames: ReadonlyMap<string, string> = new Map([
   ['[Amplitude] Page Viewed', '$pageview'],
   ['[Amplitude] Element Clicked', '$autocapture'],
   ['[Amplitude] Element Changed', '$autocapture'],
-  // Unchanged, it would be an identification without an anonymous id.
+  // Under its own name, the event would be an identification without an anonymous id.
   ['$identify', '$set'],
 ])
 const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'session_end'])

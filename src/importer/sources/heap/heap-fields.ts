@@ -31,7 +31,7 @@ export function putHeapInitialField(properties: JsonObject, field: string, value
     putPlatform(properties, '$initial_os', '$initial_os_version', value)
     return
   }
-  // For a user this is the first page of all; in an event it would be the first page of the session.
+  // In a user, this is the first page ever; in an event, it is the first page of the session.
   const name = field === 'landing_page' ? '$current_url' : (names.get(field) ?? field)
   putProperty(properties, `$initial_${name.startsWith('$') ? name.slice(1) : name}`, value)
 }

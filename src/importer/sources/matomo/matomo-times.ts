@@ -44,7 +44,10 @@ export function findMatomoTimes(
   return times
 }
 
-/** In the order in which they happened: Matomo lists actions by local time, but newer versions also number them. */
+/**
+ * Sorts actions in the order in which they happened: Matomo lists them by local time, but newer versions also number
+ * them.
+ */
 function sortByPosition(actions: readonly MatomoAction[]): readonly MatomoAction[] {
   const positions = new Map(actions.map(action => [action, readPosition(action)]))
   if ([...positions.values()].includes(null)) return actions
@@ -69,7 +72,10 @@ function readWrittenTime(action: MatomoAction): number {
   return writtenUs
 }
 
-/** Matches the first action with the start of the visit; if only its end is known, the last action with that. */
+/**
+ * Matches the first action with the start of the visit, or, if only the end of the visit is known, the last action with
+ * the end.
+ */
 function findTrueTimes(written: readonly number[], visit: JsonObject, zone: string | null): readonly number[] {
   const firstUs = readMatomoStart(visit)
   const lastUs = readSeconds(ownValue(visit, 'lastActionTimestamp')) ?? readSeconds(ownValue(visit, 'serverTimestamp'))

@@ -48,7 +48,7 @@ function findTableByColumns(row: JsonObject): string | null {
   return isOfDay ? 'imported_visitors' : null
 }
 
-/** Whether the column is a count. Others with digits, such as the code of a city, are names. */
+/** Whether the column is a count. Other columns with digits, such as the code of a city, hold names. */
 export function isCountColumn(column: string): boolean {
   return counts.has(column)
 }

@@ -20,7 +20,7 @@ const page = (value: JsonObject): JsonObject => ({
   ...value,
 })
 
-describe('a row of Plausible as a sum', () => {
+describe('a Plausible row imported as one event with totals', () => {
   it('becomes one event of the site at local midnight, with numbers and without a person', () => {
     const row = page({ exits: '2', time_on_page: '140' })
     assert.deepEqual(eventsOf(plausible, [row], sums), [
@@ -66,7 +66,7 @@ describe('a row of Plausible as a sum', () => {
     ['imported_operating_systems', { operating_system: 'Mac', operating_system_version: '14.4', ...counted }, {}],
   ]
   for (const [table, columns, properties] of tables)
-    it(`is recognized as one of ${table} by its columns and by its file`, () => {
+    it(`is recognized as a row of ${table} by its columns, or by its file name`, () => {
       const value = { date, ...columns }
       const named = { table: `${table}_20240401_20240531`, value }
       const [byColumns, byFile] = eventsOf(plausible, [value, named], sums)

@@ -117,7 +117,7 @@ function selectKeptProperties(given: JsonObject, options: PostHogOptions, notes:
   return kept
 }
 
-/** The paths of all person properties that would have been set or unset. @param path prefix of `given`. */
+/** The paths of all person properties that the stripped fields would have set or unset. @param path prefix of `given`. */
 function listStrippedFields(given: JsonObject, path: string): string[] {
   return personUpdates.flatMap(key => {
     const value = ownValue(given, key)

@@ -12,7 +12,8 @@ export interface SegmentTime {
 }
 
 /**
- * `timestamp`, which Segment has corrected for the device's clock; else `originalTimestamp`, corrected here if `sentAt` and
+ * Reads `timestamp`, which Segment has corrected for the device's clock; else `originalTimestamp`, corrected here if
+ * `sentAt` and
  * `receivedAt` allow it; else the time of receipt.
  * @param zone of times that name none; null refuses them.
  * @returns microseconds since 1970, and the field used.

@@ -11,7 +11,7 @@ export interface DistinctEstimate {
 const registerBits = 14
 const registerCount = 2 ** registerBits
 const errorOfEstimate = 1.04 / Math.sqrt(registerCount)
-/** For 2^14 registers. Source: Flajolet et al., HyperLogLog, 2007, figure 3. */
+/** The correction factor for 2^14 registers. Source: Flajolet et al., HyperLogLog, 2007, figure 3. */
 const alpha = 0.7213 / (1 + 1.079 / registerCount)
 
 export class DistinctCount {

@@ -21,7 +21,10 @@ export class ReasonCounts {
   total = 0
   readonly #reasons = new Map<string, Counted>()
 
-  /** @param times how many; the position is that of the first. @param fix the remedy, if the reason alone does not determine it. */
+  /**
+   * @param times how many records; the position is that of the first. @param fix the remedy, if the reason alone does
+   * not determine it.
+   */
   add(
     reason: string,
     field: string | null,

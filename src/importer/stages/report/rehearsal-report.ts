@@ -68,10 +68,10 @@ export interface RehearsalReport {
  */
 export interface Balance {
   readonly read: number
-  /** Blank lines among them, which are also part of `skipped`, and are not staged. */
+  /** How many of `read` are blank lines, which also count in `skipped` and are not staged. */
   readonly blankLines: number
   readonly givingEvents: number
-  /** Those of them that only give links or groups, whose events are generated; absent for none. */
+  /** How many of `givingEvents` only give links or groups, whose events are generated; absent for none. */
   readonly givingOnlyGenerated?: number
   readonly skipped: number
   readonly rejected: number

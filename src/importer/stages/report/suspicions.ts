@@ -126,7 +126,8 @@ export class Suspicions {
   #endRun(): void {
     const { count } = this.#run
     if (count < frequentTimesMin || count < frequentTimeShare * this.#total) return
-    // At most a hundred times can each have a hundredth of all events; the share of earlier ones may have dropped since.
+    // At most a hundred distinct times can each have a hundredth of all events. The share of an earlier time may have
+    // dropped since.
     this.#longestRuns = [...this.#longestRuns, this.#run].toSorted((a, b) => b.count - a.count).slice(0, 100)
     this.#run = { timeUs: Number.NaN, count: 0 }
   }
