@@ -122,7 +122,7 @@ describe('rolling out to everyone', () => {
       [
         { feature_enrollment: true },
         null,
-        'null: This feature flag belongs to an early access feature: delete that feature first.',
+        'null: This feature flag belongs to an early access feature: archive or delete that feature first.',
       ],
     ] as [JsonObject, string | null, string][])
       assert.equal(outcome(rollOutToEveryone(variantKey), { filters }), said)
