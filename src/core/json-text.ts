@@ -17,7 +17,7 @@ export function stringEnd(text: string, start: number): number {
 }
 
 /**
- * @returns the index after the member value that begins at `start`, which is that of the following comma or brace.
+ * @returns the index after the member value that begins at `start`: the index of the next comma or closing brace.
  * @throws SyntaxError
  */
 export function endOfValue(text: string, start: number): number {

@@ -5,8 +5,8 @@
 
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { AnswerBudget } from '#http/answers/answer-budget.ts'
 import { networkOf, withoutMapping } from '#wire/address/client-address.ts'
+import type { AnswerBudget } from './answers/answer-budget.ts'
 
 /** Open files reserved for the stores, the decode threads and queries; an idle front has some 60 open. */
 const filesReserved = 256

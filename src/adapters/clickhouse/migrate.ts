@@ -35,8 +35,8 @@ type Definitions = ReadonlyMap<string, string>
 
 /**
  * @returns what changed in tables that were there: names of migrations, and tables whose retention was changed.
- * @throws PortError `conflict` when another version made the tables: nothing was changed, and the cause is an
- * UnfitSchemaError. `full` when a table has to be altered and the disk has less than 64 MiB left.
+ * @throws PortError `conflict`, caused by an UnfitSchemaError, when another version made the tables; nothing is changed
+ * then. PortError `full` when a table must be altered and the disk has less than 64 MiB free.
  */
 export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: MigrateOptions): Promise<string[]> {
   const { migrations = eventStoreMigrations, freeBytes } = options

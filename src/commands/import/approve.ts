@@ -1,9 +1,6 @@
 // `pennon import approve FOLDER`: a person signs off the result of the rehearsal. The approval holds hashes of what they
 // saw, so that nothing else is sent. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
-import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
-import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
-import { printLines } from '#commands/import/messages/print.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { approvalFile, approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
@@ -17,6 +14,9 @@ import { collectApprovedParts, readReport, rehearsal, requireManifest, scan, sta
 import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
 import { findRehearsalStop, formatStop } from './job/rehearsal-stop.ts'
+import { confirmTarget } from './messages/confirm-target.ts'
+import { nextLine, quotePath } from './messages/next-line.ts'
+import { printLines } from './messages/print.ts'
 import { addKnownProject } from './service/known-project.ts'
 
 /** As commander gives them. */

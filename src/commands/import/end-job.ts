@@ -1,11 +1,6 @@
 // `pennon import publish FOLDER` makes the sent events part of the project; `pennon import discard FOLDER` takes them back
 // as if they had never been sent. Source: docs/wire/import.md §2.11.
 
-import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
-import { abortOnInterruption, endInterrupted, isInterruption } from '#commands/import/messages/interruption.ts'
-import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
-import { printLines } from '#commands/import/messages/print.ts'
-import { reportSteps } from '#commands/import/messages/report-steps.ts'
 import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import { inDocs } from '#distribution.ts'
@@ -37,6 +32,11 @@ import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
+import { confirmTarget } from './messages/confirm-target.ts'
+import { abortOnInterruption, endInterrupted, isInterruption } from './messages/interruption.ts'
+import { nextLine, quotePath } from './messages/next-line.ts'
+import { printLines } from './messages/print.ts'
+import { reportSteps } from './messages/report-steps.ts'
 import { recordedTarget } from './service/recorded-target.ts'
 import { createServiceApi } from './service/service-api.ts'
 

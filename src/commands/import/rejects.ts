@@ -3,8 +3,6 @@
 
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
-import { quotePath } from '#commands/import/messages/next-line.ts'
-import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -15,6 +13,8 @@ import { listRejectFiles, type RejectLine, readRejectTexts, rejectLineSchema } f
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, runOrRefuse } from './job/open-job.ts'
+import { quotePath } from './messages/next-line.ts'
+import { printJson, printLines } from './messages/print.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {

@@ -2,8 +2,6 @@
 // JSON or Markdown.
 
 import { readFileSync } from 'node:fs'
-import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
-import { printLines, printText } from '#commands/import/messages/print.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -22,6 +20,8 @@ import { refuse } from '../refuse.ts'
 import { readReport } from './job/job-stages.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, openJob, runOrRefuse } from './job/open-job.ts'
+import { nextLine, quotePath } from './messages/next-line.ts'
+import { printLines, printText } from './messages/print.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */

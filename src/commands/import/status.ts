@@ -1,8 +1,6 @@
 // `pennon import status FOLDER`: prints the state of a job, also while another terminal runs it, and the next step. Changes
 // nothing. Source: docs/wire/import.md §2.8.
 
-import { type NextStep, nextLine, quotePath } from '#commands/import/messages/next-line.ts'
-import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
@@ -27,6 +25,8 @@ import {
   runOrRefuse,
 } from './job/open-job.ts'
 import { findRehearsalStop } from './job/rehearsal-stop.ts'
+import { type NextStep, nextLine, quotePath } from './messages/next-line.ts'
+import { printJson, printLines } from './messages/print.ts'
 import { progressLine } from './run/run-progress.ts'
 import { askService, describeServiceState, type ServiceAnswer } from './service/ask-service.ts'
 

@@ -18,7 +18,7 @@ export function readGroupIdentity(properties: JsonObject): GroupIdentity | null 
   return key === null ? null : { typeName: storableText(typeName), key }
 }
 
-/** The key in a group event, whatever its group type; null if there is none. */
+/** Reads the group key of a group event, which does not depend on the group type; null without a key. */
 export function readGroupKey(properties: JsonObject): string | null {
   const key = ownValue(properties, '$group_key')
   return key === undefined || !isTruthy(key) ? null : storableText(textOf(key))

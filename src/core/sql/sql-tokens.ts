@@ -80,7 +80,7 @@ export function sqlTokens(sql: string): Result<SqlToken[], SqlRefusal> {
   return ok(tokens)
 }
 
-/** @returns the index after the closing quote; -1 when there is none. A quote is written as \' or ''. */
+/** @returns the index after the closing quote; -1 without a closing quote. Within the text, a quote is written \' or ''. */
 function endOfQuoted(sql: string, start: number, quote: string): number {
   for (let at = start + 1; at < sql.length; at++) {
     if (sql[at] === '\\') at++

@@ -1,7 +1,7 @@
 // Serialises the writes of a project's flags and cohorts within a front. A write that checks references is refused when
 // the definitions change between its check and its write, so it would rarely succeed beside writes that check nothing.
 
-import { createSerializer, type Serialize } from '#services/shared/serializer.ts'
+import { createSerializer, type Serialize } from '../shared/serializer.ts'
 
 /** By store and project. */
 const serializersOf = new WeakMap<object, Map<number, Serialize>>()

@@ -8,9 +8,9 @@ import type { EventWriter } from '#ports/events/event-writer.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { LogChunk } from '#ports/log/event-log.ts'
 import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
-import type { FindImplicitJobs } from '#services/imports/implicit-jobs.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import type { FindImplicitJobs } from '../imports/implicit-jobs.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 
 /** A point between two steps of a chunk, named by the step before it. */

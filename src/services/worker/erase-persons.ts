@@ -23,10 +23,10 @@ import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
-import type { Serialize } from '#services/shared/serializer.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { findProgress, isProcessed, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
+import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 
 export interface ErasureKeeper {

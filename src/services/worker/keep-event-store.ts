@@ -15,10 +15,10 @@ import { PortError } from '#ports/port-error.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
-import type { Serialize } from '#services/shared/serializer.ts'
 import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
 import { findProgress, isWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
+import type { Serialize } from '../shared/serializer.ts'
 
 const everyMs = 10_000
 /**

@@ -26,8 +26,8 @@ export async function erase(
     .where('id', '=', projectId)
     .returning('erasures')
     .executeTakeFirstOrThrow()
-  // Raises the version above that of a mirror step that may be reading the persons now: the step then cannot record its
-  // version and begins again.
+  // A mirror step may be reading the persons now. With a version above the step's, it cannot record its result, and starts
+  // again without the erased person.
   if (!terms.keepsPerson) await trx.updateTable('subject_mirror').set({ version: sql<number>`version + 2` }).execute()
   const { version } = await trx.selectFrom('subject_mirror').select('version').executeTakeFirstOrThrow()
   const { id } = await trx

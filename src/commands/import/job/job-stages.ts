@@ -2,7 +2,6 @@
 // Source: docs/wire/import.md §2.1.
 
 import { statSync } from 'node:fs'
-import { quotePath } from '#commands/import/messages/next-line.ts'
 import { type ApprovedParts, hashManifest } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
@@ -20,6 +19,7 @@ import { reportNames } from '#importer/stages/report/report-files.ts'
 import { deleteScan, readScan, readStats, scanRecords } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
 import { checkZone } from '#importer/stages/zone-shift.ts'
+import { quotePath } from '../messages/next-line.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
 import { addKnownProject } from '../service/known-project.ts'
 import type { Job } from './open-job.ts'

@@ -1,13 +1,13 @@
 // Counts the live events that a project has on the days of an import, before anything is sent.
 // Source: docs/wire/import.md §2.11 (guards).
 
-import { quotePath } from '#commands/import/messages/next-line.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
 import { allowNull, Type } from '#importer/records/file-schema.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, readLiveCounts, selectSettledDays } from '#importer/verify/verify-stage.ts'
+import { quotePath } from '../messages/next-line.ts'
 import type { StageRun } from './job-stages.ts'
 
 /** Counts of live events by day, taken once before anything is sent. */

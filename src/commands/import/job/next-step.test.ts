@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { nextLine } from '#commands/import/messages/next-line.ts'
+import { nextLine } from '../messages/next-line.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { findNextStep, type Standing } from './next-step.ts'
 

@@ -1,6 +1,5 @@
 // The next step of a job, as a command to type. Every command about a job prints it.
 
-import { type NextStep, quotePath } from '#commands/import/messages/next-line.ts'
 import { formatCount } from '#core/format-count.ts'
 import { hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
@@ -10,6 +9,7 @@ import { progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChanged } from '#importer/stages/raw-sources.ts'
 import { readSentSoFar, type SentSoFar } from '#importer/verify/sent-so-far.ts'
+import { type NextStep, quotePath } from '../messages/next-line.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { collectApprovedParts, readReport } from './job-stages.ts'
 import { countOverlapDays, overlapRemedy } from './live-before.ts'

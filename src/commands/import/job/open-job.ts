@@ -2,7 +2,6 @@
 
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { type NextStep, nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { refuse } from '#commands/refuse.ts'
 import { printable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
@@ -14,6 +13,7 @@ import { ImportConfigError, type ImportSource } from '#importer/records/import-s
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { ledgerFile } from '#importer/stages/scan.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
+import { type NextStep, nextLine, quotePath } from '../messages/next-line.ts'
 
 export const lockFile = 'lock.db'
 /** Locking is retried, since `status` in another terminal holds the lock for a moment to check it. */

@@ -1,5 +1,3 @@
-import { type NextStep, nextLine, quotePath } from '#commands/import/messages/next-line.ts'
-import { printLines } from '#commands/import/messages/print.ts'
 import { formatCount } from '#core/format-count.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { formatDuration } from '#importer/stages/report/report-sections.ts'
@@ -8,6 +6,8 @@ import { describeRepaired } from '#importer/verify/final-pages.ts'
 import { finalReportNames } from '#importer/verify/final-report.ts'
 import { formatNote } from '#importer/verify/note-messages.ts'
 import type { Job } from '../job/open-job.ts'
+import { type NextStep, nextLine, quotePath } from '../messages/next-line.ts'
+import { printLines } from '../messages/print.ts'
 import type { SentJob } from './send-job.ts'
 
 /** @throws JobStopped if the stored events differ from the sent ones, or the figures do not balance. */

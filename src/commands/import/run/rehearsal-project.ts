@@ -2,13 +2,13 @@
 // are part of it at once. Source: docs/wire/import.md §2.7, §2.11 (guards).
 
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
-import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
-import { quotePath } from '#commands/import/messages/next-line.ts'
 import { refuse } from '#commands/refuse.ts'
 import { readConfig } from '#config.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { findApiAddress } from '#importer/job/plan.ts'
 import { rehearsalMark } from '#importer/send/sampled-job.ts'
+import { confirmTarget } from '../messages/confirm-target.ts'
+import { quotePath } from '../messages/next-line.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { parseShare } from '../plan/plan-options.ts'
 import { findProjectWithKey, type KnownProject } from '../service/known-project.ts'

@@ -3,8 +3,6 @@
 
 import { tableLines } from '#commands/client/table.ts'
 import { type Terminal, terminalOf } from '#commands/client/terminal.ts'
-import { quotePath } from '#commands/import/messages/next-line.ts'
-import { printJson } from '#commands/import/messages/print.ts'
 import { printable } from '#core/printable.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -16,6 +14,8 @@ import { compareProjects, type ProjectDiff } from '#importer/verify/compare-proj
 import { collectExpectedEvents } from '#importer/verify/expected-events.ts'
 import { waitForStream } from '#importer/verify/verify-stage.ts'
 import { requireManifest, type StageRun } from '../job/job-stages.ts'
+import { quotePath } from '../messages/next-line.ts'
+import { printJson } from '../messages/print.ts'
 import { createServiceApi, wallClock } from '../service/service-api.ts'
 
 export interface RehearsalProject {

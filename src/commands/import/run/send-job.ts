@@ -1,8 +1,6 @@
 // Sends an approved job for `pennon import run`, verifies the stored events, and writes the final report.
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
-import { isInterruption } from '#commands/import/messages/interruption.ts'
-import { quotePath } from '#commands/import/messages/next-line.ts'
 import type { JsonObject } from '#core/json.ts'
 import { listChangesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -31,6 +29,8 @@ import { collectApprovedParts, readReport, requireManifest, type StageRun } from
 import { findLiveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
 import { formatAcceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
+import { isInterruption } from '../messages/interruption.ts'
+import { quotePath } from '../messages/next-line.ts'
 import { findGaps } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { recordedTarget } from '../service/recorded-target.ts'
@@ -164,7 +164,10 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
 /** The longest time that a user who pressed Ctrl-C waits for the last report. */
 const lastReportMs = 2_000
 
-/** Reports the latest figures, which the service gets only every few seconds. A failure loses nothing. */
+/**
+ * Reports the latest figures, which the service gets only every few seconds. A failure is ignored: it loses nothing, and the
+ * next run reports the figures again.
+ */
 async function reportLastFigures({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return

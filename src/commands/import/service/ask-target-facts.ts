@@ -1,7 +1,6 @@
 // Asks the target of a job which events of the same days and names it has already, for the report of the rehearsal. Only
 // reads; a rehearsal does not need an answer. Source: docs/wire/import.md §2.7.
 
-import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -9,6 +8,7 @@ import { findApiAddress, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/target-facts.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
+import { quotePath } from '../messages/next-line.ts'
 import { findTargetMismatch } from './recorded-target.ts'
 
 /** Counting the events of years is slow. */

@@ -2,12 +2,12 @@
 // that time.
 
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
-import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { findApiAddress, type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
+import { quotePath } from '../messages/next-line.ts'
 import { findTargetMismatch } from './recorded-target.ts'
 
 const timeoutMs = 15_000

@@ -1,12 +1,12 @@
 // Whether the personal key may be sent to the target that a folder names: folders are passed on, and plan.json is easily
 // edited. Source: ours; docs/import.md.
 
-import { quotePath } from '#commands/import/messages/next-line.ts'
 import { hashTarget, readApproval } from '#importer/job/approval.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ImportPlan, ImportTarget } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
+import { quotePath } from '../messages/next-line.ts'
 
 export interface JobOfFolder {
   readonly folder: JobFolder

@@ -1,9 +1,9 @@
 // Checks that a job still accepts events, before any are sent or the results of earlier ones are removed.
 
-import { quotePath } from '#commands/import/messages/next-line.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readServiceState } from '#importer/send/service-job.ts'
+import { quotePath } from '../messages/next-line.ts'
 
 /**
  * @param path of the job's folder.

@@ -163,7 +163,7 @@ export class UndoContext {
     return findShadowed(this.#importedGroupKeys.get(subject) ?? [], this.#laterWriters)
   }
 
-  /** One of these distinct ids to which the job wrote; undefined if there is none. */
+  /** Finds the first of `distinctIds` to which the job wrote; undefined if it wrote to none of them. */
   idWrittenBy(importJobId: number, distinctIds: readonly string[]): string | undefined {
     return distinctIds.find(id => this.#importedKeys.get(id)?.some(write => write.importJobId === importJobId))
   }

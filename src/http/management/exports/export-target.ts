@@ -6,10 +6,10 @@ import { type EventEmitter, once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { constants, createGzip, type Gzip } from 'node:zlib'
 import { freeBytes } from '#core/free-bytes.ts'
-import { exemptFromStallLimit } from '#http/answers/answer-budget.ts'
 import type { ExportPlace } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
+import { exemptFromStallLimit } from '../../answers/answer-budget.ts'
 
 export interface ExportResponse extends ExportTarget {
   /** Completes the response. Resolves when the system has taken all of it. */

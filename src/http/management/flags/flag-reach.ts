@@ -13,7 +13,6 @@ import { conditionProbe } from '#core/flags/evaluation/flag-probe.ts'
 import { type ReachCounts, ReachTally } from '#core/flags/evaluation/reach-tally.ts'
 import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { answerFromScan } from '#http/management/kit/answer-scan.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
@@ -41,6 +40,7 @@ import {
 } from '#wire/management/flags/reach.ts'
 import { postHogConditionFields, postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { answerFromScan } from '../kit/answer-scan.ts'
 import {
   answer,
   invalidInput,
@@ -199,10 +199,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     }),
   ]
 
-  /**
-   * Finds the stored flag that a draft would replace. Finds the stored flag that a draft would replace. Null for a flag
-   * that does not exist yet.
-   */
+  /** Finds the stored flag that a draft would replace; null if it does not exist yet. */
   async function findBase(
     { flags }: ProjectDefinitions,
     stored: Flag | null,

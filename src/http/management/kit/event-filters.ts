@@ -61,7 +61,7 @@ function cursorParam(): QueryParam<EventCursor | undefined> {
   )
 }
 
-/** Reads the cursor of a list; null for a text that is none. */
+/** Reads the cursor of a list of events; null if the text is not a cursor. */
 export function parseEventCursor(text: string): EventCursor | null {
   const match = /^(-?\d{1,13})_([0-9a-f-]{36})_(\d{1,20})$/.exec(text)
   if (match === null || !isUuid(match[2]!) || BigInt(match[3]!) > uint64Max) return null

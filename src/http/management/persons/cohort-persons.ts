@@ -5,7 +5,6 @@ import Type from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err } from '#core/result.ts'
-import { answerFromScan } from '#http/management/kit/answer-scan.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
@@ -24,6 +23,7 @@ import {
 import { encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
+import { answerFromScan } from '../kit/answer-scan.ts'
 import {
   type Answer,
   answer,

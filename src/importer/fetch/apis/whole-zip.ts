@@ -24,7 +24,7 @@ const in64 = 0xffffffff
 
 export interface WholeZip {
   readonly entryCount: number
-  /** Of all entries together. */
+  /** The lines of all entries together. */
   readonly lineCount: number
 }
 
