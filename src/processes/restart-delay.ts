@@ -1,8 +1,8 @@
-// How long to wait before a process is restarted: longer after each short-lived one, with jitter so that several do not
-// start at the same moment.
+// How long to wait before a process is restarted: longer after each short-lived one, with jitter.
 
-const firstMs = 100
-const longestMs = 10_000
+import { backOffMs } from '#core/back-off.ts'
+
+const delays = { firstMs: 100, longestMs: 10_000 }
 /** A process that lived this long is restarted after the first delay. */
 const healthyAfterMs = 30_000
 
@@ -18,7 +18,6 @@ export class RestartDelay {
   /** @param livedMs how long the process lived; 0 if it could not be started. @returns the delay in ms. */
   next(livedMs: number): number {
     this.#failures = livedMs > healthyAfterMs ? 0 : this.#failures + 1
-    const fullMs = Math.min(longestMs, firstMs * 2 ** Math.max(0, this.#failures - 1))
-    return fullMs * (0.5 + this.#random() / 2)
+    return backOffMs(delays, Math.max(0, this.#failures - 1), this.#random())
   }
 }

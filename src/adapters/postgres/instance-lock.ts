@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { backOffMs } from '#core/back-off.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ReturnedState } from '#ports/state/log-binding.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -18,7 +19,7 @@ import { toPostgresPortError } from './postgres-errors.ts'
 const answerMsMax = 5_000
 const tryEveryMs = 100
 const heartbeatMs = 10_000
-const retryMs = { first: 100, max: 5_000 }
+const retryWaits = { firstMs: 100, longestMs: 5_000 }
 /** Advisory keys of two numbers never collide with keys of one, such as the definitions' lock. */
 const lockKey = `${definitionsLock}, 1`
 
@@ -169,8 +170,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     void endIgnoringErrors(lost)
     if (failures === 0)
       logger.warn({ err: toPostgresPortError(cause) }, 'lost the lock on the database; acquiring it again')
-    const waitMs = Math.min(retryMs.max, retryMs.first * 2 ** Math.min(failures++, 10)) * (0.5 + Math.random() / 2)
-    timer = setTimeout(() => void retake(), waitMs)
+    timer = setTimeout(() => void retake(), backOffMs(retryWaits, failures++, Math.random()))
     timer.unref()
   }
 

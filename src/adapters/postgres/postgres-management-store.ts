@@ -8,6 +8,7 @@ import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { postgresDialect } from '#adapters/sql/migrations/migration.ts'
 import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import { logStateMigration } from '#adapters/sql/state-migration.ts'
+import { backOffMs } from '#core/back-off.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -25,7 +26,7 @@ const lockMsMax = 2_000
 /** Another process may be applying a long migration. */
 const migrationLockMsMax = 120_000
 const retryCount = 3
-const retryWaitMs = 20
+const retryWaits = { firstMs: 60, longestMs: 240 }
 
 /**
  * Brings the state of a database up to the newest schema. When several processes call it, one migrates and the others
@@ -84,12 +85,12 @@ function retrying<T extends { [K in keyof T]: (...args: never[]) => Promise<unkn
   const wrapped = entries.map(([name, method]) => [
     name,
     async (...args: never[]) => {
-      for (let attempt = 1; ; attempt++) {
+      for (let attempt = 0; ; attempt++) {
         try {
           return await method(...args)
         } catch (cause) {
-          if (!isConcurrencyRollback(cause) || attempt > retryCount) throw cause
-          await sleep(retryWaitMs * 2 ** attempt * (0.5 + Math.random()))
+          if (!isConcurrencyRollback(cause) || attempt >= retryCount) throw cause
+          await sleep(backOffMs(retryWaits, attempt, Math.random()))
         }
       }
     },

@@ -3,14 +3,14 @@
 
 import pg from 'pg'
 import { revisionChannel } from '#adapters/sql/migrations/migration.ts'
+import { backOffMs } from '#core/back-off.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { endIgnoringErrors, trackSockets } from './end-in-time.ts'
 import { buildClientSettings } from './open-postgres.ts'
 import { toPostgresPortError } from './postgres-errors.ts'
 
 const connectMsMax = 5_000
-const firstWaitMs = 100
-const longestWaitMs = 10_000
+const reconnectWaits = { firstMs: 100, longestMs: 10_000 }
 
 export interface RevisionListener {
   /** Resolves when it listens for the first time, or when the first attempt fails. */
@@ -70,8 +70,7 @@ export function listenForRevisions(options: {
     void endIgnoringErrors(lost)
     if (failures === 0)
       logger.warn({ err: toPostgresPortError(cause) }, 'cannot listen for definition changes; polling instead')
-    const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures++, 10)) * (0.5 + Math.random() / 2)
-    timer = setTimeout(() => void connect(), waitMs)
+    timer = setTimeout(() => void connect(), backOffMs(reconnectWaits, failures++, Math.random()))
     timer.unref()
   }
 }

@@ -5,6 +5,7 @@
 // One in flight was sent to the thread, so its outcome is unknown if the thread dies or stays silent.
 
 import type { Worker } from 'node:worker_threads'
+import { backOffMs } from '#core/back-off.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { EncodedRecords, LogCondition } from '#ports/log/event-log.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
@@ -56,7 +57,7 @@ interface Append {
  */
 const transferredBytesMin = 32 * 1024
 const messageBytesMax = 8 * 1024 * 1024
-const restartMs = { first: 100, max: 5_000 }
+const restartDelays = { firstMs: 100, longestMs: 5_000 }
 const lookMs = 1_000
 
 export class StreamWriter {
@@ -75,7 +76,7 @@ export class StreamWriter {
   /** The thread was asked to check files and disk space and has not answered, so it is not asked again. */
   #isLooking = false
   #restartTimer: NodeJS.Timeout | undefined
-  #restartDelayMs = restartMs.first
+  #restarts = 0
   #ready = Promise.withResolvers<void>()
   #idle: (() => void) | null = null
 
@@ -255,7 +256,7 @@ export class StreamWriter {
     if (this.#state === 'silent') this.#state = 'open'
     this.#forget(flight)
     if (answer.kind === 'committed') {
-      this.#restartDelayMs = restartMs.first
+      this.#restarts = 0
       this.#options.onSynced?.({
         stream: this.#options.stream,
         unitCount: flight.length,
@@ -304,8 +305,7 @@ export class StreamWriter {
     const reason = failure === undefined ? '' : `: ${failure.message}`
     onTrouble?.({ stream, what: `the log writer ended; restarting it${reason}` })
     this.#state = 'restarting'
-    this.#restartTimer = setTimeout(() => this.#start(), this.#restartDelayMs)
-    this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, restartMs.max)
+    this.#restartTimer = setTimeout(() => this.#start(), backOffMs(restartDelays, this.#restarts++))
   }
 
   /** Appends in flight have an unknown outcome; queued ones were never sent. */

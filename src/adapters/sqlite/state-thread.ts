@@ -3,6 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import { logStateMigration } from '#adapters/sql/state-migration.ts'
+import { backOffMs } from '#core/back-off.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -18,8 +19,7 @@ import {
 
 /** Calls under way at once; beyond, a call is refused instead of queued. */
 const pendingCallsMax = 1_000
-const restartDelayMinMs = 100
-const restartDelayMaxMs = 5_000
+const restartDelays = { firstMs: 100, longestMs: 5_000 }
 const closeTimeoutMs = 5_000
 
 export interface StateThread {
@@ -44,7 +44,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
   let worker: Worker | null = null
   let hasServed = false
   let isClosing = false
-  let restartDelayMs = restartDelayMinMs
+  let restarts = 0
   let restartTimer: NodeJS.Timeout | undefined
 
   start()
@@ -82,7 +82,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
       if (typeof message === 'string') settle(message)
       else if (message.ready) {
         hasServed = true
-        restartDelayMs = restartDelayMinMs
+        restarts = 0
         if (message.migration !== null) logStateMigration(message.migration, logger)
         first.resolve(message.methods)
       } else {
@@ -115,9 +115,9 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
       )
       return
     }
+    const restartDelayMs = backOffMs(restartDelays, restarts++)
     logger.error({ err: cause, access: options.access, restartDelayMs }, 'the state thread died; restarting it')
     restartTimer = setTimeout(start, restartDelayMs)
-    restartDelayMs = Math.min(restartDelayMs * 2, restartDelayMaxMs)
   }
 }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { backOffMs, parseRetryAfter } from './back-off.ts'
 import { leastDurationMs, nextCallAtMs } from './call-limits.ts'
 import { formatSpan } from './describe-wait.ts'
+import { parseRetryAfter, retryWaitMs } from './retry-wait.ts'
 
 const limits = { perSecond: 3, perHour: 60, atOnce: 4 }
 
@@ -40,14 +40,14 @@ describe('call limits', () => {
 
 describe('the wait before a retry', () => {
   it('doubles from a second to a minute, with full jitter', () => {
-    const longest = [1, 2, 3, 4, 5, 6, 7, 50].map(tries => backOffMs(tries, 0.9999999, null))
+    const longest = [1, 2, 3, 4, 5, 6, 7, 50].map(tries => retryWaitMs(tries, 0.9999999, null))
     assert.deepEqual(longest, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000])
-    assert.equal(backOffMs(7, 0, null), 0)
+    assert.equal(retryWaitMs(7, 0, null), 0)
   })
 
   it('is never shorter than Retry-After asks for', () => {
-    assert.equal(backOffMs(1, 0.5, 840_000), 840_000)
-    assert.equal(backOffMs(7, 0.5, 0), 30_000)
+    assert.equal(retryWaitMs(1, 0.5, 840_000), 840_000)
+    assert.equal(retryWaitMs(7, 0.5, 0), 30_000)
   })
 
   it('is read from seconds and from dates, and from nothing else', () => {

@@ -7,7 +7,6 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
-import { backOffMs } from './back-off.ts'
 import { CallGate } from './call-gate.ts'
 import { formatSpan } from './describe-wait.ts'
 import { type FetchClock, sleepUntil } from './fetch-clock.ts'
@@ -26,6 +25,7 @@ import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-sou
 import { FetchSpace } from './fetch-space.ts'
 import { FetchState, type StoredPart, toObjectPath, toStateDamage } from './fetch-state.ts'
 import { completePartFile, findFileSize, hashFile, toPartFile } from './part-file.ts'
+import { retryWaitMs } from './retry-wait.ts'
 
 export interface FetchResult {
   readonly partsDone: number
@@ -352,7 +352,7 @@ class FetchRun {
     if (attempts.broken % brokenTriesMax === 0)
       this.#reporter.notice(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
     const { clock } = this.#options
-    attempts.dueMs = clock.nowMs() + backOffMs(attempts.broken, clock.random(), null)
+    attempts.dueMs = clock.nowMs() + retryWaitMs(attempts.broken, clock.random(), null)
     this.#reporter.reportRetry({ reason: fault.message, untilMs: attempts.dueMs })
   }
 
@@ -360,7 +360,8 @@ class FetchRun {
   #waitFor({ message: reason, retryAfterMs }: FetchWait): void {
     const { clock } = this.#options
     this.#consecutiveWaits++
-    const trouble = { reason, untilMs: clock.nowMs() + backOffMs(this.#consecutiveWaits, clock.random(), retryAfterMs) }
+    const untilMs = clock.nowMs() + retryWaitMs(this.#consecutiveWaits, clock.random(), retryAfterMs)
+    const trouble = { reason, untilMs }
     this.#gate.pause(trouble)
     this.#reporter.reportRetry(trouble)
   }

@@ -5,11 +5,11 @@ import { lookup as systemLookup } from 'node:dns'
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http'
 import { request as tlsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { parseRetryAfter } from './back-off.ts'
 import { sourceLimit } from './describe-wait.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { redactSecrets } from './fetch-secrets.ts'
 import { classifyAddress, type Hop, type Reach, resolveRedirect } from './redirects.ts'
+import { parseRetryAfter } from './retry-wait.ts'
 
 export interface HttpRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST'

@@ -2,8 +2,8 @@
 // stops the job otherwise. Source: docs/wire/import.md §2.4 (definite refusal), §2.5 (rate, back-off).
 
 import { formatSpan } from '#importer/fetch/describe-wait.ts'
-import { backOffMs } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
+import { retryWaitMs } from '../fetch/retry-wait.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type AnsweredBatch, type BatchAnswer, type BatchTarget, postBatch } from './post-batch.ts'
@@ -101,8 +101,8 @@ const spreadMs = 1_000
 
 /** If the service names its rate, trust its Retry-After; otherwise back off exponentially. */
 function choosePauseMs(retryAfterMs: number | null, allowed: number | null, tries: number, random: number): number {
-  if (retryAfterMs === null || allowed === null) return backOffMs(tries, random, retryAfterMs)
-  return backOffMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)
+  if (retryAfterMs === null || allowed === null) return retryWaitMs(tries, random, retryAfterMs)
+  return retryWaitMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)
 }
 
 function deadlineAfter(clock: FetchClock, ms: number): () => number {

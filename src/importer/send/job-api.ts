@@ -3,8 +3,8 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { describeWait } from '#importer/fetch/describe-wait.ts'
-import { backOffMs, parseRetryAfter } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
+import { parseRetryAfter, retryWaitMs } from '../fetch/retry-wait.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
 import { importKeyScopeList } from '../job/key-scopes.ts'
 import type { StageProgress } from '../job/progress.ts'
@@ -79,7 +79,7 @@ export class ServiceApi {
         return answer.body
       }
       const now = clock.nowMs()
-      const untilMs = now + backOffMs(tries, clock.random(), answer.retryAfterMs)
+      const untilMs = now + retryWaitMs(tries, clock.random(), answer.retryAfterMs)
       progress.waiting(describeWait({ reason: answer.message, untilMs }, now))
       await sleepUntil(clock, () => untilMs, signal)
     }

@@ -3,7 +3,7 @@
 
 import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
-import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 
 /** How often a query about a single id is tried: a busy store may answer the next time. */
 const tryCountOfOne = 3
@@ -61,7 +61,7 @@ export async function findInHalves<Item, Row>(
         if (!isQueryFailure(cause) || signal.aborted) throw cause
         if (some.length > 1) return null
         if (attempt === tryCountOfOne) throw cause
-        await waitOrStop(backOffMs(attempt, random()), signal)
+        await waitOrStop(storeBackOffMs(attempt, random()), signal)
       }
   }
 }

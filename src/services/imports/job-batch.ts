@@ -1,6 +1,7 @@
 // Runs one batch of publishing or undoing: loads, computes, inserts overrides, commits, and retries after a conflict. The
 // commits leave the position unchanged; they only require that this worker owns the log's import stream.
 
+import { backOffMs } from '#core/back-off.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
@@ -16,9 +17,9 @@ import type { GroupStore } from '#ports/state/group-store.ts'
 import type { ImportJobStore, ImportWorkStore } from '#ports/state/import-job-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
-import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
+import { waitOrStop } from '../shared/wait-or-stop.ts'
 import { isQueryFailure } from './find-in-halves.ts'
 
 export interface ImportWorkDeps {
@@ -65,6 +66,7 @@ export class NotOwnerError extends Error {}
 
 const textBytesMax = 64 * 1024 * 1024
 const conflictTryCount = 50
+const conflictBackOff = { firstMs: 50, longestMs: 800 }
 
 type Compute<Item> = (
   items: readonly Item[],
@@ -115,7 +117,7 @@ export async function runBatch<Item>(
       if ((await commitChanges(deps, changes)) === 'committed') return 'done'
       if (attempt >= conflictTryCount)
         throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
-      await waitOrStop(backOffMs(Math.min(attempt, 4), deps.random()), signal)
+      await waitOrStop(backOffMs(conflictBackOff, attempt, deps.random()), signal)
     }
 
     return 'done'

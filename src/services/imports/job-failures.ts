@@ -4,7 +4,7 @@
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { internalError, storeFailureCode } from '#core/imports/job-failure.ts'
 import { PortError } from '#ports/port-error.ts'
-import { backOffMs } from '../shared/back-off.ts'
+import { storeBackOffMs } from '../shared/wait-or-stop.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
 export interface JobFailures {
@@ -27,7 +27,7 @@ export function createJobFailures(
 
     async note(job, cause) {
       const attempt = (waits.get(job.id)?.attempt ?? -1) + 1
-      waits.set(job.id, { attempt, untilMs: monotonicNowMs() + backOffMs(attempt, random()) })
+      waits.set(job.id, { attempt, untilMs: monotonicNowMs() + storeBackOffMs(attempt, random()) })
       const code = cause instanceof PortError ? storeFailureCode(cause.port, cause.code) : internalError
       if (job.failure?.code === code) return
       logger.warn(

@@ -14,8 +14,8 @@ import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { FindImplicitJobs } from '../imports/implicit-jobs.ts'
-import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 import type { UnderWay } from '../shared/under-way.ts'
+import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 import type { ChunkDeps, FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
@@ -328,7 +328,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
         enter(waiting)
         metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
         if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing is waiting for a store')
-        await waitOrStop(backOffMs(attempt, random()), signal)
+        await waitOrStop(storeBackOffMs(attempt, random()), signal)
       }
     }
   }

@@ -1,7 +1,7 @@
 // Waits for a store that is down: which calls to repeat, how long to wait in between, and what to report.
 
 import { PortError } from '#ports/port-error.ts'
-import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 
 type WaitDeps = Pick<ChunkDeps, 'metrics' | 'logger' | 'random' | 'signal' | 'enterState' | 'slowStoreMs'>
@@ -42,5 +42,5 @@ export function waitBeforeRetry(
   attempt: number,
   { random, signal }: Pick<WaitDeps, 'random' | 'signal'>,
 ): Promise<void> {
-  return waitOrStop(backOffMs(attempt, random()), signal)
+  return waitOrStop(storeBackOffMs(attempt, random()), signal)
 }

@@ -2,7 +2,7 @@
 
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { waitOrStop } from './back-off.ts'
+import { waitOrStop } from './wait-or-stop.ts'
 
 /** While a task keeps failing, it logs at most one line in this time. */
 const complaintPauseMs = 60_000

@@ -9,6 +9,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClickHouseError } from '@clickhouse/client'
+import { backOffMs } from '#core/back-off.ts'
 import { membersOf } from '#core/json-text.ts'
 import { type IdShare, type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -24,7 +25,7 @@ import type { RowBinaryWriter } from './row-binary.ts'
  */
 const mutationBytesMax = 48 * 1024 * 1024
 const idsPerQuestion = 1_000
-const pollMs = { first: 20, last: 250 }
+const pollWaits = { firstMs: 20, longestMs: 250 }
 const accessDenied = '497'
 const grantNeeded =
   'the user of CLICKHOUSE_URL may not read system.mutations, which publishing an import needs: GRANT SELECT ON system.mutations'
@@ -188,12 +189,12 @@ function addMissingSql(text: string, known: string): string {
  * for it.
  */
 async function waitForMutations(clients: ClickHouseClients, importJobId: number, signal: AbortSignal): Promise<void> {
-  for (let waitMs = pollMs.first; !signal.aborted; waitMs = Math.min(2 * waitMs, pollMs.last)) {
+  for (let polls = 0; !signal.aborted; polls++) {
     const reasons = await listFailReasons(clients, importJobId)
     if (reasons.length === 0) return
     const failure = reasons.find(reason => reason !== '')
     if (failure !== undefined) throw new PortError('event-store', 'unavailable', new Error(failure))
-    await sleep(waitMs, undefined, { signal }).catch((cause: unknown) => {
+    await sleep(backOffMs(pollWaits, polls), undefined, { signal }).catch((cause: unknown) => {
       if (!signal.aborted) throw cause
     })
   }

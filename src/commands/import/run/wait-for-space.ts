@@ -2,6 +2,7 @@
 // Source: ours; `pennon import fetch` does the same for each file.
 
 import { statfsSync } from 'node:fs'
+import { backOffMs } from '#core/back-off.ts'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
@@ -21,16 +22,16 @@ const fullDisk = 'the disk is full'
 /** Space to wait for: a stage writes more than this, and would read its files for nothing without it. */
 const spaceBytesMin = 1024 * 1024
 /** Tries again without more free bytes, as a quota or inodes may be the reason: after a minute, then less and less often. */
-const tryAnywayMs = { first: 60_000, max: 600_000 }
+const tryAnyway = { firstMs: 60_000, longestMs: 600_000 }
 
 /** @throws what `stage` throws for any other reason; the signal's reason when it is aborted. */
 export async function retryWhenDiskFull<T>(stage: () => Promise<T>, options: SpaceOptions): Promise<T> {
-  for (let waitMs = tryAnywayMs.first; ; waitMs = Math.min(2 * waitMs, tryAnywayMs.max))
+  for (let tries = 0; ; tries++)
     try {
       return await stage()
     } catch (error) {
       if (!isDiskFull(error) || options.signal.aborted) throw error
-      await waitUntilFreed(options, waitMs)
+      await waitUntilFreed(options, backOffMs(tryAnyway, tries))
     }
 }
 

@@ -8,7 +8,7 @@ import { constants, createGzip, type Gzip } from 'node:zlib'
 import { freeBytes } from '#core/free-bytes.ts'
 import type { ExportPlace } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
-import { waitOrStop } from '#services/shared/back-off.ts'
+import { waitOrStop } from '#services/shared/wait-or-stop.ts'
 import { exemptFromStallLimit } from '../../answers/answer-budget.ts'
 
 export interface ExportResponse extends ExportTarget {

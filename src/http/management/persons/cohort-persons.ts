@@ -10,8 +10,8 @@ import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
 import type { CohortPersonsDeps, NoMembers } from '#services/scans/cohort-persons.ts'
 import { type CohortCounter, listCohortsOfPerson, listMembers } from '#services/scans/cohort-persons.ts'
-import { waitOrStop } from '#services/shared/back-off.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
+import { waitOrStop } from '#services/shared/wait-or-stop.ts'
 import {
   addMembersSchema,
   cohortSchema,

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { backOffMs } from './back-off.ts'
+
+describe('the wait between tries', () => {
+  const waits = { firstMs: 50, longestMs: 5_000 }
+
+  it('doubles from the first to the longest, and stays there however often it fails', () => {
+    const full = [0, 1, 2, 6, 7, 50, 5_000].map(attempt => backOffMs(waits, attempt))
+    assert.deepEqual(full, [50, 100, 200, 3_200, 5_000, 5_000, 5_000])
+  })
+
+  it('is at least half as long with jitter, or as short as its jitter allows', () => {
+    assert.deepEqual(
+      [0, 0.5].map(random => backOffMs(waits, 1, random)),
+      [50, 75],
+    )
+    assert.deepEqual(
+      [0, 0.5].map(random => backOffMs({ ...waits, jitter: 1 }, 1, random)),
+      [0, 50],
+    )
+  })
+})
