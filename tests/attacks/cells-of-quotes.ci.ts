@@ -11,7 +11,7 @@ const heapMegabytesMax = 192
 const pairs = 10_000_000
 
 const read = `
-  import(${JSON.stringify(import.meta.resolve('../../src/importer/read/csv-cells.ts'))}).then(({ splitCsvRow }) => {
+  import(${JSON.stringify(import.meta.resolve('../../src/core/csv.ts'))}).then(({ splitCsvRow }) => {
     const { workerData, parentPort } = require('node:worker_threads')
     const { pair, hasEscapes } = workerData
     const cells = splitCsvRow('"' + pair.repeat(${pairs}) + '"', ',', Infinity, hasEscapes)

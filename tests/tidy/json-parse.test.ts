@@ -10,7 +10,7 @@ const hasNoObjects = [
   'src/adapters/clickhouse/sql/sql-queries.ts',
   'src/commands/events/export-events.ts',
   'src/core/json-text.ts',
-  'src/importer/read/csv-cells.ts',
+  'src/core/csv.ts',
   'src/wire/capture/request-outline.ts',
 ]
 /** Of what is parsed no key is read, or only whether the text is JSON. */

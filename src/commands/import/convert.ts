@@ -2,10 +2,10 @@
 // clock. Its ledger ends with the process. Source: docs/wire/import.md §2.1, §9.
 
 import { pipeline } from 'node:stream/promises'
+import { plainCsv } from '#core/csv.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import { ByteReader } from '#importer/read/byte-reader.ts'
-import { plainCsv } from '#importer/read/csv-cells.ts'
 import { detectCsvShape, headerBytesMax, isSeparatorLine } from '#importer/read/csv-shape.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
 import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'

@@ -1,6 +1,6 @@
 // `manifest.json`: the bytes that a job sends, fixed by their hashes. Source: docs/wire/import.md §2.2.
 
-import type { CsvDelimiter } from '../read/csv-cells.ts'
+import type { CsvDelimiter } from '#core/csv.ts'
 import { allowNull, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { type StagedPart, stagedPartSchema } from './staged-part.ts'

@@ -1,7 +1,7 @@
 // Detects the dialect of a CSV file from its beginning.
 
+import { type CsvDelimiter, type CsvRowEnd, type CsvShape, csvDelimiters, splitCsvRow } from '#core/csv.ts'
 import type { ByteReader } from './byte-reader.ts'
-import { type CsvDelimiter, type CsvRowEnd, type CsvShape, detectCsvDelimiter, splitCsvRow } from './csv-cells.ts'
 import { createRowEndFinder } from './split-records.ts'
 
 /** How much of a header is examined. */
@@ -25,6 +25,22 @@ export async function detectCsvShape(reader: ByteReader, sampledBytes = 0): Prom
   const escaped: CsvShape = { ...plain, hasEscapes: true }
   const isWhole = sample.length < sampledBytes
   return countFittingRows(sample, escaped, isWhole) > countFittingRows(sample, plain, isWhole) ? escaped : plain
+}
+
+/**
+ * Spreadsheets use semicolons in locales with a decimal comma, and only the header of a file shows it.
+ * @param header the first line; more than that if it ends in a carriage return alone.
+ * @returns the delimiter that occurs most often outside quotes. The first one wins a tie, so a header of one column has commas.
+ */
+function detectCsvDelimiter(header: Buffer): CsvDelimiter {
+  const counts = new Map<string, number>()
+  let isQuoted = false
+  for (const unit of header.toString('latin1')) {
+    if (unit === '"') isQuoted = !isQuoted
+    else if (unit === '\r' && !isQuoted) break
+    else if (!isQuoted) counts.set(unit, (counts.get(unit) ?? 0) + 1)
+  }
+  return csvDelimiters.reduce((best, each) => ((counts.get(each) ?? 0) > (counts.get(best) ?? 0) ? each : best))
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { splitCsvRow } from './csv-cells.ts'
+import { splitCsvRow } from '#core/csv.ts'
 import { fitsOtherQuoting, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 
 const line = (text: string) => parseJsonLine(Buffer.from(text))

@@ -2,11 +2,11 @@
 // `convert`. Source: docs/wire/import.md §1.9, §2.6 (bytes, shape).
 
 import { isUtf8 } from 'node:buffer'
+import { type CsvDelimiter, delimiterNames, splitCsvRow } from '#core/csv.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
 import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
 import { RecordReject, type Rejected, type Skipped, skipRecord } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
-import { type CsvDelimiter, delimiterNames, splitCsvRow } from './csv-cells.ts'
 import { createRowEndFinder, recordValuesMax } from './split-records.ts'
 
 export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped

@@ -1,7 +1,7 @@
 // The interface between readers of raw files, of any format, and staging: every record of a file in order, including those
 // that cannot be parsed, with its position for the user.
 
-import type { CsvDelimiter } from './csv-cells.ts'
+import type { CsvDelimiter } from '#core/csv.ts'
 import type { ParsedRecord } from './parse-record.ts'
 
 /** The position of a record in a file that the user can open. */

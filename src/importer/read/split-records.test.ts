@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { splitCsvRow } from './csv-cells.ts'
+import { splitCsvRow } from '#core/csv.ts'
 import { splitRecords } from './split-records.ts'
 
 async function split(chunks: readonly (string | Buffer)[], format: 'json' | 'csv', bytesMax?: number) {

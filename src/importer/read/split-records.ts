@@ -1,7 +1,7 @@
 // Splits the chunks of a file into lines, rows or list elements, with their positions.
 // Source: docs/wire/import.md §1.9, §2.6.
 
-import { type CsvShape, mayCloseCell, plainCsv } from './csv-cells.ts'
+import { type CsvShape, mayCloseCell, plainCsv } from '#core/csv.ts'
 import { JsonValues } from './json-values.ts'
 
 export interface RawRecord {

@@ -2,8 +2,8 @@
 // §2.6 (bytes, shape).
 
 import { isUtf8 } from 'node:buffer'
+import { type CsvShape, plainCsv } from '#core/csv.ts'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
-import { type CsvShape, plainCsv } from './csv-cells.ts'
 import { detectCsvShape, isSeparatorLine } from './csv-shape.ts'
 import { PackingDamage } from './decompress.ts'
 import { findLineValues } from './json-values.ts'

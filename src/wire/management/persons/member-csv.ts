@@ -1,6 +1,7 @@
 // Reads a table of persons that people exported elsewhere: finds the column that names them, and its ids. Works in
 // steps, since a table of a few mebibytes may have a million cells.
 
+import { type CsvDelimiter, csvDelimiters, type QuotedTextOptions, readQuotedText } from '#core/csv.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
@@ -24,8 +25,6 @@ const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
   ['uuid', 'person'],
 ])
 const headNames = [...kindOfHead.keys()]
-/** Spreadsheets separate columns by semicolons in some countries. */
-const separators = [',', ';', '\t', '|']
 /** Excel names the separator in a first line. */
 const separatorLine = /^sep=([,;\t|])(?:\r\n|\r|\n|$)/i
 const separatorLineCharsMax = 10
@@ -38,7 +37,7 @@ const separatorLineCharsMax = 10
  */
 export class MemberTable {
   readonly #text: string
-  readonly #separator: string
+  readonly #quoting: QuotedTextOptions
   readonly #cellEnd: RegExp
   #at: number
   #cells: string[] = []
@@ -57,8 +56,9 @@ export class MemberTable {
       this.#at += line.length
       this.#rowNumber++
     }
-    this.#separator = said ?? separatorOf(text.slice(this.#at, this.#at + headCharsMax))
-    this.#cellEnd = new RegExp(`[${this.#separator}\\r\\n]`, 'g')
+    const delimiter = (said as CsvDelimiter | undefined) ?? findDelimiter(text.slice(this.#at, this.#at + headCharsMax))
+    this.#quoting = { end: text.length, delimiter, escapes: 'none', charsMax: cellCharsMax }
+    this.#cellEnd = new RegExp(`[${delimiter}\\r\\n]`, 'g')
   }
 
   /** Returns true when all is read, false when `isTimeUp` stopped it; call it again then. */
@@ -86,37 +86,19 @@ export class MemberTable {
       this.#refuse(`has more than ${columnsMax} columns.`)
       return
     }
-    const end = text[this.#at] === '"' ? this.#readQuoted() : this.#readPlain()
-    if (end === null) return
+    const quoted = text[this.#at] === '"' ? readQuotedText(text, this.#at, this.#quoting) : null
+    const from = quoted?.next ?? this.#at
+    const end = this.#endFrom(from)
+    if (quoted?.fault === 'unclosed') this.#refuse('is malformed: unmatched quotation mark.')
+    else if (quoted?.fault === 'too_long' || (quoted === null && end - from > cellCharsMax))
+      this.#refuse(`has a cell of more than ${cellCharsMax} characters.`)
+    else if (quoted !== null && end > from) this.#refuse('is malformed: text after a closing quotation mark.')
+    if (this.#problem !== null) return
+    this.#cells.push((quoted?.text ?? text.slice(from, end)).trim())
     this.#at = end + 1
-    if (text[end] === this.#separator) return
+    if (text[end] === this.#quoting.delimiter) return
     if (text[end] === '\r' && text[this.#at] === '\n') this.#at++
     this.#endRow()
-  }
-
-  /** @returns the offset where the cell ends: at a separator, a line end or the end of the text. */
-  #readPlain(): number | null {
-    const end = this.#endFrom(this.#at)
-    if (end - this.#at > cellCharsMax) this.#refuse(cellTooLong)
-    else this.#cells.push(this.#text.slice(this.#at, end).trim())
-    return this.#problem === null ? end : null
-  }
-
-  #readQuoted(): number | null {
-    const text = this.#text
-    const from = this.#at + 1
-    for (let quote = text.indexOf('"', from); ; quote = text.indexOf('"', quote + 2)) {
-      if (quote === -1) this.#refuse('is malformed: unmatched quotation mark.')
-      else if (quote - from > cellCharsMax) this.#refuse(cellTooLong)
-      else if (text[quote + 1] === '"') continue
-      else if (quote + 1 < text.length && !`${this.#separator}\r\n`.includes(text[quote + 1]!))
-        this.#refuse('is malformed: text after a closing quotation mark.')
-      else {
-        this.#cells.push(text.slice(from, quote).replaceAll('""', '"').trim())
-        return quote + 1
-      }
-      return null
-    }
   }
 
   #endFrom(at: number): number {
@@ -156,15 +138,14 @@ export class MemberTable {
 }
 
 /** What separates the columns of a head that names ids; a comma when the text does not begin with such a head. */
-function separatorOf(text: string): string {
+function findDelimiter(text: string): CsvDelimiter {
   const head = text.trimStart().split(/[\r\n]/, 1)[0]!
   const splitHead = (separator: string) => head.split(separator).map(cell => normalizeHead(cell.replaceAll('"', '')))
-  return separators.find(separator => splitHead(separator).some(cell => kindOfHead.has(cell))) ?? ','
+  return csvDelimiters.find(separator => splitHead(separator).some(cell => kindOfHead.has(cell))) ?? ','
 }
 
 /** The separator is searched for only in a head of at most this many characters. */
 const headCharsMax = 100_000
-const cellTooLong = `has a cell of more than ${cellCharsMax} characters.`
 
 function normalizeHead(head: string): string {
   return head.length > 40 ? head : head.toLowerCase().replaceAll(/[\s._-]/g, '')

@@ -1,11 +1,11 @@
-// Parses the cells of a CSV row, RFC 4180. A quote only has a meaning at the start of a cell, as in spreadsheets: `5" disk` is
-// plain text. Source: docs/wire/import.md §1.9.
+// Reads the cells of CSV, RFC 4180. A quote only has a meaning at the start of a cell, as in spreadsheets: `5" disk` is plain
+// text. Source: docs/wire/import.md §1.9.
 
 /** What separates the cells of a row. */
-export type CsvDelimiter = (typeof delimiters)[number]
+export type CsvDelimiter = (typeof csvDelimiters)[number]
 
-/** The first one wins a tie, so a header of one column has commas. */
-const delimiters = [',', ';', '\t', '|'] as const
+/** The most common first. */
+export const csvDelimiters = [',', ';', '\t', '|'] as const
 export const delimiterNames: Readonly<Record<CsvDelimiter, string>> = {
   ',': 'commas',
   ';': 'semicolons',
@@ -31,22 +31,6 @@ export interface CsvShape {
 export const plainCsv: CsvShape = { delimiter: ',', rowEnd: '\n', hasEscapes: false }
 
 /**
- * Spreadsheets use semicolons in locales with a decimal comma, and only the header of a file shows it.
- * @param header the first line; more than that if it ends in a carriage return alone.
- * @returns the delimiter that occurs most often outside quotes.
- */
-export function detectCsvDelimiter(header: Uint8Array): CsvDelimiter {
-  const counts = new Map<string, number>()
-  let isQuoted = false
-  for (const unit of Buffer.from(header.buffer, header.byteOffset, header.length).toString('latin1')) {
-    if (unit === '"') isQuoted = !isQuoted
-    else if (unit === '\r' && !isQuoted) break
-    else if (!isQuoted) counts.set(unit, (counts.get(unit) ?? 0) + 1)
-  }
-  return delimiters.reduce((best, each) => ((counts.get(each) ?? 0) > (counts.get(best) ?? 0) ? each : best))
-}
-
-/**
  * @param row one row. Line breaks within quotes belong to their cell; one at the end is ignored.
  * @returns null for more than `cellsMax` cells.
  */
@@ -57,28 +41,57 @@ export function splitCsvRow(
   hasEscapes = false,
 ): string[] | null {
   const end = row.length - measureLineEnd(row)
+  const quoting: QuotedTextOptions = { end, delimiter, escapes: hasEscapes ? 'all' : 'stray' }
   const cells: string[] = []
   for (let at = 0; at <= end; at++) {
-    let copiedPart = ''
-    let cell = ''
-    for (let stretches = 1; row[at] === '"' && at < end; stretches++) {
-      // A cell consists of quoted stretches: two consecutive quotes mean one quote and start the next stretch.
-      const close = findClosingQuote(row, at + 1, end, delimiter, hasEscapes)
-      cell += unescapeText(row.slice(at + 1, close), delimiter, hasEscapes)
-      at = close + 1
-      if (row[at] === '"' && at < end) cell += '"'
-      if (stretches % copiedPieces === 0) {
-        copiedPart += copyText(cell)
-        cell = ''
-      }
-    }
+    let quoted = ''
+    if (row[at] === '"' && at < end) ({ text: quoted, next: at } = readQuotedText(row, at, quoting))
     const after = row.indexOf(delimiter, at)
     const next = after < 0 || after > end ? end : after
-    if (cells.push(copiedPart + cell + row.slice(at, next)) > cellsMax) return null
+    if (cells.push(quoted + row.slice(at, next)) > cellsMax) return null
     at = next
   }
   return cells
 }
+
+/**
+ * Reads the quoted beginning of a cell, in time and memory proportional to its length.
+ * @param at offset of the first quote.
+ * @param escapes what a backslash escapes: `none` is RFC 4180, `stray` only a quote that cannot be the end of the cell.
+ * @param charsMax of the text between the first and the last quote.
+ * @returns where the text ends, and `fault` if it has no last quote or is too long.
+ */
+export function readQuotedText(
+  row: string,
+  at: number,
+  { end, delimiter, escapes, charsMax = Infinity }: QuotedTextOptions,
+): { readonly text: string; readonly next: number; readonly fault: 'unclosed' | 'too_long' | null } {
+  const closeMax = at + 1 + charsMax
+  let copiedPart = ''
+  let text = ''
+  for (let stretches = 1; ; stretches++) {
+    // The text consists of quoted stretches: two consecutive quotes mean one quote and start the next stretch.
+    const close = findClosingQuote(row, at + 1, end, delimiter, escapes)
+    text += unescapeText(row.slice(at + 1, close), delimiter, escapes)
+    const fault = close === end ? 'unclosed' : close > closeMax ? 'too_long' : null
+    at = close + 1
+    if (fault !== null || row[at] !== '"' || at >= end) return { text: copiedPart + text, next: at, fault }
+    text += '"'
+    if (stretches % copiedPieces === 0) {
+      copiedPart += copyText(text)
+      text = ''
+    }
+  }
+}
+
+export interface QuotedTextOptions {
+  readonly end: number
+  readonly delimiter: CsvDelimiter
+  readonly escapes: Escapes
+  readonly charsMax?: number
+}
+
+type Escapes = 'none' | 'stray' | 'all'
 
 /** A line end includes any number of carriage returns before the line feed. */
 function measureLineEnd(row: string): number {
@@ -89,15 +102,11 @@ function measureLineEnd(row: string): number {
 }
 
 /** @returns the position of the quote that closes a stretch; the end of the row if there is none. */
-function findClosingQuote(
-  row: string,
-  from: number,
-  end: number,
-  delimiter: CsvDelimiter,
-  hasEscapes: boolean,
-): number {
-  for (let at = row.indexOf('"', from); at >= 0 && at <= end; at = row.indexOf('"', at + 1))
-    if (!isEscaped(row, from, at) || (!hasEscapes && mayCloseCell(row[at + 1], delimiter))) return at
+function findClosingQuote(row: string, from: number, end: number, delimiter: CsvDelimiter, escapes: Escapes): number {
+  for (let at = row.indexOf('"', from); at >= 0 && at <= end; at = row.indexOf('"', at + 1)) {
+    if (escapes === 'none' || !isEscaped(row, from, at)) return at
+    if (escapes === 'stray' && mayCloseCell(row[at + 1], delimiter)) return at
+  }
   return end
 }
 
@@ -116,15 +125,15 @@ export function mayCloseCell(next: string | undefined, delimiter: CsvDelimiter):
 }
 
 /** Without escapes, a stretch contains a quote only if that was escaped all the same, so its backslashes are removed too. */
-function unescapeText(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): string {
-  if (!(hasEscapes || text.includes('"'))) return text
-  let [copiedPart, next, from, escapes] = ['', '', 0, 0]
+function unescapeText(text: string, delimiter: CsvDelimiter, escapes: Escapes): string {
+  if (escapes !== 'all' && !text.includes('"')) return text
+  let [copiedPart, next, from, removed] = ['', '', 0, 0]
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2)) {
     const unit = text[at + 1]
     if (unit === undefined || (unit !== delimiter && !'"\\\r\n'.includes(unit))) continue
     next += text.slice(from, at)
     from = at + 1
-    if (++escapes % copiedPieces === 0) {
+    if (++removed % copiedPieces === 0) {
       copiedPart += copyText(next)
       next = ''
     }
