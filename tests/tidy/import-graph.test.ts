@@ -228,7 +228,7 @@ const modules: Record<string, readonly string[]> = {
   ],
   'importer/job': ['importer/read', 'importer/records'],
   'importer/fetch': ['importer/job', 'importer/read', 'importer/records'],
-  'importer/fetch/apis': ['importer/fetch', 'importer/records'],
+  'importer/fetch/apis': ['importer/fetch', 'importer/read', 'importer/records'],
   'importer/stages/report': ['importer/job', 'importer/read', 'importer/records'],
   'importer/stages': ['importer/job', 'importer/read', 'importer/records', 'importer/stages/report'],
   'importer/send': ['importer/fetch', 'importer/job', 'importer/read', 'importer/records', 'importer/stages'],

@@ -1,5 +1,5 @@
 // Reads the files of a zip archive sequentially. So a nested or truncated archive yields its files as far as they go, without
-// a copy on disk. The central directory at its end, where other programs start, is not used. Source: APPNOTE.TXT 6.3.10
+// a copy on disk. The central directory at its end, where other programs start, is at most checked. Source: APPNOTE.TXT 6.3.10
 // (PKWARE).
 
 import { crc32 } from 'node:zlib'
@@ -14,8 +14,12 @@ export interface ZipEntry {
 
 const fileHeader = 0x04034b50
 const dataDescriptor = 0x08074b50
-/** Signatures that may follow the files: the central directory, its end, and related records. */
-const listHeaders = new Set([0x02014b50, 0x06054b50, 0x06064b50, 0x07064b50, 0x08064b50, 0x05054b50])
+const directoryEntry = 0x02014b50
+const directoryEnd = 0x06054b50
+const zip64End = 0x06064b50
+const zip64Locator = 0x07064b50
+/** Signatures that may follow the files. */
+const listHeaders = new Set([directoryEntry, directoryEnd, zip64End, zip64Locator, 0x08064b50, 0x05054b50])
 const headerBytes = 30
 const zip64Field = 0x0001
 /** The start of the data descriptor of an empty file. */
@@ -31,13 +35,16 @@ const packings: ReadonlyMap<number, Packing> = new Map([
   [93, 'zstd'],
 ])
 
-/** @throws PackingDamage when the archive itself cannot be read further. */
-export async function* readZipEntries(archive: ByteReader): AsyncGenerator<ZipEntry> {
-  for (;;) {
+/**
+ * @param checksDirectory also throws when the archive is cut off in its central directory, or that does not list all entries.
+ * @throws PackingDamage when the archive itself cannot be read further.
+ */
+export async function* readZipEntries(archive: ByteReader, { checksDirectory = false } = {}): AsyncGenerator<ZipEntry> {
+  for (let entryCount = 0; ; entryCount++) {
     const beginning = await archive.peek(4)
     if (beginning.length < 4) throw createTruncationDamage()
     const signature = beginning.readUInt32LE()
-    if (listHeaders.has(signature)) return
+    if (listHeaders.has(signature)) return checksDirectory ? checkDirectory(archive, entryCount) : undefined
     if (signature !== fileHeader)
       throw new PackingDamage('compressed_input', `the zip archive is damaged at byte ${archive.position}`)
     const header = await readHeader(archive)
@@ -130,7 +137,7 @@ class EntryContent {
     const { packedBytes, flags } = this.#header
     const left = packedBytes === null ? -1 : this.#start + packedBytes - this.#archive.position
     if (left < 0) throw new PackingDamage('compressed_input', 'the zip archive does not say where its next file starts')
-    if ((await this.#archive.skip(left)) < left) throw createTruncationDamage()
+    await skipExactly(this.#archive, left)
     if (flags & hasDescriptor) await this.#descriptorCrc()
   }
 
@@ -160,6 +167,28 @@ class EntryContent {
   }
 }
 
+async function checkDirectory(archive: ByteReader, entryCount: number): Promise<void> {
+  let listed = 0
+  let isZip64 = false
+  for (;;) {
+    const signature = (await peekExactly(archive, 4)).readUInt32LE()
+    if (signature === directoryEntry) {
+      const fixed = await readExactly(archive, 46)
+      await skipExactly(archive, fixed.readUInt16LE(28) + fixed.readUInt16LE(30) + fixed.readUInt16LE(32))
+      listed++
+    } else if (signature === zip64End) {
+      await skipExactly(archive, Number((await readExactly(archive, 12)).readBigUInt64LE(4)))
+      isZip64 = true
+    } else if (signature === zip64Locator) await skipExactly(archive, 20)
+    else {
+      const end = await readExactly(archive, 22)
+      if (signature === directoryEnd && listed === entryCount && (isZip64 || end.readUInt16LE(10) === entryCount))
+        return
+      throw new PackingDamage('compressed_input', 'the directory of the zip archive is damaged')
+    }
+  }
+}
+
 function isHeader(signature: number): boolean {
   return signature === fileHeader || listHeaders.has(signature)
 }
@@ -168,6 +197,10 @@ async function readExactly(archive: ByteReader, count: number): Promise<Buffer> 
   const bytes = await archive.take(count)
   if (bytes.length < count) throw createTruncationDamage()
   return bytes
+}
+
+async function skipExactly(archive: ByteReader, count: number): Promise<void> {
+  if ((await archive.skip(count)) < count) throw createTruncationDamage()
 }
 
 async function peekExactly(archive: ByteReader, count: number): Promise<Buffer> {
