@@ -1,6 +1,5 @@
 // Cohorts: list, create, read, change, delete. `cohort-persons.ts` has their members.
 
-import { setImmediate } from 'node:timers/promises'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
@@ -10,6 +9,7 @@ import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'
 import type { CohortPersonsDeps } from '#services/scans/cohort-persons.ts'
 import { createCohortCounter } from '#services/scans/cohort-persons.ts'
+import { runInSlices } from '#services/shared/in-slices.ts'
 import {
   cohortSchema,
   createCohortSchema,
@@ -20,7 +20,7 @@ import {
   updateCohortSchema,
   writtenCohortSchema,
 } from '#wire/management/persons/cohorts.ts'
-import { MemberTable } from '#wire/management/persons/member-csv.ts'
+import { readMemberTable } from '#wire/management/persons/member-csv.ts'
 import { postHogCohortFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
@@ -163,22 +163,9 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
 async function readMembers(body: UpdateCohortJson): Promise<Result<MemberIds[], WireError>> {
   const members = decodeMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
   if (body.csv === undefined) return ok(members)
-  const table = await readMemberTable(body.csv)
+  const table = await runInSlices(readMemberTable(body.csv))
   if (!table.ok) return err(invalidInput('csv', table.error))
   return table.value.ids.length > 0
     ? ok([...members, table.value])
     : err(invalidInput('csv', 'The table has no ids: it is empty or has only a header row.'))
-}
-
-/** The longest time that reading may hold the event loop. */
-const sliceMs = 10
-
-async function readMemberTable(text: string): Promise<Result<MemberIds, string>> {
-  const table = new MemberTable(text)
-  let sliceEndMs = performance.now() + sliceMs
-  while (!table.advance(() => performance.now() >= sliceEndMs)) {
-    await setImmediate()
-    sliceEndMs = performance.now() + sliceMs
-  }
-  return table.result()
 }
