@@ -10,7 +10,7 @@ import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { loadWhole } from '../tests/support/state.ts'
-import { aNewProject, recordsAt } from '../tests/support/values.ts'
+import { aChange, aNewProject, recordsAt } from '../tests/support/values.ts'
 import { typicalEvents, typicalMix } from './typical-events.ts'
 
 const eventCount = 40_000
@@ -19,7 +19,7 @@ const steps = ['parse', 'load', 'apply', 'commit'] as const
 
 const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-bench-'))
 const management = await openStateWriter({ dataFolder, logger: silentLogger() })
-await management.createProject(aNewProject())
+await management.createProject(aNewProject(), aChange())
 const store = openSqliteChunkStore({ dataFolder })
 await store.claimPosition('main', 'bench')
 

@@ -24,8 +24,9 @@ export async function newKey({ label }: { label: string }): Promise<void> {
   if (!opened.ok) refuse(opened.error)
   const management = opened.value
   try {
-    const deps = { management, clock: systemClock, newUuid: randomUUID, randomBytes }
-    const created = await createPersonalKey(deps, { label, scopes: ['*'], scopedProjectIds: [] })
+    const deps = { management, newUuid: randomUUID, randomBytes }
+    const change = { by: { id: null, label: 'pennon new-key' }, atMs: systemClock.nowMs() }
+    const created = await createPersonalKey(deps, { label, scopes: ['*'], scopedProjectIds: [] }, change)
     if (!created.ok) throw new Error(`creating a key with all scopes was refused: ${created.error.kind}`)
     process.stdout.write(describeNewKey(created.value.secret, label, config))
   } catch (cause) {

@@ -20,6 +20,7 @@ export const scopeObjects = [
   'property_definition',
   'session_recording',
   'import_job',
+  'activity_log',
 ] as const
 
 const knownScopes = new Set(['*', ...scopeObjects.flatMap(object => [`${object}:read`, `${object}:write`])])

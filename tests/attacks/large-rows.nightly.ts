@@ -19,7 +19,7 @@ import { allScopesKey, type ManagementApi, startManagement } from '../support/ma
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
 import { type TurnCounts, watchTurns } from '../support/turn-counts.ts'
-import { aNewProject, aStoredEvent } from '../support/values.ts'
+import { aChange, aNewProject, aStoredEvent } from '../support/values.ts'
 
 /** Limit per turn for reading, writing and measuring: one page of rows. */
 const pageBytesMax = 8 * 2 ** 20
@@ -51,7 +51,7 @@ describe('rows of unlimited size', () => {
     const logger = silentLogger()
     const management = openPostgresManagementStore({ url, logger })
     t.after(() => management.close())
-    await management.createProject(aNewProject())
+    await management.createProject(aNewProject(), aChange())
     for (const [text, values] of seeds(
       (n, from) => `generate_series(${from}, ${n}) AS s (i)`,
       n => `$${n}`,

@@ -15,7 +15,7 @@ import { fixedClock } from '../support/fixed-clock.ts'
 import { startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { aNewProject, aProject } from '../support/values.ts'
+import { aChange, aNewProject, aProject } from '../support/values.ts'
 
 type Counter = FlagRequestCounter & { times(count: number): void }
 
@@ -30,7 +30,7 @@ async function openUsage(t: TestContext, startsAt: string) {
     await Promise.all(counters.map(counter => counter.close()))
     await store.close()
   })
-  await store.createProject(aNewProject())
+  await store.createProject(aNewProject(), aChange())
   const front = (usage: Pick<ManagementStore, 'addFlagRequests' | 'sumFlagRequests'> = store, flushMs = 5): Counter => {
     const counter = startFlagRequestCounter({ usage, clock, logger: silentLogger(), flushMs })
     counters.push(counter)

@@ -16,7 +16,7 @@ import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { aCapturedEvent, aNewProject, encodedEvents, noSalts } from '../support/values.ts'
+import { aCapturedEvent, aChange, aNewProject, encodedEvents, noSalts } from '../support/values.ts'
 
 // A worker that crashes between two steps of a chunk, and its successor, on the real log, state and engine.
 
@@ -40,7 +40,7 @@ before(async () => {
   await migrateSqlite(untouched)
   const management = openSqliteManagementStore({ dataFolder: untouched, access: 'write' })
   for (let id = 1; id <= runCountMax; id++) {
-    const created = await management.createProject(aNewProject({ apiToken: `phc_${id}` }))
+    const created = await management.createProject(aNewProject({ apiToken: `phc_${id}` }), aChange())
     assert.ok(created.ok && created.value.value.id === id)
   }
   await management.close()

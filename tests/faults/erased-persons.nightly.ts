@@ -18,7 +18,7 @@ import { eventually } from '../support/eventually.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
 import { type OpenSqlState, openSqliteState } from '../support/state.ts'
-import { aMapping, aNewProject, aPerson, created } from '../support/values.ts'
+import { aChange, aMapping, aNewProject, aPerson, created } from '../support/values.ts'
 import { Crash, type ErasureWorld, erasureWorld, everything, mark } from './erasure-world.ts'
 
 const never = new AbortController().signal
@@ -85,7 +85,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
         results.map(({ uuid, requestedBy, personCount, removed }) => ({ uuid, requestedBy, personCount, removed })),
         [
           {
-            ...{ uuid: person!.uuid, requestedBy: 'the key', personCount: 1 },
+            ...{ uuid: person!.uuid, requestedBy: aChange('the key').by, personCount: 1 },
             removed: { events: 7, pendingEvents: 1, recordings: 1, rejectedEvents: 1 },
           },
         ],
@@ -195,7 +195,7 @@ function testIdsBeingLinked(
     const management = openPostgresManagementStore({ url, logger })
     const chunks = openPostgresChunkStore({ url, logger })
     t.after(() => Promise.all([management.close(), chunks.close()]))
-    await management.createProject(aNewProject())
+    await management.createProject(aNewProject(), aChange())
     const ada = aPerson()
     await commit(chunks, { persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
     const worker = new pg.Client({ connectionString: url })
@@ -204,11 +204,14 @@ function testIdsBeingLinked(
     await worker.query('BEGIN')
     await worker.query(`SELECT id FROM person FOR NO KEY UPDATE`)
     await worker.query(`INSERT INTO person_distinct_id SELECT project_id, 'given', id, 0 FROM person`)
-    const erasing = management.erasePersons({
-      ...{ projectId: 1, personIds: await management.findPersonIds(1, { distinctIds: ['ada'] }) },
-      ...{ ...everything, keepsPerson: true, requestedBy: 'key', requestedAtMs: 5, logId: 'log' },
-      endOffsets: { main: 5, historical: 0 },
-    })
+    const erasing = management.erasePersons(
+      {
+        ...{ projectId: 1, personIds: await management.findPersonIds(1, { distinctIds: ['ada'] }) },
+        ...{ ...everything, keepsPerson: true, logId: 'log' },
+        endOffsets: { main: 5, historical: 0 },
+      },
+      aChange(),
+    )
     const waitsText = `SELECT 1 AS waits FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%person%'`
     await eventually(async () => (await query(waitsText, url)).length > 0, { what: 'the erasure' })
     await worker.query('COMMIT')

@@ -28,6 +28,7 @@ import {
   aCapturedEvent,
   aCapturedRecording,
   aCapturedReject,
+  aChange,
   aNewCohort,
   encodedEvents,
   noSalts,
@@ -93,6 +94,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
     await mirror().settle(never)
   }
 
+  const changeNow = () => aChange('the key', clock.nowMs())
   const underWay = new UnderWay()
   const serialize = createSerializer()
   const mirror = () =>
@@ -136,11 +138,11 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
   async function createJob(n: number): Promise<number> {
     const created = await management.createImportJob(
       {
-        ...{ publicId: 2 ** 40 + n, projectId: 1, name: 'test', source: 'test', plan: {}, createdBy: null },
+        ...{ publicId: 2 ** 40 + n, projectId: 1, name: 'test', source: 'test', plan: {} },
         ...{ options: { countsInExperiments: false, overwritesLive: false, looksUpGeoip: false } as never },
-        createdAtMs: clock.nowMs(),
       },
       { openMax: 1_000, perDayMax: 1_000, keptMax: 1_000 },
+      changeNow(),
     )
     assert.ok(created.ok)
     return created.value.id
@@ -175,7 +177,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
     counts.main += 2
   }
   await process()
-  assert.ok((await publishJob({ management, clock }, 1, publishedJob)).ok)
+  assert.ok((await publishJob({ management }, 1, publishedJob, changeNow())).ok)
   clock.advance(10_000)
   await importWork().workNow(never)
   await query(
@@ -183,7 +185,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
       SELECT 1, person_id, 'flag', distinct_id FROM person_distinct_id WHERE project_id = 1 AND distinct_id LIKE 'visitor-%'
       RETURNING person_id`,
   )
-  const cohort = await management.createCohort(aNewCohort({ projectId: 1, isStatic: true }), {})
+  const cohort = await management.createCohort(aNewCohort({ projectId: 1, isStatic: true }), aChange(), {})
   assert.ok(cohort.ok)
   const personIds = await management.findPersonIds(1, { distinctIds: [`user-${mark}`, 'user-other'] })
   assert.equal(personIds.length, 2)
@@ -198,14 +200,15 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
     ...{ management, events, clock, log, command, rows, query, event, append, process, erasures, mirror, keeper },
     ...{ importWork, pendingJob, ofJob, createJob, underWay },
     publishPending: async () => {
-      assert.ok((await publishJob({ management, clock }, 1, pendingJob)).ok)
+      assert.ok((await publishJob({ management }, 1, pendingJob, changeNow())).ok)
       clock.advance(10_000)
       await importWork().workNow(never)
     },
     erase: (terms: ErasureTerms = everything, distinctId = `user-${mark}`) =>
       erasePersons(
-        { management, log, clock },
-        { projectId: 1, persons: { distinctIds: [distinctId] }, by: 'the key', ...terms },
+        { management, log },
+        { projectId: 1, persons: { distinctIds: [distinctId] }, ...terms },
+        changeNow(),
       ),
     /** Works until nothing is left to do; a crash is thrown. */
     finish: async (faultPoint?: (name: ErasureFaultPoint) => void | Promise<void>) => {

@@ -16,7 +16,7 @@ import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { createMemoryEventLog } from '../support/memory/memory-event-log.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { aCapturedEvent, aNewProject, encodedEvents, noSalts } from '../support/values.ts'
+import { aCapturedEvent, aChange, aNewProject, encodedEvents, noSalts } from '../support/values.ts'
 
 describe('the event store while a project is deferred', () => {
   const server = engineForTests()
@@ -36,7 +36,8 @@ describe('the event store while a project is deferred', () => {
     const events = createClickHouseEventStore({ endpoint: server.engine.endpoint, clock })
     t.after(() => Promise.all([management, state, events].map(store => store.close())))
     await events.migrate()
-    for (let n = 0; n < 2; n++) assert.ok((await management.createProject(aNewProject({ geoipEnabled: false }))).ok)
+    for (let n = 0; n < 2; n++)
+      assert.ok((await management.createProject(aNewProject({ geoipEnabled: false }), aChange())).ok)
     const log = createMemoryEventLog({ nowMs: clock.nowMs })
     const shared = { log, logId: 'log', state, events, geoip: null, saltOf: noSalts, clock, logger: silentLogger() }
     let [eventCount, workerCount] = [0, 0]

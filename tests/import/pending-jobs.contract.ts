@@ -7,7 +7,7 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { loadWhole, type OpenSqlState } from '../support/state.ts'
-import { anEvent, anImportedEvent } from '../support/values.ts'
+import { aChange, anEvent, anImportedEvent } from '../support/values.ts'
 import { type ImportWorld, importWorld } from '../support/world/import-world.ts'
 
 const day = 86_400_000
@@ -23,11 +23,11 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       await world.apply(anImportedEvent('e', 'a', day, inOrg, { importJobId: job.id }))
       await world.apply(anImportedEvent('e', 'a', day, inOrg, { importJobId: other.id }))
       const refused = { ok: false, error: 'used_by_import' }
-      assert.deepEqual(await world.management.startDeletingGroupType(1, 0), refused)
+      assert.deepEqual(await world.management.startDeletingGroupType(1, 0, aChange()), refused)
       await world.publish(job)
-      assert.deepEqual(await world.management.startDeletingGroupType(1, 0), refused)
+      assert.deepEqual(await world.management.startDeletingGroupType(1, 0, aChange()), refused)
       await world.discard(other)
-      assert.ok((await world.management.startDeletingGroupType(1, 0)).ok)
+      assert.ok((await world.management.startDeletingGroupType(1, 0, aChange())).ok)
     })
 
     it('cannot be deleted when another job added them in the same chunk', async t => {
@@ -35,7 +35,10 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       const [first, second] = [await world.createJob(), await world.createJob()]
       await world.apply(...[first, second].map(({ id }) => anImportedEvent('e', 'a', day, inOrg, { importJobId: id })))
       await world.publish(first)
-      assert.deepEqual(await world.management.startDeletingGroupType(1, 0), { ok: false, error: 'used_by_import' })
+      assert.deepEqual(await world.management.startDeletingGroupType(1, 0, aChange()), {
+        ok: false,
+        error: 'used_by_import',
+      })
     })
 
     it('stay when the job that added them is discarded while another pending job names them', async t => {
@@ -121,7 +124,9 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
         await world.apply(event)
         assert.equal((await world.management.findImportJob(job.id))?.storedRows, 3)
         const verification = { progress: { verified_rows: verified }, updatedAtMs: 1 }
-        assert.ok(await world.management.updateImportJob(job.id, verification, { states: ['planned', 'sending'] }))
+        assert.ok(
+          await world.management.updateImportJob(job.id, verification, { states: ['planned', 'sending'] }, null),
+        )
         await world.publish(job)
         assert.deepEqual(Object.keys(await world.notes(job)), reasons)
       }
@@ -170,7 +175,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
         state: {
           ...world.chunks,
           commitChunk: async (...args) => {
-            if (left-- === 0) await world.management.deleteProject(1)
+            if (left-- === 0) await world.management.deleteProject(1, aChange())
             return world.chunks.commitChunk(...args)
           },
         },
@@ -191,7 +196,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
 
     it('are discarded by the worker without a request', async t => {
       const { world, job } = await prepare(t)
-      await world.management.deleteProject(1)
+      await world.management.deleteProject(1, aChange())
       await work(world)
       assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')
       await assertNothingLeft(world, job)
@@ -221,7 +226,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     it('keep no undo records after they were published', async t => {
       const { world, job } = await prepare(t)
       await world.publish(job)
-      await world.management.deleteProject(1)
+      await world.management.deleteProject(1, aChange())
       await work(world)
       assert.equal((await world.management.findImportJob(job.id))?.state, 'published')
       await assertNothingLeft(world, job)

@@ -22,7 +22,7 @@ import { fixedClock } from '../support/fixed-clock.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { aGroup, aPerson, chunkChanges, created } from '../support/values.ts'
+import { aChange, aGroup, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const never = new AbortController().signal
@@ -112,7 +112,7 @@ describe('the mirror of persons and groups', () => {
       persons: [{ row: aPerson({ uuid: uuid(1), version: 1, isIdentified: true }), loadedVersion: 0 }],
       deletedPersons: [{ projectId: 1, uuid: uuid(2), survivorUuid: uuid(1), loadedVersion: 0 }],
     })
-    await management.startDeletingGroupType(1, 0)
+    await management.startDeletingGroupType(1, 0, aChange())
     await management.deleteGroupsOfType(1, 0, 500)
     await mirror.settle(never)
     assert.deepEqual(await mirrored(), [`1 ${uuid(1)} {} true 1700000000000`])

@@ -133,8 +133,8 @@ describe('concurrent changes', () => {
     const api = await startManagement(t, {
       wrap: store => ({
         ...store,
-        createFlag: async (flag, options) =>
-          options?.linksRevision === undefined ? store.createFlag(flag, options) : err('definitions_changed'),
+        createFlag: async (flag, change, options) =>
+          options?.linksRevision === undefined ? store.createFlag(flag, change, options) : err('definitions_changed'),
       }),
     })
     const base = (await api.call('POST', `${project}feature_flags/`, { body: { key: 'base' } })).body

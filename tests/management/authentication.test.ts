@@ -6,6 +6,7 @@ import { sendJson } from '#http/shared/route.ts'
 import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
+import { aChange } from '../support/values.ts'
 
 const filled = (path: string) => path.replaceAll(':projectId', '1').replaceAll(/:\w+/g, '1')
 
@@ -116,7 +117,7 @@ describe('authentication of the private API', () => {
     assert.equal((await api.call('GET', '/api/projects/', { key })).status, 200)
     for (const { id, label } of (await api.management.listPersonalKeys({ limit: 100, offset: 0 })).results) {
       if (label === '*' && id !== (await api.call('GET', '/api/users/@me/')).body.distinct_id) {
-        await api.management.deletePersonalKey(id)
+        await api.management.deletePersonalKey(id, aChange())
       }
     }
     api.clock.advance(10_001)

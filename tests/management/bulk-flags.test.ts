@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { retireFlags } from '#services/manage/retire-flags.ts'
 import { startManagement } from '../support/management-api.ts'
+import { aChange } from '../support/values.ts'
 
 const project = '/api/projects/1/'
 const path = `${project}feature_flags/`
@@ -209,7 +210,7 @@ describe('a flag that comes into use during a bulk action', () => {
       clock: api.clock,
     }
     const kinds = async (ids: readonly number[]) =>
-      (await retireFlags(deps, 1, ids, 'delete', 'ci')).map(
+      (await retireFlags(deps, 1, ids, 'delete', aChange('ci'))).map(
         ({ flagId, refused }) => `${flagId} ${refused?.kind ?? 'deleted'}`,
       )
     assert.deepEqual(await kinds([1, 2]), ['1 deleted', '2 in_use'])

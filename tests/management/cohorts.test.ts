@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeAuthor } from '#wire/management/author.ts'
 import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../support/flag-documents.ts'
-import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
+import { allScopesAuthor, allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
 
 const path = '/api/projects/1/cohorts/'
@@ -39,7 +39,7 @@ describe('cohorts', () => {
       errors_calculating: 0,
       created_at: '2026-05-01T12:00:00.000Z',
       updated_at: '2026-05-01T12:00:00.000Z',
-      created_by: encodeAuthor('*'),
+      created_by: encodeAuthor(allScopesAuthor),
       experiment_set: [],
     })
     assert.equal(api.served.length, before + 1)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeAuthor } from '#wire/management/author.ts'
-import { startManagement } from '../support/management-api.ts'
+import { allScopesAuthor, startManagement } from '../support/management-api.ts'
 
 const path = '/api/projects/1/feature_flags/'
 const groups = [{ properties: [{ key: 'plan', type: 'person', value: 'pro' }], rollout_percentage: 50 }]
@@ -30,7 +30,7 @@ describe('feature flags', () => {
       tags: [],
       created_at: '2026-05-01T12:00:00.000Z',
       updated_at: '2026-05-01T12:00:00.000Z',
-      created_by: encodeAuthor('*'),
+      created_by: encodeAuthor(allScopesAuthor),
       experiment_set: [],
       features: [],
       last_called_at: null,

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { startManagement } from '../support/management-api.ts'
+import { aChange } from '../support/values.ts'
 
 const bodies: Record<string, (index: number) => object> = {
   surveys: index => ({
@@ -64,7 +65,7 @@ it('the organization lists all projects, also where their settings exceed one pa
     const created = await api.call('POST', '/api/projects/', { body: { name: `p${count}` } })
     assert.equal(created.status, 201)
     const clientSettings = { text: 'x'.repeat(300_000) }
-    assert.ok((await api.management.updateProject(created.body.id, { clientSettings })).ok)
+    assert.ok((await api.management.updateProject(created.body.id, { clientSettings }, aChange())).ok)
   }
   const slice = await api.management.listProjects({ limit: 100, offset: 0 })
   assert.ok(slice.results.length < 6, 'more than one read of the store')

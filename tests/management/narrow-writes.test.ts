@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { type ManagementApi, type StartManagementOptions, startManagement } from '../support/management-api.ts'
+import { aChange } from '../support/values.ts'
 
 const project = '/api/projects/1/'
 const path = `${project}feature_flags/`
@@ -209,10 +210,7 @@ describe('a write by another front between the check and the write', () => {
         updateFlag: async (...args) => {
           const first = overtaking
           overtaking = null
-          if (first !== null) {
-            const patch = { ...first.patch, updatedAtMs: 1 }
-            assert.ok((await store.updateFlag(1, first.flagId, patch, { changedBy: 'other' })).ok)
-          }
+          if (first !== null) assert.ok((await store.updateFlag(1, first.flagId, first.patch, aChange('other'))).ok)
           return store.updateFlag(...args)
         },
       }),

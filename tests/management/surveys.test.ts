@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeAuthor } from '#wire/management/author.ts'
-import { type ManagementApi, startManagement } from '../support/management-api.ts'
+import { allScopesAuthor, type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const surveys = '/api/projects/1/surveys/'
 const flags = '/api/projects/1/feature_flags/'
@@ -41,7 +41,7 @@ describe('surveys', () => {
     assert.match(created.text, /"scale":10\.0,"__proto__":\{"x":1\}/)
     assert.deepEqual(body.conditions, { url: '/pay', urlMatchType: 'icontains' })
     assert.deepEqual([body.start_date, body.end_date, body.archived], [null, null, false])
-    assert.deepEqual(body.created_by, encodeAuthor('*'))
+    assert.deepEqual(body.created_by, encodeAuthor(allScopesAuthor))
   })
 
   it('create a flag for persons who have not answered, which is on while they run', async t => {

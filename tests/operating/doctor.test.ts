@@ -20,7 +20,7 @@ import { writeMmdb } from '../support/mmdb-writer.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { openedWriter, stateWithLog } from '../support/sqlite-log-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { aCapturedEvent, aNewProject, chunkChanges, encodedEvents } from '../support/values.ts'
+import { aCapturedEvent, aChange, aNewProject, chunkChanges, encodedEvents } from '../support/values.ts'
 
 interface Result {
   readonly exitCode: number
@@ -319,7 +319,7 @@ describe('pennon doctor', () => {
     const chunks = openSqliteChunkStore({ dataFolder: folder })
     t.after(() => Promise.all([management.close(), chunks.close()]))
     for (const name of ['Shop', 'Quiet', 'A "large" one'])
-      assert.ok((await management.createProject(aNewProject({ name }))).ok)
+      assert.ok((await management.createProject(aNewProject({ name }), aChange())).ok)
     const { writer } = await openedWriter(t, { nowMs: () => Date.now() - 90_000 }, join(folder, 'log'))
     await writer.append('live', encodedEvents([1, 2, 3, 4, 5].map(n => aCapturedEvent(n))))
     assert.match((await doctor({ PENNON_DATA: folder })).output, /^ok +deferred projects +none$/m)

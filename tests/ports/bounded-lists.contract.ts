@@ -4,8 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
-import { aGroup, aMapping, aNewProject, aPerson, created } from '../support/values.ts'
+import { aChange, aGroup, aMapping, aNewProject, aPerson, created } from '../support/values.ts'
 import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 const pageBytesMax = 1024 * 1024
@@ -58,9 +57,9 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       const texts = [kib600, '', kib600, kib600 + kib600, '', '']
       for (const [index, text] of texts.entries()) {
         const project = aNewProject({ name: `p${index}`, apiToken: `phc_${index}`, clientSettings: { text } })
-        written(await store.createProject(project))
+        written(await store.createProject(project, aChange()))
       }
-      written(await store.deleteProject(6))
+      written(await store.deleteProject(6, aChange()))
       const namesOf = async (ids?: readonly number[]) => {
         const seen: string[] = []
         for (let offset = 0; ; ) {
@@ -80,11 +79,12 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
     it('cuts a page of large personal keys, and finds one by its id', async t => {
       const { store } = await open(t)
       const labels = [kib600, 'b', kib600, kib600 + kib600, 'e']
-      const keys = labels.map((label, index): PersonalKey & { secretHash: string } => ({
-        ...{ id: `k${index}`, label, secretHash: `hash-${index}`, scopes: ['*'], scopedProjectIds: [] },
-        ...{ createdAtMs: index, lastUsedAtMs: null },
-      }))
-      for (const key of keys) await store.createPersonalKey(key)
+      const key = { scopes: ['*'], scopedProjectIds: [], lastUsedAtMs: null }
+      for (const [index, label] of labels.entries())
+        await store.createPersonalKey(
+          { ...key, id: `k${index}`, label, secretHash: `hash-${index}` },
+          aChange('Test', index),
+        )
       const seen: string[] = []
       for (let offset = 0; ; ) {
         const { count, results } = await store.listPersonalKeys({ limit: 1_000, offset })

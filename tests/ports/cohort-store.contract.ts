@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { aMapping, aNewCohort, aNewFlag, aNewProject, aPerson, created } from '../support/values.ts'
+import { aChange, aMapping, aNewCohort, aNewFlag, aNewProject, aPerson, created } from '../support/values.ts'
 import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 /** Uuids ascend with the numbers: persons that are written together may get their ids in the order of their uuids. */
@@ -33,11 +33,11 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
   describe(`ManagementStore on ${adapter}: cohorts`, () => {
     it('assigns ids from 1 up, preserves every field and number literals, and raises the revision', async t => {
       const { store, revision } = await open(t)
-      await store.createProject(aNewProject())
+      await store.createProject(aNewProject(), aChange())
       const filters = parseJson('{"__proto__":1,"properties":{"type":"OR","values":[1.0,1e2]}}') as JsonObject
-      const input = aNewCohort({ name: 'nul\0', description: 'd', filters, createdBy: 'ci' })
+      const input = aNewCohort({ name: 'nul\0', description: 'd', filters })
       const before = await revision()
-      const result = await store.createCohort(input, {})
+      const result = await store.createCohort(input, aChange('ci', 5), {})
       assert.ok(result.ok && result.value.revision === before + 1)
       assert.equal(await revision(), before + 1)
       const cohort = result.value.value
@@ -52,36 +52,40 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
           version: 1,
           memberCount: null,
           countedAtMs: null,
+          createdAtMs: 5,
           updatedAtMs: 5,
+          createdBy: aChange('ci').by,
         },
       )
       assert.equal(JSON.stringify((await store.findCohort(1, 1))?.filters), JSON.stringify(filters))
       assert.equal(await store.findCohort(2, 1), null)
-      assert.equal(written(await store.createCohort(aNewCohort({ isStatic: true }), {})).memberCount, 0)
+      assert.equal(written(await store.createCohort(aNewCohort({ isStatic: true }), aChange(), {})).memberCount, 0)
     })
 
     it('increments the version with each change, refuses a stale version, and restores deleted cohorts', async t => {
       const { store } = await open(t)
-      const first = written(await store.createCohort(aNewCohort(), {}))
+      const first = written(await store.createCohort(aNewCohort(), aChange(), {}))
       await store.saveCohortCount(first, 7, 6)
-      const second = written(await store.updateCohort(1, 1, { name: 'two', updatedAtMs: 9 }, { expectedVersion: 1 }))
+      const second = written(
+        await store.updateCohort(1, 1, { name: 'two' }, aChange('Test', 9), { expectedVersion: 1 }),
+      )
       assert.deepEqual(second, { ...first, name: 'two', version: 2, memberCount: 7, countedAtMs: 6, updatedAtMs: 9 })
-      const stale = await store.updateCohort(1, 1, { name: 'x', updatedAtMs: 9 }, { expectedVersion: 1 })
+      const stale = await store.updateCohort(1, 1, { name: 'x' }, aChange('Test', 9), { expectedVersion: 1 })
       assert.deepEqual(stale, { ok: false, error: { staleVersion: second } })
       const notFound = { ok: false, error: 'not_found' }
-      assert.deepEqual(await store.updateCohort(2, 1, { updatedAtMs: 9 }, {}), notFound)
-      written(await store.updateCohort(1, 1, { deleted: true, updatedAtMs: 9 }, {}))
-      assert.deepEqual(await store.updateCohort(1, 1, { name: 'x', updatedAtMs: 9 }, {}), notFound)
+      assert.deepEqual(await store.updateCohort(2, 1, {}, aChange('Test', 9), {}), notFound)
+      written(await store.updateCohort(1, 1, { deleted: true }, aChange('Test', 9), {}))
+      assert.deepEqual(await store.updateCohort(1, 1, { name: 'x' }, aChange('Test', 9), {}), notFound)
       assert.deepEqual(await store.listCohorts(1, { limit: 10, offset: 0 }), { count: 0, results: [] })
       assert.equal((await store.findCohort(1, 1))?.deleted, true)
-      assert.equal(written(await store.updateCohort(1, 1, { deleted: false, updatedAtMs: 9 }, {})).version, 4)
+      assert.equal(written(await store.updateCohort(1, 1, { deleted: false }, aChange('Test', 9), {})).version, 4)
     })
 
     it('clears the count when filters change, and stores no count of a stale version', async t => {
       const { store } = await open(t)
-      const first = written(await store.createCohort(aNewCohort(), {}))
+      const first = written(await store.createCohort(aNewCohort(), aChange(), {}))
       await store.saveCohortCount(first, 7, 6)
-      const second = written(await store.updateCohort(1, 1, { filters: {}, updatedAtMs: 9 }, {}))
+      const second = written(await store.updateCohort(1, 1, { filters: {} }, aChange('Test', 9), {}))
       assert.deepEqual([second.memberCount, second.countedAtMs], [null, null])
       await store.saveCohortCount(first, 7, 6)
       assert.deepEqual(await store.findCohort(1, 1), second)
@@ -89,7 +93,8 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
 
     it('lists newest first and searches text literally', async t => {
       const { store } = await open(t)
-      for (const name of ['50% off', 'Beta', 'beta 2', 'other']) await store.createCohort(aNewCohort({ name }), {})
+      for (const name of ['50% off', 'Beta', 'beta 2', 'other'])
+        await store.createCohort(aNewCohort({ name }), aChange(), {})
       const find = async (search: string) =>
         (await store.listCohorts(1, { limit: 10, offset: 0, search })).results.map(({ name }) => name)
       assert.deepEqual(await find('BETA'), ['beta 2', 'Beta'])
@@ -102,9 +107,9 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 4)
-      await store.createCohort(aNewCohort({ isStatic: true }), {})
+      await store.createCohort(aNewCohort({ isStatic: true }), aChange(), {})
       const add = async (kind: 'person' | 'distinct_id' | 'any', ids: string[]) =>
-        store.addCohortMembers(1, 1, { kind, ids })
+        store.addCohortMembers(1, 1, { kind, ids }, aChange())
       assert.deepEqual(await add('distinct_id', ['user-1', 'other', 'user-1', uuidOf(2), 'x\0', 'half \ud800']), {
         ok: true,
         value: { changedCount: 1, unchangedCount: 0, unknownIds: ['other', uuidOf(2), 'x\0', 'half \ud800'] },
@@ -130,7 +135,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual(await store.listCohortMemberUuids(1, 1, 9), members)
       assert.deepEqual(await store.listCohortMemberUuids(1, 1, 3), members.slice(0, 3))
       assert.deepEqual(await store.listCohortMemberUuids(2, 1, 9), [])
-      const removed = await store.removeCohortMembers(1, 1, { kind: 'any', ids: ['user-2', uuidOf(2), 'x'] })
+      const removed = await store.removeCohortMembers(1, 1, { kind: 'any', ids: ['user-2', uuidOf(2), 'x'] }, aChange())
       assert.deepEqual(removed, { ok: true, value: { changedCount: 1, unchangedCount: 0, unknownIds: ['x'] } })
       assert.deepEqual(await idsOf(store, 1), [1, 3, 4])
     })
@@ -138,9 +143,9 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
     it('accepts the maximum number of ids per call', async t => {
       const harness = await open(t)
       await addPersons(harness, 600)
-      await harness.store.createCohort(aNewCohort({ isStatic: true }), {})
+      await harness.store.createCohort(aNewCohort({ isStatic: true }), aChange(), {})
       const ids = Array.from({ length: 2_000 }, (_, index) => `user-${index + 1}`)
-      const result = await harness.store.addCohortMembers(1, 1, { kind: 'any', ids })
+      const result = await harness.store.addCohortMembers(1, 1, { kind: 'any', ids }, aChange())
       assert.deepEqual(result, {
         ok: true,
         value: { changedCount: 600, unchangedCount: 0, unknownIds: ids.slice(600) },
@@ -151,12 +156,12 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 1)
-      await store.createCohort(aNewCohort(), {})
-      await store.createCohort(aNewCohort({ isStatic: true, projectId: 2 }), {})
-      await store.createCohort(aNewCohort({ isStatic: true }), {})
-      await store.updateCohort(1, 3, { deleted: true, updatedAtMs: 9 }, {})
+      await store.createCohort(aNewCohort(), aChange(), {})
+      await store.createCohort(aNewCohort({ isStatic: true, projectId: 2 }), aChange(), {})
+      await store.createCohort(aNewCohort({ isStatic: true }), aChange(), {})
+      await store.updateCohort(1, 3, { deleted: true }, aChange('Test', 9), {})
       for (const cohortId of [1, 2, 3, 4])
-        assert.deepEqual(await store.addCohortMembers(1, cohortId, { kind: 'person', ids: ['1'] }), {
+        assert.deepEqual(await store.addCohortMembers(1, cohortId, { kind: 'person', ids: ['1'] }, aChange()), {
           ok: false,
           error: 'not_static',
         })
@@ -166,10 +171,10 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 5)
-      await store.createCohort(aNewCohort({ isStatic: true }), {})
-      await store.createCohort(aNewCohort({ isStatic: true }), {})
-      await store.addCohortMembers(1, 1, { kind: 'person', ids: ['1', '3', '5'] })
-      await store.addCohortMembers(1, 2, { kind: 'person', ids: ['1', '2'] })
+      await store.createCohort(aNewCohort({ isStatic: true }), aChange(), {})
+      await store.createCohort(aNewCohort({ isStatic: true }), aChange(), {})
+      await store.addCohortMembers(1, 1, { kind: 'person', ids: ['1', '3', '5'] }, aChange())
+      await store.addCohortMembers(1, 2, { kind: 'person', ids: ['1', '2'] }, aChange())
       const members = await store.listCohortMembers(1, 1, { afterPersonId: 1, limit: 1 })
       assert.deepEqual([members.results.map(({ id }) => id), members.hasMore], [[3], true])
       assert.deepEqual(
@@ -198,8 +203,8 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       const harness = await open(t)
       const { store } = harness
       await addPersons(harness, 5)
-      await store.createCohort(aNewCohort({ isStatic: true }), {})
-      await store.addCohortMembers(1, 1, { kind: 'person', ids: ['2', '4'] })
+      await store.createCohort(aNewCohort({ isStatic: true }), aChange(), {})
+      await store.addCohortMembers(1, 1, { kind: 'person', ids: ['2', '4'] }, aChange())
       const read = async (page: Parameters<typeof store.listPersonsBelow>[1]) => {
         const { results, hasMore } = await store.listPersonsBelow(1, page, [1])
         return [results.map(({ id, staticCohortIds }) => [id, staticCohortIds.length]), hasMore]
@@ -265,18 +270,22 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
 
     it('lists the references of flags and cohorts, without deleted ones', async t => {
       const { store, revision } = await open(t)
-      await store.createProject(aNewProject())
+      await store.createProject(aNewProject(), aChange())
       const cohortFilter = { key: 'id', type: 'cohort', value: '2' }
       const flagFilter = { key: '1', type: 'flag', value: true }
-      await store.createFlag(aNewFlag({ key: 'plain' }))
+      await store.createFlag(aNewFlag({ key: 'plain' }), aChange())
       await store.createFlag(
         aNewFlag({ key: 'linked', active: false, filters: { groups: [{ properties: [cohortFilter, flagFilter] }] } }),
+        aChange(),
       )
-      await store.createFlag(aNewFlag({ key: 'gone', filters: { groups: [{ properties: [cohortFilter] }] } }))
-      await store.updateFlag(1, 3, { deleted: true, updatedAtMs: 9 }, { changedBy: null })
+      await store.createFlag(
+        aNewFlag({ key: 'gone', filters: { groups: [{ properties: [cohortFilter] }] } }),
+        aChange(),
+      )
+      await store.updateFlag(1, 3, { deleted: true }, aChange('Test', 9))
       const nested = { properties: { type: 'OR', values: [{ type: 'AND', values: [flagFilter] }, cohortFilter] } }
-      await store.createCohort(aNewCohort({ name: 'tree', filters: nested }), {})
-      await store.createCohort(aNewCohort({ name: 'static', isStatic: true, filters: nested }), {})
+      await store.createCohort(aNewCohort({ name: 'tree', filters: nested }), aChange(), {})
+      await store.createCohort(aNewCohort({ name: 'static', isStatic: true, filters: nested }), aChange(), {})
       assert.deepEqual(await store.findLinks(1), {
         revision: await revision(),
         flags: [
@@ -294,29 +303,28 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
 
     it('writes nothing that was checked against definitions that have since changed', async t => {
       const { store } = await open(t)
-      await store.createProject(aNewProject())
-      await store.createFlag(aNewFlag())
-      await store.createCohort(aNewCohort(), {})
+      await store.createProject(aNewProject(), aChange())
+      await store.createFlag(aNewFlag(), aChange())
+      await store.createCohort(aNewCohort(), aChange(), {})
       const { revision: linksRevision } = await store.findLinks(1)
       const changed = { ok: false, error: 'definitions_changed' }
-      written(await store.updateCohort(1, 1, { name: 'x', updatedAtMs: 9 }, { linksRevision }))
+      written(await store.updateCohort(1, 1, { name: 'x' }, aChange('Test', 9), { linksRevision }))
       const old = { linksRevision }
-      assert.deepEqual(await store.createCohort(aNewCohort(), old), changed)
-      assert.deepEqual(await store.updateCohort(1, 1, { name: 'y', updatedAtMs: 9 }, old), changed)
-      assert.deepEqual(await store.createFlag(aNewFlag({ key: 'b' }), old), changed)
-      assert.deepEqual(await store.updateFlag(1, 1, { updatedAtMs: 9 }, { ...old, changedBy: null }), changed)
+      assert.deepEqual(await store.createCohort(aNewCohort(), aChange(), old), changed)
+      assert.deepEqual(await store.updateCohort(1, 1, { name: 'y' }, aChange('Test', 9), old), changed)
+      assert.deepEqual(await store.createFlag(aNewFlag({ key: 'b' }), aChange(), old), changed)
+      assert.deepEqual(await store.updateFlag(1, 1, {}, aChange(), old), changed)
       assert.equal((await store.findFlag(1, '1'))?.version, 1)
       assert.equal((await store.findCohort(1, 1))?.name, 'x')
     })
 
     it('accepts only one of two writes checked against the same definitions', async t => {
       const { store } = await open(t)
-      await store.createProject(aNewProject())
-      await store.createFlag(aNewFlag({ key: 'a' }))
-      await store.createFlag(aNewFlag({ key: 'b' }))
+      await store.createProject(aNewProject(), aChange())
+      await store.createFlag(aNewFlag({ key: 'a' }), aChange())
+      await store.createFlag(aNewFlag({ key: 'b' }), aChange())
       const { revision: linksRevision } = await store.findLinks(1)
-      const options = { linksRevision, changedBy: null }
-      const results = await Promise.all([1, 2].map(id => store.updateFlag(1, id, { updatedAtMs: 9 }, options)))
+      const results = await Promise.all([1, 2].map(id => store.updateFlag(1, id, {}, aChange(), { linksRevision })))
       assert.deepEqual(results.map(({ ok }) => ok).sort(), [false, true])
     })
   })

@@ -7,7 +7,7 @@ import { noQuotas } from '#core/project.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { DefinitionChanges, DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { aNewCohort, aNewFlag, aNewProject, chunkChanges } from '../support/values.ts'
+import { aChange, aNewCohort, aNewFlag, aNewProject, chunkChanges } from '../support/values.ts'
 
 export interface DefinitionHarness {
   readonly definitions: DefinitionStore
@@ -21,10 +21,10 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
     it('has nothing at first, and everything after -1', async t => {
       const { definitions, management } = await open(t)
       assert.deepEqual(await definitions.loadChanges(-1), { revision: 0, projects: [], deletedProjectIds: [] })
-      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
-      await management.createProject(aNewProject({ apiToken: 'phc_2' }))
-      await management.createFlag(aNewFlag({ key: 'b' }))
-      await management.createFlag(aNewFlag({ key: 'a', active: false }))
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }), aChange())
+      await management.createProject(aNewProject({ apiToken: 'phc_2' }), aChange())
+      await management.createFlag(aNewFlag({ key: 'b' }), aChange())
+      await management.createFlag(aNewFlag({ key: 'a', active: false }), aChange())
       const changes = await definitions.loadChanges(-1)
       assert.equal(changes.revision, 4)
       assert.equal(changes.revision, (await definitions.revision()).revision)
@@ -40,7 +40,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       const { definitions, management } = await open(t)
       for (const index of [1, 2, 3]) {
         const { revision: before, epoch } = await definitions.revision()
-        await management.createProject(aNewProject({ apiToken: `phc_${index}` }))
+        await management.createProject(aNewProject({ apiToken: `phc_${index}` }), aChange())
         assert.deepEqual(await definitions.revision(), { revision: before + 1, epoch })
         assert.deepEqual(await definitions.revision(), { revision: before + 1, epoch })
       }
@@ -48,19 +48,19 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
 
     it('returns changed projects completely, without deleted flags, and leaves out the others', async t => {
       const { definitions, management } = await open(t)
-      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
-      await management.createProject(aNewProject({ apiToken: 'phc_2' }))
-      await management.createFlag(aNewFlag({ key: 'stays', projectId: 2 }))
-      await management.createFlag(aNewFlag({ key: 'goes', projectId: 2 }))
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }), aChange())
+      await management.createProject(aNewProject({ apiToken: 'phc_2' }), aChange())
+      await management.createFlag(aNewFlag({ key: 'stays', projectId: 2 }), aChange())
+      await management.createFlag(aNewFlag({ key: 'goes', projectId: 2 }), aChange())
       const { revision } = await definitions.loadChanges(-1)
       assert.deepEqual(await definitions.loadChanges(revision), { revision, projects: [], deletedProjectIds: [] })
-      await management.updateFlag(2, 2, { deleted: true, updatedAtMs: 1 }, { changedBy: null })
+      await management.updateFlag(2, 2, { deleted: true }, aChange('Test', 1))
       const changes = await definitions.loadChanges(revision)
       assert.deepEqual(
         changes.projects.map(({ project, flags }) => [project.id, flags.map(flag => flag.key)]),
         [[2, ['stays']]],
       )
-      await management.updateProject(1, { quotas: { ...noQuotas, events: 0 } })
+      await management.updateProject(1, { quotas: { ...noQuotas, events: 0 } }, aChange())
       const next = await definitions.loadChanges(changes.revision)
       assert.deepEqual(
         next.projects.map(({ project }) => [project.id, project.quotas.events]),
@@ -70,17 +70,17 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
 
     it('reads only the flags and cohorts that changed since the caller’s revision', async t => {
       const { definitions, management } = await open(t)
-      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
-      await management.createProject(aNewProject({ apiToken: 'phc_2' }))
-      for (let id = 1; id <= 10; id++) await management.createFlag(aNewFlag({ key: `f${id}` }))
-      for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort({ name: `c${id}` }), {})
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }), aChange())
+      await management.createProject(aNewProject({ apiToken: 'phc_2' }), aChange())
+      for (let id = 1; id <= 10; id++) await management.createFlag(aNewFlag({ key: `f${id}` }), aChange())
+      for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort({ name: `c${id}` }), aChange(), {})
       const before = await definitions.loadChanges(-1)
-      await management.createFlag(aNewFlag({ key: 'new' }))
-      await management.updateFlag(1, 7, { active: false, updatedAtMs: 1 }, { changedBy: null })
-      await management.updateFlag(1, 8, { deleted: true, updatedAtMs: 1 }, { changedBy: null })
-      await management.updateCohort(1, 2, { filters: { properties: {} }, updatedAtMs: 1 }, {})
-      await management.updateCohort(1, 3, { deleted: true, updatedAtMs: 1 }, {})
-      await management.createFlag(aNewFlag({ key: 'of the other', projectId: 2 }))
+      await management.createFlag(aNewFlag({ key: 'new' }), aChange())
+      await management.updateFlag(1, 7, { active: false }, aChange('Test', 1))
+      await management.updateFlag(1, 8, { deleted: true }, aChange('Test', 1))
+      await management.updateCohort(1, 2, { filters: { properties: {} } }, aChange('Test', 1), {})
+      await management.updateCohort(1, 3, { deleted: true }, aChange('Test', 1), {})
+      await management.createFlag(aNewFlag({ key: 'of the other', projectId: 2 }), aChange())
       const after = await definitions.loadChanges(before.revision, heldFrom(before))
 
       // What the objects hold is what a caller that has nothing is given.
@@ -89,20 +89,20 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
         1: { flags: ['f7', 'new'], cohorts: ['c2'] },
         2: { flags: ['of the other'], cohorts: [] },
       })
-      await management.updateProject(1, { quotas: { ...noQuotas, events: 0 } })
+      await management.updateProject(1, { quotas: { ...noQuotas, events: 0 } }, aChange())
       const settings = await definitions.loadChanges(after.revision, heldFrom(after))
       assert.deepEqual(readAgain(after, settings), { 1: { flags: [], cohorts: [] } })
     })
 
     it('returns a restored flag again, and a project that the caller does not hold completely', async t => {
       const { definitions, management } = await open(t)
-      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
-      for (const key of ['a', 'b', 'c']) await management.createFlag(aNewFlag({ key }))
-      await management.updateFlag(1, 2, { deleted: true, updatedAtMs: 1 }, { changedBy: null })
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }), aChange())
+      for (const key of ['a', 'b', 'c']) await management.createFlag(aNewFlag({ key }), aChange())
+      await management.updateFlag(1, 2, { deleted: true }, aChange('Test', 1))
       const before = await definitions.loadChanges(-1)
-      await management.updateFlag(1, 2, { deleted: false, updatedAtMs: 2 }, { changedBy: null })
-      await management.createProject(aNewProject({ apiToken: 'phc_2' }))
-      await management.createFlag(aNewFlag({ key: 'd', projectId: 2 }))
+      await management.updateFlag(1, 2, { deleted: false }, aChange('Test', 2))
+      await management.createProject(aNewProject({ apiToken: 'phc_2' }), aChange())
+      await management.createFlag(aNewFlag({ key: 'd', projectId: 2 }), aChange())
       const after = await definitions.loadChanges(before.revision, heldFrom(before))
       assert.deepEqual(
         after.projects.map(({ flags }) => flags.map(({ key }) => key)),
@@ -113,7 +113,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
 
     it('returns group types as soon as the worker has created them', async t => {
       const { definitions, management, chunkStore } = await open(t)
-      await management.createProject(aNewProject())
+      await management.createProject(aNewProject(), aChange())
       const { revision } = await definitions.revision()
       await chunkStore.claimPosition('main', 'w1')
       const groupTypes = [
@@ -128,10 +128,10 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
 
     it('lists deleted projects', async t => {
       const { definitions, management } = await open(t)
-      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
-      await management.createFlag(aNewFlag())
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }), aChange())
+      await management.createFlag(aNewFlag(), aChange())
       const { revision } = await definitions.loadChanges(-1)
-      await management.deleteProject(1)
+      await management.deleteProject(1, aChange())
       const changes = await definitions.loadChanges(revision)
       assert.deepEqual(changes, { revision: revision + 1, projects: [], deletedProjectIds: [1] })
     })

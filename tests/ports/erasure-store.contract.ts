@@ -5,19 +5,20 @@ import { describe, it, type TestContext } from 'node:test'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { loadWhole } from '../support/state.ts'
-import { aMapping, aNewCohort, aNewProject, aPerson, created } from '../support/values.ts'
+import { aChange, aMapping, aNewCohort, aNewProject, aPerson, created } from '../support/values.ts'
 import { commit, type OpenManagement, written } from './management-harness.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const terms = { keepsPerson: false, deletesEvents: true, deletesRecordings: true }
 const ends = { logId: 'log', endOffsets: { main: 50 } }
+const requested = aChange('key', 5)
 
 export function erasureStoreContract(adapter: string, open: OpenManagement): void {
   describe(`erased persons on ${adapter}`, () => {
     /** Persons 1 and 2 with two distinct ids each. */
     async function twoPersons(t: TestContext) {
       const { store, chunkStore } = await open(t)
-      const project = await store.createProject(aNewProject())
+      const project = await store.createProject(aNewProject(), aChange())
       assert.ok(project.ok)
       const projectId = project.value.value.id
       const rows = [1, 2].map(n => aPerson({ projectId, uuid: uuid(n) }))
@@ -25,9 +26,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       await commit(chunkStore, { persons: rows.map(created), mappings: mappings.map(created) })
       const erase = async (distinctIds: readonly string[], over: Partial<typeof terms> = {}) => {
         const personIds = await store.findPersonIds(projectId, { distinctIds })
-        return store.erasePersons({
-          ...{ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...over, ...ends },
-        })
+        return store.erasePersons({ projectId, personIds, ...terms, ...over, ...ends }, requested)
       }
       const load = () =>
         loadWhole(chunkStore, {
@@ -73,12 +72,12 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
     it('are removed from static cohorts and their counts', async t => {
       const { store, projectId, erase } = await twoPersons(t)
       for (const name of ['both', 'one', 'none'])
-        written(await store.createCohort(aNewCohort({ name, isStatic: true }), {}))
+        written(await store.createCohort(aNewCohort({ name, isStatic: true }), aChange(), {}))
       for (const [id, ids] of [
         [1, ['a-1', 'a-2']],
         [2, ['a-1']],
       ] as const) {
-        await store.addCohortMembers(projectId, id, { kind: 'distinct_id', ids })
+        await store.addCohortMembers(projectId, id, { kind: 'distinct_id', ids }, aChange())
         await store.saveCohortCount((await store.findCohort(projectId, id))!, await store.countCohortMembers(id), 3)
       }
       const counts = async () =>
@@ -130,7 +129,15 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.equal(count, 1)
       const { erasureId: _, ...person } = results[0]!
       assert.deepEqual(person, {
-        ...{ uuid: uuid(1), requestedBy: 'key', requestedAtMs: 5, doneAtMs: 10, personCount: 1, removed, ...terms },
+        ...{
+          uuid: uuid(1),
+          requestedBy: requested.by,
+          requestedAtMs: requested.atMs,
+          doneAtMs: 10,
+          personCount: 1,
+          removed,
+          ...terms,
+        },
       })
     })
 
@@ -161,7 +168,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
 
     it('do not take the uuid of a person that no longer has the id it was derived from', async t => {
       const { store, chunkStore } = await open(t)
-      const project = await store.createProject(aNewProject())
+      const project = await store.createProject(aNewProject(), aChange())
       assert.ok(project.ok)
       const projectId = project.value.value.id
       const other = aPerson({ projectId, uuid: personUuid(projectId, 'moved') })
@@ -169,7 +176,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       const mappings = [aMapping(other, 'stays'), aMapping(person, 'moved', 1)].map(created)
       await commit(chunkStore, { persons: [other, person].map(created), mappings })
       const personIds = await store.findPersonIds(projectId, { uuids: [uuid(1)] })
-      await store.erasePersons({ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...ends })
+      await store.erasePersons({ projectId, personIds, ...terms, ...ends }, aChange('key', 5))
       assert.deepEqual((await openErasures(store))[0]!.personUuids, [uuid(1)])
     })
 
@@ -184,7 +191,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
 
     it('are removed from warnings, at any depth, where a whole text matches', async t => {
       const { store, chunkStore } = await open(t)
-      const project = await store.createProject(aNewProject())
+      const project = await store.createProject(aNewProject(), aChange())
       assert.ok(project.ok)
       const projectId = project.value.value.id
       const warning = (details: object) => ({ projectId, type: 't', timestampMs: 1, details: details as never })

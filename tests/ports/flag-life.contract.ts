@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aNewFlag } from '../support/values.ts'
+import { aChange, aNewFlag } from '../support/values.ts'
 import { change, commit, type OpenManagement, written } from './management-harness.ts'
 
 export function flagLifeContract(adapter: string, open: OpenManagement): void {
@@ -11,7 +11,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
     it('stores the latest call of each flag, in its own project only, and changes nothing else', async t => {
       const { store, chunkStore, revision } = await open(t)
       for (const [key, projectId] of Object.entries({ a: 1, b: 1, c: 2 }))
-        await store.createFlag(aNewFlag({ key, projectId }))
+        await store.createFlag(aNewFlag({ key, projectId }), aChange())
       const before = { flag: await store.findFlag(1, 'a'), revision: await revision() }
       const called = (calls: Record<string, number>, projectId = 1) =>
         commit(chunkStore, {
@@ -40,7 +40,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       const called = (calledAtMs: number, flagKey = 'beta') =>
         commit(chunkStore, { calledFlags: [{ projectId: 1, flagKey, calledAtMs }] })
       const call = async (flagId: number) => (await store.listLastCalls(1, [flagId]))[0]?.calledAtMs
-      await store.createFlag(aNewFlag())
+      await store.createFlag(aNewFlag(), aChange())
       await called(10)
       await change(store, 1, 1, { name: 'new', key: 'gamma' })
       assert.equal(await call(1), 10)
@@ -50,7 +50,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       await change(store, 1, 1, { deleted: true })
       await called(13, 'gamma')
       assert.equal(await call(1), 12, 'a call of a deleted flag')
-      await store.createFlag(aNewFlag({ key: 'gamma' }))
+      await store.createFlag(aNewFlag({ key: 'gamma' }), aChange())
       assert.equal(await call(2), undefined)
       await called(9, 'gamma')
       assert.deepEqual([await call(1), await call(2)], [12, 9])
@@ -58,7 +58,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
 
     it('accepts more keys than fit one SQL list', async t => {
       const { store, chunkStore } = await open(t)
-      await store.createFlag(aNewFlag())
+      await store.createFlag(aNewFlag(), aChange())
       const calledFlags = Array.from({ length: 2_500 }, (_, index) => ({
         projectId: 1,
         flagKey: index === 2_400 ? 'beta' : `key-${index}`,
@@ -70,9 +70,9 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
 
     it('keeps an archived flag inactive on every write, and out of lists by default', async t => {
       const { store } = await open(t)
-      assert.equal(written(await store.createFlag(aNewFlag({ key: 'made', archived: true }))).active, false)
-      await store.createFlag(aNewFlag({ key: 'kept' }))
-      await store.createFlag(aNewFlag({ key: 'filed' }))
+      assert.equal(written(await store.createFlag(aNewFlag({ key: 'made', archived: true }), aChange())).active, false)
+      await store.createFlag(aNewFlag({ key: 'kept' }), aChange())
+      await store.createFlag(aNewFlag({ key: 'filed' }), aChange())
       const filed = written(await change(store, 1, 3, { archived: true }))
       assert.deepEqual([filed.archived, filed.active, filed.version], [true, false, 2])
       assert.equal(written(await change(store, 1, 3, { active: true, name: 'Filed' })).active, false)
@@ -91,7 +91,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
     it('reports when the conditions of a flag last changed', async t => {
       const { store } = await open(t)
       const since = async () => (await store.findFlag(1, '1'))?.conditionsSinceMs
-      await store.createFlag(aNewFlag({ createdAtMs: 5 }))
+      await store.createFlag(aNewFlag({}), aChange('Test', 5))
       assert.equal(await since(), 5)
       await change(store, 1, 1, { name: 'new', filters: aNewFlag().filters, active: true, key: 'other' })
       assert.equal(await since(), 5)
@@ -104,14 +104,16 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       const large = { groups: [{ properties: [], rollout_percentage: 100 }], note: 'x'.repeat(700_000) }
       const some = { groups: [{ properties: [], rollout_percentage: 40 }], note: 'x'.repeat(700_000) }
       const createdAtMs = 0
-      for (const key of ['a', 'b', 'c']) await store.createFlag(aNewFlag({ key, filters: large, createdAtMs }))
-      for (const key of ['d', 'e']) await store.createFlag(aNewFlag({ key, filters: some, createdAtMs }))
-      await store.createFlag(aNewFlag({ key: 'off', createdAtMs, active: false }))
-      await store.createFlag(aNewFlag({ key: 'filed', createdAtMs, archived: true }))
-      await store.createFlag(aNewFlag({ key: 'gone', createdAtMs }))
-      await store.updateFlag(1, 8, { deleted: true, updatedAtMs: 0 }, { changedBy: null })
-      await store.createFlag(aNewFlag({ key: 'new', createdAtMs: 2 }))
-      await store.createFlag(aNewFlag({ key: 'elsewhere', createdAtMs, projectId: 2 }))
+      for (const key of ['a', 'b', 'c'])
+        await store.createFlag(aNewFlag({ key, filters: large }), aChange('Test', createdAtMs))
+      for (const key of ['d', 'e'])
+        await store.createFlag(aNewFlag({ key, filters: some }), aChange('Test', createdAtMs))
+      await store.createFlag(aNewFlag({ key: 'off', active: false }), aChange('Test', createdAtMs))
+      await store.createFlag(aNewFlag({ key: 'filed', archived: true }), aChange('Test', createdAtMs))
+      await store.createFlag(aNewFlag({ key: 'gone' }), aChange('Test', createdAtMs))
+      await store.updateFlag(1, 8, { deleted: true }, aChange('Test', 0))
+      await store.createFlag(aNewFlag({ key: 'new' }), aChange('Test', 2))
+      await store.createFlag(aNewFlag({ key: 'elsewhere', projectId: 2 }), aChange('Test', createdAtMs))
       await commit(chunkStore, {
         calledFlags: Object.entries({ b: 2, e: 1, off: 1 }).map(([flagKey, calledAtMs]) => {
           return { projectId: 1, flagKey, calledAtMs }

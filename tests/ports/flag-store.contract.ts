@@ -5,18 +5,18 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { NewFlag } from '#ports/state/flag-write.ts'
-import { aNewFlag } from '../support/values.ts'
+import { aChange, aNewFlag } from '../support/values.ts'
 import { change, type OpenManagement, written } from './management-harness.ts'
 
 export function flagStoreContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: flags`, () => {
     it('assigns ids from 1 up over all projects, never reuses one, and leaves no gap for a refused flag', async t => {
       const { store } = await open(t)
-      assert.equal(written(await store.createFlag(aNewFlag({ key: 'a' }))).id, 1)
-      assert.deepEqual(await store.createFlag(aNewFlag({ key: 'a' })), { ok: false, error: 'key_taken' })
-      assert.equal(written(await store.createFlag(aNewFlag({ key: 'a', projectId: 2 }))).id, 2)
+      assert.equal(written(await store.createFlag(aNewFlag({ key: 'a' }), aChange())).id, 1)
+      assert.deepEqual(await store.createFlag(aNewFlag({ key: 'a' }), aChange()), { ok: false, error: 'key_taken' })
+      assert.equal(written(await store.createFlag(aNewFlag({ key: 'a', projectId: 2 }), aChange())).id, 2)
       await change(store, 2, 2, { deleted: true })
-      assert.equal(written(await store.createFlag(aNewFlag({ key: 'A' }))).id, 3)
+      assert.equal(written(await store.createFlag(aNewFlag({ key: 'A' }), aChange())).id, 3)
     })
 
     it('preserves every field, any key in filters, and number literals', async t => {
@@ -37,10 +37,8 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
         hasEncryptedPayloads: true,
         isRemoteConfiguration: true,
         tags: ['a', 'b'],
-        createdAtMs: 1_700_000_000_000,
-        createdBy: 'ci',
       }
-      const flag = written(await store.createFlag(input))
+      const flag = written(await store.createFlag(input, aChange('ci', 7)))
       assert.equal(JSON.stringify(flag.filters), text)
       const { filters, ...rest } = flag
       const { filters: _, ...inputRest } = input
@@ -50,8 +48,10 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
         version: 1,
         deleted: false,
         hasExperiment: false,
-        updatedAtMs: input.createdAtMs,
-        conditionsSinceMs: input.createdAtMs,
+        createdAtMs: 7,
+        updatedAtMs: 7,
+        conditionsSinceMs: 7,
+        createdBy: aChange('ci').by,
       })
       for (const idOrKey of ['1', '__proto__']) {
         const found = await store.findFlag(1, idOrKey)
@@ -63,9 +63,9 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
 
     it('finds a flag by id first, otherwise by key, and only in its own project', async t => {
       const { store } = await open(t)
-      await store.createFlag(aNewFlag({ key: '2' }))
-      await store.createFlag(aNewFlag({ key: 'beta' }))
-      await store.createFlag(aNewFlag({ key: '99' }))
+      await store.createFlag(aNewFlag({ key: '2' }), aChange())
+      await store.createFlag(aNewFlag({ key: 'beta' }), aChange())
+      await store.createFlag(aNewFlag({ key: '99' }), aChange())
       assert.equal((await store.findFlag(1, '2'))?.key, 'beta')
       assert.equal((await store.findFlag(1, '99'))?.id, 3)
       assert.equal((await store.findFlag(1, 'beta'))?.id, 2)
@@ -78,7 +78,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.deepEqual(await idsOf(1, [3, 1, 9, ...Array.from({ length: 1_200 }, (_, index) => 10 + index)]), [1, 3])
       assert.deepEqual([await idsOf(2, [1]), await idsOf(1, [])], [[], []])
       assert.equal((await store.findFlagByKey(1, '2'))?.id, 1)
-      await store.updateFlag(1, 1, { deleted: true, updatedAtMs: 9 }, { changedBy: null })
+      await store.updateFlag(1, 1, { deleted: true }, aChange('Test', 9))
       assert.equal(await store.findFlagByKey(1, '2'), null)
       assert.deepEqual(await idsOf(1, [1]), [1])
       assert.equal(await store.findFlagByKey(2, 'beta'), null)
@@ -86,18 +86,18 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
 
     it('increments the version with each change, and stores every version completely', async t => {
       const { store } = await open(t)
-      const first = written(await store.createFlag(aNewFlag({ createdBy: 'ada' })))
+      const first = written(await store.createFlag(aNewFlag({}), aChange('ada')))
       const second = written(await change(store, 1, 1, { name: 'two' }, { changedBy: 'bob' }))
       assert.deepEqual(second, { ...first, name: 'two', version: 2, updatedAtMs: 9 })
       const third = written(await change(store, 1, 1, { filters: { groups: [] }, active: false }))
       const { count, results } = await store.listFlagVersions(1, 1, { limit: 2, offset: 0 })
       assert.equal(count, 3)
       assert.deepEqual(results, [
-        { flagId: 1, version: 3, flag: third, changedBy: null, createdAtMs: 9 },
-        { flagId: 1, version: 2, flag: second, changedBy: 'bob', createdAtMs: 9 },
+        { flagId: 1, version: 3, flag: third, changedBy: aChange().by, createdAtMs: 9 },
+        { flagId: 1, version: 2, flag: second, changedBy: aChange('bob').by, createdAtMs: 9 },
       ])
       assert.deepEqual((await store.findFlagVersion(1, 1, 1))?.flag, first)
-      assert.equal((await store.findFlagVersion(1, 1, 1))?.changedBy, 'ada')
+      assert.deepEqual((await store.findFlagVersion(1, 1, 1))?.changedBy, aChange('ada').by)
       assert.equal(await store.findFlagVersion(1, 1, 4), null)
       assert.equal(await store.findFlagVersion(2, 1, 1), null)
     })
@@ -105,9 +105,9 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
     it('cuts pages of large flags and versions, which a front loads at once, but never to nothing', async t => {
       const { store } = await open(t)
       const filters = { groups: [], note: 'x'.repeat(700_000) }
-      for (const key of ['a', 'b', 'c']) await store.createFlag(aNewFlag({ key, filters }))
+      for (const key of ['a', 'b', 'c']) await store.createFlag(aNewFlag({ key, filters }), aChange())
       await change(store, 1, 3, { name: 'again' })
-      await store.createFlag(aNewFlag({ key: 'small' }))
+      await store.createFlag(aNewFlag({ key: 'small' }), aChange())
       const page = { limit: 10, offset: 0 }
       const pages = {
         flags: async (offset: number) => store.listFlags(1, { ...page, offset }),
@@ -135,7 +135,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
 
     it('refuses a change made from an older version, and returns the current flag', async t => {
       const { store, revision } = await open(t)
-      await store.createFlag(aNewFlag())
+      await store.createFlag(aNewFlag(), aChange())
       const current = written(await change(store, 1, 1, { name: 'two' }, { expectedVersion: 1 }))
       const before = await revision()
       assert.deepEqual(await change(store, 1, 1, { name: 'late' }, { expectedVersion: 1 }), {
@@ -149,7 +149,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
 
     it('accepts only one of two changes of the same version', async t => {
       const { store } = await open(t)
-      await store.createFlag(aNewFlag())
+      await store.createFlag(aNewFlag(), aChange())
       const both = await Promise.all(
         ['left', 'right'].map(name => change(store, 1, 1, { name }, { expectedVersion: 1 })),
       )
@@ -159,12 +159,12 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
 
     it('frees the key of a deleted flag, and brings the flag back only while the key is free', async t => {
       const { store } = await open(t)
-      await store.createFlag(aNewFlag())
+      await store.createFlag(aNewFlag(), aChange())
       assert.equal(written(await change(store, 1, 1, { deleted: true })).deleted, true)
       assert.equal(await store.findFlag(1, 'beta'), null)
       assert.equal((await store.findFlag(1, '1'))?.deleted, true)
       assert.deepEqual(await change(store, 1, 1, { name: 'x' }), { ok: false, error: 'not_found' })
-      assert.equal(written(await store.createFlag(aNewFlag())).id, 2)
+      assert.equal(written(await store.createFlag(aNewFlag(), aChange())).id, 2)
       assert.deepEqual(await change(store, 1, 1, { deleted: false }), { ok: false, error: 'key_taken' })
       await change(store, 1, 2, { deleted: true })
       assert.equal(written(await change(store, 1, 1, { deleted: false })).version, 3)
@@ -172,8 +172,8 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
 
     it('refuses a new key that another flag holds, and an unknown flag', async t => {
       const { store } = await open(t)
-      await store.createFlag(aNewFlag({ key: 'a' }))
-      await store.createFlag(aNewFlag({ key: 'b' }))
+      await store.createFlag(aNewFlag({ key: 'a' }), aChange())
+      await store.createFlag(aNewFlag({ key: 'b' }), aChange())
       assert.deepEqual(await change(store, 1, 2, { key: 'a' }), { ok: false, error: 'key_taken' })
       assert.equal(written(await change(store, 1, 2, { key: 'c' })).key, 'c')
       assert.deepEqual(await change(store, 1, 3, { key: 'd' }), { ok: false, error: 'not_found' })
@@ -182,9 +182,10 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
 
     it('lists living flags, newest first, by page, text and state', async t => {
       const { store } = await open(t)
-      for (const key of ['one', 'TWO_2', 'three']) await store.createFlag(aNewFlag({ key, active: key !== 'three' }))
-      await store.createFlag(aNewFlag({ key: 'gone' }))
-      await store.createFlag(aNewFlag({ key: 'other', projectId: 2 }))
+      for (const key of ['one', 'TWO_2', 'three'])
+        await store.createFlag(aNewFlag({ key, active: key !== 'three' }), aChange())
+      await store.createFlag(aNewFlag({ key: 'gone' }), aChange())
+      await store.createFlag(aNewFlag({ key: 'other', projectId: 2 }), aChange())
       await change(store, 1, 4, { deleted: true })
       await change(store, 1, 1, { name: '100 % Sure Über' })
       const keys = async (query: { search?: string; active?: boolean; limit?: number; offset?: number }) => {

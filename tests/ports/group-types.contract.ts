@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkChanges, ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
-import { aGroup, aNewFlag, aNewProject, chunkChanges, created } from '../support/values.ts'
+import { aChange, aGroup, aNewFlag, aNewProject, chunkChanges, created } from '../support/values.ts'
 import { change, commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 const company = { projectId: 1, name: 'company', index: 0 }
@@ -25,7 +25,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
     it('deletes a type with its groups piece by piece, and no other', async t => {
       const { store, revision } = await opened(t, 12)
       const before = await revision()
-      const started = await store.startDeletingGroupType(1, 0)
+      const started = await store.startDeletingGroupType(1, 0, aChange())
       assert.ok(started.ok)
       assert.equal(started.value.revision, before + 1)
       assert.equal(await revision(), before + 1, 'definitions are read again')
@@ -41,15 +41,15 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
     it('deletes nothing of a type that was not deleted, of another project, or that is gone', async t => {
       const { store } = await opened(t, 1)
       assert.equal(await store.deleteGroupsOfType(1, 0, 5), false)
-      assert.deepEqual(await store.startDeletingGroupType(1, 4), { ok: false, error: 'not_found' })
-      assert.deepEqual(await store.startDeletingGroupType(2, 0), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.startDeletingGroupType(1, 4, aChange()), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.startDeletingGroupType(2, 0, aChange()), { ok: false, error: 'not_found' })
       assert.deepEqual(await store.listGroupTypes(1), [company, team])
       assert.notEqual(await store.findStoredGroup(1, 0, 'k0'), null)
     })
 
     it('reports a type that is being deleted to the worker, and loads no group of it', async t => {
       const { store, chunkStore } = await opened(t, 1)
-      await store.startDeletingGroupType(1, 0)
+      await store.startDeletingGroupType(1, 0, aChange())
       const loaded = await load(chunkStore)
       assert.deepEqual(loaded.groupTypes, [{ ...company, isBeingDeleted: true }, team])
       assert.deepEqual(
@@ -61,7 +61,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
     it('refuses groups that a worker would write under a type deleted since it loaded', async t => {
       const { store, chunkStore } = await opened(t, 0)
       const acme = { groups: [created(aGroup({ key: 'acme' }))], usedGroupTypes: [company] }
-      await store.startDeletingGroupType(1, 0)
+      await store.startDeletingGroupType(1, 0, aChange())
       assert.equal(await tryCommit(chunkStore, acme), 'version_conflict', 'it is being deleted')
       assert.equal(await store.deleteGroupsOfType(1, 0, 5), false)
       assert.equal(await tryCommit(chunkStore, acme), 'version_conflict', 'it is gone')
@@ -76,33 +76,37 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
 
     it('does not delete a type that flags use, inactive ones included, and lists those flags', async t => {
       const { store, revision } = await opened(t, 0)
-      await store.createProject(aNewProject())
+      await store.createProject(aNewProject(), aChange())
       const ofType = (key: string, index: number) =>
         aNewFlag({ key, active: false, filters: { groups: [{ properties: [], aggregation_group_type_index: index }] } })
       for (const flag of [ofType('a', 0), ofType('b', 1), ofType('c', 0), aNewFlag({ key: 'd' })])
-        written(await store.createFlag(flag))
+        written(await store.createFlag(flag, aChange()))
       const before = await revision()
-      assert.deepEqual(await store.startDeletingGroupType(1, 0), { ok: false, error: { usedBy: ['c', 'a'] } })
+      assert.deepEqual(await store.startDeletingGroupType(1, 0, aChange()), {
+        ok: false,
+        error: { usedBy: ['c', 'a'] },
+      })
       assert.deepEqual([await revision(), await store.listGroupTypes(1)], [before, [company, team]])
       for (const id of [1, 3]) written(await change(store, 1, id, { deleted: true }))
-      assert.ok((await store.startDeletingGroupType(1, 0)).ok)
-      written(await store.createFlag(ofType('unchecked', 0)))
-      assert.ok((await store.startDeletingGroupType(1, 0)).ok, 'a deletion that has begun continues')
+      assert.ok((await store.startDeletingGroupType(1, 0, aChange())).ok)
+      written(await store.createFlag(ofType('unchecked', 0), aChange()))
+      assert.ok((await store.startDeletingGroupType(1, 0, aChange())).ok, 'a deletion that has begun continues')
     })
 
     it('lists a bounded number of flags that use a type', async t => {
       const { store } = await opened(t, 0)
-      await store.createProject(aNewProject())
+      await store.createProject(aNewProject(), aChange())
       const filters = { aggregation_group_type_index: 1, groups: [] }
-      for (let count = 0; count < 25; count++) written(await store.createFlag(aNewFlag({ key: `f${count}`, filters })))
-      const deleted = await store.startDeletingGroupType(1, 1)
+      for (let count = 0; count < 25; count++)
+        written(await store.createFlag(aNewFlag({ key: `f${count}`, filters }), aChange()))
+      const deleted = await store.startDeletingGroupType(1, 1, aChange())
       assert.ok(!deleted.ok && typeof deleted.error === 'object')
       assert.equal(deleted.error.usedBy.length, 20)
     })
 
     it('accepts only one of a new flag of the type and the deletion of the type, when concurrent', async t => {
       const { store } = await opened(t, 0)
-      await store.createProject(aNewProject())
+      await store.createProject(aNewProject(), aChange())
       const filters = { aggregation_group_type_index: 1, groups: [] }
       const { revision: linksRevision, groupTypes } = await store.findLinks(1)
       assert.deepEqual(groupTypes, [
@@ -110,8 +114,8 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
         { index: 1, name: 'team' },
       ])
       const [deleted, created] = await Promise.all([
-        store.startDeletingGroupType(1, 1),
-        store.createFlag(aNewFlag({ filters }), { linksRevision }),
+        store.startDeletingGroupType(1, 1, aChange()),
+        store.createFlag(aNewFlag({ filters }), aChange(), { linksRevision }),
       ])
       const none = { ok: false, error: 'definitions_changed' }
       if (created.ok) assert.deepEqual(deleted, { ok: false, error: { usedBy: [created.value.value.key] } })
@@ -122,7 +126,7 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
 
     it('reuses a free index for another type, and gives a name no second index while it is being deleted', async t => {
       const { store, chunkStore } = await opened(t, 0)
-      await store.startDeletingGroupType(1, 0)
+      await store.startDeletingGroupType(1, 0, aChange())
       assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, index: 2 }] }), 'version_conflict')
       assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, name: 'new' }] }), 'version_conflict')
       await store.deleteGroupsOfType(1, 0, 5)

@@ -7,7 +7,7 @@ import { type DescribedImportJob, type ImportJobState, usualOptions } from '#cor
 import type { NewImportJob } from '#ports/state/import-job-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { loadWhole } from '../support/state.ts'
-import { aGroup, aNewProject, aPerson } from '../support/values.ts'
+import { aChange, aGroup, aNewProject, aPerson } from '../support/values.ts'
 import { commit, type OpenManagement, written } from './management-harness.ts'
 
 const pageBytesMax = 1024 * 1024
@@ -17,13 +17,13 @@ let jobCount = 0
 function aNewJob(over: Partial<NewImportJob> = {}): NewImportJob {
   return {
     ...{ publicId: 2 ** 40 + ++jobCount, projectId: 1, name: 'test', source: 'test', options: usualOptions },
-    ...{ plan: {}, createdBy: null, createdAtMs: 1_000 },
+    plan: {},
     ...over,
   }
 }
 
 async function create(store: ManagementStore, job: NewImportJob): Promise<DescribedImportJob> {
-  const made = await store.createImportJob(job, { openMax: 1_000, perDayMax: 1_000, keptMax: 1_000 })
+  const made = await store.createImportJob(job, { openMax: 1_000, perDayMax: 1_000, keptMax: 1_000 }, aChange())
   assert.ok(made.ok)
   return made.value
 }
@@ -69,13 +69,13 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
 
     it('lists the worker’s tasks without the data that clients stored with their jobs', async t => {
       const { store } = await open(t)
-      await store.createProject(aNewProject())
-      const gone = written(await store.createProject(aNewProject({ apiToken: 'phc_gone' })))
+      await store.createProject(aNewProject(), aChange())
+      const gone = written(await store.createProject(aNewProject({ apiToken: 'phc_gone' }), aChange()))
       const job = await create(store, aNewJob({ plan: { kib60 } }))
       const ofGone = await create(store, aNewJob({ projectId: gone.id, plan: { kib60 } }))
       const { plan, progress, ...known } = (await move(store, job.id, 'publishing', { kib60 }))!
       assert.deepEqual([plan, progress], [{ kib60 }, { kib60 }])
-      written(await store.deleteProject(gone.id))
+      written(await store.deleteProject(gone.id, aChange()))
       assert.deepEqual(await store.listImportWork(), [known])
       const { plan: _, progress: __, ...knownOfGone } = ofGone
       assert.deepEqual(await store.listJobsOfGoneProjects(), [knownOfGone])
@@ -84,7 +84,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
     it('limits open jobs, however many are created at once', async t => {
       const { store } = await open(t)
       const limits = { openMax: 3, perDayMax: 100, keptMax: 100 }
-      const of = (projectId: number) => store.createImportJob(aNewJob({ projectId }), limits)
+      const of = (projectId: number) => store.createImportJob(aNewJob({ projectId }), limits, aChange())
       const made = await Promise.all(Array.from({ length: 10 }, () => of(1)))
       const open3 = made.flatMap(job => (job.ok ? job.value : []))
       assert.equal(open3.length, 3)
@@ -102,7 +102,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const dayMs = 86_400_000
       const limits = { openMax: 100, perDayMax: 3, keptMax: 100 }
       const at = async (createdAtMs: number) => {
-        const made = await store.createImportJob(aNewJob({ createdAtMs }), limits)
+        const made = await store.createImportJob(aNewJob({}), limits, aChange('Test', createdAtMs))
         if (made.ok) await move(store, made.value.id, 'published')
         return made.ok || made.error
       }
@@ -119,7 +119,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const { store } = await open(t)
       const limits = { openMax: 100, perDayMax: 100, keptMax: 3 }
       const of = async (projectId: number) => {
-        const made = await store.createImportJob(aNewJob({ projectId }), limits)
+        const made = await store.createImportJob(aNewJob({ projectId }), limits, aChange())
         return made.ok ? made.value.id : made.error
       }
       await store.createImplicitJob(1, '2026-11-01', 0)
@@ -222,8 +222,14 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
           id,
           { state: 'discarded', updatedAtMs: 3_000, discardedAtMs: 3_000 + index },
           { states: ['planned'] },
+          null,
         )
-      await store.updateImportJob(implicitJob!, { state: 'discarded', updatedAtMs: 3_000 }, { states: ['published'] })
+      await store.updateImportJob(
+        implicitJob!,
+        { state: 'discarded', updatedAtMs: 3_000 },
+        { states: ['published'] },
+        null,
+      )
       await store.forgetDiscardedJobs(1, 2)
       const left = (await store.listImportJobs(1, { limit: 9, offset: 0 })).jobs.map(({ id }) => id)
       const latest = closed.slice(0, 2)
@@ -242,5 +248,5 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
 }
 
 function move(store: ManagementStore, id: number, state: ImportJobState, progress = {}) {
-  return store.updateImportJob(id, { state, progress, updatedAtMs: 2_000 }, { states: ['planned'] })
+  return store.updateImportJob(id, { state, progress, updatedAtMs: 2_000 }, { states: ['planned'] }, null)
 }

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Written } from '#ports/state/written.ts'
-import { chunkChanges } from '../support/values.ts'
+import { aChange, chunkChanges } from '../support/values.ts'
 
 export interface ManagementHarness {
   readonly store: ManagementStore
@@ -26,10 +26,10 @@ export function change(
   store: ManagementStore,
   projectId: number,
   flagId: number,
-  patch: Omit<Parameters<ManagementStore['updateFlag']>[2], 'updatedAtMs'>,
-  options: { expectedVersion?: number; changedBy?: string } = {},
+  patch: Parameters<ManagementStore['updateFlag']>[2],
+  { changedBy, ...options }: { expectedVersion?: number; changedBy?: string } = {},
 ) {
-  return store.updateFlag(projectId, flagId, { ...patch, updatedAtMs: 9 }, { changedBy: null, ...options })
+  return store.updateFlag(projectId, flagId, patch, aChange(changedBy, 9), options)
 }
 
 /** Commits a chunk of the main stream: offset 77 at the time 12. */

@@ -8,21 +8,21 @@ import { noQuotas } from '#core/project.ts'
 import { noEventUsage } from '#core/usage.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Written } from '#ports/state/written.ts'
-import { aGroup, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/values.ts'
+import { aChange, aGroup, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/values.ts'
 import { change, commit, type OpenManagement, written } from './management-harness.ts'
 
 export function managementStoreContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: projects`, () => {
     it('assigns ids from 1 up and never reuses one, even of deleted or refused projects', async t => {
       const { store } = await open(t)
-      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_a' }))).id, 1)
-      assert.deepEqual(await store.createProject(aNewProject({ apiToken: 'phc_a' })), {
+      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_a' }), aChange())).id, 1)
+      assert.deepEqual(await store.createProject(aNewProject({ apiToken: 'phc_a' }), aChange()), {
         ok: false,
         error: 'token_taken',
       })
-      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_b' }))).id, 2)
-      await store.deleteProject(2)
-      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_b' }))).id, 3)
+      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_b' }), aChange())).id, 2)
+      await store.deleteProject(2, aChange())
+      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_b' }), aChange())).id, 3)
       const { count, results } = await store.listProjects({ limit: 10, offset: 1 })
       assert.equal(count, 2)
       assert.deepEqual(
@@ -42,15 +42,17 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
         propertyMatchingVersion: 1,
         quotas: { ...noQuotas, events: 0, recordings: 5 },
       })
-      const project = written(await store.createProject(input))
-      assert.deepEqual(project, { ...input, id: 1 })
+      const project = written(await store.createProject(input, aChange()))
+      assert.deepEqual(project, { ...input, id: 1, createdAtMs: aChange().atMs })
       assert.deepEqual(await store.findProject(1), project)
       const quotas = { ...noQuotas, events: 100 }
-      const patched = written(await store.updateProject(1, { geoipEnabled: true, quotas }))
+      const patched = written(await store.updateProject(1, { geoipEnabled: true, quotas }, aChange()))
       assert.deepEqual(patched, { ...project, geoipEnabled: true, quotas })
       assert.deepEqual(await store.findProject(1), patched)
-      await store.updateProject(1, { ingestion: { personProcessingOptOut: true } })
-      const { ingestion } = written(await store.updateProject(1, { ingestion: { dropEventsOlderThanSeconds: 60 } }))
+      await store.updateProject(1, { ingestion: { personProcessingOptOut: true } }, aChange())
+      const { ingestion } = written(
+        await store.updateProject(1, { ingestion: { dropEventsOlderThanSeconds: 60 } }, aChange()),
+      )
       assert.deepEqual(ingestion, { ...input.ingestion, personProcessingOptOut: true, dropEventsOlderThanSeconds: 60 })
       assert.deepEqual((await store.findProject(1))?.ingestion, ingestion)
     })
@@ -58,12 +60,12 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
     it('stores NUL and lone surrogates as U+FFFD in names, and unchanged in JSON', async t => {
       const { store } = await open(t)
       const odd = 'a\0b\ud800c'
-      const project = written(await store.createProject(aNewProject({ name: odd })))
+      const project = written(await store.createProject(aNewProject({ name: odd }), aChange()))
       assert.equal(project.name, 'a\ufffdb\ufffdc')
       assert.deepEqual(await store.findProject(1), project)
       const filters = { groups: [{ properties: [{ key: odd, value: odd }] }] }
-      const flag = written(await store.createFlag(aNewFlag({ name: odd, createdBy: odd, tags: [odd], filters })))
-      assert.deepEqual([flag.name, flag.createdBy, flag.tags], ['a\ufffdb\ufffdc', 'a\ufffdb\ufffdc', [odd]])
+      const flag = written(await store.createFlag(aNewFlag({ name: odd, tags: [odd], filters }), aChange(odd)))
+      assert.deepEqual([flag.name, flag.createdBy, flag.tags], ['a\ufffdb\ufffdc', aChange(odd).by, [odd]])
       assert.deepEqual(await store.findFlag(1, 'beta'), flag)
       assert.deepEqual(flag.filters, filters)
       assert.equal(written(await change(store, 1, 1, { name: '\0' })).name, '\ufffd')
@@ -80,13 +82,16 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
 
     it('refuses a token of another project, accepts its own again, and does not find a deleted project', async t => {
       const { store } = await open(t)
-      await store.createProject(aNewProject({ apiToken: 'phc_a' }))
-      await store.createProject(aNewProject({ apiToken: 'phc_b' }))
-      assert.deepEqual(await store.updateProject(1, { apiToken: 'phc_b' }), { ok: false, error: 'token_taken' })
-      assert.equal((await store.updateProject(1, { apiToken: 'phc_a' })).ok, true)
-      assert.equal((await store.deleteProject(1)).ok, true)
-      assert.deepEqual(await store.deleteProject(1), { ok: false, error: 'not_found' })
-      assert.deepEqual(await store.updateProject(1, { name: 'x' }), { ok: false, error: 'not_found' })
+      await store.createProject(aNewProject({ apiToken: 'phc_a' }), aChange())
+      await store.createProject(aNewProject({ apiToken: 'phc_b' }), aChange())
+      assert.deepEqual(await store.updateProject(1, { apiToken: 'phc_b' }, aChange()), {
+        ok: false,
+        error: 'token_taken',
+      })
+      assert.equal((await store.updateProject(1, { apiToken: 'phc_a' }, aChange())).ok, true)
+      assert.equal((await store.deleteProject(1, aChange())).ok, true)
+      assert.deepEqual(await store.deleteProject(1, aChange()), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.updateProject(1, { name: 'x' }, aChange()), { ok: false, error: 'not_found' })
       assert.equal(await store.findProject(1), null)
     })
   })
@@ -94,32 +99,32 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
   describe(`ManagementStore on ${adapter}: personal keys`, () => {
     it('finds a key by its hash only, lists and deletes', async t => {
       const { store } = await open(t)
-      const key = {
+      const input = {
         id: 'k1',
         label: 'ci',
         scopes: ['feature_flag:read', '*'],
         scopedProjectIds: [1, 2],
-        createdAtMs: 5,
         lastUsedAtMs: null,
       }
-      assert.deepEqual(await store.createPersonalKey({ ...key, secretHash: 'abc' }), key)
+      const key = { ...input, createdAtMs: 5 }
+      assert.deepEqual(await store.createPersonalKey({ ...input, secretHash: 'abc' }, aChange('Test', 5)), key)
       assert.deepEqual(await store.findPersonalKeyByHash('abc'), key)
       assert.equal(await store.findPersonalKeyByHash('k1'), null)
       assert.deepEqual(await store.listPersonalKeys({ limit: 9, offset: 0 }), { count: 1, results: [key] })
       await assert.rejects(
-        store.createPersonalKey({ ...key, id: 'k2', secretHash: 'abc' }),
+        store.createPersonalKey({ ...input, id: 'k2', secretHash: 'abc' }, aChange()),
         (error: unknown) => error instanceof PortError && error.code === 'conflict',
       )
-      assert.equal(await store.deletePersonalKey('k1'), true)
-      assert.equal(await store.deletePersonalKey('k1'), false)
+      assert.equal(await store.deletePersonalKey('k1', aChange()), true)
+      assert.equal(await store.deletePersonalKey('k1', aChange()), false)
       assert.equal(await store.findPersonalKeyByHash('abc'), null)
     })
 
     it('keeps the latest use of a key, in whatever order uses are written', async t => {
       const { store } = await open(t)
-      const key = { label: 'ci', scopes: ['*'], scopedProjectIds: [], createdAtMs: 5, lastUsedAtMs: null }
-      await store.createPersonalKey({ ...key, id: 'k1', secretHash: 'abc' })
-      await store.createPersonalKey({ ...key, id: 'k2', secretHash: 'abd' })
+      const key = { label: 'ci', scopes: ['*'], scopedProjectIds: [], lastUsedAtMs: null }
+      await store.createPersonalKey({ ...key, id: 'k1', secretHash: 'abc' }, aChange())
+      await store.createPersonalKey({ ...key, id: 'k2', secretHash: 'abd' }, aChange())
       await store.savePersonalKeyUses([
         { id: 'k1', usedAtMs: 90 },
         { id: 'deleted', usedAtMs: 91 },
@@ -258,13 +263,13 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
     it('increases by one with each write that affects evaluation, and is returned by the write', async t => {
       const { store, chunkStore, revision } = await open(t)
       const writes: readonly (() => Promise<{ ok: boolean; value?: Written<unknown> }>)[] = [
-        () => store.createProject(aNewProject({ apiToken: 'phc_r' })),
-        () => store.updateProject(1, { quotas: { ...noQuotas, featureFlagRequests: 3 } }),
-        () => store.updateProject(1, { apiToken: 'phc_s' }),
-        () => store.createFlag(aNewFlag()),
+        () => store.createProject(aNewProject({ apiToken: 'phc_r' }), aChange()),
+        () => store.updateProject(1, { quotas: { ...noQuotas, featureFlagRequests: 3 } }, aChange()),
+        () => store.updateProject(1, { apiToken: 'phc_s' }, aChange()),
+        () => store.createFlag(aNewFlag(), aChange()),
         () => change(store, 1, 1, { active: false }),
         () => change(store, 1, 1, { deleted: true }),
-        () => store.deleteProject(1),
+        () => store.deleteProject(1, aChange()),
       ]
       for (const write of writes) {
         const before = await revision()
@@ -279,33 +284,35 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
 
     it('increases when a personal key is deleted, so that every process drops it', async t => {
       const { store, revision } = await open(t)
-      const key = { label: '', scopes: [], scopedProjectIds: [], createdAtMs: 0, lastUsedAtMs: null }
-      await store.createPersonalKey({ ...key, id: 'k', secretHash: 'h' })
+      const key = { label: '', scopes: [], scopedProjectIds: [], lastUsedAtMs: null }
+      await store.createPersonalKey({ ...key, id: 'k', secretHash: 'h' }, aChange())
       const before = await revision()
-      await store.deletePersonalKey('k')
+      await store.deletePersonalKey('k', aChange())
       assert.equal(await revision(), before + 1)
-      await store.deletePersonalKey('k')
+      await store.deletePersonalKey('k', aChange())
       assert.equal(await revision(), before + 1)
     })
 
     it('does not change with other writes', async t => {
       const { store, chunkStore, revision } = await open(t)
-      await store.createProject(aNewProject({ apiToken: 'phc_x' }))
-      await store.createFlag(aNewFlag())
+      await store.createProject(aNewProject({ apiToken: 'phc_x' }), aChange())
+      await store.createFlag(aNewFlag(), aChange())
       const before = await revision()
-      await store.createProject(aNewProject({ apiToken: 'phc_x' }))
-      await store.createFlag(aNewFlag())
+      await store.createProject(aNewProject({ apiToken: 'phc_x' }), aChange())
+      await store.createFlag(aNewFlag(), aChange())
       await change(store, 1, 7, { name: 'x' })
-      await store.deleteProject(7)
-      await store.createPersonalKey({
-        id: 'k',
-        label: '',
-        scopes: [],
-        scopedProjectIds: [],
-        createdAtMs: 0,
-        lastUsedAtMs: null,
-        secretHash: 'h',
-      })
+      await store.deleteProject(7, aChange())
+      await store.createPersonalKey(
+        {
+          id: 'k',
+          label: '',
+          scopes: [],
+          scopedProjectIds: [],
+          lastUsedAtMs: null,
+          secretHash: 'h',
+        },
+        aChange('Test', 0),
+      )
       await store.addFlagRequests([{ projectId: 1, day: '2026-03-01', count: 2 }])
       await store.saveEventCounts(1, [{ ...noEventUsage, day: '2026-03-01', eventsCharged: 1 }], '2026-01-01')
       const person = aPerson()

@@ -3,26 +3,35 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewSecretKey } from '#ports/state/secret-key-store.ts'
-import { aNewProject } from '../support/values.ts'
+import { aChange, aNewProject } from '../support/values.ts'
 import { type OpenManagement, written } from './management-harness.ts'
 
 function aKey(name: string): NewSecretKey {
-  return { secretHash: name.repeat(64), masked: `phs_...${name}`, createdAtMs: 5 }
+  return { secretHash: name.repeat(64), masked: `phs_...${name}` }
 }
 
 export function secretKeyStoreContract(adapter: string, open: OpenManagement): void {
   describe(`SecretKeyStore on ${adapter}`, () => {
     it('turns the former primary key into the backup, and deletes the previous backup', async t => {
       const { store, revision } = await open(t)
-      await store.createProject(aNewProject())
-      await store.createProject(aNewProject())
+      await store.createProject(aNewProject(), aChange())
+      await store.createProject(aNewProject(), aChange())
       const before = await revision()
-      const first = await store.rotateSecretKey(1, aKey('a'))
+      const first = await store.rotateSecretKey(1, aKey('a'), aChange())
       assert.deepEqual(written(first), { primary: 'phs_...a', backup: null })
       assert.equal(first.ok && first.value.revision, before + 1)
-      assert.deepEqual(written(await store.rotateSecretKey(1, aKey('b'))), { primary: 'phs_...b', backup: 'phs_...a' })
-      assert.deepEqual(written(await store.rotateSecretKey(1, aKey('c'))), { primary: 'phs_...c', backup: 'phs_...b' })
-      assert.deepEqual(written(await store.rotateSecretKey(2, aKey('d'))), { primary: 'phs_...d', backup: null })
+      assert.deepEqual(written(await store.rotateSecretKey(1, aKey('b'), aChange())), {
+        primary: 'phs_...b',
+        backup: 'phs_...a',
+      })
+      assert.deepEqual(written(await store.rotateSecretKey(1, aKey('c'), aChange())), {
+        primary: 'phs_...c',
+        backup: 'phs_...b',
+      })
+      assert.deepEqual(written(await store.rotateSecretKey(2, aKey('d'), aChange())), {
+        primary: 'phs_...d',
+        backup: null,
+      })
       assert.equal(await revision(), before + 4)
       const listed = await store.listSecretKeys([1, 2, 3])
       assert.deepEqual(
@@ -37,21 +46,27 @@ export function secretKeyStoreContract(adapter: string, open: OpenManagement): v
 
     it('deletes only the backup, and accepts that there is none', async t => {
       const { store } = await open(t)
-      await store.createProject(aNewProject())
-      await store.rotateSecretKey(1, aKey('a'))
-      await store.rotateSecretKey(1, aKey('b'))
+      await store.createProject(aNewProject(), aChange())
+      await store.rotateSecretKey(1, aKey('a'), aChange())
+      await store.rotateSecretKey(1, aKey('b'), aChange())
       for (const _time of [1, 2])
-        assert.deepEqual(written(await store.deleteBackupSecretKey(1)), { primary: 'phs_...b', backup: null })
+        assert.deepEqual(written(await store.deleteBackupSecretKey(1, aChange())), {
+          primary: 'phs_...b',
+          backup: null,
+        })
     })
 
     it('does not find missing or deleted projects', async t => {
       const { store, revision } = await open(t)
-      await store.createProject(aNewProject())
-      await store.deleteProject(1)
+      await store.createProject(aNewProject(), aChange())
+      await store.deleteProject(1, aChange())
       const before = await revision()
       for (const projectId of [1, 7]) {
-        assert.deepEqual(await store.rotateSecretKey(projectId, aKey('a')), { ok: false, error: 'not_found' })
-        assert.deepEqual(await store.deleteBackupSecretKey(projectId), { ok: false, error: 'not_found' })
+        assert.deepEqual(await store.rotateSecretKey(projectId, aKey('a'), aChange()), {
+          ok: false,
+          error: 'not_found',
+        })
+        assert.deepEqual(await store.deleteBackupSecretKey(projectId, aChange()), { ok: false, error: 'not_found' })
       }
       assert.equal(await revision(), before)
     })

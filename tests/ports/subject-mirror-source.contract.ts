@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aGroup, aPerson, created } from '../support/values.ts'
+import { aChange, aGroup, aPerson, created } from '../support/values.ts'
 import { commit, type OpenManagement } from './management-harness.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
@@ -54,7 +54,7 @@ export function subjectMirrorSourceContract(adapter: string, open: OpenManagemen
       await commit(chunkStore, {
         deletedPersons: [{ projectId: 1, uuid: uuid(2), survivorUuid: uuid(1), loadedVersion: 0 }],
       })
-      await store.startDeletingGroupType(1, 0)
+      await store.startDeletingGroupType(1, 0, aChange())
       while (await store.deleteGroupsOfType(1, 0, 1));
       const { persons, groups } = await store.findChangedSubjects()
       assert.deepEqual(persons, [{ projectId: 1, uuid: uuid(2) }])

@@ -16,7 +16,7 @@ import { noPostgres, startPostgres, type TestPostgres } from '../support/postgre
 import { logger, migratedDatabases } from '../support/postgres-state.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { loadWhole } from '../support/state.ts'
-import { aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/values.ts'
+import { aChange, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/values.ts'
 import { holdTable } from './held-table.ts'
 
 const skip = noPostgres()
@@ -65,9 +65,11 @@ describe('state on PostgreSQL', { skip }, async () => {
     const url = await newDatabase(t)
     const fronts = [1, 2, 3].map(() => openPostgresManagementStore({ url, logger }))
     t.after(() => Promise.all(fronts.map(front => front.close())))
-    await fronts[0]!.createProject(aNewProject())
+    await fronts[0]!.createProject(aNewProject(), aChange())
     const results = await Promise.all(
-      Array.from({ length: 30 }, (_, index) => fronts[index % 3]!.createFlag(aNewFlag({ key: `flag ${index >> 1}` }))),
+      Array.from({ length: 30 }, (_, index) =>
+        fronts[index % 3]!.createFlag(aNewFlag({ key: `flag ${index >> 1}` }), aChange()),
+      ),
     )
     const made = results.flatMap(result => (result.ok ? [result.value] : []))
     assert.equal(made.length, 15, 'one of two flags with the same key is refused')
@@ -81,8 +83,8 @@ describe('state on PostgreSQL', { skip }, async () => {
       upTo15.map(revision => revision + 1),
     )
     const changes = await Promise.all([
-      ...fronts.map(front => front.updateProject(1, { name: 'renamed' })),
-      ...fronts.map(front => front.updateFlag(1, 1, { name: 'renamed', updatedAtMs: 1 }, { changedBy: null })),
+      ...fronts.map(front => front.updateProject(1, { name: 'renamed' }, aChange())),
+      ...fronts.map(front => front.updateFlag(1, 1, { name: 'renamed' }, aChange('Test', 1))),
     ])
     assert.ok(changes.every(change => change.ok))
   })
@@ -142,7 +144,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     const [store, other] = [open(), open()]
     t.after(() => Promise.all([store, other, management].map(each => each.close())))
     const { epoch } = await store.revision()
-    await management.createProject(aNewProject({ apiToken: 'phc_epoch' }))
+    await management.createProject(aNewProject({ apiToken: 'phc_epoch' }), aChange())
     assert.equal((await store.revision()).epoch, epoch, 'the same with every write')
     assert.equal((await other.revision()).epoch, epoch, 'the same for every process')
     await postgres.restart()
@@ -164,7 +166,7 @@ describe('state on PostgreSQL', { skip }, async () => {
       await management.close()
       await chunks.close()
     })
-    await management.createProject(aNewProject({ apiToken: 'phc_told' }))
+    await management.createProject(aNewProject({ apiToken: 'phc_told' }), aChange())
     await eventually(() => cache.findByToken('phc_told') !== null, { what: 'the project' })
     await chunks.claimPosition('main', 'w1')
     const groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
@@ -180,9 +182,9 @@ describe('state on PostgreSQL', { skip }, async () => {
     // Most likely written while no front listens; the next listener loads what it missed.
     const others = openPostgresManagementStore({ url, logger })
     t.after(() => others.close())
-    await others.createProject(aNewProject({ apiToken: 'phc_missed' }))
+    await others.createProject(aNewProject({ apiToken: 'phc_missed' }), aChange())
     await eventually(() => cache.findByToken('phc_missed') !== null, { what: 'the project made between the sessions' })
-    await others.createProject(aNewProject({ apiToken: 'phc_again' }))
+    await others.createProject(aNewProject({ apiToken: 'phc_again' }), aChange())
     await eventually(() => cache.findByToken('phc_again') !== null, { what: 'the second project' })
   })
 
@@ -191,7 +193,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     const management = openPostgresManagementStore({ url, logger })
     const subjects = openPostgresSubjectStore({ url, logger })
     t.after(() => Promise.all([management.close(), subjects.close()]))
-    await management.createProject(aNewProject())
+    await management.createProject(aNewProject(), aChange())
     assert.equal(await subjects.findPerson(1, 'ada'), null)
     await postgres.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()

@@ -33,8 +33,10 @@ export function flagFromJson(json: JsonObject): Flag {
     id: (json.id ?? 1) as number,
     version: (json.version ?? 1) as number,
     hasExperiment: false,
+    createdAtMs: 0,
     updatedAtMs: 0,
     conditionsSinceMs: 0,
+    createdBy: null,
   }
 }
 

@@ -16,6 +16,7 @@ import { startCounters } from '#compose/front/counters.ts'
 import { startDefinitions } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { composeManagement } from '#compose/front/management.ts'
+import type { Author } from '#core/author.ts'
 import { ok } from '#core/result.ts'
 import { createAddressBase } from '#http/management/kit/address-base.ts'
 import type { ManagementDeps } from '#http/management/kit/deps.ts'
@@ -32,10 +33,11 @@ import { fixedClock } from './fixed-clock.ts'
 import { serveParts, testContext, testParts } from './front-parts.ts'
 import { writeNewState } from './state.ts'
 import { tempDir } from './temp-dir.ts'
-import { chunkChanges } from './values.ts'
+import { aChange, chunkChanges } from './values.ts'
 
 /** A key with all scopes. */
 export const allScopesKey = 'phx_all-scopes'
+export const allScopesAuthor: Author = { id: '00000000-0000-4000-9000-000000000001', label: '*' }
 
 export interface ManagementApi {
   readonly url: string
@@ -187,15 +189,17 @@ export async function startManagement(t: TestContext, options: StartManagementOp
 
   async function addKey(scopes: readonly string[], scopedProjectIds: readonly number[] = [], secret?: string) {
     const value = secret ?? `phx_${++uuidCount}`
-    await store.createPersonalKey({
-      id: `00000000-0000-4000-9000-${String(++uuidCount).padStart(12, '0')}`,
-      label: scopes.join(' '),
-      scopes,
-      scopedProjectIds,
-      createdAtMs: clock.nowMs(),
-      lastUsedAtMs: null,
-      secretHash: createHash('sha256').update(value).digest('hex'),
-    })
+    await store.createPersonalKey(
+      {
+        id: `00000000-0000-4000-9000-${String(++uuidCount).padStart(12, '0')}`,
+        label: scopes.join(' '),
+        scopes,
+        scopedProjectIds,
+        lastUsedAtMs: null,
+        secretHash: createHash('sha256').update(value).digest('hex'),
+      },
+      aChange('Test', clock.nowMs()),
+    )
     return value
   }
   await addKey(['*'], [], allScopesKey)

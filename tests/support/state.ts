@@ -24,7 +24,7 @@ import { memoryChunkStore } from './memory/memory-chunk-store.ts'
 import { keyOf, type MemoryState, memoryState } from './memory/memory-state.ts'
 import { memorySubjectStore } from './memory/memory-subject-store.ts'
 import { type Scope, tempDir } from './temp-dir.ts'
-import { aNewProject } from './values.ts'
+import { aChange, aNewProject, aProject } from './values.ts'
 
 /** A state with projects 1 and 2. */
 export interface StateHarness {
@@ -83,7 +83,7 @@ export async function sqlState(
   t.after(async () => {
     for (const store of [...opened, management]) await store.close()
   })
-  for (const project of projects) await management.createProject(aNewProject(project))
+  for (const project of projects) await management.createProject(aNewProject(project), aChange())
   let subjectStore: ReturnType<SqlAdapter['openSubjectStore']> | undefined
   let hashKeyWriter: ReturnType<SqlAdapter['openHashKeyWriter']> | undefined
   const subjects = () => {
@@ -170,7 +170,7 @@ export const openSqliteState: OpenSqlState = async (t, projects) => {
 }
 
 export const openMemoryState: OpenState = async () => {
-  const projects = [1, 2].map(id => ({ ...aNewProject(), id }))
+  const projects = [1, 2].map(id => aProject({ id }))
   const state = memoryState(projects)
   return {
     chunkStore: memoryChunkStore(state),

@@ -2,6 +2,7 @@
 // events as they are captured, logged and stored.
 
 import { randomUUID } from 'node:crypto'
+import type { Change } from '#core/author.ts'
 import { packItems } from '#core/capture/packed-items.ts'
 import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
 import type { RecordAt } from '#core/events/log-stream.ts'
@@ -21,6 +22,11 @@ import type { NewCohort } from '#ports/state/cohort-store.ts'
 import type { NewFlag } from '#ports/state/flag-write.ts'
 import type { NewProject } from '#ports/state/project-store.ts'
 
+/** A change by a key with this label. */
+export function aChange(label = 'Test', atMs = 1_700_000_000_000): Change {
+  return { by: { id: null, label }, atMs }
+}
+
 let projectCount = 0
 
 export function aNewProject(over: Partial<NewProject> = {}): NewProject {
@@ -36,13 +42,12 @@ export function aNewProject(over: Partial<NewProject> = {}): NewProject {
     quotas: noQuotas,
     clientSettings: {},
     ingestion: noIngestionSettings,
-    createdAtMs: 1_700_000_000_000,
     ...over,
   }
 }
 
 export function aProject(over: Partial<Project> = {}): Project {
-  return { ...aNewProject(), id: 1, ...over }
+  return { ...aNewProject(), id: 1, createdAtMs: 1_700_000_000_000, ...over }
 }
 
 /** The definitions of a project without flags, cohorts or other objects. */
@@ -66,8 +71,6 @@ export function aNewFlag(over: Partial<NewFlag> = {}): NewFlag {
     projectId: 1,
     key: 'beta',
     filters: { groups: [{ properties: [], rollout_percentage: 100 }] },
-    createdAtMs: 1_700_000_000_000,
-    createdBy: null,
     ...over,
   }
 }
@@ -79,8 +82,6 @@ export function aNewCohort(over: Partial<NewCohort> = {}): NewCohort {
     description: '',
     isStatic: false,
     filters: { properties: { type: 'OR', values: [] } },
-    createdAtMs: 5,
-    createdBy: null,
     ...over,
   }
 }

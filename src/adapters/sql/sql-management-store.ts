@@ -6,6 +6,7 @@ import type { ManagementStore } from '#ports/state/management-store.ts'
 import { createRefusedQueries } from './accounting/refused-queries.ts'
 import { createUsageQueries } from './accounting/usage-queries.ts'
 import { createWarningQueries } from './accounting/warning-queries.ts'
+import { createActivityQueries } from './activity/activity-queries.ts'
 import { createCohortQueries } from './definitions/cohort-queries.ts'
 import { createEarlyAccessQueries } from './definitions/early-access-queries.ts'
 import { createExperimentQueries } from './definitions/experiment-queries.ts'
@@ -38,6 +39,7 @@ export function createSqlManagementStore(
   toPortError: (cause: unknown) => unknown,
 ): ManagementStore {
   const methods = withStorableTexts<ManagementStore>({
+    ...createActivityQueries(db),
     ...createProjectQueries(db),
     ...createPersonalKeyQueries(db),
     ...createSecretKeyQueries(db),

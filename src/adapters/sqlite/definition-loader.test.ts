@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
 import { listVersions } from '#adapters/sql/definitions/held-definitions.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/values.ts'
+import { aChange, aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/values.ts'
 import { openDefinitionLoader } from './definition-loader.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
@@ -10,15 +10,15 @@ import { openSqliteManagementStore } from './sqlite-management-store.ts'
 
 it('parses no row of a flag or cohort that the caller holds, however many there are', async t => {
   const { management, loader, database } = await openProject(t)
-  for (let id = 1; id <= 40; id++) await management.createFlag(aNewFlag({ key: `f${id}` }))
-  for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort(), {})
+  for (let id = 1; id <= 40; id++) await management.createFlag(aNewFlag({ key: `f${id}` }), aChange())
+  for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort(), aChange(), {})
   const { revision, projects } = await loader.loadChanges(-1)
   const held = listVersions(projects[0]!)
   assert.deepEqual([held.flags.length, held.cohorts.length], [40, 3])
 
   // From here on, only rows that are written later can be parsed.
   database.exec(`UPDATE feature_flag SET filters = '{'; UPDATE cohort SET filters = '{'`)
-  await management.createFlag(aNewFlag({ key: 'new' }))
+  await management.createFlag(aNewFlag({ key: 'new' }), aChange())
   assert.deepEqual(await loader.listChangedProjects(revision), [1])
   const changes = await loader.readChanges(revision, [[1, held]])
   assert.deepEqual(
@@ -30,13 +30,13 @@ it('parses no row of a flag or cohort that the caller holds, however many there 
 
 it('reads the rows of many changed flags in bounded queries', async t => {
   const { management, loader, database } = await openProject(t)
-  await management.createFlag(aNewFlag({ key: 'f1' }))
+  await management.createFlag(aNewFlag({ key: 'f1' }), aChange())
   const { revision, projects } = await loader.loadChanges(-1)
   const columns = Object.keys(database.prepare('SELECT * FROM feature_flag').get() as object)
   const copied = columns.map(name => (name === 'id' ? 'n' : name === 'key' ? `'f' || n` : name)).join(', ')
   database.exec(`WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1201)
     INSERT INTO feature_flag (${columns.join(', ')}) SELECT ${copied} FROM feature_flag, numbers`)
-  await management.updateProject(1, { name: 'other' })
+  await management.updateProject(1, { name: 'other' }, aChange())
   const { flags } = (await loader.loadChanges(revision, () => projects[0]!)).projects[0]!
   assert.deepEqual(
     flags.map(({ id, key }) => [id, key]),
@@ -57,6 +57,6 @@ async function openProject(t: TestContext) {
     await loader.close()
     await management.close()
   })
-  await management.createProject(aNewProject())
+  await management.createProject(aNewProject(), aChange())
   return { management, loader, database }
 }

@@ -8,7 +8,8 @@ import { type PackedChanges, packDefinitions, unpackDefinitions } from './defini
 function changesOf(flagCount: number, filters: string): ReadChanges {
   const flags = Array.from({ length: flagCount }, (_, index) => ({
     ...aNewFlag({ key: `f${index}`, filters: parseJson(filters) as JsonObject }),
-    ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0, conditionsSinceMs: 0 },
+    ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, createdBy: null },
+    ...{ createdAtMs: 0, updatedAtMs: 0, conditionsSinceMs: 0 },
   }))
   const none = { groupTypes: [], earlyAccessFeatures: [], surveys: [], secretKeyHashes: [] }
   return {

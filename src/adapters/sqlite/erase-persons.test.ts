@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { erase } from '#adapters/sql/persons/erase-persons.ts'
+import { aChange } from '../../../tests/support/values.ts'
 import { createSqliteKysely } from './kysely-on-sqlite.ts'
 
 test('an erasure finds rows only by keys, and keeps undo records of other subjects than persons', async () => {
@@ -39,14 +40,12 @@ test('an erasure finds rows only by keys, and keeps undo records of other subjec
     ...{
       projectId: 1,
       personIds: [7],
-      requestedBy: 'key',
-      requestedAtMs: 5,
       logId: 'log',
       endOffsets: { main: 5, historical: 0 },
     },
     ...{ keepsPerson: false, deletesEvents: true, deletesRecordings: true },
   }
-  const { erasedCount } = await db.transaction().execute(trx => erase(trx, erasure))
+  const { erasedCount } = await db.transaction().execute(trx => erase(trx, erasure, aChange()))
   assert.equal(erasedCount, 1)
   const run = texts.filter(text => /^(select|update|delete)/i.test(text))
   assert.ok(run.length > 10)

@@ -6,7 +6,7 @@ import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { aNewFlag, aNewProject } from '../../../tests/support/values.ts'
+import { aChange, aNewFlag, aNewProject } from '../../../tests/support/values.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
 import { startStateThread } from './state-thread.ts'
@@ -29,8 +29,8 @@ test('waits for the lock of another process, and fails as `timeout` when it take
   const other = openStateForWriting(dataFolder, 0)
   t.after(() => other.close())
   other.exec('BEGIN IMMEDIATE')
-  await assert.rejects(store.createProject(aNewProject()), isPortError('timeout'))
-  const waiting = store.createProject(aNewProject())
+  await assert.rejects(store.createProject(aNewProject(), aChange()), isPortError('timeout'))
+  const waiting = store.createProject(aNewProject(), aChange())
   other.exec('ROLLBACK')
   const result = await waiting
   assert.ok(result.ok && result.value.value.id === 1)
@@ -43,7 +43,7 @@ test('answers searches while a write waits for the lock', async t => {
   t.after(() => other.close())
   other.exec('BEGIN IMMEDIATE')
   let isWritten = false
-  const writing = store.createProject(aNewProject()).then(() => {
+  const writing = store.createProject(aNewProject(), aChange()).then(() => {
     isWritten = true
   })
   assert.deepEqual(await store.listPersons(1, { search: 'x', limit: 1, offset: 0 }), { results: [], hasMore: false })
@@ -55,7 +55,7 @@ test('answers searches while a write waits for the lock', async t => {
 test('reads the default of a field that is younger than a version of a flag', async t => {
   const dataFolder = tempDir(t)
   const store = await openWriter(t, dataFolder)
-  await store.createFlag(aNewFlag({ tags: ['old'] }))
+  await store.createFlag(aNewFlag({ tags: ['old'] }), aChange())
   const database = openStateForWriting(dataFolder, 5_000)
   database.exec(`UPDATE feature_flag_version SET snapshot = json_remove(snapshot, '$.tags', '$.isRemoteConfiguration')`)
   database.close()
@@ -101,8 +101,10 @@ test('takes a thousand calls at once and refuses the next', async t => {
 test('finishes pending calls before it closes, and refuses later ones', async t => {
   const dataFolder = tempDir(t)
   const store = await openStateWriter({ dataFolder, logger: silentLogger() })
-  await store.createProject(aNewProject())
-  const writing = Array.from({ length: 20 }, (_, index) => store.createFlag(aNewFlag({ key: `flag-${index}` })))
+  await store.createProject(aNewProject(), aChange())
+  const writing = Array.from({ length: 20 }, (_, index) =>
+    store.createFlag(aNewFlag({ key: `flag-${index}` }), aChange()),
+  )
   await store.close()
   const results = await Promise.all(writing)
   assert.ok(results.every(result => result.ok))

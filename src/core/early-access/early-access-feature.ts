@@ -1,6 +1,7 @@
 // A feature that people can try before its general release. Their choice is the person property
 // `$feature_enrollment/<flag key>`, which decides its flag. Source: docs/wire/evaluation.md 5.7, 7.4.
 
+import type { Author } from '../author.ts'
 import type { JsonObject } from '../json.ts'
 
 export const earlyAccessStages = ['draft', 'concept', 'alpha', 'beta', 'general-availability', 'archived'] as const
@@ -20,4 +21,5 @@ export interface EarlyAccessFeature {
   readonly documentationUrl: string
   readonly payload: JsonObject
   readonly createdAtMs: number
+  readonly createdBy: Author | null
 }

@@ -1,5 +1,6 @@
 // Which experiments of a project a list shows, and in which order. Source: PostHog's list of experiments.
 
+import { type Author, isSameAuthor } from '../author.ts'
 import type { Experiment } from './experiment.ts'
 
 export const experimentStatuses = ['draft', 'running', 'paused', 'stopped'] as const
@@ -22,8 +23,8 @@ export interface ExperimentFilter {
   readonly status?: ExperimentStatus
   readonly archived: boolean
   readonly flagId?: number
-  /** Labels of keys; the experiment was made with one of them. */
-  readonly createdBy?: readonly string[]
+  /** The experiment was made by one of them. */
+  readonly createdBy?: readonly Author[]
   /** Newest first unless given. */
   readonly order?: { readonly by: (typeof experimentOrders)[number]; readonly isDescending: boolean }
 }
@@ -54,8 +55,7 @@ export function chooseExperiments<T extends ListedExperiment>(
       experiment.name.toLowerCase().includes(search) &&
       (filter.flagId === undefined || experiment.flagId === filter.flagId) &&
       (filter.status === undefined || statusOfExperiment(experiment, experiment.flagIsActive) === filter.status) &&
-      (filter.createdBy === undefined ||
-        (experiment.createdBy !== null && filter.createdBy.includes(experiment.createdBy))),
+      (filter.createdBy === undefined || filter.createdBy.some(author => isSameAuthor(author, experiment.createdBy))),
   )
   const { by, isDescending } = filter.order ?? { by: 'created_at', isDescending: true }
   const direction = isDescending ? -1 : 1

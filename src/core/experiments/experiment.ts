@@ -1,6 +1,7 @@
 // An experiment: a flag with variants, and why it runs. It is stored for the tools that manage it, and it marks its
 // flag. The server does not compute results.
 
+import type { Author } from '../author.ts'
 import type { JsonObject } from '../json.ts'
 
 export interface Experiment {
@@ -19,5 +20,5 @@ export interface Experiment {
   readonly archived: boolean
   readonly createdAtMs: number
   readonly updatedAtMs: number
-  readonly createdBy: string | null
+  readonly createdBy: Author | null
 }

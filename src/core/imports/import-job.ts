@@ -1,6 +1,8 @@
 // An import job: events sent under one plan, kept separate until the job is published, and undone as a whole.
+
 // Source: docs/wire/import.md §2.8, §2.11; docs/decisions/0053-import-jobs.md.
 
+import type { Author } from '../author.ts'
 import type { JsonObject } from '../json.ts'
 import type { JobFailure } from './job-failure.ts'
 
@@ -95,7 +97,7 @@ export interface ImportJob {
   readonly state: ImportJobState
   readonly step: ImportStep | null
   readonly options: ImportOptions
-  readonly createdBy: string | null
+  readonly createdBy: Author | null
   readonly createdAtMs: number
   readonly updatedAtMs: number
   readonly publishedAtMs: number | null

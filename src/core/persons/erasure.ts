@@ -1,6 +1,7 @@
 // Erasing persons: the request, its stored form, and which records and rows it covers.
 // Source: docs/decisions/0064-erased-persons.md.
 
+import type { Author } from '../author.ts'
 import type { LogStream } from '../events/log-stream.ts'
 
 /** How many persons one request may erase. Source: PostHog's limit. */
@@ -35,7 +36,7 @@ export const noRemovedRows: RemovedRows = { events: 0, pendingEvents: 0, recordi
 export interface ErasedPerson extends ErasureTerms {
   readonly erasureId: number
   readonly uuid: string
-  readonly requestedBy: string | null
+  readonly requestedBy: Author | null
   readonly requestedAtMs: number
   /** When everything had been removed; null until then. */
   readonly doneAtMs: number | null

@@ -1,6 +1,7 @@
 // A survey: the questions that a browser shows, and its audience. The server stores it and serves it; the SDK decides
 // whether to show it, using the flags named here. Source: docs/wire/evaluation.md 7.5.
 
+import type { Author } from '../author.ts'
 import type { JsonObject } from '../json.ts'
 
 /** A draft has not started, a complete one has ended. */
@@ -24,5 +25,5 @@ export interface Survey {
   readonly archived: boolean
   readonly createdAtMs: number
   readonly updatedAtMs: number
-  readonly createdBy: string | null
+  readonly createdBy: Author | null
 }

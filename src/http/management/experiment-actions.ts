@@ -67,13 +67,13 @@ const duplicateSchema = Type.Object({
 
 /** @param orError turns a refused write into its answer. */
 export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
-  const { management, clock } = deps
+  const { management } = deps
   const flagOf = async ({ project, item }: Call): Promise<Flag | null> => {
     const [flag] = await management.listFlagsById(project.id, [item.flagId])
     return flag === undefined || flag.deleted ? null : flag
   }
-  const write = async ({ caller, project, item }: Call, fieldsOf: FieldsOf) =>
-    orError(await updateExperiment(deps, project.id, item.id, fieldsOf, toWriter(caller)))
+  const write = async (call: Call, fieldsOf: FieldsOf) =>
+    orError(await updateExperiment(deps, call.project.id, call.item.id, fieldsOf, toWriter(call)))
   /** Writes the fields from `fieldsOf` if the experiment has one of these statuses. */
   const changeInStatus = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
     write(call, (current, linked) => {
@@ -88,7 +88,7 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
     ownerAction({
       name: 'launch',
       summary: 'Start a draft now and enable its flag.',
-      run: (call: Call) => changeInStatus(call, ['draft'], () => ok({ startDateMs: clock.nowMs() })),
+      run: (call: Call) => changeInStatus(call, ['draft'], () => ok({ startDateMs: call.change.atMs })),
     }),
     ownerAction({
       name: 'end',
@@ -96,7 +96,7 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
       body: endSchema,
       run: (call: Call<Static<typeof endSchema>>) =>
         changeInStatus(call, ['running', 'paused'], () =>
-          ok({ endDateMs: clock.nowMs(), content: toConclusion(call.body) }),
+          ok({ endDateMs: call.change.atMs, content: toConclusion(call.body) }),
         ),
     }),
     ownerAction({
@@ -146,7 +146,7 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
           return ok({
             flagConfig: { filters, mayChangeRunning: true },
             content: toConclusion(call.body),
-            ...(current.endDateMs === null && { endDateMs: clock.nowMs() }),
+            ...(current.endDateMs === null && { endDateMs: call.change.atMs }),
           })
         }),
     }),
@@ -156,7 +156,7 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
       body: duplicateSchema,
       status: 201,
       run: async (call: Call<Static<typeof duplicateSchema>>) => {
-        const { caller, project, item, body } = call
+        const { project, item, body } = call
         const flag = await flagOf(call)
         const flagKey = body.feature_flag_key ?? flag?.key
         if (flagKey === undefined) return err(noFlag)
@@ -167,7 +167,7 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
           ...{ name: body.name ?? `${item.name.slice(0, 390)} (Copy)`, flagKey, content },
           ...(isNew && multivariate != null && { flagConfig: { filters: { multivariate }, mayChangeRunning: false } }),
         }
-        return orError(await createExperiment(deps, project.id, input, toWriter(caller)))
+        return orError(await createExperiment(deps, project.id, input, toWriter(call)))
       },
     }),
   ]

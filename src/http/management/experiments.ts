@@ -1,5 +1,6 @@
 // Experiments: list, create, read, change, delete. Results are not served.
 
+import type { Change } from '#core/author.ts'
 import {
   type ExperimentFilter,
   type ExperimentStatus,
@@ -42,7 +43,7 @@ import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
 import { parseIdNumber } from './kit/item-routes.ts'
-import { asFilter, authorsParam, listAuthorLabels, mapParam } from './kit/list-filters.ts'
+import { asFilter, authorsParam, listChosenAuthors, mapParam } from './kit/list-filters.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import {
   booleanParam,
@@ -81,8 +82,8 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       ...(body.archived === undefined ? {} : { archived: body.archived }),
     })
   }
-  const destroy = async ({ id, projectId }: Experiment, by: string): Promise<Result<null, WireError>> =>
-    toWireResult(await deleteExperiment(deps, projectId, id, by))
+  const destroy = async ({ id, projectId }: Experiment, change: Change): Promise<Result<null, WireError>> =>
+    toWireResult(await deleteExperiment(deps, projectId, id, change))
 
   return flagOwnerRoutes(deps, {
     actions: buildExperimentActions(deps, toWireResult),
@@ -119,7 +120,7 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       return id === null ? null : management.findExperiment(projectId, id)
     },
     list: async (projectId, { limit, offset, search, status, archived, order, ...query }) => {
-      const createdBy = await listAuthorLabels(management, projectId, 'experiment', query.created_by_id)
+      const createdBy = await listChosenAuthors(management, projectId, 'experiment', query.created_by_id)
       const filters = omitUndefined({ search, status, createdBy, order, flagId: query.feature_flag_id })
       return management.listExperiments(projectId, { limit, offset, archived, nowMs: clock.nowMs(), ...filters })
     },
@@ -128,23 +129,25 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       const flagOf = await loadLinkedFlags(management, caller, projectId, ids)
       return experiments.map(each => encodeExperiment(each, flagOf(each.flagId), each.deleted))
     },
-    create: async ({ caller, project, body }) => {
+    create: async call => {
+      const { project, body } = call
       const fields = readFields(body, project, null, null)
       if (!fields.ok) return fields
       const input = { ...fields.value, name: body.name, flagKey: body.feature_flag_key }
-      return toWireResult(await createExperiment(deps, project.id, input, toWriter(caller)), body)
+      return toWireResult(await createExperiment(deps, project.id, input, toWriter(call)), body)
     },
-    update: async ({ caller, project, item, body }) => {
+    update: async call => {
+      const { change, project, item, body } = call
       const fieldsOf = (current: Experiment, flag: Flag | null) =>
         (body.feature_flag_key ?? flag?.key) === flag?.key
           ? readFields(body, project, current, encodeLinkedFlag(flag, true))
           : err(keepsItsFlag)
-      const updated = toWireResult(await updateExperiment(deps, project.id, item.id, fieldsOf, toWriter(caller)), body)
+      const updated = toWireResult(await updateExperiment(deps, project.id, item.id, fieldsOf, toWriter(call)), body)
       if (!updated.ok || body.deleted !== true) return updated
-      const deleted = await destroy(item, caller.label)
+      const deleted = await destroy(item, change)
       return deleted.ok ? ok({ ...updated.value, deleted: true as const }) : deleted
     },
-    destroy: ({ caller, item }) => destroy(item, caller.label),
+    destroy: ({ change, item }) => destroy(item, change),
   })
 }
 

@@ -1,5 +1,6 @@
 // The whole private API: the routes of all resources in one table.
 
+import { activityLogRoutes } from './activity-log.ts'
 import { experimentsRoutes } from './experiments.ts'
 import { exportEventsRoutes } from './exports/export-events.ts'
 import { exportPersonsRoutes } from './exports/export-persons.ts'
@@ -41,6 +42,7 @@ import { usersRoutes } from './users.ts'
 
 export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
+    ...activityLogRoutes(deps),
     ...projectsRoutes(deps),
     ...personalKeysRoutes(deps),
     ...usersRoutes(deps),

@@ -2,6 +2,7 @@
 // rights.
 
 import type { TSchema } from 'typebox'
+import type { Change } from '#core/author.ts'
 import { nearestScope, scopeObjects } from '#core/scopes.ts'
 import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { ManageKeysDeps } from '#services/manage/manage-keys.ts'
@@ -55,12 +56,10 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       body: createPersonalKeySchema,
       postHogFields: postHogKeyFields,
       success: { status: 201, schema: createdPersonalKeySchema },
-      handle: async ({ body }) => {
-        const created = await createPersonalKey(deps, {
-          label: body.label,
-          scopes: body.scopes,
-          scopedProjectIds: body.scoped_teams ?? [],
-        })
+      handle: async ({ change, body }) => {
+        const { label, scopes, scoped_teams: scopedProjectIds } = body
+        const input = { label, scopes, scopedProjectIds: scopedProjectIds ?? [] }
+        const created = await createPersonalKey(deps, input, change)
         if (!created.ok) return refusal(keyError(created.error))
         return answer(201, { ...encodePersonalKey(created.value.key), value: created.value.secret })
       },
@@ -73,7 +72,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       summary: 'Get the calling key: its scopes and projects.',
       scope: 'any',
       success: { status: 200, schema: personalKeySchema },
-      handle: async ({ caller }) => answer(200, encodePersonalKey(caller)),
+      handle: ({ caller }) => answerKey(deps, caller.id),
     }),
     ...instanceRoutes(deps, {
       method: 'DELETE',
@@ -83,7 +82,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       summary: 'Delete the calling key. It stops working immediately.',
       scope: 'any',
       success: { status: 204 },
-      handle: ({ caller }) => answerKeyDeletion(deps, caller.id),
+      handle: ({ caller, change }) => answerKeyDeletion(deps, caller.id, change),
     }),
     ...keyRoutes(deps, {
       method: 'GET',
@@ -91,10 +90,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       id: 'personal_api_keys_retrieve',
       summary: 'Get one personal API key, without its secret.',
       success: { status: 200, schema: personalKeySchema },
-      handle: async ({ params }) => {
-        const key = await deps.management.findPersonalKey(params.keyId!)
-        return key === null ? refusal(notFoundHere) : answer(200, encodePersonalKey(key))
-      },
+      handle: ({ params }) => answerKey(deps, params.keyId!),
     }),
     ...keyRoutes(deps, {
       method: 'DELETE',
@@ -102,13 +98,18 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       id: 'personal_api_keys_destroy',
       summary: 'Delete a personal API key. It stops working immediately.',
       success: { status: 204 },
-      handle: ({ params }) => answerKeyDeletion(deps, params.keyId!),
+      handle: ({ params, change }) => answerKeyDeletion(deps, params.keyId!, change),
     }),
   ]
 }
 
-async function answerKeyDeletion(deps: PersonalKeysDeps, keyId: string) {
-  const deleted = await deletePersonalKey(deps, keyId)
+async function answerKey({ management }: PersonalKeysDeps, keyId: string) {
+  const key = await management.findPersonalKey(keyId)
+  return key === null ? refusal(notFoundHere) : answer(200, encodePersonalKey(key))
+}
+
+async function answerKeyDeletion(deps: PersonalKeysDeps, keyId: string, change: Change) {
+  const deleted = await deletePersonalKey(deps, keyId, change)
   return deleted.ok ? noContent : refusal(notFoundHere)
 }
 

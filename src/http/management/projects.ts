@@ -2,7 +2,6 @@
 
 import { noSecretKeys, type Project, type SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
 import type { Page } from '#ports/state/written.ts'
@@ -29,7 +28,7 @@ import {
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
-import { isLimitedToProjects } from './kit/authenticate.ts'
+import { type Caller, isLimitedToProjects } from './kit/authenticate.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
 import { answerCountedList, encodeTogether } from './kit/full-page.ts'
@@ -74,18 +73,22 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       body: createProjectSchema,
       postHogFields: postHogProjectFields,
       success: { status: 201, schema: projectSchema },
-      handle: async ({ caller, body }) => {
+      handle: async ({ caller, change, body }) => {
         if (isLimitedToProjects(caller)) {
           return refusal(permissionDenied('A key limited to some projects cannot create projects.'))
         }
         const fields = decodeProject(body)
         const wrongSetting = findSettingRefusal(fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
-        const created = await createProject(deps, {
-          ...fields,
-          name: body.name,
-          ...(body.api_token === undefined ? {} : { apiToken: body.api_token }),
-        })
+        const created = await createProject(
+          deps,
+          {
+            ...fields,
+            name: body.name,
+            ...(body.api_token === undefined ? {} : { apiToken: body.api_token }),
+          },
+          change,
+        )
         return answerProjectWrite(deps, 201, created)
       },
     }),
@@ -111,11 +114,11 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       body: updateProjectSchema,
       postHogFields: postHogProjectFields,
       success: { status: 200, schema: projectSchema },
-      handle: async ({ project, body }) => {
+      handle: async ({ change, project, body }) => {
         const fields = decodeProject(body)
         const wrongSetting = findSettingRefusal(fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
-        const updated = await updateProject(deps, project.id, fields)
+        const updated = await updateProject(deps, project.id, fields, change)
         return answerProjectWrite(deps, 200, updated)
       },
     }),
@@ -128,8 +131,8 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       summary: 'Delete a project. Its id is never reused.',
       scope: 'project:write',
       success: { status: 204 },
-      handle: async ({ project }) => {
-        const deleted = await deleteProject(deps, project.id)
+      handle: async ({ change, project }) => {
+        const deleted = await deleteProject(deps, project.id, change)
         return deleted.ok ? noContent : refusal(notFoundHere)
       },
     }),
@@ -142,8 +145,8 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       summary: 'Generate a new project API key. The old key stops working immediately.',
       scope: 'project:write',
       success: { status: 200, schema: projectSchema },
-      handle: async ({ project }) => {
-        const updated = await resetProjectKey(deps, project.id)
+      handle: async ({ change, project }) => {
+        const updated = await resetProjectKey(deps, project.id, change)
         return answerProjectWrite(deps, 200, updated)
       },
     }),
@@ -157,8 +160,8 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
         'Generate a new secret key, `secret_api_token`, returned only once. The previous key becomes the backup.',
       scope: 'project:write',
       success: { status: 200, schema: projectSchema },
-      handle: async ({ project }) => {
-        const rotated = await rotateSecretKey(deps, project.id)
+      handle: async ({ change, project }) => {
+        const rotated = await rotateSecretKey(deps, project.id, change)
         if (!rotated.ok) return refusal(notFoundHere)
         return answer(200, encodeProject(project, { ...rotated.value.keys, primary: rotated.value.secret }))
       },
@@ -172,8 +175,8 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       summary: 'Delete the backup secret key, from before the last rotation.',
       scope: 'project:write',
       success: { status: 200, schema: projectSchema },
-      handle: async ({ project }) => {
-        const deleted = await deleteBackupSecretKey(deps, project.id)
+      handle: async ({ change, project }) => {
+        const deleted = await deleteBackupSecretKey(deps, project.id, change)
         return deleted.ok ? answer(200, encodeProject(project, deleted.value)) : refusal(notFoundHere)
       },
     }),
@@ -183,7 +186,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
 /** A page of the projects that a key may see. */
 export function listVisibleProjects(
   deps: { readonly management: Pick<ProjectStore, 'listProjects'> },
-  caller: PersonalKey,
+  caller: Caller,
   { limit, offset }: PageRequest,
 ): Promise<Page<Project>> {
   const ids = isLimitedToProjects(caller) ? { ids: caller.scopedProjectIds } : {}

@@ -30,7 +30,7 @@ import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes, ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
-import { asFilter, authorsParam, listAuthorLabels, uuidsParam } from './kit/list-filters.ts'
+import { asFilter, authorsParam, listChosenAuthors, uuidsParam } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/query-params.ts'
 
@@ -63,9 +63,9 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
   }
 
   const write = async (
-    { caller, project, item }: ItemCall<Survey, QuerySpec, unknown>,
+    call: ItemCall<Survey, QuerySpec, unknown>,
     fieldsOf: (current: Survey) => Result<SurveyFields, WireError>,
-  ) => toWireResult(await updateSurvey(deps, project.id, item.id, fieldsOf, toWriter(caller)))
+  ) => toWireResult(await updateSurvey(deps, call.project.id, call.item.id, fieldsOf, toWriter(call)))
   const update = (call: ItemCall<Survey, QuerySpec, UpdateSurveyJson>) =>
     write(call, current => readFields(call.body, call.project, current))
 
@@ -93,7 +93,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     },
     find: (projectId, id) => management.findSurvey(projectId, id.toLowerCase()),
     list: async (projectId, { limit, offset, search, archived, status, type, ids, created_by: authors }) => {
-      const createdBy = await listAuthorLabels(management, projectId, 'survey', authors)
+      const createdBy = await listChosenAuthors(management, projectId, 'survey', authors)
       const filters = omitUndefined({ search, archived, status, type, ids, createdBy })
       return management.listSurveys(projectId, { limit, offset, ...filters })
     },
@@ -108,11 +108,12 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
         }),
       )
     },
-    create: async ({ caller, project, body }) => {
+    create: async call => {
+      const { project, body } = call
       const fields = readFields(body, project, null)
       if (!fields.ok) return fields
       const input = { ...fields.value, name: body.name, type: body.type }
-      return toWireResult(await createSurvey(deps, project.id, input, toWriter(caller)))
+      return toWireResult(await createSurvey(deps, project.id, input, toWriter(call)))
     },
     update,
     replace: {
@@ -124,19 +125,20 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
         name: 'launch',
         summary: 'Start a survey now. It must be a draft.',
         run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
-          write(call, ({ startDateMs }) => (startDateMs === null ? ok({ startDateMs: clock.nowMs() }) : err(noDraft))),
+          write(call, ({ startDateMs }) =>
+            startDateMs === null ? ok({ startDateMs: call.change.atMs }) : err(noDraft),
+          ),
       }),
       ownerAction({
         name: 'stop',
         summary: 'Stop a survey now. It must be running.',
         run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
           write(call, ({ startDateMs, endDateMs }) =>
-            startDateMs !== null && endDateMs === null ? ok({ endDateMs: clock.nowMs() }) : err(notRunning),
+            startDateMs !== null && endDateMs === null ? ok({ endDateMs: call.change.atMs }) : err(notRunning),
           ),
       }),
     ],
-    destroy: async ({ caller, project, item }) =>
-      toWireResult(await deleteSurvey(deps, project.id, item.id, caller.label)),
+    destroy: async ({ change, project, item }) => toWireResult(await deleteSurvey(deps, project.id, item.id, change)),
   })
 }
 

@@ -1,7 +1,6 @@
 // `users/@me` and the organization, which PostHog's scripts request first, to identify the instance.
 
 import { noSecretKeys, type Project } from '#core/project.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { encodeAuthor } from '#wire/management/author.ts'
 import { encodeProject, organizationId } from '#wire/management/projects.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
@@ -13,6 +12,7 @@ import {
   userSchema,
 } from '#wire/management/users.ts'
 import { answer } from './kit/answers.ts'
+import type { Caller } from './kit/authenticate.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { findCurrentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { encodeCountAndNeighbours } from './kit/page.ts'
@@ -39,7 +39,7 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
       handle: async ({ caller }) => {
         const team = await findCurrentProject(deps.management, caller)
         const user: UserJson = {
-          ...encodeAuthor(caller.label)!,
+          ...encodeAuthor(caller)!,
           distinct_id: caller.id,
           is_staff: false,
           team: team === null ? null : encodeProjectSummary(team),
@@ -76,7 +76,7 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
   ]
 }
 
-async function encodeOrganization(deps: EndpointDeps, caller: PersonalKey): Promise<OrganizationJson> {
+async function encodeOrganization(deps: EndpointDeps, caller: Caller): Promise<OrganizationJson> {
   const projects: ProjectSummaryJson[] = []
   // Several pages may be needed: each holds at most a mebibyte of settings, of which little is shown here.
   for (let count = 1; projects.length < Math.min(count, projectCountMax); ) {

@@ -1,6 +1,7 @@
 // Cohorts as the private API reads and writes them, and the members of static ones. Evaluations read cohorts from
 // `definition-store.ts` and memberships from `subject-store.ts`.
 
+import type { Change } from '#core/author.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import type { Result } from '#core/result.ts'
@@ -8,17 +9,16 @@ import type { LinkedWrite } from './definition-links.ts'
 import type { PersonFilters, PersonView } from './person-store.ts'
 import type { Page, Written } from './written.ts'
 
-export type NewCohort = Pick<
-  Cohort,
-  'projectId' | 'name' | 'description' | 'isStatic' | 'filters' | 'createdAtMs' | 'createdBy'
->
-export type CohortPatch = Partial<Pick<Cohort, 'name' | 'description' | 'filters' | 'deleted'>> & {
-  readonly updatedAtMs: number
-}
+export type NewCohort = Pick<Cohort, 'projectId' | 'name' | 'description' | 'isStatic' | 'filters'>
+export type CohortPatch = Partial<Pick<Cohort, 'name' | 'description' | 'filters' | 'deleted'>>
 
 /** Every write raises the revision except `saveCohortCount`, on which no evaluation depends. */
 export interface CohortStore {
-  createCohort(input: NewCohort, options: LinkedWrite): Promise<Result<Written<Cohort>, 'definitions_changed'>>
+  createCohort(
+    input: NewCohort,
+    change: Change,
+    options: LinkedWrite,
+  ): Promise<Result<Written<Cohort>, 'definitions_changed'>>
   /**
    * Applies the patch and adds 1 to the version, unless it changes nothing; new filters make the count of members
    * unknown. If `expectedVersion` is not the current version, nothing is written and the current cohort is returned. A
@@ -28,6 +28,7 @@ export interface CohortStore {
     projectId: number,
     cohortId: number,
     patch: CohortPatch,
+    change: Change,
     options: LinkedWrite & { readonly expectedVersion?: number },
   ): Promise<Result<Written<Cohort>, 'not_found' | 'definitions_changed' | { readonly staleVersion: Cohort }>>
   /** Deleted cohorts included. */
@@ -48,11 +49,17 @@ export const memberIdCountMax = 2_000
 /** Members of static cohorts. Evaluations read memberships when they need them, so a change raises no revision. */
 export interface CohortMemberStore {
   /** Adding a member again changes nothing. `not_static` also means that the cohort is deleted or does not exist. */
-  addCohortMembers(projectId: number, cohortId: number, members: MemberIds): Promise<Result<MemberChange, 'not_static'>>
+  addCohortMembers(
+    projectId: number,
+    cohortId: number,
+    members: MemberIds,
+    change: Change,
+  ): Promise<Result<MemberChange, 'not_static'>>
   removeCohortMembers(
     projectId: number,
     cohortId: number,
     members: MemberIds,
+    change: Change,
   ): Promise<Result<MemberChange, 'not_static'>>
   /** Persons with an id above `afterPersonId`, ascending. Large persons make a page short: see `hasMore`. */
   listCohortMembers(projectId: number, cohortId: number, page: PersonsAfter): Promise<PersonsPage>

@@ -1,5 +1,6 @@
 // Early access features as the private API reads and writes them. Every write shares its transaction with the flag's.
 
+import type { Change } from '#core/author.ts'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import type { Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
@@ -9,7 +10,10 @@ export type EarlyAccessPatch = Partial<
   Pick<EarlyAccessFeature, 'name' | 'description' | 'stage' | 'documentationUrl' | 'payload'>
 >
 
-export type EarlyAccessFeatureWithoutFlag = Omit<EarlyAccessFeature, 'flagId' | 'flagIsOwn'>
+export type EarlyAccessFeatureWithoutFlag = Omit<
+  EarlyAccessFeature,
+  'flagId' | 'flagIsOwn' | 'createdAtMs' | 'createdBy'
+>
 
 export interface EarlyAccessStore {
   /**
@@ -19,6 +23,7 @@ export interface EarlyAccessStore {
   createEarlyAccessFeature(
     input: EarlyAccessFeatureWithoutFlag,
     flag: FlagWrite,
+    change: Change,
   ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'flag_in_use'>>
   /**
    * @param flag null leaves the flag unchanged.
@@ -29,12 +34,14 @@ export interface EarlyAccessStore {
     id: string,
     patch: EarlyAccessPatch,
     flag: FlagWrite | null,
+    change: Change,
     basedOn?: EarlyAccessFeature,
   ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'not_found'>>
   deleteEarlyAccessFeature(
     projectId: number,
     id: string,
     flag: FlagWrite | null,
+    change: Change,
     basedOn?: EarlyAccessFeature,
   ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
   findEarlyAccessFeature(projectId: number, id: string): Promise<EarlyAccessFeature | null>

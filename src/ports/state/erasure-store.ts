@@ -2,6 +2,7 @@
 // transaction; the worker carries that out and notes when it is complete. Source:
 // docs/decisions/0064-erased-persons.md.
 
+import type { Change } from '#core/author.ts'
 import type {
   ErasedPerson,
   ErasureCount,
@@ -17,9 +18,6 @@ export interface NewErasure extends ErasureTerms, LogEnds {
   readonly projectId: number
   /** In the order in which they are taken; missing persons are skipped. */
   readonly personIds: readonly number[]
-  /** Label of the requesting key. */
-  readonly requestedBy: string
-  readonly requestedAtMs: number
 }
 
 export interface ErasureStore {
@@ -35,7 +33,7 @@ export interface ErasureStore {
    * @returns how many of `personIds` were taken, from the first on: a transaction is bounded. Call it again with the
    *   rest.
    */
-  erasePersons(erasure: NewErasure): Promise<{ takenCount: number; erasedCount: number }>
+  erasePersons(erasure: NewErasure, change: Change): Promise<{ takenCount: number; erasedCount: number }>
   /** Newest first. */
   listErasedPersons(
     projectId: number,

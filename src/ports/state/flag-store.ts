@@ -1,6 +1,7 @@
 // Feature flags and their versions, as the private API reads and writes them. Evaluations read flags from
 // `definition-store.ts`.
 
+import type { Author, Change } from '#core/author.ts'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { FlagTraits } from '#core/flags/definitions/flag-traits.ts'
@@ -14,14 +15,18 @@ export interface FlagVersion {
   readonly version: number
   /** The whole flag in this version. */
   readonly flag: Flag
-  readonly changedBy: string | null
+  readonly changedBy: Author | null
   readonly createdAtMs: number
 }
 
 export interface FlagStore {
-  /** Labels of the keys that flags, surveys or experiments of a project were made with, in any order. */
-  listAuthors(projectId: number, ofWhat: 'feature_flag' | 'survey' | 'experiment'): Promise<readonly string[]>
-  createFlag(input: NewFlag, options?: LinkedWrite): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
+  /** Who made the flags, surveys or experiments of a project, in any order. */
+  listAuthors(projectId: number, ofWhat: 'feature_flag' | 'survey' | 'experiment'): Promise<readonly Author[]>
+  createFlag(
+    input: NewFlag,
+    change: Change,
+    options?: LinkedWrite,
+  ): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
   /**
    * Applies the patch, adds 1 to the version and stores a snapshot of the new version. If the patch changes nothing,
    * nothing is written and the current flag is returned; the same if `expectedVersion` is not the current version, but
@@ -32,7 +37,8 @@ export interface FlagStore {
     projectId: number,
     flagId: number,
     patch: FlagPatch,
-    options: LinkedWrite & { expectedVersion?: number; changedBy: string | null },
+    change: Change,
+    options?: LinkedWrite & { expectedVersion?: number },
   ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | 'definitions_changed' | { readonly staleVersion: Flag }>>
   /** Finds `:id` of the API: an id in digits (deleted flags included) or else the key of a flag that is not deleted. */
   findFlag(projectId: number, idOrKey: string): Promise<Flag | null>

@@ -4,8 +4,11 @@
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { LinkedWrite } from './definition-links.ts'
 
-export type NewFlag = Omit<Flag, 'id' | 'version' | 'deleted' | 'updatedAtMs' | 'conditionsSinceMs' | 'hasExperiment'>
-export type FlagPatch = FlagFields & { readonly hasExperiment?: boolean; readonly updatedAtMs: number }
+export type NewFlag = Omit<
+  Flag,
+  'id' | 'version' | 'deleted' | 'createdAtMs' | 'updatedAtMs' | 'createdBy' | 'conditionsSinceMs' | 'hasExperiment'
+>
+export type FlagPatch = FlagFields & { readonly hasExperiment?: boolean }
 
 export type FlagWrite =
   | (LinkedWrite & { readonly kind: 'create'; readonly flag: NewFlag; readonly hasExperiment?: boolean })
@@ -15,7 +18,6 @@ export type FlagWrite =
       /** The version that the caller read. If it is outdated, the whole write is refused as `flag_changed`. */
       readonly expectedVersion: number
       readonly patch: FlagPatch
-      readonly changedBy: string | null
     })
 
 /**

@@ -1,5 +1,6 @@
 // Groups and group types as the private API shows and deletes them. Groups are written by chunks (`chunk-store.ts`).
 
+import type { Change } from '#core/author.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { Result } from '#core/result.ts'
 import type { Written } from './written.ts'
@@ -22,6 +23,7 @@ export interface GroupStore {
   startDeletingGroupType(
     projectId: number,
     typeIndex: number,
+    change: Change,
   ): Promise<Result<Written<null>, 'not_found' | 'used_by_import' | { readonly usedBy: readonly string[] }>>
   /**
    * Deletes at most `countMax` groups of a type whose deletion was started, in one transaction. With the last group the

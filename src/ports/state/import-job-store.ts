@@ -1,6 +1,7 @@
 // Import jobs in the state: what clients and the worker know about them, and the remaining work of publishing and
 // undoing.
 
+import type { Author, Change } from '#core/author.ts'
 import type { Group } from '#core/groups/group.ts'
 import type { ImportLink, ImportNote, SubjectKind, UndoRecord } from '#core/imports/import-changes.ts'
 import type {
@@ -13,10 +14,7 @@ import type {
 import type { JobFailure } from '#core/imports/job-failure.ts'
 import type { Result } from '#core/result.ts'
 
-export type NewImportJob = Pick<
-  DescribedImportJob,
-  'publicId' | 'projectId' | 'name' | 'source' | 'options' | 'plan' | 'createdBy' | 'createdAtMs'
->
+export type NewImportJob = Pick<DescribedImportJob, 'publicId' | 'projectId' | 'name' | 'source' | 'options' | 'plan'>
 
 export interface ImportJobLimits {
   /** Jobs of the project that are neither published nor discarded. */
@@ -45,7 +43,11 @@ export interface ImportJobStore {
    * project never has more than the limits allow.
    * @throws PortError `conflict` when another job has its public id.
    */
-  createImportJob(job: NewImportJob, limits: ImportJobLimits): Promise<Result<DescribedImportJob, TooManyJobs>>
+  createImportJob(
+    job: NewImportJob,
+    limits: ImportJobLimits,
+    change: Change,
+  ): Promise<Result<DescribedImportJob, TooManyJobs>>
   /**
    * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) without an explicit job: discarded ones,
    * and perhaps one that is still open.
@@ -66,12 +68,14 @@ export interface ImportJobStore {
   ): Promise<{ readonly count: number; readonly jobs: readonly DescribedImportJob[] }>
   /**
    * Changes a job that is in one of these states, and at this step if one is given. A final job is not discarded.
+   * @param by null for a step of the worker, which is not in the activity log.
    * @returns the updated job; null if it is in another state or at another step, or does not exist.
    */
   updateImportJob(
     id: number,
     change: ImportJobChange,
     from: { readonly states: readonly ImportJobState[]; readonly step?: ImportStep | null },
+    by: Author | null,
   ): Promise<DescribedImportJob | null>
   /** What happened to the job's events and while it was published or undone, by reason, the most frequent first. */
   listImportNotes(importJobId: number): Promise<readonly ImportNote[]>

@@ -3,6 +3,7 @@
 // is stored afterwards. Writes that concern evaluation raise the instance's revision (`definition-store.ts`).
 
 import type { AccountingStore } from './accounting-store.ts'
+import type { ActivityStore } from './activity-store.ts'
 import type { CohortMemberStore, CohortStore } from './cohort-store.ts'
 import type { CookielessVisitorUpkeep } from './cookieless-visitors.ts'
 import type { DeferredProjects } from './deferred-projects.ts'
@@ -43,6 +44,7 @@ export interface ManagementStore
     ErasureStore,
     GroupStore,
     AccountingStore,
+    ActivityStore,
     EventStoreMarks,
     LogBindingStore,
     ScheduleOwners,

@@ -1,15 +1,17 @@
 // Surveys as the private API reads and writes them. Every write shares its transaction with those of the survey's flags.
 
+import type { Author, Change } from '#core/author.ts'
 import type { Result } from '#core/result.ts'
 import type { Survey, SurveyStatus } from '#core/surveys/survey.ts'
 import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
 import type { Page, Written } from './written.ts'
 
 /** Without the survey's flags, which `SurveyFlagWrites` creates. */
-export type NewSurvey = Omit<Survey, 'targetingFlagId' | 'internalTargetingFlagId'>
-export type SurveyPatch = Partial<Omit<Survey, 'id' | 'projectId' | 'createdAtMs' | 'createdBy' | 'updatedAtMs'>> & {
-  readonly updatedAtMs: number
-}
+export type NewSurvey = Omit<
+  Survey,
+  'targetingFlagId' | 'internalTargetingFlagId' | 'createdAtMs' | 'updatedAtMs' | 'createdBy'
+>
+export type SurveyPatch = Partial<Omit<Survey, 'id' | 'projectId' | 'createdAtMs' | 'createdBy' | 'updatedAtMs'>>
 
 /** A flag created here belongs to the survey. Null or absent leaves that flag unchanged. */
 export interface SurveyFlagWrites {
@@ -27,24 +29,30 @@ export interface SurveyQuery {
   readonly status?: SurveyStatus
   readonly type?: string
   readonly ids?: readonly string[]
-  /** Labels of keys; the survey was made with one of them. */
-  readonly createdBy?: readonly string[]
+  /** The survey was made by one of them. */
+  readonly createdBy?: readonly Author[]
 }
 
 export interface SurveyStore {
-  createSurvey(input: NewSurvey, flags: SurveyFlagWrites): Promise<Result<Written<Survey>, FlagWriteRefusal>>
+  createSurvey(
+    input: NewSurvey,
+    flags: SurveyFlagWrites,
+    change: Change,
+  ): Promise<Result<Written<Survey>, FlagWriteRefusal>>
   /** @param basedOn what the caller read: `flag_changed` if it was written since. Not compared when absent. */
   updateSurvey(
     projectId: number,
     id: string,
     patch: SurveyPatch,
     flags: SurveyFlagWrites,
+    change: Change,
     basedOn?: Survey,
   ): Promise<Result<Written<Survey>, FlagWriteRefusal | 'not_found'>>
   deleteSurvey(
     projectId: number,
     id: string,
     flags: SurveyFlagWrites,
+    change: Change,
     basedOn?: Survey,
   ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
   findSurvey(projectId: number, id: string): Promise<Survey | null>

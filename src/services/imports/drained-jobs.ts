@@ -51,7 +51,7 @@ export function createDrainTracker({ jobs, clock, log }: DrainDeps): Drain {
     const { id, projectId, state, step, updatedAtMs } = job
     const sinceMs = clock.nowMs() - updatedAtMs
     // The clock was set back, so the elapsed time is unknown: start waiting again.
-    if (sinceMs < 0) await jobs.updateImportJob(id, { updatedAtMs: clock.nowMs() }, { states: [state], step })
+    if (sinceMs < 0) await jobs.updateImportJob(id, { updatedAtMs: clock.nowMs() }, { states: [state], step }, null)
     if (sinceMs < closingMs) return false
     for (const { stream, endOffset } of (await findEnds(job)).streams) {
       const { offset, doneOffset, deferral } = await findProgress(jobs, stream)

@@ -1,5 +1,6 @@
 // Operations of clients on import jobs: create, report progress, publish, discard.
 
+import type { Change } from '#core/author.ts'
 import {
   type DescribedImportJob,
   endedDay,
@@ -17,13 +18,11 @@ import {
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
-import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ImportJobStore, NewImportJob, TooManyJobs } from '#ports/state/import-job-store.ts'
 
 export interface ManageJobsDeps {
   readonly management: ImportJobStore
-  readonly clock: Clock
 }
 
 /**
@@ -48,12 +47,13 @@ export async function createJob(
     randomBytes,
   }: Pick<ManageJobsDeps, 'management'> & { readonly randomBytes: (size: number) => Uint8Array },
   job: Omit<NewImportJob, 'publicId'>,
+  change: Change,
 ): Promise<Result<DescribedImportJob, TooManyJobs>> {
   const limits = { openMax: openJobsMax, perDayMax: jobsPerDayMax, keptMax: keptJobsMax }
   const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
   for (let attempt = 1; ; attempt++)
     try {
-      return await management.createImportJob({ ...job, publicId: newPublicImportJobId(random) }, limits)
+      return await management.createImportJob({ ...job, publicId: newPublicImportJobId(random) }, limits, change)
     } catch (cause) {
       const isTaken = cause instanceof PortError && cause.code === 'conflict'
       if (!isTaken || attempt === idTryCount) throw cause
@@ -75,17 +75,18 @@ export async function updateJob(
   deps: ManageJobsDeps,
   projectId: number,
   id: number,
-  change: {
+  fields: {
     readonly name?: string
     readonly state?: OpenState | 'failed'
     readonly plan?: JsonObject
     readonly progress?: JsonObject
   },
+  { by, atMs }: Change,
 ): Promise<Result<DescribedImportJob, JobRefusal>> {
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   const from = { states: [...openStates, 'failed' as const] }
-  const updated = await deps.management.updateImportJob(job.id, { ...change, updatedAtMs: deps.clock.nowMs() }, from)
+  const updated = await deps.management.updateImportJob(job.id, { ...fields, updatedAtMs: atMs }, from, by)
   return updated === null ? err(toRefusal(job)) : ok(updated)
 }
 
@@ -94,11 +95,12 @@ export async function publishJob(
   deps: ManageJobsDeps,
   projectId: number,
   id: number,
+  change: Change,
 ): Promise<Result<DescribedImportJob, JobRefusal>> {
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   if (job.state === 'published' || job.state === 'publishing') return ok(job)
-  return startClosing(deps, job, 'publishing')
+  return startClosing(deps, job, 'publishing', change)
 }
 
 /**
@@ -109,30 +111,31 @@ export async function discardJob(
   deps: ManageJobsDeps,
   projectId: number,
   id: number,
+  change: Change,
 ): Promise<Result<DescribedImportJob, JobRefusal>> {
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   if (job.state === 'discarded' || job.state === 'discarding') return ok(job)
-  const isOld = job.publishedAtMs !== null && deps.clock.nowMs() - job.publishedAtMs > undoDays * dayMs
+  const isOld = job.publishedAtMs !== null && change.atMs - job.publishedAtMs > undoDays * dayMs
   if (isOld || job.finalAtMs !== null) return err('final')
   if (job.day !== null) {
     const implicitJobs = await deps.management.listImplicitJobs(projectId, job.day)
     if (implicitJobs.length > implicitDiscardsMax) return err('too_many_implicit_jobs')
   }
-  return startClosing(deps, job, 'discarding')
+  return startClosing(deps, job, 'discarding', change)
 }
 
 async function startClosing(
-  { management, clock }: ManageJobsDeps,
+  { management }: ManageJobsDeps,
   job: DescribedImportJob,
   state: 'publishing' | 'discarding',
+  { by, atMs }: Change,
 ): Promise<Result<DescribedImportJob, JobRefusal>> {
   const states = [...openStates, 'failed' as const, ...(state === 'discarding' ? (['published'] as const) : [])]
-  const nowMs = clock.nowMs()
   // Imports that arrive from now on belong to another implicit job of their day.
-  const day = job.day === null ? null : { day: endedDay(job.day, nowMs) }
-  const change = { state, step: 'draining' as const, updatedAtMs: nowMs, ...day }
-  const started = await management.updateImportJob(job.id, change, { states })
+  const day = job.day === null ? null : { day: endedDay(job.day, atMs) }
+  const closing = { state, step: 'draining' as const, updatedAtMs: atMs, ...day }
+  const started = await management.updateImportJob(job.id, closing, { states }, by)
   if (started !== null) return ok(started)
   const found = await management.findImportJob(job.id)
   return err(found !== null && found.finalAtMs !== null ? 'final' : toRefusal(job))

@@ -123,6 +123,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
           ...(isDone && (end === 'published' ? { publishedAtMs: nowMs } : { discardedAtMs: nowMs })),
         },
         { states: [job.state], step },
+        null,
       )
       if (moved === null) return
       if (isDone) {
@@ -148,7 +149,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
         const step = isClosed && job.step !== 'draining' ? 'clearing' : 'draining'
         const updatedAtMs = isClosed ? job.updatedAtMs : clock.nowMs()
         const change = { state: 'discarding', step, updatedAtMs } as const
-        await jobs.updateImportJob(job.id, change, { states: [job.state], step: job.step })
+        await jobs.updateImportJob(job.id, change, { states: [job.state], step: job.step }, null)
         logger.info({ importJob: job.id, project: job.projectId }, 'discarding the import job of a deleted project')
       }
     }
@@ -157,7 +158,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   /** A job whose project was deleted while it was publishing has nowhere to be published to. */
   async function discardInstead(job: ImportJob): Promise<void> {
     const change = { state: 'discarding', step: 'rows', updatedAtMs: clock.nowMs() } as const
-    await jobs.updateImportJob(job.id, change, { states: ['publishing'] })
+    await jobs.updateImportJob(job.id, change, { states: ['publishing'] }, null)
     logger.warn(
       { importJob: job.id, project: job.projectId },
       'the project of an import job was deleted: discarding the job',

@@ -194,8 +194,8 @@ async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: Ab
 
 /** @returns why the type stays; null if it was deleted. */
 async function deleteGroupType(
-  { id, projectId }: ImportJob,
-  { jobs, events, random, logger }: ImportWorkDeps,
+  { id, publicId, projectId }: ImportJob,
+  { jobs, events, clock, random, logger }: ImportWorkDeps,
   typeIndex: number,
   signal: AbortSignal,
 ): Promise<UndoRefusal | null> {
@@ -214,7 +214,10 @@ async function deleteGroupType(
     )
     return 'undo_left:events_not_readable'
   }
-  const started = await jobs.startDeletingGroupType(projectId, typeIndex)
+  const started = await jobs.startDeletingGroupType(projectId, typeIndex, {
+    by: { id: null, label: `Import job ${publicId}` },
+    atMs: clock.nowMs(),
+  })
   if (!started.ok) return started.error === 'not_found' ? null : isUsed
   while (!signal.aborted && (await jobs.deleteGroupsOfType(projectId, typeIndex, deletedGroupsMax)));
   return null

@@ -3,6 +3,7 @@
 // Nothing is written before all of that is known. Source: PostHog's copy_flags; what it leaves open is ours,
 // docs/wire/private-api.md §4.
 
+import type { Change } from '#core/author.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import {
   type DefinitionReference,
@@ -30,7 +31,7 @@ export interface CopyFlagDeps extends ManageFlagsDeps {
 }
 
 export interface CopyOptions {
-  readonly by: string
+  readonly change: Change
   readonly mayWriteCohorts: boolean
   /** The copy is inactive, whatever the source is. */
   readonly isDisabled: boolean
@@ -71,7 +72,7 @@ export async function copyFlag(
         isStatic: cohort.isStatic,
         filters: cohort.isStatic ? cohort.filters : mapToTarget(cohort.filters, plan),
       },
-      { skipValidation: false, members: [], by: options.by },
+      { skipValidation: false, members: [], change: options.change },
     )
     if (!created.ok)
       return refuseCopy([`The cohort "${cohort.name}" cannot be copied: ${cohortProblemMessage(created.error)}`])
@@ -102,7 +103,7 @@ async function writeCopy(
   flag: Flag,
   filters: JsonObject,
   projectId: number,
-  { by, isDisabled }: CopyOptions,
+  { change, isDisabled }: CopyOptions,
 ) {
   // A flag that was deleted in the target since it was read stays deleted.
   const { deleted: _leftAsItIs, ...written } = pickWritableFields(flag)
@@ -114,7 +115,7 @@ async function writeCopy(
     filters: isOfRules ? rulesForCopy(withExperimentsOf(filters, filtersThere), filtersThere, deps.newUuid) : filters,
     ...(isDisabled && { active: false }),
   }
-  const how = { skipValidation: false, keepsIdentity: true, by }
+  const how = { skipValidation: false, keepsIdentity: true, change }
   // Seeds and experiments stay as in the target's flag when it was read.
   return there === null
     ? createFlag(deps, projectId, fields, how)

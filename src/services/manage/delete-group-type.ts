@@ -2,6 +2,7 @@
 // or writes groups; its rows are deleted in batches, so that the size of a transaction does not depend on the amount of
 // data.
 
+import type { Change } from '#core/author.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'
 
@@ -21,8 +22,9 @@ export async function deleteGroupType(
   { management, definitionsReady }: DeleteGroupTypeDeps,
   projectId: number,
   typeIndex: number,
+  change: Change,
 ): Promise<Result<null, 'not_found' | 'used_by_import' | { readonly usedBy: readonly string[] }>> {
-  const started = await management.startDeletingGroupType(projectId, typeIndex)
+  const started = await management.startDeletingGroupType(projectId, typeIndex, change)
   if (!started.ok) return started
   await definitionsReady(started.value.revision)
   while (await management.deleteGroupsOfType(projectId, typeIndex, groupsPerTransaction));

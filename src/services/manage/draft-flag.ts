@@ -41,8 +41,7 @@ export async function draftFlag(
   fields: FlagFields & { readonly key: string },
   options: Pick<WriteOptions, 'legacyRolloutPercentage' | 'keepsIdentity'>,
 ): Promise<Result<DraftFlag, DraftRefusal>> {
-  const nowMs = deps.clock.nowMs()
-  const draft = buildDraft(deps, projectId, stored, fields, { ...options, skipValidation: false, by: '' }, nowMs)
+  const draft = buildDraft(deps, projectId, stored, fields, { ...options, skipValidation: false })
   if (!draft.ok) return draft
   const { key, filters, deleted } = draft.value
   const self: ReferringDefinition = { kind: 'flag', id: stored?.id ?? null, name: key }
@@ -62,13 +61,16 @@ function buildDraft(
   projectId: number,
   stored: Flag | null,
   fields: FlagFields & { readonly key: string },
-  options: WriteOptions,
-  nowMs: number,
+  options: Omit<WriteOptions, 'change'>,
 ): Result<Flag, InvalidFlag> {
   if (stored === null) {
-    const prepared = prepareNewFlag(deps, projectId, fields, options, nowMs)
-    return prepared.ok ? ok(unstoredFlag(projectId, prepared.value.flag)) : prepared
+    const prepared = prepareNewFlag(deps, projectId, fields, options)
+    return prepared.ok
+      ? ok(unstoredFlag(projectId, { ...prepared.value.flag, createdAtMs: deps.clock.nowMs() }))
+      : prepared
   }
   const prepared = prepareFlagFields(deps, stored, fields, options)
-  return prepared.ok ? ok(applyFlagChange(stored, { ...prepared.value.fields, updatedAtMs: nowMs })) : prepared
+  return prepared.ok
+    ? ok(applyFlagChange(stored, { ...prepared.value.fields, updatedAtMs: deps.clock.nowMs() }))
+    : prepared
 }

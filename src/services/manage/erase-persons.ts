@@ -1,8 +1,8 @@
 // Erases persons: removes them from the state at once, and records what the worker must remove elsewhere. Source:
 // docs/decisions/0064-erased-persons.md.
 
+import type { Change } from '#core/author.ts'
 import type { ErasureTerms, LogEnds } from '#core/persons/erasure.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
@@ -14,14 +14,11 @@ export interface ErasePersonsDeps {
     Pick<LogBindingStore, 'findFollowedLog'> &
     ProgressStore
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
-  readonly clock: Clock
 }
 
 export interface ErasePersonsRequest extends ErasureTerms {
   readonly projectId: number
   readonly persons: Parameters<ErasureStore['findPersonIds']>[1]
-  /** Label of the requesting key. */
-  readonly by: string
 }
 
 /** A worker may give a person another id at the same time: the next try erases that id, too. */
@@ -30,16 +27,17 @@ const conflictTryCount = 5
 /** @returns how many persons were found, and how many of them were erased. @throws PortError; some may be erased then. */
 export async function erasePersons(
   deps: ErasePersonsDeps,
-  { projectId, persons, by, ...terms }: ErasePersonsRequest,
+  { projectId, persons, ...terms }: ErasePersonsRequest,
+  change: Change,
 ): Promise<{ foundCount: number; erasedCount: number }> {
-  const { management, clock } = deps
+  const { management } = deps
   const personIds = await management.findPersonIds(projectId, persons)
   // Read before the persons are erased: everything accepted before this request is in the log by then.
   const ends = personIds.length === 0 ? null : await findLogEnds(deps)
   let erasedCount = 0
   for (let from = 0; ends !== null && from < personIds.length; ) {
-    const erasure = { projectId, ...terms, ...ends, requestedBy: by, requestedAtMs: clock.nowMs() }
-    const done = await retryOnConflict(() => management.erasePersons({ ...erasure, personIds: personIds.slice(from) }))
+    const erasure = { projectId, ...terms, ...ends, personIds: personIds.slice(from) }
+    const done = await retryOnConflict(() => management.erasePersons(erasure, change))
     from += done.takenCount
     erasedCount += done.erasedCount
   }

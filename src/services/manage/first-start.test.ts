@@ -4,6 +4,7 @@ import { it } from 'node:test'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { aChange } from '../../../tests/support/values.ts'
 import { ensureFirstStart } from './first-start.ts'
 
 it('the first start reports that it is about to make keys before it makes any, and not when an instance has its keys', async t => {
@@ -18,11 +19,11 @@ it('the first start reports that it is about to make keys before it makes any, a
         ...management,
         createProject: project => {
           steps.push('a project key')
-          return management.createProject(project)
+          return management.createProject(project, aChange())
         },
         createPersonalKey: key => {
           steps.push('a personal key')
-          return management.createPersonalKey(key)
+          return management.createPersonalKey(key, aChange())
         },
       },
       clock: { nowMs: () => 5 },

@@ -1,6 +1,7 @@
 // Creates what the first start leaves in place: a project with its key, and a personal key with all scopes. Later
 // starts find them and change nothing.
 
+import type { Change } from '#core/author.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
@@ -65,6 +66,7 @@ async function makeProject(deps: FirstStartDeps) {
   const created = await createProject(
     { ...deps, definitionsReady: async () => undefined },
     { name: 'Default project', ...(deps.projectKey !== null && { apiToken: deps.projectKey }) },
+    firstStart(deps),
   )
   if (created.ok) return created.value
   throw unusableKey(created.error)
@@ -74,16 +76,24 @@ function unusableKey(refusal: string): Error {
   return new Error(`PENNON_PROJECT_KEY cannot be used (${refusal}). Unset it to have a key generated.`)
 }
 
+const firstStartLabel = 'First start'
+
+function firstStart({ clock }: FirstStartDeps): Change {
+  return { by: { id: null, label: firstStartLabel }, atMs: clock.nowMs() }
+}
+
 async function makePersonalKey(deps: FirstStartDeps): Promise<string> {
   const secret = deps.personalKey ?? generatePersonalKey(deps.randomBytes)
-  await deps.management.createPersonalKey({
-    id: deps.newUuid(),
-    label: 'First start',
-    scopes: ['*'],
-    scopedProjectIds: [],
-    createdAtMs: deps.clock.nowMs(),
-    lastUsedAtMs: null,
-    secretHash: hashSecret(secret),
-  })
+  await deps.management.createPersonalKey(
+    {
+      id: deps.newUuid(),
+      label: firstStartLabel,
+      scopes: ['*'],
+      scopedProjectIds: [],
+      lastUsedAtMs: null,
+      secretHash: hashSecret(secret),
+    },
+    firstStart(deps),
+  )
   return secret
 }

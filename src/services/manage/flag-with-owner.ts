@@ -1,6 +1,7 @@
 // Shared by services that write a flag together with the feature, survey or experiment it belongs to: makes keys from
 // names, and tries again when the flag was changed in between.
 
+import type { Change } from '#core/author.ts'
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
@@ -8,7 +9,6 @@ import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
@@ -29,7 +29,6 @@ const retriedRefusals: ReadonlySet<unknown> = new Set<FlagWriteRefusal>([
 export interface FlagOwnerDeps {
   /** Resolves when this front serves everything up to the revision. */
   readonly definitionsReady: (revision: number) => Promise<void>
-  readonly clock: Clock
   readonly newUuid: () => string
   readonly payloadCipher: Pick<PayloadCipher, 'seal'>
 }
@@ -40,12 +39,11 @@ export interface FlagOwnerDeps {
  * returned. Resolves when the flags are served.
  */
 export async function writeWithFlags<T, E>(
-  deps: FlagOwnerDeps,
-  by: string,
-  attempt: (change: Change) => Promise<Result<Written<T>, E>>,
+  deps: Pick<FlagOwnerDeps, 'definitionsReady'>,
+  attempt: () => Promise<Result<Written<T>, E>>,
 ): Promise<Result<T, E>> {
   for (let count = 1; ; count++) {
-    const written = await attempt({ by, nowMs: deps.clock.nowMs() })
+    const written = await attempt()
     if (written.ok) {
       await deps.definitionsReady(written.value.revision)
       return ok(written.value.value)
@@ -124,16 +122,9 @@ export async function addReferenceCheck(
 
 /** The key that writes a feature, survey or experiment, and its permissions for flags that were not made for it. */
 export interface Writer {
-  /** Label of the key that writes. */
-  readonly by: string
+  readonly change: Change
   readonly mayReadFlags: boolean
   readonly mayWriteFlags: boolean
-}
-
-export interface Change {
-  /** Label of the key that writes. */
-  readonly by: string
-  readonly nowMs: number
 }
 
 /** Validates a change of a flag whose fields a caller wrote, and prepares its payloads for storage. */
@@ -141,16 +132,13 @@ export async function prepareCheckedChange(
   { payloadCipher, newUuid }: FlagOwnerDeps,
   flag: Flag,
   fields: FlagFields,
-  change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   const unsupported = findRuleVersionIssues(fields)
   if (unsupported.length > 0) return err({ kind: 'invalid', issues: unsupported })
-  const prepared = prepareFlagFields({ newUuid }, flag, fields, { skipValidation: false, by: change.by })
+  const prepared = prepareFlagFields({ newUuid }, flag, fields, { skipValidation: false })
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(payloadCipher, flag.projectId, flag, prepared.value.fields)
-  return sealed.ok
-    ? ok(toFlagChange(flag, sealed.value.fields, change))
-    : err({ kind: 'invalid', issues: sealed.error })
+  return sealed.ok ? ok(toFlagChange(flag, sealed.value.fields)) : err({ kind: 'invalid', issues: sealed.error })
 }
 
 /** Validates a new flag whose fields a caller wrote, and prepares its payloads for storage. */
@@ -158,11 +146,10 @@ export async function prepareCheckedNewFlag(
   { payloadCipher, newUuid }: FlagOwnerDeps,
   projectId: number,
   fields: Parameters<typeof prepareNewFlag>[2],
-  { by, nowMs }: Change,
 ): Promise<Result<NewFlag, InvalidFlag>> {
   const unsupported = findRuleVersionIssues(fields)
   if (unsupported.length > 0) return err({ kind: 'invalid', issues: unsupported })
-  const prepared = prepareNewFlag({ newUuid }, projectId, fields, { skipValidation: false, by }, nowMs)
+  const prepared = prepareNewFlag({ newUuid }, projectId, fields, { skipValidation: false })
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(payloadCipher, projectId, null, prepared.value.flag)
   return sealed.ok ? ok(sealed.value.fields) : err({ kind: 'invalid', issues: sealed.error })
@@ -179,11 +166,6 @@ function findRuleVersionIssues({ filters }: FlagFields): FlagIssue[] {
  * Makes the write that changes the version that was read. The result is not validated, because the rest of the flag is
  * already stored.
  */
-export function toFlagChange(
-  flag: Flag,
-  fields: FlagFields & { readonly hasExperiment?: boolean },
-  { by, nowMs }: Change,
-): FlagWrite {
-  const patch = { ...fields, updatedAtMs: nowMs }
-  return { kind: 'change', flagId: flag.id, expectedVersion: flag.version, patch, changedBy: by }
+export function toFlagChange(flag: Flag, patch: FlagFields & { readonly hasExperiment?: boolean }): FlagWrite {
+  return { kind: 'change', flagId: flag.id, expectedVersion: flag.version, patch }
 }

@@ -1,6 +1,7 @@
 // Writes cohorts for the private API: validates them, checks what they refer to and what refers to them, and resolves
 // once this front serves them. Members of static cohorts are stored in batches, so that no write takes long.
 
+import type { Change } from '#core/author.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import { referencesOfCohort } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
@@ -9,7 +10,6 @@ import { usersOfCohort } from '#core/flags/definitions/validate-references.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
 import {
   type CohortMemberStore,
   type CohortPatch,
@@ -26,7 +26,6 @@ export interface ManageCohortsDeps {
     Pick<CohortMemberStore, 'addCohortMembers' | 'removeCohortMembers' | 'countCohortMembers'> &
     ReferenceReader
   readonly definitionsReady: (revision: number) => Promise<void>
-  readonly clock: Clock
 }
 
 /** The fields that a write may set; absent fields stay unchanged. */
@@ -35,6 +34,7 @@ export type CohortFields = Partial<Pick<Cohort, 'name' | 'description' | 'isStat
 export interface CohortWriteOptions {
   /** Stores the cohort even if validation fails, and returns the issues as `warnings`. */
   readonly skipValidation: boolean
+  readonly change: Change
 }
 
 export interface MemberReport {
@@ -64,27 +64,19 @@ export async function createCohort(
   deps: ManageCohortsDeps,
   projectId: number,
   fields: Omit<CohortFields, 'deleted'>,
-  options: CohortWriteOptions & { readonly members: readonly MemberIds[]; readonly by: string },
+  options: CohortWriteOptions & { readonly members: readonly MemberIds[] },
 ): Promise<Result<WrittenCohort, CohortRefusal>> {
   const { name = '', description = '', isStatic = false, filters = {} } = fields
   if (!isStatic && options.members.length > 0) return err({ kind: 'not_static' })
-  const input = {
-    projectId,
-    name,
-    description,
-    isStatic,
-    filters,
-    createdAtMs: deps.clock.nowMs(),
-    createdBy: options.by,
-  }
+  const input = { projectId, name, description, isStatic, filters }
   const written = await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
     projectId,
     self: { kind: 'cohort', id: null, name },
     ...checkFilters(isStatic ? null : filters),
     skipValidation: options.skipValidation,
-    write: linked => deps.management.createCohort(input, linked),
+    write: linked => deps.management.createCohort(input, options.change, linked),
   })
-  return written.ok ? finish(deps, written.value, options.members) : written
+  return written.ok ? finish(deps, written.value, options) : written
 }
 
 /** Writes the given fields and adds 1 to the version; given members are added to the existing ones. */
@@ -98,7 +90,7 @@ export async function updateCohort(
   if (!cohort.isStatic && options.members.length > 0) return err({ kind: 'not_static' })
   const { isStatic: _, ...rest } = fields
   const save = (linked: LinkedWrite) =>
-    savePatch(deps, cohort, { ...rest, updatedAtMs: deps.clock.nowMs() }, { ...linked, ...toVersionCondition(options) })
+    savePatch(deps, cohort, rest, options.change, { ...linked, ...toVersionCondition(options) })
   const comesBack = cohort.deleted && fields.deleted === false
   const isChecked = !cohort.isStatic && (fields.filters !== undefined || comesBack)
   const written =
@@ -111,7 +103,7 @@ export async function updateCohort(
           skipValidation: options.skipValidation,
           write: save,
         })
-  return written.ok ? finish(deps, written.value, options.members) : written
+  return written.ok ? finish(deps, written.value, options) : written
 }
 
 /** Keeps the members, in case the deletion is undone. A cohort that flags or other cohorts use is refused. */
@@ -129,8 +121,9 @@ export async function changeMembers(
   cohort: Cohort,
   action: 'add' | 'remove',
   members: readonly MemberIds[],
+  change: Change,
 ): Promise<Result<WrittenCohort, CohortRefusal>> {
-  const report = await writeMembers(deps, cohort, action, members)
+  const report = await writeMembers(deps, cohort, action, members, change)
   if (!report.ok) return report
   const current = await deps.management.findCohort(cohort.projectId, cohort.id)
   return current === null ? err({ kind: 'not_found' }) : ok({ cohort: current, warnings: [], members: report.value })
@@ -184,9 +177,10 @@ async function savePatch(
   deps: ManageCohortsDeps,
   cohort: Cohort,
   patch: CohortPatch,
+  change: Change,
   options: LinkedWrite & { readonly expectedVersion?: number },
 ): Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>> {
-  const written = await deps.management.updateCohort(cohort.projectId, cohort.id, patch, options)
+  const written = await deps.management.updateCohort(cohort.projectId, cohort.id, patch, change, options)
   if (written.ok) return written
   if (written.error === 'definitions_changed') return err('definitions_changed')
   if (written.error === 'not_found') return err({ kind: 'not_found' })
@@ -204,12 +198,12 @@ function toVersionCondition({ expectedVersion }: { readonly expectedVersion?: nu
 async function finish(
   deps: ManageCohortsDeps,
   { written, warnings }: CheckedWrite<Written<Cohort>>,
-  members: readonly MemberIds[],
+  { members, change }: { readonly members: readonly MemberIds[]; readonly change: Change },
 ): Promise<Result<WrittenCohort, CohortRefusal>> {
   let cohort = written.value
   let report: MemberReport | null = null
   if (members.length > 0) {
-    const added = await writeMembers(deps, cohort, 'add', members)
+    const added = await writeMembers(deps, cohort, 'add', members, change)
     if (!added.ok) return added
     report = added.value
     cohort = (await deps.management.findCohort(cohort.projectId, cohort.id)) ?? cohort
@@ -223,8 +217,9 @@ async function writeMembers(
   cohort: Cohort,
   action: 'add' | 'remove',
   members: readonly MemberIds[],
+  change: Change,
 ): Promise<Result<MemberReport, CohortRefusal>> {
-  const { management, clock } = deps
+  const { management } = deps
   const { projectId, id: cohortId } = cohort
   const unknownIds: string[] = []
   let changedCount = 0
@@ -233,17 +228,16 @@ async function writeMembers(
     const unique = [...new Set(ids)]
     for (let at = 0; at < unique.length; at += memberIdCountMax) {
       const batch = { kind, ids: unique.slice(at, at + memberIdCountMax) }
-      const change =
+      const written =
         action === 'add'
-          ? await management.addCohortMembers(projectId, cohortId, batch)
-          : await management.removeCohortMembers(projectId, cohortId, batch)
-      if (!change.ok) return err({ kind: 'not_static' })
-      changedCount += change.value.changedCount
-      unchangedCount += change.value.unchangedCount
-      for (const unknown of change.value.unknownIds) unknownIds.push(unknown)
+          ? await management.addCohortMembers(projectId, cohortId, batch, change)
+          : await management.removeCohortMembers(projectId, cohortId, batch, change)
+      if (!written.ok) return err({ kind: 'not_static' })
+      changedCount += written.value.changedCount
+      unchangedCount += written.value.unchangedCount
+      for (const unknown of written.value.unknownIds) unknownIds.push(unknown)
     }
   }
-  const countedAtMs = clock.nowMs()
-  await management.saveCohortCount(cohort, await management.countCohortMembers(cohortId), countedAtMs)
+  await management.saveCohortCount(cohort, await management.countCohortMembers(cohortId), change.atMs)
   return ok({ changedCount, unchangedCount, unknownIds })
 }

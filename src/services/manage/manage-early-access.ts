@@ -16,7 +16,6 @@ import type {
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import {
-  type Change,
   type FlagOwnerDeps,
   findFreeFlagKey,
   findUndeletedFlag,
@@ -59,18 +58,18 @@ export function createEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
   input: NewEarlyAccessFeature,
-  { by, mayWriteFlags }: Writer,
+  { change, mayWriteFlags }: Writer,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   const { flagId, ...fields } = input
   if (flagId !== undefined && !mayWriteFlags) return Promise.resolve(err('flag_not_writable'))
-  return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, by, async change => {
-    const feature = { ...featureDefaults, ...fields, id: deps.newUuid(), projectId, createdAtMs: change.nowMs }
+  return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
+    const feature = { ...featureDefaults, ...fields, id: deps.newUuid(), projectId }
     const flag =
       flagId === undefined
-        ? await prepareNewFlagFor(deps, feature, change)
-        : await prepareExistingFlag(deps, projectId, flagId, isOpen(feature.stage), change)
+        ? await prepareNewFlagFor(deps, feature)
+        : await prepareExistingFlag(deps, projectId, flagId, isOpen(feature.stage))
     if (!flag.ok) return flag
-    return deps.management.createEarlyAccessFeature(feature, flag.value)
+    return deps.management.createEarlyAccessFeature(feature, flag.value, change)
   })
 }
 
@@ -84,13 +83,13 @@ export function updateEarlyAccessFeature(
   patch: EarlyAccessPatch,
   writer: Writer,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
-  return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, writer.by, async change => {
+  return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
     const current = await deps.management.findEarlyAccessFeature(projectId, id)
     if (current === null) return err('not_found')
     const isStageKept = patch.stage === undefined || isOpen(patch.stage) === isOpen(current.stage)
-    const flag = isStageKept ? null : await prepareEnrolmentWrite(deps, current, isOpen(patch.stage!), change)
+    const flag = isStageKept ? null : await prepareEnrolmentWrite(deps, current, isOpen(patch.stage!))
     if (changesForeignFlag(current, flag, writer)) return err('flag_not_writable')
-    return deps.management.updateEarlyAccessFeature(projectId, id, patch, flag, current)
+    return deps.management.updateEarlyAccessFeature(projectId, id, patch, flag, writer.change, current)
   })
 }
 
@@ -101,12 +100,12 @@ export function deleteEarlyAccessFeature(
   id: string,
   writer: Writer,
 ): Promise<Result<null, EarlyAccessRefusal>> {
-  return writeWithFlags<null, EarlyAccessRefusal>(deps, writer.by, async change => {
+  return writeWithFlags<null, EarlyAccessRefusal>(deps, async () => {
     const current = await deps.management.findEarlyAccessFeature(projectId, id)
     if (current === null) return err('not_found')
-    const flag = await prepareEnrolmentWrite(deps, current, false, change)
+    const flag = await prepareEnrolmentWrite(deps, current, false)
     if (changesForeignFlag(current, flag, writer)) return err('flag_not_writable')
-    return deps.management.deleteEarlyAccessFeature(projectId, id, flag, current)
+    return deps.management.deleteEarlyAccessFeature(projectId, id, flag, writer.change, current)
   })
 }
 
@@ -122,13 +121,12 @@ function isOpen(stage: EarlyAccessStage): boolean {
 async function prepareNewFlagFor(
   deps: ManageEarlyAccessDeps,
   feature: EarlyAccessFeatureWithoutFlag,
-  change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   const key = await findFreeFlagKey(deps.management, feature.projectId, feature.name)
   const filters: JsonObject = { groups: [{ properties: [], rollout_percentage: 0 }] }
   if (isOpen(feature.stage)) filters.feature_enrollment = true
   const fields = { key, name: `Feature flag for ${feature.name}`, filters }
-  const checked = await prepareCheckedNewFlag(deps, feature.projectId, fields, change)
+  const checked = await prepareCheckedNewFlag(deps, feature.projectId, fields)
   return checked.ok ? ok({ kind: 'create', flag: checked.value }) : checked
 }
 
@@ -137,7 +135,6 @@ async function prepareExistingFlag(
   projectId: number,
   flagId: number,
   isEnrolling: boolean,
-  change: Change,
 ): Promise<Result<FlagWrite, EarlyAccessRefusal>> {
   const flag = await findUndeletedFlag(deps.management, projectId, flagId)
   if (flag === null) return err('no_such_flag')
@@ -145,7 +142,7 @@ async function prepareExistingFlag(
   if (configVersion(flag.filters) !== 1) return err('flag_of_rules')
   // People who opt in would get the flag without a variant, which its readers would not expect.
   if (hasVariants(flag)) return err('flag_with_variants')
-  return ok(toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) }, change))
+  return ok(toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) }))
 }
 
 /** Null when there is nothing to change: the flag was deleted, or already has that state. */
@@ -153,12 +150,11 @@ async function prepareEnrolmentWrite(
   { management }: ManageEarlyAccessDeps,
   feature: EarlyAccessFeature,
   isEnrolling: boolean,
-  change: Change,
 ): Promise<FlagWrite | null> {
   const flag = feature.flagId === null ? null : await findUndeletedFlag(management, feature.projectId, feature.flagId)
   if (flag === null || configVersion(flag.filters) !== 1) return null
   if ((ownValue(flag.filters, 'feature_enrollment') === true) === isEnrolling) return null
-  return toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) }, change)
+  return toFlagChange(flag, { filters: setEnrolment(flag, isEnrolling) })
 }
 
 function setEnrolment(flag: Flag, isEnrolling: boolean): JsonObject {

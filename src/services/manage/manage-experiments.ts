@@ -2,6 +2,7 @@
 // flag are written in one transaction; results are not computed.
 // Source: docs/wire/private-api.md §8; `has_experiment` of docs/wire/evaluation.md 2.3.
 
+import type { Change } from '#core/author.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
@@ -16,7 +17,6 @@ import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import {
   addReferenceCheck,
-  type Change,
   type FlagOwnerDeps,
   findFlagById,
   prepareCheckedChange,
@@ -82,15 +82,15 @@ export function createExperiment(
   deps: ManageExperimentsDeps,
   projectId: number,
   input: ExperimentFields & { readonly name: string; readonly flagKey: string },
-  { by, mayWriteFlags }: Writer,
+  { change, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
   const { flagKey, flagConfig, flagActive, ...fields } = input
   const switchesOn = typeof fields.startDateMs === 'number' && flagActive !== false
-  return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
+  return writeWithFlags<Experiment, ExperimentRefusal>(deps, async () => {
     const experiment = {
       ...{ content: {}, startDateMs: null, endDateMs: null, archived: false },
       ...fields,
-      ...{ projectId, createdAtMs: change.nowMs, createdBy: by },
+      projectId,
     }
     const taken = await deps.management.findFlagByKey(projectId, flagKey)
     if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
@@ -99,11 +99,11 @@ export function createExperiment(
     if (flagActive === true && !switchesOn && taken?.active !== true) return err('flag_not_started')
     const flag =
       taken === null
-        ? await prepareNewFlagFor(deps, flagKey, { ...experiment, switchesOn }, flagConfig, change)
-        : prepareExistingFlag(taken, switchesOn, change)
+        ? await prepareNewFlagFor(deps, flagKey, { ...experiment, switchesOn }, flagConfig)
+        : prepareExistingFlag(taken, switchesOn)
     if (!flag.ok) return flag
     const relying = await addReferenceCheck(deps.management, projectId, flagKey, flag.value)
-    return relying.ok ? deps.management.createExperiment(experiment, relying.value) : relying
+    return relying.ok ? deps.management.createExperiment(experiment, relying.value, change) : relying
   })
 }
 
@@ -117,9 +117,9 @@ export function updateExperiment<E = never>(
   projectId: number,
   id: number,
   fieldsOf: (current: Experiment, flag: Flag | null) => Result<ExperimentFields, E>,
-  { by, mayWriteFlags }: Writer,
+  { change, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal | E>> {
-  return writeWithFlags<Experiment, ExperimentRefusal | E>(deps, by, async change => {
+  return writeWithFlags<Experiment, ExperimentRefusal | E>(deps, async () => {
     const current = await deps.management.findExperiment(projectId, id)
     if (current === null) return err('not_found')
     const linked = await findFlagById(deps.management, projectId, current.flagId)
@@ -137,14 +137,13 @@ export function updateExperiment<E = never>(
     const fieldsOfFlag = { ...config, ...(active !== undefined && active !== flag?.active && { active }) }
     const isUntouched = flag === null || Object.keys(fieldsOfFlag).length === 0
     if (!isUntouched && !current.flagIsOwn && !mayWriteFlags) return err('flag_not_writable')
-    const flagWrite = isUntouched ? ok(null) : await prepareFlagWrite(deps, flag, fieldsOfFlag, change)
+    const flagWrite = isUntouched ? ok(null) : await prepareFlagWrite(deps, flag, fieldsOfFlag)
     if (!flagWrite.ok) return flagWrite
     const patch = {
       ...others,
       ...(content && { content: mergeObjects(current.content, content) }),
-      updatedAtMs: change.nowMs,
     }
-    return deps.management.updateExperiment(projectId, id, patch, flagWrite.value, current)
+    return deps.management.updateExperiment(projectId, id, patch, flagWrite.value, change, current)
   })
 }
 
@@ -153,13 +152,13 @@ export function deleteExperiment(
   deps: ManageExperimentsDeps,
   projectId: number,
   id: number,
-  by: string,
+  change: Change,
 ): Promise<Result<null, ExperimentRefusal>> {
-  return writeWithFlags<null, ExperimentRefusal>(deps, by, async ({ nowMs }) => {
+  return writeWithFlags<null, ExperimentRefusal>(deps, async () => {
     const links = await deps.management.findLinks(projectId)
     const of = usersOfExperiment(id, links)
     if (of.length > 0) return err({ kind: 'in_rules', of })
-    return deps.management.deleteExperiment(projectId, id, { nowMs, changedBy: by, linksRevision: links.revision })
+    return deps.management.deleteExperiment(projectId, id, change, { linksRevision: links.revision })
   })
 }
 
@@ -182,10 +181,9 @@ async function prepareFlagWrite(
   deps: ManageExperimentsDeps,
   flag: Flag,
   fields: FlagFields,
-  change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
-  if (fields.filters === undefined) return ok(toFlagChange(flag, fields, change))
-  const checked = await prepareCheckedChange(deps, flag, fields, change)
+  if (fields.filters === undefined) return ok(toFlagChange(flag, fields))
+  const checked = await prepareCheckedChange(deps, flag, fields)
   if (!checked.ok) return checked
   if (variantCount(fields.filters) < 2) return err({ kind: 'invalid', issues: [tooFewVariants] })
   return addReferenceCheck(deps.management, flag.projectId, flag.key, checked.value)
@@ -202,7 +200,6 @@ async function prepareNewFlagFor(
   key: string,
   { projectId, name, switchesOn }: NewExperimentFields,
   config: FlagConfig | undefined,
-  change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   const usual: JsonObject = {
     groups: [{ properties: [], rollout_percentage: 100 }],
@@ -214,7 +211,7 @@ async function prepareNewFlagFor(
     ...{ key, name: `Feature flag for experiment ${name}`, filters, active: switchesOn },
     ...(ensureExperienceContinuity === undefined ? {} : { ensureExperienceContinuity }),
   }
-  const checked = await prepareCheckedNewFlag(deps, projectId, fields, change)
+  const checked = await prepareCheckedNewFlag(deps, projectId, fields)
   if (!checked.ok) return checked
   return variantCount(filters) < 2
     ? err({ kind: 'invalid', issues: [tooFewVariants] })
@@ -237,10 +234,9 @@ function createEvenVariants(): JsonValue {
 function prepareExistingFlag(
   flag: Flag,
   switchesOn: boolean,
-  change: Change,
 ): Result<FlagWrite, 'flag_without_variants' | 'flag_archived'> {
   if (variantCount(flag.filters) < 2) return err('flag_without_variants')
   if (flag.archived && switchesOn) return err('flag_archived')
   const active = switchesOn ? { active: true } : {}
-  return ok(toFlagChange(flag, { ...active, hasExperiment: true }, change))
+  return ok(toFlagChange(flag, { ...active, hasExperiment: true }))
 }

@@ -1,6 +1,7 @@
 // Writes flags for the private API: validates, normalises and versions them, and resolves once this front serves them.
 // `core/flags/definitions/validate-flag.ts` decides what may be stored; callers have checked that the key may write.
 
+import type { Change } from '#core/author.ts'
 import {
   type DefinitionLinks,
   type DefinitionReference,
@@ -14,7 +15,6 @@ import { identifyRules } from '#core/flags/definitions/rule-identity.ts'
 import { archivedIssues, type FlagToValidate, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { LinkedWrite } from '#ports/state/definition-links.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
@@ -27,7 +27,6 @@ import { type CheckedWrite, writeDefinition } from './write-with-links.ts'
 export interface ManageFlagsDeps {
   readonly management: Pick<FlagStore, 'createFlag' | 'updateFlag' | 'findFlagVersion'> & ReferenceReader
   readonly definitionsReady: (revision: number) => Promise<void>
-  readonly clock: Clock
   readonly newUuid: () => string
   readonly payloadCipher: Pick<PayloadCipher, 'seal'>
 }
@@ -39,9 +38,10 @@ export interface WriteOptions {
   readonly skipValidation: boolean
   /** Accepts ids and seeds of rules as they are sent, as `skipValidation` does too. */
   readonly keepsIdentity?: boolean
-  /** Label of the key that writes. */
-  readonly by: string
+  readonly change: Change
 }
+
+type PrepareOptions = Omit<WriteOptions, 'change'>
 
 export interface WrittenFlag {
   readonly flag: Flag
@@ -72,7 +72,7 @@ export async function createFlag(
   fields: Omit<FlagFields, 'deleted'> & { readonly key: string },
   options: WriteOptions,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
-  const prepared = prepareNewFlag(deps, projectId, fields, options, deps.clock.nowMs())
+  const prepared = prepareNewFlag(deps, projectId, fields, options)
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(deps.payloadCipher, projectId, null, prepared.value.flag)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
@@ -84,7 +84,7 @@ export async function createFlag(
     issues: prepared.value.warnings,
     skipValidation: options.skipValidation,
     write: async linked => {
-      const created = await deps.management.createFlag(flag, linked)
+      const created = await deps.management.createFlag(flag, options.change, linked)
       if (created.ok) return created
       return err(created.error === 'key_taken' ? { kind: 'key_taken' } : created.error)
     },
@@ -97,8 +97,7 @@ export function prepareNewFlag(
   deps: Pick<ManageFlagsDeps, 'newUuid'>,
   projectId: number,
   fields: Omit<FlagFields, 'deleted'> & { readonly key: string },
-  options: WriteOptions,
-  nowMs: number,
+  options: PrepareOptions,
 ): Result<{ readonly flag: NewFlag; readonly warnings: readonly FlagIssue[] }, InvalidFlag> {
   const defaults = hasRules(fields) ? { ...flagDefaults, active: false } : flagDefaults
   const prepared = prepareFields(deps, null, { ...defaults, ...fields }, options)
@@ -106,7 +105,7 @@ export function prepareNewFlag(
   const whole = prepared.value
   const issues = [...validateFlag(whole), ...archivedIssues(fields)]
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
-  return ok({ flag: { ...whole, projectId, createdAtMs: nowMs, createdBy: options.by }, warnings: issues })
+  return ok({ flag: { ...whole, projectId }, warnings: issues })
 }
 
 /** How many times a change is attempted when others change the same flag at the same time. */
@@ -178,7 +177,7 @@ export function prepareFlagFields(
   deps: Pick<ManageFlagsDeps, 'newUuid'>,
   flag: Flag,
   fields: FlagFields,
-  options: WriteOptions,
+  options: PrepareOptions,
 ): Result<{ readonly fields: FlagFields; readonly warnings: readonly FlagIssue[] }, InvalidFlag> {
   const prepared = prepareFields(deps, flag, fields, options)
   if (!prepared.ok) return prepared
@@ -192,8 +191,12 @@ export function prepareFlagFields(
 }
 
 /** Takes the flag out of every answer and frees its key; its history stays. */
-export function deleteFlag(deps: ManageFlagsDeps, flag: Flag, by: string): Promise<Result<WrittenFlag, FlagRefusal>> {
-  return saveChecked(deps, flag, { deleted: true }, { by, skipValidation: false }, [])
+export function deleteFlag(
+  deps: ManageFlagsDeps,
+  flag: Flag,
+  change: Change,
+): Promise<Result<WrittenFlag, FlagRefusal>> {
+  return saveChecked(deps, flag, { deleted: true }, { change, skipValidation: false }, [])
 }
 
 /**
@@ -204,7 +207,7 @@ export async function restoreFlag(
   deps: ManageFlagsDeps,
   flag: Flag,
   version: number,
-  options: Pick<WriteOptions, 'skipValidation' | 'by'>,
+  options: Pick<WriteOptions, 'skipValidation' | 'change'>,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const snapshot = await deps.management.findFlagVersion(flag.projectId, flag.id, version)
   if (snapshot === null) return err({ kind: 'not_found' })
@@ -228,7 +231,7 @@ function prepareFields<T extends FlagFields>(
   { newUuid }: Pick<ManageFlagsDeps, 'newUuid'>,
   stored: Flag | null,
   fields: T,
-  { legacyRolloutPercentage, skipValidation, keepsIdentity }: WriteOptions,
+  { legacyRolloutPercentage, skipValidation, keepsIdentity }: PrepareOptions,
 ): Result<T, InvalidFlag> {
   const { filters } = fields
   if (filters === undefined) return ok(fields)
@@ -248,12 +251,11 @@ async function saveChecked<E extends Refusal = never>(
   deps: ManageFlagsDeps,
   flag: Flag,
   fields: FlagFields,
-  options: Pick<UpdateOptions<E>, 'skipValidation' | 'by' | 'refuse'> & {
+  options: Pick<UpdateOptions<E>, 'skipValidation' | 'change' | 'refuse'> & {
     readonly expectedVersion?: number | undefined
   },
   warnings: readonly FlagIssue[],
 ): Promise<Result<WrittenFlag, FlagRefusal | E>> {
-  const patch: FlagPatch = { ...fields, updatedAtMs: deps.clock.nowMs() }
   const written = await writeDefinition<Written<Flag>, FlagRefusal | E>(deps.management, {
     projectId: flag.projectId,
     self: { kind: 'flag', id: flag.id, name: fields.key ?? flag.key },
@@ -261,7 +263,7 @@ async function saveChecked<E extends Refusal = never>(
     issues: warnings,
     skipValidation: options.skipValidation,
     refuse: options.refuse,
-    write: linked => saveFlag(deps, flag, patch, { ...options, ...linked }),
+    write: linked => saveFlag(deps, flag, fields, { ...options, ...linked }),
   })
   return written.ok ? waitUntilServed(deps, written.value) : written
 }
@@ -276,13 +278,12 @@ async function saveFlag(
   deps: ManageFlagsDeps,
   flag: Flag,
   patch: FlagPatch,
-  options: LinkedWrite & { readonly expectedVersion?: number | undefined; readonly by: string },
+  options: LinkedWrite & { readonly expectedVersion?: number | undefined; readonly change: Change },
 ): Promise<Result<Written<Flag>, FlagRefusal | 'definitions_changed'>> {
-  const { expectedVersion, linksRevision, by } = options
-  const written = await deps.management.updateFlag(flag.projectId, flag.id, patch, {
+  const { expectedVersion, linksRevision, change } = options
+  const written = await deps.management.updateFlag(flag.projectId, flag.id, patch, change, {
     ...(expectedVersion === undefined ? {} : { expectedVersion }),
     ...(linksRevision === undefined ? {} : { linksRevision }),
-    changedBy: by,
   })
   if (written.ok) return written
   if (written.error === 'definitions_changed') return err('definitions_changed')

@@ -1,8 +1,8 @@
 // Creates and deletes personal API keys. The secret is shown only once, on creation.
 
+import type { Change } from '#core/author.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { isKnownScope } from '#core/scopes.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
@@ -13,7 +13,6 @@ export interface ManageKeysDeps {
   readonly management: Pick<PersonalKeyStore, 'createPersonalKey' | 'deletePersonalKey'> &
     Pick<ProjectStore, 'findProject'>
   readonly keyCheck: PersonalKeyCheck
-  readonly clock: Clock
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
 }
@@ -27,6 +26,7 @@ export type KeyRefusal =
 export async function createPersonalKey(
   deps: Omit<ManageKeysDeps, 'keyCheck'>,
   input: { label: string; scopes: readonly string[]; scopedProjectIds: readonly number[] },
+  change: Change,
 ): Promise<Result<{ key: PersonalKey; secret: string }, KeyRefusal>> {
   if (input.scopes.length === 0) return err({ kind: 'no_scopes' })
   const unknown = input.scopes.findIndex(scope => !isKnownScope(scope))
@@ -37,21 +37,27 @@ export async function createPersonalKey(
     }
   }
   const secret = generatePersonalKey(deps.randomBytes)
-  const key = await deps.management.createPersonalKey({
-    id: deps.newUuid(),
-    label: input.label,
-    scopes: [...new Set(input.scopes)],
-    scopedProjectIds: [...new Set(input.scopedProjectIds)],
-    createdAtMs: deps.clock.nowMs(),
-    lastUsedAtMs: null,
-    secretHash: hashSecret(secret),
-  })
+  const key = await deps.management.createPersonalKey(
+    {
+      id: deps.newUuid(),
+      label: input.label,
+      scopes: [...new Set(input.scopes)],
+      scopedProjectIds: [...new Set(input.scopedProjectIds)],
+      lastUsedAtMs: null,
+      secretHash: hashSecret(secret),
+    },
+    change,
+  )
   return ok({ key, secret })
 }
 
 /** The key stops working here at once, and in other processes as soon as they follow the revision. */
-export async function deletePersonalKey(deps: ManageKeysDeps, id: string): Promise<Result<null, 'not_found'>> {
-  const deleted = await deps.management.deletePersonalKey(id)
+export async function deletePersonalKey(
+  deps: ManageKeysDeps,
+  id: string,
+  change: Change,
+): Promise<Result<null, 'not_found'>> {
+  const deleted = await deps.management.deletePersonalKey(id, change)
   deps.keyCheck.forget()
   return deleted ? ok(null) : err('not_found')
 }

@@ -1,5 +1,6 @@
 // Creates, changes and deletes projects: checks names, time zones and project API keys, and fills in defaults.
 
+import type { Change } from '#core/author.ts'
 import {
   type IngestionSettings,
   newCookielessMode,
@@ -9,14 +10,12 @@ import {
   type Quotas,
 } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import { generateProjectKey, type RandomBytes } from './generate-key.ts'
 
 export interface ManageProjectsDeps {
   readonly management: Pick<ProjectStore, 'createProject' | 'updateProject' | 'deleteProject'>
   readonly definitionsReady: (revision: number) => Promise<void>
-  readonly clock: Clock
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
 }
@@ -51,21 +50,24 @@ export function isProjectKey(token: string): boolean {
 export async function createProject(
   deps: ManageProjectsDeps,
   input: ProjectSettings & { readonly name: string; readonly apiToken?: string },
+  change: Change,
 ): Promise<Result<Project, ProjectRefusal>> {
   const { apiToken = generateProjectKey(deps.randomBytes), quotas, ingestion, ...settings } = input
   if (!isProjectKey(apiToken)) return err('invalid_token')
   const refusal = findSettingsRefusal(settings)
   if (refusal !== null) return err(refusal)
-  const written = await deps.management.createProject({
-    ...projectDefaults,
-    clientSettings: {},
-    ...settings,
-    uuid: deps.newUuid(),
-    apiToken,
-    quotas: { ...noQuotas, ...quotas },
-    ingestion: { ...noIngestionSettings, cookielessMode: newCookielessMode, ...ingestion },
-    createdAtMs: deps.clock.nowMs(),
-  })
+  const written = await deps.management.createProject(
+    {
+      ...projectDefaults,
+      clientSettings: {},
+      ...settings,
+      uuid: deps.newUuid(),
+      apiToken,
+      quotas: { ...noQuotas, ...quotas },
+      ingestion: { ...noIngestionSettings, cookielessMode: newCookielessMode, ...ingestion },
+    },
+    change,
+  )
   if (!written.ok) return written
   await deps.definitionsReady(written.value.revision)
   return ok(written.value.value)
@@ -76,18 +78,27 @@ export async function updateProject(
   deps: ManageProjectsDeps,
   projectId: number,
   settings: ProjectSettings,
+  change: Change,
 ): Promise<Result<Project, ProjectRefusal>> {
   const refusal = findSettingsRefusal(settings)
-  return refusal === null ? saveProject(deps, projectId, settings) : err(refusal)
+  return refusal === null ? saveProject(deps, projectId, settings, change) : err(refusal)
 }
 
 /** Gives the project a new project API key; the old one stops working at once. */
-export function resetProjectKey(deps: ManageProjectsDeps, projectId: number): Promise<Result<Project, ProjectRefusal>> {
-  return saveProject(deps, projectId, { apiToken: generateProjectKey(deps.randomBytes) })
+export function resetProjectKey(
+  deps: ManageProjectsDeps,
+  projectId: number,
+  change: Change,
+): Promise<Result<Project, ProjectRefusal>> {
+  return saveProject(deps, projectId, { apiToken: generateProjectKey(deps.randomBytes) }, change)
 }
 
-export async function deleteProject(deps: ManageProjectsDeps, projectId: number): Promise<Result<null, 'not_found'>> {
-  const written = await deps.management.deleteProject(projectId)
+export async function deleteProject(
+  deps: ManageProjectsDeps,
+  projectId: number,
+  change: Change,
+): Promise<Result<null, 'not_found'>> {
+  const written = await deps.management.deleteProject(projectId, change)
   if (!written.ok) return written
   await deps.definitionsReady(written.value.revision)
   return ok(null)
@@ -97,8 +108,9 @@ async function saveProject(
   deps: ManageProjectsDeps,
   projectId: number,
   patch: Parameters<ProjectStore['updateProject']>[1],
+  change: Change,
 ): Promise<Result<Project, ProjectRefusal>> {
-  const written = await deps.management.updateProject(projectId, patch)
+  const written = await deps.management.updateProject(projectId, patch, change)
   if (!written.ok) return written
   await deps.definitionsReady(written.value.revision)
   return ok(written.value.value)

@@ -1,9 +1,9 @@
 // Manages secret keys of projects: creates a new key, which turns the former one into the backup, and deletes the
 // backup.
 
+import type { Change } from '#core/author.ts'
 import type { SecretKeys } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
 import { generateSecretKey, type RandomBytes, secretKeyPrefix } from './generate-key.ts'
 import { hashSecret } from './secret-digests.ts'
@@ -11,7 +11,6 @@ import { hashSecret } from './secret-digests.ts'
 export interface ManageSecretKeysDeps {
   readonly management: Omit<SecretKeyStore, 'listSecretKeys'>
   readonly definitionsReady: (revision: number) => Promise<void>
-  readonly clock: Clock
   readonly randomBytes: RandomBytes
 }
 
@@ -19,13 +18,17 @@ export interface ManageSecretKeysDeps {
 export async function rotateSecretKey(
   deps: ManageSecretKeysDeps,
   projectId: number,
+  change: Change,
 ): Promise<Result<{ keys: SecretKeys; secret: string }, 'not_found'>> {
   const secret = generateSecretKey(deps.randomBytes)
-  const written = await deps.management.rotateSecretKey(projectId, {
-    secretHash: hashSecret(secret),
-    masked: maskSecret(secret),
-    createdAtMs: deps.clock.nowMs(),
-  })
+  const written = await deps.management.rotateSecretKey(
+    projectId,
+    {
+      secretHash: hashSecret(secret),
+      masked: maskSecret(secret),
+    },
+    change,
+  )
   if (!written.ok) return written
   await deps.definitionsReady(written.value.revision)
   return ok({ keys: written.value.value, secret })
@@ -35,8 +38,9 @@ export async function rotateSecretKey(
 export async function deleteBackupSecretKey(
   deps: ManageSecretKeysDeps,
   projectId: number,
+  change: Change,
 ): Promise<Result<SecretKeys, 'not_found'>> {
-  const written = await deps.management.deleteBackupSecretKey(projectId)
+  const written = await deps.management.deleteBackupSecretKey(projectId, change)
   if (!written.ok) return written
   await deps.definitionsReady(written.value.revision)
   return ok(written.value.value)

@@ -2,6 +2,7 @@
 // and one those who have not answered it yet. Both are on while the survey runs and are deleted with it. Survey and
 // flags are written in one transaction. Source: docs/wire/evaluation.md 7.5; PostHog's survey API.
 
+import type { Change } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -13,7 +14,6 @@ import type { SurveyFlagWrites, SurveyStore } from '#ports/state/survey-store.ts
 import type { ReferenceReader } from './check-stored.ts'
 import {
   addReferenceCheck,
-  type Change,
   type FlagOwnerDeps,
   findUndeletedFlag,
   prepareCheckedChange,
@@ -59,10 +59,10 @@ export function createSurvey(
   deps: ManageSurveysDeps,
   projectId: number,
   fields: SurveyFields & { readonly name: string; readonly type: string },
-  { by, mayReadFlags }: Writer,
+  { change, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal>> {
   const { targetingFilters, content = {}, linkedFlagId = null, ...others } = fields
-  return writeWithFlags<Survey, SurveyRefusal>(deps, by, async change => {
+  return writeWithFlags<Survey, SurveyRefusal>(deps, async () => {
     if (linkedFlagId !== null && !mayReadFlags) return err('flag_not_readable')
     if (linkedFlagId !== null && (await findUndeletedFlag(deps.management, projectId, linkedFlagId)) === null)
       return err('no_such_flag')
@@ -70,12 +70,11 @@ export function createSurvey(
       ...{ startDateMs: null, endDateMs: null, archived: false },
       ...others,
       ...{ id: deps.newUuid(), projectId, linkedFlagId, content: addQuestionIds(content, deps.newUuid) },
-      ...{ createdAtMs: change.nowMs, updatedAtMs: change.nowMs, createdBy: by },
     }
     if (hasNothingToAsk(survey)) return err('no_questions')
-    const flags = await prepareFlagWrites(deps, survey, { targeting: null, internal: null }, targetingFilters, change)
+    const flags = await prepareFlagWrites(deps, survey, { targeting: null, internal: null }, targetingFilters)
     if (!flags.ok) return flags
-    return deps.management.createSurvey(survey, flags.value)
+    return deps.management.createSurvey(survey, flags.value, change)
   })
 }
 
@@ -85,9 +84,9 @@ export function updateSurvey<E = never>(
   projectId: number,
   id: string,
   fieldsOf: (current: Survey) => Result<SurveyFields, E>,
-  { by, mayReadFlags }: Writer,
+  { change, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal | E>> {
-  return writeWithFlags<Survey, SurveyRefusal | E>(deps, by, async change => {
+  return writeWithFlags<Survey, SurveyRefusal | E>(deps, async () => {
     const current = await deps.management.findSurvey(projectId, id)
     if (current === null) return err('not_found')
     const fields = fieldsOf(current)
@@ -101,14 +100,13 @@ export function updateSurvey<E = never>(
       ...others,
       ...(content && { content: addQuestionIds(mergeObjects(current.content, content), deps.newUuid) }),
       ...(targetingFilters === null && { targetingFlagId: null }),
-      updatedAtMs: change.nowMs,
     }
     if ((others.startDateMs != null || content !== undefined) && hasNothingToAsk({ ...current, ...patch }))
       return err('no_questions')
     const ownFlags = await findOwnFlags(deps, current)
-    const flags = await prepareFlagWrites(deps, { ...current, ...patch }, ownFlags, targetingFilters, change)
+    const flags = await prepareFlagWrites(deps, { ...current, ...patch }, ownFlags, targetingFilters)
     if (!flags.ok) return flags
-    return deps.management.updateSurvey(projectId, id, patch, flags.value, current)
+    return deps.management.updateSurvey(projectId, id, patch, flags.value, change, current)
   })
 }
 
@@ -117,15 +115,15 @@ export function deleteSurvey(
   deps: ManageSurveysDeps,
   projectId: number,
   id: string,
-  by: string,
+  change: Change,
 ): Promise<Result<null, SurveyRefusal>> {
-  return writeWithFlags<null, SurveyRefusal>(deps, by, async change => {
+  return writeWithFlags<null, SurveyRefusal>(deps, async () => {
     const current = await deps.management.findSurvey(projectId, id)
     if (current === null) return err('not_found')
     const { targeting, internal } = await findOwnFlags(deps, current)
-    const toDeletion = (flag: Flag | null) => (flag === null ? null : toFlagChange(flag, { deleted: true }, change))
+    const toDeletion = (flag: Flag | null) => (flag === null ? null : toFlagChange(flag, { deleted: true }))
     const flags = { targeting: toDeletion(targeting), internal: toDeletion(internal) }
-    return deps.management.deleteSurvey(projectId, id, flags, current)
+    return deps.management.deleteSurvey(projectId, id, flags, change, current)
   })
 }
 
@@ -146,7 +144,6 @@ async function prepareFlagWrites(
   survey: Pick<Survey, 'id' | 'projectId' | 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>,
   own: OwnFlags,
   targetingFilters: JsonObject | null | undefined,
-  change: Change,
 ): Promise<Result<SurveyFlagWrites, InvalidFlag>> {
   const active = isSurveyRunning(survey)
   // A survey that starts takes its own flags out of the archive.
@@ -164,12 +161,12 @@ async function prepareFlagWrites(
 
   async function targetingWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
     if (targetingFilters === null)
-      return ok(own.targeting === null ? null : toFlagChange(own.targeting, { deleted: true }, change))
+      return ok(own.targeting === null ? null : toFlagChange(own.targeting, { deleted: true }))
     if (targetingFilters !== undefined) {
       const fields = { filters: targetingFilters, ...state }
       return own.targeting === null
         ? newFlag(keys.targeting, `Targeting flag for survey ${survey.name}`, fields)
-        : prepareCheckedChange(deps, own.targeting, fields, change)
+        : prepareCheckedChange(deps, own.targeting, fields)
     }
     return ok(toFlagSwitch(own.targeting))
   }
@@ -179,11 +176,11 @@ async function prepareFlagWrites(
     if (own.internal === null)
       return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
     const isSame = JSON.stringify(own.internal.filters) === JSON.stringify(filters)
-    return ok(isSame ? toFlagSwitch(own.internal) : toFlagChange(own.internal, { filters, ...state }, change))
+    return ok(isSame ? toFlagSwitch(own.internal) : toFlagChange(own.internal, { filters, ...state }))
   }
 
   function toFlagSwitch(flag: Flag | null): FlagWrite | null {
-    return flag === null || flag.active === active ? null : toFlagChange(flag, state, change)
+    return flag === null || flag.active === active ? null : toFlagChange(flag, state)
   }
 
   async function newFlag(
@@ -191,7 +188,7 @@ async function prepareFlagWrites(
     name: string,
     fields: { readonly filters: JsonObject; readonly active: boolean },
   ): Promise<Result<FlagWrite, InvalidFlag>> {
-    const checked = await prepareCheckedNewFlag(deps, survey.projectId, { key, name, ...fields }, change)
+    const checked = await prepareCheckedNewFlag(deps, survey.projectId, { key, name, ...fields })
     return checked.ok ? ok({ kind: 'create', flag: checked.value }) : checked
   }
 }

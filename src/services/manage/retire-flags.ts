@@ -2,6 +2,7 @@
 // something uses it. A flag that is used only by other flags of the same call is included: its users are retired first.
 // Source: PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md §4.
 
+import type { Change } from '#core/author.ts'
 import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -49,11 +50,11 @@ export async function retireFlags(
   projectId: number,
   flagIds: readonly number[],
   how: 'delete' | 'archive',
-  by: string,
+  change: Change,
 ): Promise<readonly RetiredFlag[]> {
   const results = new Map<number, RetiredFlag>()
   const revision = await serializeDefinitionWrite(deps.management, projectId, () =>
-    retireInRounds(deps, projectId, flagIds, how, results, by),
+    retireInRounds(deps, projectId, flagIds, how, results, change),
   )
   if (revision !== null) await deps.definitionsReady(revision)
   return flagIds.map(flagId => results.get(flagId) ?? { flagId, flag: null, refused: { kind: 'not_found' } })
@@ -66,12 +67,12 @@ async function retireInRounds(
   flagIds: readonly number[],
   how: 'delete' | 'archive',
   results: Map<number, RetiredFlag>,
-  by: string,
+  change: Change,
 ): Promise<number | null> {
   let revision: number | null = null
   for (let lostRaces = 0; results.size < new Set(flagIds).size; ) {
     const round = await startRound(deps, projectId, flagIds, how)
-    const written = await runRound(deps, round, results, by)
+    const written = await runRound(deps, round, results, change)
     revision = written.revision ?? revision
     if (!written.hasLostRace) break
     lostRaces = written.revision === null ? lostRaces + 1 : 1
@@ -157,7 +158,7 @@ async function runRound(
   deps: RetireFlagsDeps,
   round: Round,
   results: Map<number, RetiredFlag>,
-  by: string,
+  change: Change,
 ): Promise<{ readonly revision: number | null; readonly hasLostRace: boolean }> {
   const waiting = new Map([...round.flags].filter(([flagId]) => !results.has(flagId)))
   /** Flags retired in this call no longer use anything. */
@@ -173,7 +174,7 @@ async function runRound(
       if (findRemainingUsers(flagId).length > 0) continue
       if (round.how === 'archive' && flag.archived) results.set(flagId, { flagId, flag, refused: null })
       else {
-        const written = await writeRetirement(deps, round, flag, linksRevision, by)
+        const written = await writeRetirement(deps, round, flag, linksRevision, change)
         if (written === null) return { revision, hasLostRace: true }
         // No other writer came in between, so what was read is still current.
         linksRevision = revision = written.revision
@@ -190,18 +191,13 @@ async function runRound(
 
 /** @returns null when the project's definitions have changed in between. */
 async function writeRetirement(
-  { management, clock }: RetireFlagsDeps,
+  { management }: RetireFlagsDeps,
   { projectId, how }: Round,
   { id }: Flag,
   linksRevision: number,
-  by: string,
+  change: Change,
 ): Promise<{ readonly flag: Flag; readonly revision: number } | null> {
   const patch = how === 'delete' ? { deleted: true } : { archived: true }
-  const written = await management.updateFlag(
-    projectId,
-    id,
-    { ...patch, updatedAtMs: clock.nowMs() },
-    { linksRevision, changedBy: by },
-  )
+  const written = await management.updateFlag(projectId, id, patch, change, { linksRevision })
   return written.ok ? { flag: written.value.value, revision: written.value.revision } : null
 }

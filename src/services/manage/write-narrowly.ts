@@ -2,16 +2,19 @@
 // it is written only while that version is the newest; the other definitions are checked at the time of the write.
 // `core/flags/definitions/narrow-writes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
 
+import type { Change } from '#core/author.ts'
 import { type DefinitionLinks, flagDependencies } from '#core/flags/definitions/definition-links.ts'
 import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { NarrowRefusal, NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
 import { err, type Result } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import { type FlagRefusal, type ManageFlagsDeps, retryIfStale, updateFlag, type WrittenFlag } from './manage-flags.ts'
 import { type FlagUser, listFlagUsers } from './retire-flags.ts'
 
 export interface WriteNarrowlyDeps extends ManageFlagsDeps {
+  readonly clock: Clock
   readonly management: ManageFlagsDeps['management'] & Pick<FlagStore, 'listFlagsById' | 'listFlagUses'>
 }
 
@@ -31,15 +34,14 @@ export interface NarrowOptions {
   /** The version that the caller saw; without it, the change applies to the newest version. */
   readonly sentVersion?: number
   readonly obstacle?: Obstacle
-  /** Label of the key that writes. */
-  readonly by: string
+  readonly change: Change
 }
 
 /** Writes nothing, and returns the flag, when it already has that state. */
 export function writeNarrowly(
   deps: WriteNarrowlyDeps,
   flag: Flag,
-  change: NarrowWrite,
+  decide: NarrowWrite,
   options: NarrowOptions,
 ): Promise<Result<WrittenFlag, NarrowWriteRefusal>> {
   const { sentVersion } = options
@@ -47,13 +49,13 @@ export function writeNarrowly(
     if (read.deleted) return err(isDeleted)
     if (sentVersion !== undefined && sentVersion !== read.version)
       return err({ kind: 'stale_version', sentVersion, current: read })
-    const changed = change(read)
+    const changed = decide(read)
     if (!changed.ok) return err({ kind: 'refused', ...changed.error })
     return writeChange(deps, read, changed.value, options)
   })
 }
 
-function writeChange(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { obstacle, by }: NarrowOptions) {
+function writeChange(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { obstacle, change }: NarrowOptions) {
   const { filters } = fields
   const changesNothing = Object.keys(fields).length === 0
   return updateFlag<NarrowWriteRefusal>(
@@ -65,7 +67,7 @@ function writeChange(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { 
       expectedVersion: read.version,
       skipValidation: false,
       ...(obstacle !== undefined && !changesNothing && { refuse: links => obstacle(deps, read, links) }),
-      by,
+      change,
     },
   )
 }

@@ -30,7 +30,8 @@ describe('work in slices', () => {
   it('takes one step for each flag of a project', () => {
     const flags = Array.from({ length: 20 }, (_, index) => ({
       ...aNewFlag({ key: `f${index}` }),
-      ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0, conditionsSinceMs: 0 },
+      ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, createdBy: null },
+      ...{ createdAtMs: 0, updatedAtMs: 0, conditionsSinceMs: 0 },
     }))
     const steps = compileProjectSteps({ ...emptyDefinitions(aProject(), 1), flags })
     let count = 0

@@ -8,7 +8,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { commit } from '../../../tests/ports/management-harness.ts'
 import { createMemoryEventLog, memoryLogStorage } from '../../../tests/support/memory/memory-event-log.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { aMapping, aNewProject, aPerson, chunkChanges, created } from '../../../tests/support/values.ts'
+import { aChange, aMapping, aNewProject, aPerson, chunkChanges, created } from '../../../tests/support/values.ts'
 import { UnderWay } from '../shared/under-way.ts'
 import { createErasureKeeper } from './erase-persons.ts'
 
@@ -20,7 +20,7 @@ it('waiting erasures of a deferred project delay no other erasures, and are not 
   const state = openSqliteManagementStore({ dataFolder, access: 'write' })
   const chunks = openSqliteChunkStore({ dataFolder })
   t.after(() => Promise.all([state.close(), chunks.close()]))
-  for (const _ of [1, 2]) await state.createProject(aNewProject())
+  for (const _ of [1, 2]) await state.createProject(aNewProject(), aChange())
   for (const cursor of ['main', deferredCursorOf('main')]) await chunks.claimPosition(cursor, 'w1')
   assert.ok(await state.deferProject('main', 'w1', 1, 0))
   const waitingCount = 60
@@ -34,7 +34,7 @@ it('waiting erasures of a deferred project delay no other erasures, and are not 
     const personIds = await state.findPersonIds(projectId, { distinctIds: [`id-${n}`] })
     const terms = { keepsPerson: true, deletesEvents: true, deletesRecordings: true }
     const ends = { logId: 'log', endOffsets: { main: 77 } }
-    await state.erasePersons({ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...ends })
+    await state.erasePersons({ projectId, personIds, ...terms, ...ends }, aChange('key', 5))
   }
   const removed: string[] = []
   const listedAfter: number[] = []

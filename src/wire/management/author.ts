@@ -1,13 +1,17 @@
-// The author of a write, in the form of PostHog's users. There are no user accounts: an author is the label of a
-// personal API key, so the same label is the same author and has the same ids.
+// The author of a write, in the form of PostHog's users. There are no user accounts: an author is a personal API key.
 
 import Type, { type Static } from 'typebox'
+import type { Author } from '#core/author.ts'
+import { isUuid } from '#core/events/uuid.ts'
 import { deriveNumber, deriveUuid } from './made-ids.ts'
-import { nullable, uuidSchema } from './shapes.ts'
+import { nullable } from './shapes.ts'
 
 export const authorFields = {
-  id: Type.Integer({ description: 'Derived from the label.' }),
-  uuid: uuidSchema,
+  id: Type.Integer({ description: 'Derived from `uuid`.' }),
+  uuid: Type.String({
+    format: 'uuid',
+    description: 'Id of the personal API key. For changes without a known key, derived from the label.',
+  }),
   distinct_id: Type.String(),
   first_name: Type.String({ description: 'Label of the personal API key that made the change.' }),
   last_name: Type.String(),
@@ -17,9 +21,10 @@ export const authorFields = {
 export const authorSchema = nullable(Type.Object(authorFields, { title: 'Author' }))
 export type AuthorJson = Static<typeof authorSchema>
 
-/** @param label null when it was written without a key. */
-export function encodeAuthor(label: string | null): AuthorJson {
-  if (label === null) return null
-  const uuid = deriveUuid(label)
-  return { id: deriveNumber(label), uuid, distinct_id: uuid, first_name: label, last_name: '', email: '' }
+/** @param author null when it was written without a key. */
+export function encodeAuthor(author: Author | null): AuthorJson {
+  if (author === null) return null
+  const { id, label } = author
+  const uuid = id !== null && isUuid(id) ? id : deriveUuid(id ?? label)
+  return { id: deriveNumber(id ?? label), uuid, distinct_id: uuid, first_name: label, last_name: '', email: '' }
 }

@@ -185,7 +185,7 @@ export function encodeImportJob(job: DescribedImportJob, showsId: boolean): Impo
     step: job.step,
     plan: job.plan,
     progress: job.progress,
-    created_by: job.createdBy,
+    created_by: job.createdBy?.label ?? null,
     created_at: instant(job.createdAtMs),
     updated_at: instant(job.updatedAtMs),
     published_at: instantOrNull(job.publishedAtMs),

@@ -6,7 +6,7 @@ import type { ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { OpenSqlState } from '../../support/state.ts'
-import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { aChange, anEvent, anImportedEvent } from '../../support/values.ts'
 import { importWorld } from '../../support/world/import-world.ts'
 import { day, personWith } from './random-acts.ts'
 
@@ -44,7 +44,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     const world = await importWorld(t, open)
     const job = await world.createJob()
     const at = { updatedAtMs: world.clock.nowMs() }
-    await world.management.updateImportJob(job.id, { state: 'failed', ...at }, { states: ['planned'] })
+    await world.management.updateImportJob(job.id, { state: 'failed', ...at }, { states: ['planned'] }, null)
     await world.apply(anImportedEvent('e', 'a', day, {}, { importJobId: job.id }))
     assert.equal(world.events.pending.length, 1)
   })
@@ -53,7 +53,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     const job = await world.createJob()
     await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
     await world.startPublishing(job)
-    await world.management.deleteProject(1)
+    await world.management.deleteProject(1, aChange())
     world.clock.advance(10_000)
     for (let turn = 0; turn < 2; turn++) await world.work().workNow(new AbortController().signal)
     assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')

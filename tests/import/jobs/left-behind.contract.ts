@@ -230,7 +230,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
       // A request that read the job before the deletion must not start either.
       const change = { state: 'discarding', step: 'draining', updatedAtMs: 0 } as const
-      assert.equal(await world.management.updateImportJob(job.id, change, { states: ['published'] }), null)
+      assert.equal(await world.management.updateImportJob(job.id, change, { states: ['published'] }, null), null)
     })
 
     it('a job that is old only by an untrusted clock can still be undone', async t => {

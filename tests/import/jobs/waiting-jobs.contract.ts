@@ -9,21 +9,20 @@ import { publishJob } from '#services/imports/manage-jobs.ts'
 import { encodeImportJob } from '#wire/management/import-jobs.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { OpenSqlState } from '../../support/state.ts'
-import { aNewProject, anImportedEvent } from '../../support/values.ts'
-import { importWorld } from '../../support/world/import-world.ts'
+import { aChange, aNewProject, anImportedEvent } from '../../support/values.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { day } from './random-acts.ts'
 
 export function waitingJobsContract(engine: string, open: OpenSqlState): void {
   it(`an import job on ${engine} that waits for a store shows the reason and start time, and jobs of other projects continue`, async t => {
     const world = await importWorld(t, open)
     const { management, clock, events } = world
-    const made = await management.createProject(aNewProject())
+    const made = await management.createProject(aNewProject(), aChange())
     assert.ok(made.ok)
     const waiting = await world.createJob()
     const ofOther = await world.createJob({}, made.value.value.id)
     await world.apply(anImportedEvent('e', 'a', day, { $set: { k: 1 } }, { importJobId: waiting.id }))
-    for (const { projectId, id } of [waiting, ofOther])
-      assert.ok((await publishJob({ management, clock }, projectId, id)).ok)
+    await publishAll(world, waiting, ofOther)
 
     const publishRows = (id: number) =>
       id === waiting.id ? Promise.reject(new PortError('event-store', 'unavailable')) : events.publishJob(id)
@@ -51,7 +50,7 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
   it(`a large import job on ${engine} alternates with jobs of other projects`, async t => {
     const world = await importWorld(t, open)
     const { management, clock, events, chunks } = world
-    const made = await management.createProject(aNewProject())
+    const made = await management.createProject(aNewProject(), aChange())
     assert.ok(made.ok)
     const long = await world.createJob()
     const short = await world.createJob({}, made.value.value.id)
@@ -61,8 +60,7 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
     })
     await world.apply(...Array.from({ length: 2_000 }, (_, n) => importOf(long, n)))
     await world.apply(importOf(short, 2_000))
-    for (const { projectId, id } of [long, short])
-      assert.ok((await publishJob({ management, clock }, projectId, id)).ok)
+    await publishAll(world, long, short)
     clock.advance(10_000)
     const committed: number[] = []
     const state = withMethod(chunks, 'commitChunk', async (...args) => {
@@ -87,7 +85,7 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
     const job = await world.createJob()
     await world.apply(anImportedEvent('e', 'a', day, { $set: { k: 1 } }, { importJobId: job.id }))
     clock.advance(86_400_000)
-    assert.ok((await publishJob({ management, clock }, 1, job.id)).ok)
+    await publishAll(world, job)
     clock.advance(-86_400_000)
     for (let look = 0; look < 2; look++) {
       await world.work().workNow(new AbortController().signal)
@@ -95,6 +93,11 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
     }
     assert.equal((await management.findImportJob(job.id))?.state, 'published')
   })
+}
+
+async function publishAll({ management, clock }: ImportWorld, ...jobs: readonly ImportJob[]): Promise<void> {
+  for (const { projectId, id } of jobs)
+    assert.ok((await publishJob({ management }, projectId, id, aChange('Test', clock.nowMs()))).ok)
 }
 
 /** A copy of the target with one method replaced. */

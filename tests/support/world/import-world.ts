@@ -8,6 +8,7 @@ import { createImportWork, type ImportWorkOptions } from '#services/imports/run-
 import { silentLogger } from '#telemetry/log.ts'
 import type { OpenSqlState } from '../state.ts'
 import type { Scope } from '../temp-dir.ts'
+import { aChange } from '../values.ts'
 import { ownerId, worldOn } from './world.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof importWorld>>
@@ -20,7 +21,8 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
   await world.claimStreams()
   let jobCount = 0
 
-  const jobDeps = { management, clock }
+  const jobDeps = { management }
+  const changeNow = () => aChange('Test', clock.nowMs())
   /** The clock of a worker that has trusted its time for long. */
   const retentionClock = { nowMs: clock.nowMs, isTrusted: () => true }
   /** @param over replaces stores, so that they can fail. */
@@ -48,24 +50,23 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
           source: 'test',
           options: { ...usualOptions, ...options },
           plan: {},
-          createdBy: null,
-          createdAtMs: clock.nowMs(),
         },
         { openMax: 1_000, perDayMax: 1_000, keptMax: 1_000 },
+        changeNow(),
       )
       assert.ok(created.ok)
       return created.value
     },
     async publish(job: ImportJob, over?: Partial<ImportWorkOptions>): Promise<void> {
-      assert.ok((await publishJob(jobDeps, 1, job.id)).ok)
+      assert.ok((await publishJob(jobDeps, 1, job.id, changeNow())).ok)
       await finish(job, 'published', over)
     },
     async discard(job: ImportJob, over?: Partial<ImportWorkOptions>): Promise<void> {
-      assert.ok((await discardJob(jobDeps, 1, job.id)).ok)
+      assert.ok((await discardJob(jobDeps, 1, job.id, changeNow())).ok)
       await finish(job, 'discarded', over)
     },
-    startPublishing: (job: ImportJob) => publishJob(jobDeps, 1, job.id),
-    startDiscarding: (job: ImportJob) => discardJob(jobDeps, 1, job.id),
+    startPublishing: (job: ImportJob) => publishJob(jobDeps, 1, job.id, changeNow()),
+    startDiscarding: (job: ImportJob) => discardJob(jobDeps, 1, job.id, changeNow()),
     notes: async (job: ImportJob) =>
       Object.fromEntries((await management.listImportNotes(job.id)).map(({ reason, count }) => [reason, count])),
     /** Persons with their ids, groups and types of the project, and the number of staged rows and links. */

@@ -2,12 +2,15 @@
 // like any other and `deleted: false` reverts it; the members are kept.
 
 import { type Kysely, sql } from 'kysely'
+import { activityOfChange } from '#core/activity.ts'
 import { type Cohort, isSameCohort } from '#core/flags/definitions/cohort.ts'
 import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import type { JsonObject } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { containsTextSql } from '../tables/like.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
@@ -17,7 +20,7 @@ import { cohortOf, cohortRowOf } from './definition-rows.ts'
 
 export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & DefinitionLinkReader {
   return {
-    createCohort: (input, options) =>
+    createCohort: (input, change, options) =>
       db.transaction().execute(async trx => {
         if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
         const cohort: Cohort = {
@@ -26,21 +29,29 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           deleted: false,
           version: 1,
           memberCount: input.isStatic ? 0 : null,
-          countedAtMs: input.isStatic ? input.createdAtMs : null,
-          updatedAtMs: input.createdAtMs,
+          countedAtMs: input.isStatic ? change.atMs : null,
+          createdAtMs: change.atMs,
+          updatedAtMs: change.atMs,
+          createdBy: change.by,
         }
         await trx.insertInto('cohort').values(cohortRowOf(cohort)).execute()
+        await recordActivity(trx, activityOfCohort(null, cohort), change)
         return ok({ value: cohort, revision: await bumpRevision(trx, cohort.projectId) })
       }),
 
-    updateCohort: (projectId, cohortId, patch, options) =>
+    updateCohort: (projectId, cohortId, patch, change, options) =>
       db.transaction().execute(async trx => {
         const current = await findCohort(trx, projectId, cohortId)
         if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
         const { expectedVersion } = options
         if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
         if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
-        const cohort: Cohort = { ...current, ...omitUndefined(patch), version: current.version + 1 }
+        const cohort: Cohort = {
+          ...current,
+          ...omitUndefined(patch),
+          updatedAtMs: change.atMs,
+          version: current.version + 1,
+        }
         if (isSameCohort(current, cohort))
           return ok({ value: current, revision: await readProjectRevision(trx, projectId) })
         const isCountKept = patch.filters === undefined || current.isStatic
@@ -51,6 +62,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           .set({ ...columns, ...(isCountKept ? {} : { member_count: null, counted_at: null }) })
           .where('id', '=', cohortId)
           .execute()
+        await recordActivity(trx, activityOfCohort(current, cohort), change)
         const value = isCountKept ? cohort : { ...cohort, memberCount: null, countedAtMs: null }
         return ok({ value, revision: await bumpRevision(trx, projectId) })
       }),
@@ -146,6 +158,17 @@ export async function haveLinksChanged(
   { linksRevision }: LinkedWrite,
 ): Promise<boolean> {
   return linksRevision !== undefined && linksRevision !== (await readProjectRevision(trx, projectId))
+}
+
+function activityOfCohort(before: Cohort | null, after: Cohort) {
+  const { projectId, id, name } = after
+  const item = { kind: 'cohort', projectId, itemId: String(id), itemName: name } as const
+  const isDeletion = after.deleted && before?.deleted === false
+  return activityOfChange(item, before && shownOf(before), isDeletion ? null : shownOf(after))
+}
+
+function shownOf({ name, description, isStatic, filters, deleted }: Cohort): JsonObject {
+  return { name, description, is_static: isStatic, filters, deleted }
 }
 
 async function readProjectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {

@@ -4,7 +4,7 @@ import type { Selectable } from 'kysely'
 import type { EarlyAccessFeature, EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { Survey } from '#core/surveys/survey.ts'
-import { flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { authorOf, authorText, flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { CohortTable, EarlyAccessFeatureTable, SurveyTable } from '../tables/schema.ts'
 
 export function cohortOf(row: Selectable<CohortTable>): Cohort {
@@ -21,7 +21,7 @@ export function cohortOf(row: Selectable<CohortTable>): Cohort {
     countedAtMs: toNumberOrNull(row.counted_at),
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
-    createdBy: row.created_by,
+    createdBy: authorOf(row.created_by),
   }
 }
 
@@ -39,7 +39,7 @@ export function cohortRowOf(cohort: Cohort): Selectable<CohortTable> {
     counted_at: cohort.countedAtMs,
     created_at: cohort.createdAtMs,
     updated_at: cohort.updatedAtMs,
-    created_by: cohort.createdBy,
+    created_by: authorText(cohort.createdBy),
   }
 }
 
@@ -55,6 +55,7 @@ export function earlyAccessFeatureOf(row: Selectable<EarlyAccessFeatureTable>): 
     documentationUrl: row.documentation_url,
     payload: jsonObjectOf(row.payload),
     createdAtMs: Number(row.created_at),
+    createdBy: authorOf(row.created_by),
   }
 }
 
@@ -70,6 +71,7 @@ export function earlyAccessFeatureRowOf(feature: EarlyAccessFeature): Selectable
     documentation_url: feature.documentationUrl,
     payload: jsonText(feature.payload),
     created_at: feature.createdAtMs,
+    created_by: authorText(feature.createdBy),
   }
 }
 
@@ -88,7 +90,7 @@ export function surveyOf(row: Selectable<SurveyTable>): Survey {
     archived: row.archived === 1,
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
-    createdBy: row.created_by,
+    createdBy: authorOf(row.created_by),
   }
 }
 
@@ -107,7 +109,7 @@ export function surveyRowOf(survey: Survey): Selectable<SurveyTable> {
     archived: flagBit(survey.archived),
     created_at: survey.createdAtMs,
     updated_at: survey.updatedAtMs,
-    created_by: survey.createdBy,
+    created_by: authorText(survey.createdBy),
   }
 }
 

@@ -13,12 +13,16 @@ import { applyFlagWrite, isChanged, rollBackIfRefused } from './flag-writes.ts'
 
 export function createEarlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
   return {
-    createEarlyAccessFeature: (input, flag) =>
+    createEarlyAccessFeature: (input, flag, change) =>
       rollBackIfRefused(db, async trx => {
         const { projectId } = input
-        const written = await applyFlagWrite(trx, projectId, flag)
+        const written = await applyFlagWrite(trx, projectId, flag, change)
         if (!written.ok) return written
-        const feature: EarlyAccessFeature = { ...input, flagId: written.value, flagIsOwn: flag.kind === 'create' }
+        const feature: EarlyAccessFeature = {
+          ...input,
+          ...{ flagId: written.value, flagIsOwn: flag.kind === 'create' },
+          ...{ createdAtMs: change.atMs, createdBy: change.by },
+        }
         const other = await trx
           .selectFrom('early_access_feature')
           .select('id')
@@ -30,12 +34,12 @@ export function createEarlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessSt
         return ok({ value: feature, revision: await bumpRevision(trx, projectId) })
       }),
 
-    updateEarlyAccessFeature: (projectId, id, patch, flag, basedOn) =>
+    updateEarlyAccessFeature: (projectId, id, patch, flag, change, basedOn) =>
       rollBackIfRefused(db, async trx => {
         const current = await findFeature(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(earlyAccessFeatureRowOf, current, basedOn)) return err('flag_changed')
-        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
+        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag, change)
         if (written?.ok === false) return written
         const feature: EarlyAccessFeature = { ...current, ...omitUndefined(patch) }
         await trx
@@ -46,12 +50,12 @@ export function createEarlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessSt
         return ok({ value: feature, revision: await bumpRevision(trx, projectId) })
       }),
 
-    deleteEarlyAccessFeature: (projectId, id, flag, basedOn) =>
+    deleteEarlyAccessFeature: (projectId, id, flag, change, basedOn) =>
       rollBackIfRefused(db, async trx => {
         const current = await findFeature(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(earlyAccessFeatureRowOf, current, basedOn)) return err('flag_changed')
-        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
+        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag, change)
         if (written?.ok === false) return written
         await trx.deleteFrom('early_access_feature').where('id', '=', id).execute()
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })

@@ -8,7 +8,7 @@ import { err, ok } from '#core/result.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
-import { flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { authorOf, authorText, flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { ExperimentTable, StateSchema } from '../tables/schema.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 import { toNumberOrNull } from './definition-rows.ts'
@@ -17,10 +17,10 @@ import { applyFlagWrite, isChanged, rollBackIfRefused } from './flag-writes.ts'
 
 export function createExperimentQueries(db: Kysely<StateSchema>): ExperimentStore {
   return {
-    createExperiment: (input, flag) =>
+    createExperiment: (input, flag, change) =>
       rollBackIfRefused(db, async trx => {
         const { projectId } = input
-        const written = await applyFlagWrite(trx, projectId, flag)
+        const written = await applyFlagWrite(trx, projectId, flag, change)
         if (!written.ok) return written
         const id = await nextId(trx, 'experiment')
         const experiment: Experiment = {
@@ -28,7 +28,9 @@ export function createExperimentQueries(db: Kysely<StateSchema>): ExperimentStor
           id,
           flagId: written.value,
           flagIsOwn: flag.kind === 'create',
-          updatedAtMs: input.createdAtMs,
+          createdAtMs: change.atMs,
+          updatedAtMs: change.atMs,
+          createdBy: change.by,
         }
         await trx
           .insertInto('experiment')
@@ -37,24 +39,24 @@ export function createExperimentQueries(db: Kysely<StateSchema>): ExperimentStor
         return ok({ value: experiment, revision: await bumpRevision(trx, projectId) })
       }),
 
-    updateExperiment: (projectId, id, patch, flag, basedOn) =>
+    updateExperiment: (projectId, id, patch, flag, change, basedOn) =>
       rollBackIfRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(rowOf, current, basedOn)) return err('flag_changed')
-        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
+        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag, change)
         if (written?.ok === false) return written
-        const experiment: Experiment = { ...current, ...omitUndefined(patch) }
+        const experiment: Experiment = { ...current, ...omitUndefined(patch), updatedAtMs: change.atMs }
         await trx.updateTable('experiment').set(rowOf(experiment)).where('id', '=', id).execute()
         return ok({ value: experiment, revision: await bumpRevision(trx, projectId) })
       }),
 
-    deleteExperiment: (projectId, id, { nowMs, changedBy, ...linked }) =>
+    deleteExperiment: (projectId, id, change, linked) =>
       rollBackIfRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
         if (await haveLinksChanged(trx, projectId, linked)) return err('definitions_changed')
-        await trx.updateTable('experiment').set({ deleted: 1, updated_at: nowMs }).where('id', '=', id).execute()
+        await trx.updateTable('experiment').set({ deleted: 1, updated_at: change.atMs }).where('id', '=', id).execute()
         const other = await trx
           .selectFrom('experiment')
           .select('id')
@@ -63,8 +65,7 @@ export function createExperimentQueries(db: Kysely<StateSchema>): ExperimentStor
           .where('deleted', '=', 0)
           .executeTakeFirst()
         if (other === undefined) {
-          const patch = { hasExperiment: false, updatedAtMs: nowMs }
-          const changed = await changeFlag(trx, projectId, current.flagId, patch, { changedBy })
+          const changed = await changeFlag(trx, projectId, current.flagId, { hasExperiment: false }, change)
           // A flag that is already deleted has no mark to remove.
           if (!changed.ok && changed.error !== 'not_found') return err('flag_changed')
         }
@@ -134,7 +135,7 @@ function experimentOf(row: Selectable<ExperimentTable>): Experiment {
     archived: row.archived === 1,
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
-    createdBy: row.created_by,
+    createdBy: authorOf(row.created_by),
   }
 }
 
@@ -151,6 +152,6 @@ function rowOf(experiment: Experiment): Omit<Selectable<ExperimentTable>, 'delet
     archived: flagBit(experiment.archived),
     created_at: experiment.createdAtMs,
     updated_at: experiment.updatedAtMs,
-    created_by: experiment.createdBy,
+    created_by: authorText(experiment.createdBy),
   }
 }

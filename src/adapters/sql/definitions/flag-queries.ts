@@ -3,6 +3,7 @@
 
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
+import type { Author, Change } from '#core/author.ts'
 import {
   applyFlagChange,
   type Flag,
@@ -15,10 +16,11 @@ import { hasTraits } from '#core/flags/definitions/flag-traits.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagChoice, FlagSearch, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { containsTextSql } from '../tables/like.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
-import { flagBit, flagOf, flagRowOf, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { authorOf, authorText, flagBit, flagOf, flagRowOf, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { FlagVersionTable, StateSchema } from '../tables/schema.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 
@@ -32,18 +34,18 @@ export function createFlagQueries(
   db: Kysely<StateSchema>,
 ): Omit<FlagStore, 'listFlagOwners' | 'listFlagUses' | 'listLastCalls'> {
   return {
-    createFlag: (input, options = {}) =>
+    createFlag: (input, change, options = {}) =>
       db.transaction().execute(async trx => {
         if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
-        const inserted = await insertFlag(trx, input)
+        const inserted = await insertFlag(trx, input, change)
         if (!inserted.ok) return inserted
         return ok({ value: inserted.value, revision: await bumpRevision(trx, input.projectId) })
       }),
 
-    updateFlag: (projectId, flagId, patch, options) =>
+    updateFlag: (projectId, flagId, patch, change, options = {}) =>
       db.transaction().execute(async trx => {
         if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
-        const changed = await changeFlag(trx, projectId, flagId, patch, options)
+        const changed = await changeFlag(trx, projectId, flagId, patch, change, options.expectedVersion)
         if (!changed.ok) return changed
         return ok({ value: changed.value, revision: await bumpRevision(trx, projectId) })
       }),
@@ -77,7 +79,7 @@ export function createFlagQueries(
         .where('project_id', '=', projectId)
         .where('created_by', 'is not', null)
         .execute()
-      return rows.map(row => row.created_by!)
+      return rows.map(row => authorOf(row.created_by)!)
     },
 
     async listFlags(projectId, query) {
@@ -146,6 +148,7 @@ export function createFlagQueries(
 export async function insertFlag(
   trx: Kysely<StateSchema>,
   input: NewFlag,
+  { by, atMs }: Change,
   hasExperiment = false,
 ): Promise<Result<Flag, 'key_taken'>> {
   // Checked before an id is taken, so that a refused flag leaves no gap.
@@ -156,11 +159,13 @@ export async function insertFlag(
     version: 1,
     deleted: false,
     hasExperiment,
-    updatedAtMs: input.createdAtMs,
-    conditionsSinceMs: input.createdAtMs,
+    createdAtMs: atMs,
+    updatedAtMs: atMs,
+    conditionsSinceMs: atMs,
+    createdBy: by,
   }
   await trx.insertInto('feature_flag').values(flagRowOf(flag)).execute()
-  await saveSnapshot(trx, flag, flag.createdBy)
+  await saveSnapshot(trx, flag, by, 'created')
   return ok(flag)
 }
 
@@ -170,13 +175,13 @@ export async function changeFlag(
   projectId: number,
   flagId: number,
   patch: FlagPatch,
-  options: { readonly expectedVersion?: number; readonly changedBy: string | null },
+  { by, atMs }: Change,
+  expectedVersion?: number,
 ): Promise<Result<Flag, 'not_found' | 'key_taken' | { readonly staleVersion: Flag }>> {
   const current = await findById(trx, projectId, flagId)
   if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
-  if (options.expectedVersion !== undefined && options.expectedVersion !== current.version)
-    return err({ staleVersion: current })
-  const flag = applyFlagChange(current, { ...patch, version: current.version + 1 })
+  if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
+  const flag = applyFlagChange(current, { ...patch, updatedAtMs: atMs, version: current.version + 1 })
   if (!flag.deleted) {
     const holder = await findByKey(trx, projectId, flag.key)
     if (holder !== null && holder.id !== flagId) return err('key_taken')
@@ -190,7 +195,7 @@ export async function changeFlag(
     .where('version', '=', current.version)
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return err({ staleVersion: (await findById(trx, projectId, flagId)) ?? current })
-  await saveSnapshot(trx, flag, options.changedBy)
+  await saveSnapshot(trx, flag, by, flag.deleted && !current.deleted ? 'deleted' : 'updated')
   return ok(flag)
 }
 
@@ -270,27 +275,37 @@ async function findByKey(db: Kysely<StateSchema>, projectId: number, key: string
   return row === undefined ? null : flagOf(row)
 }
 
-async function saveSnapshot(trx: Kysely<StateSchema>, flag: Flag, changedBy: string | null): Promise<void> {
+/** Saves the version that a flag got, which the entry of the activity log refers to. */
+async function saveSnapshot(trx: Kysely<StateSchema>, flag: Flag, by: Author, activity: string): Promise<void> {
   await trx
     .insertInto('feature_flag_version')
     .values({
       flag_id: flag.id,
       version: flag.version,
       project_id: flag.projectId,
-      snapshot: jsonText({ ...flag, evaluationContexts: [...flag.evaluationContexts], tags: [...flag.tags] }),
-      changed_by: changedBy,
+      snapshot: jsonText({
+        ...flag,
+        evaluationContexts: [...flag.evaluationContexts],
+        tags: [...flag.tags],
+        createdBy: flag.createdBy && { ...flag.createdBy },
+      }),
+      changed_by: authorText(by),
       created_at: flag.updatedAtMs,
     })
     .execute()
+  const item = { kind: 'feature_flag', projectId: flag.projectId, itemId: String(flag.id), itemName: flag.key } as const
+  await recordActivity(trx, { ...item, activity, version: flag.version, changes: [] }, { by, atMs: flag.updatedAtMs })
 }
 
 function toFlagVersion(row: FlagVersionTable): FlagVersion {
+  const snapshot = jsonObjectOf(row.snapshot) as unknown as Flag
+  const by: Author | string | null = snapshot.createdBy
   return {
     flagId: Number(row.flag_id),
     version: Number(row.version),
-    // A field that a later release added is missing from older snapshots.
-    flag: { ...flagDefaults, ...(jsonObjectOf(row.snapshot) as unknown as Flag) },
-    changedBy: row.changed_by,
+    // A field that a later release added is missing from older snapshots; their author was a label.
+    flag: { ...flagDefaults, ...snapshot, createdBy: typeof by === 'string' ? { id: null, label: by } : by },
+    changedBy: authorOf(row.changed_by),
     createdAtMs: Number(row.created_at),
   }
 }

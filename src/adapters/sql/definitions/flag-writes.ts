@@ -1,6 +1,7 @@
 // Writes flags together with something else: the caller's transaction stores all of it or nothing.
 
 import type { Kysely } from 'kysely'
+import type { Change } from '#core/author.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import type { StateSchema } from '../tables/schema.ts'
@@ -13,17 +14,15 @@ export async function applyFlagWrite(
   trx: Kysely<StateSchema>,
   projectId: number,
   write: FlagWrite,
+  change: Change,
 ): Promise<Result<number, FlagWriteRefusal>> {
   if (await haveLinksChanged(trx, projectId, write)) return err('definitions_changed')
   if (write.kind === 'create') {
-    const inserted = await insertFlag(trx, toStorableFields(write.flag), write.hasExperiment)
+    const inserted = await insertFlag(trx, toStorableFields(write.flag), change, write.hasExperiment)
     return inserted.ok ? ok(inserted.value.id) : inserted
   }
-  const { flagId, expectedVersion, changedBy } = write
-  const changed = await changeFlag(trx, projectId, flagId, toStorableFields(write.patch), {
-    expectedVersion,
-    changedBy,
-  })
+  const { flagId, expectedVersion } = write
+  const changed = await changeFlag(trx, projectId, flagId, toStorableFields(write.patch), change, expectedVersion)
   if (changed.ok) return ok(flagId)
   return err(changed.error === 'key_taken' ? 'key_taken' : 'flag_changed')
 }

@@ -1,6 +1,7 @@
 // Surveys, each with the flags that were made for it.
 
 import { type Kysely, sql } from 'kysely'
+import type { Change } from '#core/author.ts'
 import { ownValue } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -10,7 +11,7 @@ import type { SurveyFlagWrites, SurveyQuery, SurveyStore } from '#ports/state/su
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { containsTextSql } from '../tables/like.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
-import { flagBit, jsonObjectOf } from '../tables/rows.ts'
+import { flagBit, isByOneOf, isIn, jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { surveyOf, surveyRowOf } from './definition-rows.ts'
 import { applyFlagWrite, isChanged, rollBackIfRefused } from './flag-writes.ts'
@@ -21,34 +22,41 @@ const searchedPerQuery = 500
 
 export function createSurveyQueries(db: Kysely<StateSchema>): SurveyStore {
   return {
-    createSurvey: (input, flags) =>
+    createSurvey: (input, flags, change) =>
       rollBackIfRefused(db, async trx => {
         const { projectId } = input
-        const made = await applyFlagWrites(trx, projectId, flags)
+        const made = await applyFlagWrites(trx, projectId, flags, change)
         if (!made.ok) return made
-        const survey: Survey = { ...input, targetingFlagId: null, internalTargetingFlagId: null, ...made.value }
+        const times = { createdAtMs: change.atMs, updatedAtMs: change.atMs, createdBy: change.by }
+        const survey: Survey = {
+          ...input,
+          targetingFlagId: null,
+          internalTargetingFlagId: null,
+          ...made.value,
+          ...times,
+        }
         await trx.insertInto('survey').values(surveyRowOf(survey)).execute()
         return ok({ value: survey, revision: await bumpRevision(trx, projectId) })
       }),
 
-    updateSurvey: (projectId, id, patch, flags, basedOn) =>
+    updateSurvey: (projectId, id, patch, flags, change, basedOn) =>
       rollBackIfRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(surveyRowOf, current, basedOn)) return err('flag_changed')
-        const made = await applyFlagWrites(trx, projectId, flags)
+        const made = await applyFlagWrites(trx, projectId, flags, change)
         if (!made.ok) return made
-        const survey: Survey = { ...current, ...made.value, ...omitUndefined(patch) }
+        const survey: Survey = { ...current, ...made.value, ...omitUndefined(patch), updatedAtMs: change.atMs }
         await trx.updateTable('survey').set(surveyRowOf(survey)).where('id', '=', id).execute()
         return ok({ value: survey, revision: await bumpRevision(trx, projectId) })
       }),
 
-    deleteSurvey: (projectId, id, flags, basedOn) =>
+    deleteSurvey: (projectId, id, flags, change, basedOn) =>
       rollBackIfRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
         if (isChanged(surveyRowOf, current, basedOn)) return err('flag_changed')
-        const written = await applyFlagWrites(trx, projectId, flags)
+        const written = await applyFlagWrites(trx, projectId, flags, change)
         if (!written.ok) return written
         await trx.deleteFrom('survey').where('id', '=', id).execute()
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
@@ -76,7 +84,7 @@ async function selectSurveys(
   if (archived !== undefined) surveys = surveys.where('archived', '=', flagBit(archived))
   if (type !== undefined) surveys = surveys.where('type', '=', type)
   if (ids !== undefined) surveys = surveys.where(isIn('id', ids))
-  if (createdBy !== undefined) surveys = surveys.where(isIn('created_by', createdBy))
+  if (createdBy !== undefined) surveys = surveys.where(isByOneOf('created_by', createdBy))
   if (status !== undefined) surveys = surveys.where('start_date', status === 'draft' ? 'is' : 'is not', null)
   if (status === 'running' || status === 'complete')
     surveys = surveys.where('end_date', status === 'running' ? 'is' : 'is not', null)
@@ -102,25 +110,21 @@ async function selectSurveys(
   return surveys.where(isIn('id', found))
 }
 
-/** False for an empty list, which SQL has no form of. */
-function isIn(column: string, values: readonly string[]) {
-  return values.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`${sql.ref(column)} IN (${sql.join(values)})`
-}
-
 /** @returns ids of the flags that were made or changed, by the survey's names for them. */
 async function applyFlagWrites(
   trx: Kysely<StateSchema>,
   projectId: number,
   { targeting, internal }: SurveyFlagWrites,
+  change: Change,
 ): Promise<Result<{ targetingFlagId?: number; internalTargetingFlagId?: number }, FlagWriteRefusal>> {
   const ids: { targetingFlagId?: number; internalTargetingFlagId?: number } = {}
   if (targeting) {
-    const written = await applyFlagWrite(trx, projectId, targeting)
+    const written = await applyFlagWrite(trx, projectId, targeting, change)
     if (!written.ok) return written
     ids.targetingFlagId = written.value
   }
   if (internal) {
-    const written = await applyFlagWrite(trx, projectId, internal)
+    const written = await applyFlagWrite(trx, projectId, internal, change)
     if (!written.ok) return written
     ids.internalTargetingFlagId = written.value
   }

@@ -1,6 +1,7 @@
 // Import jobs as the private API shows them.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
+import { activityOfChange, type NewActivity } from '#core/activity.ts'
 import {
   type DescribedImportJob,
   type ImportJob,
@@ -10,18 +11,14 @@ import {
   toImplicitJob,
   usualOptions,
 } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
 import { err, ok } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
-import type {
-  ImportJobChange,
-  ImportJobLimits,
-  ImportJobStore,
-  NewImportJob,
-  TooManyJobs,
-} from '#ports/state/import-job-store.ts'
+import type { ImportJobChange, ImportJobLimits, ImportJobStore, TooManyJobs } from '#ports/state/import-job-store.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { nextId } from '../tables/revision-queries.ts'
-import { jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { authorOf, authorText, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { ImportJobTable, StateSchema } from '../tables/schema.ts'
 
 const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet_length(name)`
@@ -35,9 +32,9 @@ export const jobColumns = [
 
 export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore {
   return {
-    createImportJob: (job, limits) =>
+    createImportJob: (job, limits, { by, atMs }) =>
       db.transaction().execute(async trx => {
-        const tooMany = await findExceededLimit(trx, job, limits)
+        const tooMany = await findExceededLimit(trx, job.projectId, limits, atMs)
         if (tooMany !== null) return err(tooMany)
         const row = {
           id: await nextId(trx, 'import_job'),
@@ -52,9 +49,9 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
           options: JSON.stringify(job.options),
           plan: jsonText(job.plan),
           progress: '{}',
-          created_by: job.createdBy,
-          created_at: job.createdAtMs,
-          updated_at: job.createdAtMs,
+          created_by: authorText(by),
+          created_at: atMs,
+          updated_at: atMs,
           published_at: null,
           discarded_at: null,
           failure_code: null,
@@ -62,7 +59,9 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
           final_at: null,
         }
         await trx.insertInto('import_job').values(row).execute()
-        return ok(describedJobOf(row))
+        const created = describedJobOf(row)
+        await recordActivity(trx, activityOfJob(null, created), { by, atMs })
+        return ok(created)
       }),
 
     async listImplicitJobs(projectId, day) {
@@ -151,19 +150,24 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
       return { count: Number(count), jobs: rows.map(describedJobOf) }
     },
 
-    updateImportJob: (id, change, from) =>
-      change.state === 'discarding'
-        ? db.transaction().execute(async trx => {
-            const job = await updateJob(trx, id, change, from)
-            if (job !== null)
-              await trx
-                .updateTable('project')
-                .set({ import_undos: sql<number>`import_undos + 1` })
-                .where('id', '=', job.projectId)
-                .execute()
-            return job
-          })
-        : updateJob(db, id, change, from),
+    updateImportJob: (id, change, from, by) =>
+      db.transaction().execute(async trx => {
+        const before =
+          by === null
+            ? undefined
+            : await trx.selectFrom('import_job').selectAll().where('id', '=', id).executeTakeFirst()
+        const job = await updateJob(trx, id, change, from)
+        if (job === null) return null
+        if (change.state === 'discarding')
+          await trx
+            .updateTable('project')
+            .set({ import_undos: sql<number>`import_undos + 1` })
+            .where('id', '=', job.projectId)
+            .execute()
+        if (by !== null && before !== undefined)
+          await recordActivity(trx, activityOfJob(describedJobOf(before), job), { by, atMs: change.updatedAtMs })
+        return job
+      }),
 
     async listImportNotes(importJobId) {
       const notes = await db
@@ -193,8 +197,9 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
 /** In the transaction that creates the job, which waits for every other one that writes. */
 async function findExceededLimit(
   trx: Kysely<StateSchema>,
-  { projectId, createdAtMs }: NewImportJob,
+  projectId: number,
   { openMax, perDayMax, keptMax }: ImportJobLimits,
+  nowMs: number,
 ): Promise<TooManyJobs | null> {
   const { open } = await trx
     .selectFrom('import_job')
@@ -220,7 +225,18 @@ async function findExceededLimit(
     .offset(perDayMax - 1)
     .limit(1)
     .executeTakeFirst()
-  return earlier !== undefined && Number(earlier.created_at) > createdAtMs - dayMs ? 'too_many_per_day' : null
+  return earlier !== undefined && Number(earlier.created_at) > nowMs - dayMs ? 'too_many_per_day' : null
+}
+
+/** Progress is left out: an importer reports it all the time. */
+function activityOfJob(before: DescribedImportJob | null, after: DescribedImportJob): NewActivity | null {
+  const { projectId, id, publicId, name } = after
+  const item = { kind: 'import_job', projectId, itemId: String(publicId ?? id), itemName: name } as const
+  const shownOf = ({ name, source, state, plan, options }: DescribedImportJob): JsonObject => ({
+    ...{ name, source, state, plan },
+    options: { ...options },
+  })
+  return activityOfChange(item, before && shownOf(before), shownOf(after))
 }
 
 async function updateJob(
@@ -269,7 +285,7 @@ export function importJobOf(row: Pick<Selectable<ImportJobTable>, (typeof jobCol
     state: row.state as ImportJobState,
     step: row.step as ImportStep | null,
     options: { ...usualOptions, ...(jsonObjectOf(row.options) as Partial<ImportOptions>) },
-    createdBy: row.created_by,
+    createdBy: authorOf(row.created_by),
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
     publishedAtMs: toTimeOrNull(row.published_at),

@@ -2,11 +2,13 @@
 // merged into another at the same moment is found either as the survivor or not at all.
 
 import type { Kysely } from 'kysely'
+import type { Change } from '#core/author.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortMemberStore, PersonInCohorts, PersonsPage, SearchedPersons } from '#ports/state/cohort-store.ts'
 import type { PersonFilters } from '#ports/state/person-store.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/storable-text.ts'
 import { type PersonsBehind, selectMatchingPersons } from './person-queries.ts'
@@ -21,8 +23,8 @@ const personsPerLook = 2_000
 
 export function createCohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore {
   return {
-    addCohortMembers: (projectId, cohortId, members) =>
-      changeMembers(db, projectId, cohortId, members, async (trx, personIds) => {
+    addCohortMembers: (projectId, cohortId, members, change) =>
+      changeMembers(db, { projectId, cohortId, verb: 'members_added' }, members, change, async (trx, personIds) => {
         const { numInsertedOrUpdatedRows = 0n } = await trx
           .insertInto('cohort_person')
           .values(personIds.map(personId => ({ person_id: personId, cohort_id: cohortId })))
@@ -31,8 +33,8 @@ export function createCohortMemberQueries(db: Kysely<StateSchema>): CohortMember
         return Number(numInsertedOrUpdatedRows)
       }),
 
-    removeCohortMembers: (projectId, cohortId, members) =>
-      changeMembers(db, projectId, cohortId, members, async (trx, personIds) => {
+    removeCohortMembers: (projectId, cohortId, members, change) =>
+      changeMembers(db, { projectId, cohortId, verb: 'members_removed' }, members, change, async (trx, personIds) => {
         const { numDeletedRows } = await trx
           .deleteFrom('cohort_person')
           .where('cohort_id', '=', cohortId)
@@ -147,15 +149,15 @@ async function countPassedOver(
 /** @param write changes the rows of these persons, at most `idsPerStatement`, and returns how many it changed. */
 function changeMembers(
   db: Kysely<StateSchema>,
-  projectId: number,
-  cohortId: number,
+  { projectId, cohortId, verb }: { projectId: number; cohortId: number; verb: 'members_added' | 'members_removed' },
   members: MemberIds,
+  change: Change,
   write: (trx: Kysely<StateSchema>, personIds: readonly number[]) => Promise<number>,
 ): Promise<Result<MemberChange, 'not_static'>> {
   return db.transaction().execute(async trx => {
     const cohort = await trx
       .selectFrom('cohort')
-      .select('is_static')
+      .select(['is_static', 'name'])
       .where('id', '=', cohortId)
       .where('project_id', '=', projectId)
       .where('deleted', '=', 0)
@@ -165,6 +167,15 @@ function changeMembers(
     const personIds = [...new Set(personOfId.values())]
     let changedCount = 0
     for (const batch of splitIntoBatches(personIds)) changedCount += await write(trx, batch)
+    if (changedCount > 0)
+      await recordActivity(
+        trx,
+        {
+          ...{ kind: 'cohort', projectId, itemId: String(cohortId), itemName: cohort.name, activity: verb },
+          changes: [{ path: 'members', action: 'changed', before: null, after: changedCount }],
+        },
+        change,
+      )
     return ok({
       changedCount,
       unchangedCount: personIds.length - changedCount,

@@ -1,12 +1,15 @@
 // The transaction that erases persons: it deletes rows of the state at once, and records what the worker must remove.
 
 import { sql, type Transaction } from 'kysely'
+import type { Change } from '#core/author.ts'
 import type { SubjectKind } from '#core/imports/import-changes.ts'
 import { toStagingId } from '#core/imports/import-job.ts'
+import { diffJson } from '#core/json-diff.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import type { NewErasure } from '#ports/state/erasure-store.ts'
-import { flagBit } from '../tables/rows.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
+import { authorText, flagBit } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 /** Distinct ids of one transaction, and of what the worker removes at once; a single person may have more. */
@@ -16,7 +19,8 @@ const valuesPerStatement = 500
 /** See `ErasureStore.erasePersons`. */
 export async function erase(
   trx: Transaction<StateSchema>,
-  { projectId, personIds, requestedBy, requestedAtMs, ...terms }: NewErasure,
+  { projectId, personIds, ...terms }: NewErasure,
+  change: Change,
 ): Promise<{ takenCount: number; erasedCount: number }> {
   const { persons, distinctIds, takenCount } = await selectPersonsToErase(trx, projectId, personIds)
   if (persons.length === 0) return { takenCount, erasedCount: 0 }
@@ -36,8 +40,8 @@ export async function erase(
       project_id: projectId,
       erasures,
       mirror_version: version,
-      requested_at: requestedAtMs,
-      requested_by: requestedBy,
+      requested_at: change.atMs,
+      requested_by: authorText(change.by),
       keeps_person: flagBit(terms.keepsPerson),
       deletes_events: flagBit(terms.deletesEvents),
       deletes_recordings: flagBit(terms.deletesRecordings),
@@ -69,6 +73,20 @@ export async function erase(
         })),
       )
       .execute()
+  // Counts alone: the log is kept, so it must not name who was erased.
+  const { keepsPerson, deletesEvents, deletesRecordings } = terms
+  await recordActivity(
+    trx,
+    {
+      ...{ kind: 'person', projectId, itemId: '', itemName: '' },
+      activity: keepsPerson ? 'data_deleted' : 'deleted',
+      changes: diffJson(
+        {},
+        { persons: persons.length, delete_events: deletesEvents, delete_recordings: deletesRecordings },
+      ),
+    },
+    change,
+  )
   return { takenCount, erasedCount: persons.length }
 }
 

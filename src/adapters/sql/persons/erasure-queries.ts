@@ -5,7 +5,7 @@ import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { ErasureOutline, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
 import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
-import { jsonObjectOf, logEndsOf } from '../tables/rows.ts'
+import { authorOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
 import type { PersonErasureTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/storable-text.ts'
 import { erase, idsPerErasureMax, splitIntoSlices } from './erase-persons.ts'
@@ -39,7 +39,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
       return [...found].sort((a, b) => a - b)
     },
 
-    erasePersons: erasure => db.transaction().execute(trx => erase(trx, erasure)),
+    erasePersons: (erasure, change) => db.transaction().execute(trx => erase(trx, erasure, change)),
 
     async listErasedPersons(projectId, { personUuid, isDone, limit, offset }) {
       let persons = db
@@ -69,7 +69,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
           ...toTerms(row),
           erasureId: Number(row.id),
           uuid: row.person_uuid,
-          requestedBy: row.requested_by,
+          requestedBy: authorOf(row.requested_by),
           requestedAtMs: Number(row.requested_at),
           doneAtMs: row.done_at === null ? null : Number(row.done_at),
           personCount: Number(row.person_count),

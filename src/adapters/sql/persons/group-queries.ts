@@ -1,10 +1,12 @@
 // Groups and group types as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
+import { activityOfChange } from '#core/activity.ts'
 import { usesGroupType } from '#core/flags/definitions/definition-links.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import { err, ok } from '#core/result.ts'
 import { type GroupStore, type GroupView, namedFlagsMax } from '#ports/state/group-store.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { containsTextSql } from '../tables/like.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
@@ -76,14 +78,14 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
       return rows.map(groupTypeOf)
     },
 
-    startDeletingGroupType: (projectId, typeIndex) =>
+    startDeletingGroupType: (projectId, typeIndex, change) =>
       db.transaction().execute(async trx => {
         // A write, so that it locks the row: a concurrent chunk that names the type is seen, or sees the deletion.
         const type = await trx
           .updateTable('group_type_mapping')
           .set({ removed: sql<number>`removed` })
           .where(isOfTypeSql(projectId, typeIndex))
-          .returning('removed')
+          .returning(['removed', 'group_type'])
           .executeTakeFirst()
         if (type === undefined) return err('not_found')
         if (type.removed === 0 && (await isNamedByPendingJob(trx, projectId, typeIndex))) return err('used_by_import')
@@ -95,6 +97,8 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
           .set({ removed: 1 })
           .where(isOfTypeSql(projectId, typeIndex))
           .execute()
+        const item = { kind: 'group_type', projectId, itemId: String(typeIndex), itemName: type.group_type } as const
+        if (type.removed === 0) await recordActivity(trx, activityOfChange(item, {}, null), change)
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 

@@ -2,7 +2,10 @@
 // key. Creating one does not, since no process can have it cached.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
+import { activityOfChange } from '#core/activity.ts'
+import type { JsonObject } from '#core/json.ts'
 import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import { jsonOf, jsonText } from '../tables/rows.ts'
@@ -12,21 +15,24 @@ const keyBytes = sql<number>`octet_length(label) + octet_length(scopes) + octet_
 
 export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeyStore {
   return {
-    async createPersonalKey({ secretHash, ...key }) {
-      await db
-        .insertInto('personal_api_key')
-        .values({
-          id: key.id,
-          label: key.label,
-          secret_hash: secretHash,
-          scopes: jsonText(key.scopes),
-          scoped_project_ids: jsonText(key.scopedProjectIds),
-          created_at: key.createdAtMs,
-          last_used_at: key.lastUsedAtMs,
-        })
-        .execute()
-      return key
-    },
+    createPersonalKey: ({ secretHash, ...input }, change) =>
+      db.transaction().execute(async trx => {
+        const key = { ...input, createdAtMs: change.atMs }
+        await trx
+          .insertInto('personal_api_key')
+          .values({
+            id: key.id,
+            label: key.label,
+            secret_hash: secretHash,
+            scopes: jsonText(key.scopes),
+            scoped_project_ids: jsonText(key.scopedProjectIds),
+            created_at: key.createdAtMs,
+            last_used_at: key.lastUsedAtMs,
+          })
+          .execute()
+        await recordActivity(trx, activityOfChange(itemOf(key), null, shownOf(key)), change)
+        return key
+      }),
 
     async findPersonalKeyByHash(secretHash) {
       const row = await db
@@ -51,17 +57,15 @@ export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeySt
       return { count: Number(count), results: rows.map(keyOf) }
     },
 
-    async deletePersonalKey(id) {
-      return db.transaction().execute(async trx => {
-        const { numDeletedRows } = await trx
-          .deleteFrom('personal_api_key')
-          .where('id', '=', id)
-          .executeTakeFirstOrThrow()
-        if (numDeletedRows === 0n) return false
+    deletePersonalKey: (id, change) =>
+      db.transaction().execute(async trx => {
+        const row = await trx.deleteFrom('personal_api_key').where('id', '=', id).returningAll().executeTakeFirst()
+        if (row === undefined) return false
+        const key = keyOf(row)
+        await recordActivity(trx, activityOfChange(itemOf(key), shownOf(key), null), change)
         await bumpRevision(trx, null)
         return true
-      })
-    },
+      }),
 
     async savePersonalKeyUses(uses) {
       if (uses.length === 0) return
@@ -76,6 +80,14 @@ export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeySt
       })
     },
   }
+}
+
+function itemOf({ id, label }: PersonalKey) {
+  return { kind: 'personal_api_key', projectId: null, itemId: id, itemName: label } as const
+}
+
+function shownOf({ label, scopes, scopedProjectIds }: PersonalKey): JsonObject {
+  return { label, scopes: [...scopes], scoped_teams: [...scopedProjectIds] }
 }
 
 function keyOf(row: Selectable<PersonalKeyTable>): PersonalKey {

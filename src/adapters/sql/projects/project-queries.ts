@@ -2,11 +2,13 @@
 // free.
 
 import { type Kysely, sql } from 'kysely'
-import { mergeObjects } from '#core/json.ts'
+import { activityOfChange, type NewActivity } from '#core/activity.ts'
+import { type JsonObject, mergeObjects } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
-import type { NewProject, ProjectStore } from '#ports/state/project-store.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
 import { flagBit, jsonText, projectOf } from '../tables/rows.ts'
@@ -17,18 +19,19 @@ const projectBytes = sql<number>`octet_length(name) + octet_length(quotas) + oct
 
 export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
   return {
-    createProject: input =>
+    createProject: (input, change) =>
       db.transaction().execute(async trx => {
         if (await isTokenTaken(trx, input.apiToken, null)) return err('token_taken')
-        const project: Project = { ...input, id: await nextId(trx, 'project') }
+        const project: Project = { ...input, id: await nextId(trx, 'project'), createdAtMs: change.atMs }
         await trx
           .insertInto('project')
-          .values({ id: project.id, deleted: 0, revision: 0, ...toProjectColumns(input) })
+          .values({ id: project.id, deleted: 0, revision: 0, ...toProjectColumns(project) })
           .execute()
+        await recordActivity(trx, activityOfProject(null, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, project.id) })
       }),
 
-    updateProject: (projectId, patch) =>
+    updateProject: (projectId, patch, change) =>
       db.transaction().execute(async trx => {
         const current = await find(trx, projectId)
         if (current === null) return err('not_found')
@@ -39,18 +42,16 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
         const ingestion = { ...current.ingestion, ...patch.ingestion }
         const project = { ...current, ...omitUndefined(patch), quotas, clientSettings, ingestion }
         await trx.updateTable('project').set(toProjectColumns(project)).where('id', '=', projectId).execute()
+        await recordActivity(trx, activityOfProject(current, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),
 
-    deleteProject: projectId =>
+    deleteProject: (projectId, change) =>
       db.transaction().execute(async trx => {
-        const { numUpdatedRows } = await trx
-          .updateTable('project')
-          .set({ deleted: 1 })
-          .where('id', '=', projectId)
-          .where('deleted', '=', 0)
-          .executeTakeFirstOrThrow()
-        if (numUpdatedRows === 0n) return err('not_found')
+        const current = await find(trx, projectId)
+        if (current === null) return err('not_found')
+        await trx.updateTable('project').set({ deleted: 1 }).where('id', '=', projectId).execute()
+        await recordActivity(trx, activityOfProject(current, null), change)
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 
@@ -84,6 +85,16 @@ async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project
   return row === undefined ? null : projectOf(row)
 }
 
+function activityOfProject(before: Project | null, after: Project | null): NewActivity | null {
+  const { id, name } = (after ?? before)!
+  const item = { kind: 'project', projectId: id, itemId: String(id), itemName: name } as const
+  return activityOfChange(item, before && shownOf(before), after && shownOf(after))
+}
+
+function shownOf({ id: _id, uuid: _uuid, createdAtMs: _createdAtMs, ...shown }: Project): JsonObject {
+  return shown as unknown as JsonObject
+}
+
 async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: number | null): Promise<boolean> {
   const row = await db
     .selectFrom('project')
@@ -95,7 +106,7 @@ async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: nu
 }
 
 function toProjectColumns(
-  project: NewProject,
+  project: Project,
 ): Omit<ProjectTable, 'id' | 'deleted' | 'revision' | 'import_undos' | 'erasures'> {
   return {
     uuid: project.uuid,

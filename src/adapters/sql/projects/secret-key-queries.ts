@@ -1,10 +1,14 @@
 // Secret keys of projects, by their hash: at most two rows per project, one for each role.
 
 import type { Kysely } from 'kysely'
+import { activityOfChange } from '#core/activity.ts'
+import type { Change } from '#core/author.ts'
+import type { JsonObject } from '#core/json.ts'
 import type { SecretKeys } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
 import type { Written } from '#ports/state/written.ts'
+import { recordActivity } from '../activity/activity-queries.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
@@ -13,8 +17,8 @@ const projectsPerQuery = 500
 
 export function createSecretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore {
   return {
-    rotateSecretKey: (projectId, key) =>
-      changeKeys(db, projectId, async trx => {
+    rotateSecretKey: (projectId, key, change) =>
+      changeKeys(db, projectId, change, async trx => {
         const keys = trx.deleteFrom('secret_api_key').where('project_id', '=', projectId)
         await keys.where('role', '=', 'backup').execute()
         await trx.updateTable('secret_api_key').set({ role: 'backup' }).where('project_id', '=', projectId).execute()
@@ -25,13 +29,13 @@ export function createSecretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore 
             role: 'primary',
             secret_hash: key.secretHash,
             masked: key.masked,
-            created_at: key.createdAtMs,
+            created_at: change.atMs,
           })
           .execute()
       }),
 
-    deleteBackupSecretKey: projectId =>
-      changeKeys(db, projectId, async trx => {
+    deleteBackupSecretKey: (projectId, change) =>
+      changeKeys(db, projectId, change, async trx => {
         await trx
           .deleteFrom('secret_api_key')
           .where('project_id', '=', projectId)
@@ -51,21 +55,34 @@ export function createSecretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore 
 function changeKeys(
   db: Kysely<StateSchema>,
   projectId: number,
-  change: (trx: Kysely<StateSchema>) => Promise<void>,
+  change: Change,
+  write: (trx: Kysely<StateSchema>) => Promise<void>,
 ): Promise<Result<Written<SecretKeys>, 'not_found'>> {
   return db.transaction().execute(async trx => {
     const project = await trx
       .selectFrom('project')
-      .select('id')
+      .select('name')
       .where('id', '=', projectId)
       .where('deleted', '=', 0)
       .executeTakeFirst()
     if (project === undefined) return err('not_found')
-    await change(trx)
-    const [keys] = await readKeys(trx, [projectId])
-    const value: SecretKeys = { primary: keys?.primary ?? null, backup: keys?.backup ?? null }
+    const before = await readShown(trx, projectId)
+    await write(trx)
+    const value = await readShown(trx, projectId)
+    const item = { kind: 'project', projectId, itemId: String(projectId), itemName: project.name } as const
+    await recordActivity(trx, activityOfChange(item, toShown(before), toShown(value)), change)
     return ok({ value, revision: await bumpRevision(trx, projectId) })
   })
+}
+
+/** By their names in the private API; both are masked. */
+function toShown({ primary, backup }: SecretKeys): JsonObject {
+  return { secret_api_token: primary, secret_api_token_backup: backup }
+}
+
+async function readShown(trx: Kysely<StateSchema>, projectId: number): Promise<SecretKeys> {
+  const [keys] = await readKeys(trx, [projectId])
+  return { primary: keys?.primary ?? null, backup: keys?.backup ?? null }
 }
 
 async function readKeys(

@@ -56,6 +56,7 @@ function assertComesBack<Value, Row extends object>(
 describe('a definition as a row', () => {
   for (const isSet of [true, false]) {
     const [text, number] = isSet ? ['a', large] : [null, null]
+    const author = isSet ? { id: null, label: '"' } : null
 
     it(`comes back as it was, ${isSet ? 'with everything set' : 'with nothing set'}`, () => {
       const flag = {
@@ -71,13 +72,13 @@ describe('a definition as a row', () => {
           evaluationContexts: isSet ? ['', 'b'] : [],
           tags: isSet ? ['"'] : [],
           conditionsSinceMs: 5,
-          createdBy: text,
+          createdBy: author,
         },
       }
       assertComesBack(flag, flagRowOf, flagOf)
       const cohort = aCohort({
         ...{ ...times, id: 7, projectId: 9, filters: json, version: 3, isStatic: isSet, deleted: isSet },
-        ...{ memberCount: number, countedAtMs: number, createdBy: text },
+        ...{ memberCount: number, countedAtMs: number, createdBy: author },
       })
       assertComesBack(cohort, cohortRowOf, cohortOf)
       assertComesBack(
@@ -91,7 +92,7 @@ describe('a definition as a row', () => {
             description: '',
             stage: 'beta' as const,
           },
-          ...{ documentationUrl: '', payload: json, createdAtMs: large },
+          ...{ documentationUrl: '', payload: json, createdAtMs: large, createdBy: author },
         },
         earlyAccessFeatureRowOf,
         earlyAccessFeatureOf,
@@ -100,7 +101,7 @@ describe('a definition as a row', () => {
         {
           ...{ ...times, id: 'u', projectId: 9, name: 'n', type: 'popover', content: json, linkedFlagId: number },
           ...{ targetingFlagId: number, internalTargetingFlagId: number, startDateMs: number, endDateMs: number },
-          ...{ archived: isSet, createdBy: text },
+          ...{ archived: isSet, createdBy: author },
         },
         surveyRowOf,
         surveyOf,

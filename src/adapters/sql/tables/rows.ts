@@ -1,7 +1,8 @@
 // Converts rows to values and back: only this file knows that a boolean is 0/1 and that properties are JSON text.
 // Numbers pass through Number(), because a PostgreSQL driver may hand out BIGINT as text.
 
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import type { Author } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
@@ -50,6 +51,27 @@ export function flagBit(value: boolean): number {
   return value ? 1 : 0
 }
 
+/** @param text a column of an author; null for none. */
+export function authorOf(text: string | null): Author | null {
+  return text === null ? null : (jsonOf(text) as unknown as Author)
+}
+
+export function authorText(author: Author | null): string | null {
+  return author === null ? null : JSON.stringify({ id: author.id, label: author.label })
+}
+
+export function isByOneOf(column: string, authors: readonly Author[]) {
+  return isIn(
+    column,
+    authors.map(author => authorText(author)!),
+  )
+}
+
+/** False for an empty list, which SQL has no form of. */
+export function isIn(column: string, values: readonly string[]) {
+  return values.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`${sql.ref(column)} IN (${sql.join(values)})`
+}
+
 export function projectOf(row: Selectable<ProjectTable>): Project {
   return {
     id: Number(row.id),
@@ -93,7 +115,7 @@ export function flagOf(row: Selectable<FlagTable>): Flag {
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
     conditionsSinceMs: Number(row.conditions_since),
-    createdBy: row.created_by,
+    createdBy: authorOf(row.created_by),
   }
 }
 
@@ -119,7 +141,7 @@ export function flagRowOf(flag: Flag): Selectable<FlagTable> {
     created_at: flag.createdAtMs,
     updated_at: flag.updatedAtMs,
     conditions_since: flag.conditionsSinceMs,
-    created_by: flag.createdBy,
+    created_by: authorText(flag.createdBy),
   }
 }
 

@@ -49,6 +49,7 @@ export interface StateSchema {
   early_access_feature: EarlyAccessFeatureTable
   survey: SurveyTable
   experiment: ExperimentTable
+  activity_log: ActivityTable
 }
 
 export interface CookielessIdentifyTable {
@@ -295,6 +296,22 @@ export interface SecretKeyTable {
   created_at: number
 }
 
+export interface ActivityTable {
+  id: Generated<number>
+  /** Null for what belongs to the instance. */
+  project_id: number | null
+  kind: string
+  item_id: string
+  item_name: string
+  activity: string
+  version: number | null
+  /** JSON list of JsonChange. */
+  changes: string
+  /** JSON of an `Author`, as in all other columns of authors. */
+  author: string | null
+  created_at: number
+}
+
 export interface EarlyAccessFeatureTable {
   id: string
   project_id: number
@@ -306,6 +323,7 @@ export interface EarlyAccessFeatureTable {
   documentation_url: string
   payload: string
   created_at: number
+  created_by: string | null
 }
 
 export interface SurveyTable {

@@ -1,6 +1,7 @@
 // A cohort as stored: a set of persons, either listed (static) or described by a tree of filters (dynamic). `filters`
 // stays JSON, because stored definitions may be older than our validation or have skipped it.
 
+import type { Author } from '../../author.ts'
 import type { JsonObject } from '../../json.ts'
 import { diffJson } from '../../json-diff.ts'
 
@@ -21,8 +22,8 @@ export interface Cohort {
   readonly countedAtMs: number | null
   readonly createdAtMs: number
   readonly updatedAtMs: number
-  /** Label of the key that wrote it, or null. */
-  readonly createdBy: string | null
+  /** Null when it was written without a key. */
+  readonly createdBy: Author | null
 }
 
 /** Whether a change leaves everything that writers decide unchanged; such a change makes no version. */

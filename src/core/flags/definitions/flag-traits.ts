@@ -1,5 +1,6 @@
 // Filters for a list of flags that need the whole flag. Source: PostHog's list of feature flags.
 
+import { type Author, isSameAuthor } from '../../author.ts'
 import { isJsonObject, ownValue } from '../../json.ts'
 import type { Flag } from './flag.ts'
 import { configVersion } from './read-rules.ts'
@@ -9,8 +10,8 @@ export const flagTypes = ['boolean', 'multivariant', 'experiment', 'remote_confi
 /** All of them must match. */
 export interface FlagTraits {
   readonly type?: (typeof flagTypes)[number]
-  /** Labels of keys; the flag was made with one of them. */
-  readonly createdBy?: readonly string[]
+  /** The flag was made by one of them. */
+  readonly createdBy?: readonly Author[]
   readonly evaluationRuntime?: string
   readonly hasEvaluationContexts?: boolean
   /** The flag has at least one of these. */
@@ -26,7 +27,7 @@ export function hasTraits(flag: Flag, traits: FlagTraits): boolean {
   const { type, createdBy, evaluationRuntime, hasEvaluationContexts, tags, isEligibleForExperiment } = traits
   return (
     (type === undefined || isOfType(flag, type)) &&
-    (createdBy === undefined || (flag.createdBy !== null && createdBy.includes(flag.createdBy))) &&
+    (createdBy === undefined || createdBy.some(author => isSameAuthor(author, flag.createdBy))) &&
     (evaluationRuntime === undefined || flag.evaluationRuntime === evaluationRuntime) &&
     (hasEvaluationContexts === undefined || flag.evaluationContexts.length > 0 === hasEvaluationContexts) &&
     (tags === undefined || tags.some(tag => flag.tags.includes(tag))) &&

@@ -2,6 +2,7 @@
 // be older than our validation or have skipped it.
 
 import { omitUndefined } from '#core/omit-undefined.ts'
+import type { Author } from '../../author.ts'
 import type { JsonObject } from '../../json.ts'
 import { diffJson } from '../../json-diff.ts'
 
@@ -39,8 +40,8 @@ export interface Flag extends WritableFlag {
   readonly updatedAtMs: number
   /** When its filters or its active state last changed, and so since when it has decided the same way. */
   readonly conditionsSinceMs: number
-  /** Label of the key that wrote it, or null. */
-  readonly createdBy: string | null
+  /** Null when it was written without a key. */
+  readonly createdBy: Author | null
 }
 
 /** The fields that one write sets. */

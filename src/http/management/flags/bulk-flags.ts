@@ -1,7 +1,6 @@
 // Deletes or archives many flags at once, with a result for each.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { type RetiredFlag, type RetireFlagsDeps, retireFlags } from '#services/manage/retire-flags.ts'
 import {
   type BulkErrorJson,
@@ -12,8 +11,10 @@ import {
   encodeRetired,
 } from '#wire/management/flags/bulk-flags.ts'
 import { answer } from '../kit/answers.ts'
-import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import type { Caller } from '../kit/authenticate.ts'
+import { type EndpointDeps, type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { parseIdNumber } from '../kit/item-routes.ts'
+import type { QuerySpec } from '../kit/query-params.ts'
 import { encodeInUse } from './flag-in-use.ts'
 
 const endpoint = {
@@ -31,8 +32,8 @@ export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): Managemen
       id: 'feature_flags_bulk_delete',
       summary: 'Delete flags by id. Flags in use are kept; the response says what uses them.',
       success: { status: 200, schema: bulkDeletedSchema },
-      handle: async ({ caller, project, body }) => {
-        const { done, errors } = await retireSentFlags(deps, project.id, body.ids, 'delete', caller)
+      handle: async call => {
+        const { done, errors } = await retireSentFlags(deps, call, 'delete')
         return answer(200, { deleted: done.map(encodeDeleted), errors })
       },
     }),
@@ -43,8 +44,8 @@ export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): Managemen
       summary:
         'Archive flags by id, which also disables them. Flags in use are kept; the response says what uses them.',
       success: { status: 200, schema: bulkArchivedSchema },
-      handle: async ({ caller, project, body }) => {
-        const { done, errors } = await retireSentFlags(deps, project.id, body.ids, 'archive', caller)
+      handle: async call => {
+        const { done, errors } = await retireSentFlags(deps, call, 'archive')
         return answer(200, { archived: done.map(encodeRetired), errors })
       },
     }),
@@ -53,14 +54,17 @@ export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): Managemen
 
 async function retireSentFlags(
   deps: RetireFlagsDeps,
-  projectId: number,
-  sent: readonly (number | string)[],
+  {
+    caller,
+    change,
+    project,
+    body: { ids: sent },
+  }: ProjectCall<QuerySpec, { readonly ids: readonly (number | string)[] }>,
   how: 'delete' | 'archive',
-  caller: PersonalKey,
 ): Promise<{ readonly done: readonly Flag[]; readonly errors: readonly BulkErrorJson[] }> {
   const numbers = sent.map(id => parseIdNumber(String(id)))
   const ids = [...new Set(numbers.filter(id => id !== null))]
-  const results = await retireFlags(deps, projectId, ids, how, caller.label)
+  const results = await retireFlags(deps, project.id, ids, how, change)
   const unreadable = sent.filter((_id, index) => numbers[index] === null)
   return {
     done: results.flatMap(({ flag, refused }) => (flag !== null && refused === null ? [flag] : [])),
@@ -71,7 +75,7 @@ async function retireSentFlags(
   }
 }
 
-function encodeRefused({ flagId: id, flag, refused }: RetiredFlag, how: string, caller: PersonalKey): BulkErrorJson[] {
+function encodeRefused({ flagId: id, flag, refused }: RetiredFlag, how: string, caller: Caller): BulkErrorJson[] {
   if (refused === null) return []
   if (flag === null || refused.kind === 'not_found')
     return [{ id, reason: 'The project has no flag with this id.', used_by: [] }]

@@ -50,7 +50,7 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
     scope: 'feature_flag:write',
     body: copySchema,
     success: { status: 200, schema: copiedSchema },
-    handle: async ({ caller, body }) => {
+    handle: async ({ caller, change, body }) => {
       if (body.copy_dependencies === true) return refusal(noDependencies)
       if (!mayUseProject(caller, body.from_project))
         return refusal(permissionDenied('This API key has no access to this project.'))
@@ -61,7 +61,7 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
       const success: object[] = []
       const failed: { project_id: number; errors: readonly string[] }[] = []
       const options = {
-        by: caller.label,
+        change,
         mayWriteCohorts: holdsScope(caller, 'cohort:write'),
         isDisabled: body.disable_copied_flag === true,
       }

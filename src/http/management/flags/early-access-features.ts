@@ -57,22 +57,24 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
       const flagOf = await loadLinkedFlags(management, caller, projectId, ids)
       return features.map(feature => encodeEarlyAccessFeature(feature, flagOf(feature.flagId)))
     },
-    create: async ({ caller, project, body }) => {
+    create: async call => {
+      const { project, body } = call
       const fields = decodeEarlyAccessFeature(body)
       if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
       const flag = typeof body.feature_flag_id === 'number' ? { flagId: body.feature_flag_id } : {}
       const input = { ...fields, ...flag, name: body.name }
-      return toWireResult(await createEarlyAccessFeature(deps, project.id, input, toWriter(caller)))
+      return toWireResult(await createEarlyAccessFeature(deps, project.id, input, toWriter(call)))
     },
-    update: async ({ caller, project, item, body }) => {
+    update: async call => {
+      const { project, item, body } = call
       if ((body.feature_flag_id ?? item.flagId) !== item.flagId)
         return err(unfitError('The flag of an early access feature cannot be changed.'))
       const fields = decodeEarlyAccessFeature(body)
       if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
-      return toWireResult(await updateEarlyAccessFeature(deps, project.id, item.id, fields, toWriter(caller)))
+      return toWireResult(await updateEarlyAccessFeature(deps, project.id, item.id, fields, toWriter(call)))
     },
-    destroy: async ({ caller, project, item }) =>
-      toWireResult(await deleteEarlyAccessFeature(deps, project.id, item.id, toWriter(caller))),
+    destroy: async call =>
+      toWireResult(await deleteEarlyAccessFeature(deps, call.project.id, call.item.id, toWriter(call))),
   })
 }
 

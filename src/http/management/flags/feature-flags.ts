@@ -26,7 +26,7 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeTogether } from '../kit/full-page.ts'
-import { asFilter, authorsParam, listAuthorLabels, namesParam } from '../kit/list-filters.ts'
+import { asFilter, authorsParam, listChosenAuthors, namesParam } from '../kit/list-filters.ts'
 import type { PageRequest } from '../kit/page.ts'
 import {
   booleanParam,
@@ -90,7 +90,7 @@ const flagFilters = {
 async function readFlagTraits(deps: FlagsDeps, projectId: number, query: QueryValues<typeof flagFilters>) {
   return omitUndefined({
     type: query.type,
-    createdBy: await listAuthorLabels(deps.management, projectId, 'feature_flag', query.created_by_id),
+    createdBy: await listChosenAuthors(deps.management, projectId, 'feature_flag', query.created_by_id),
     evaluationRuntime: query.evaluation_runtime,
     hasEvaluationContexts: query.has_evaluation_contexts ?? query.has_evaluation_tags,
     tags: query.tags,
@@ -170,7 +170,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       wrongNames: wrongFlagNames,
       uniqueKeysIn,
       success: { status: 201, schema: writtenFlagSchema },
-      handle: async ({ caller, project, query, body }) => {
+      handle: async ({ caller, change, project, query, body }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
@@ -181,7 +181,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
           deps,
           project.id,
           { ...fields, key: body.key },
-          { ...percentage.value, skipValidation: skips, by: caller.label },
+          { ...percentage.value, skipValidation: skips, change },
         )
         return answerFlagWrite(deps, caller, 201, created, { withWarnings: skips })
       },
@@ -222,7 +222,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       wrongNames: wrongFlagNames,
       uniqueKeysIn,
       success: { status: 200, schema: writtenFlagSchema },
-      handle: async ({ caller, item: flag, query, body }) => {
+      handle: async ({ caller, change, item: flag, query, body }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
@@ -235,7 +235,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
           ...percentage.value,
           ...(expectedVersion !== undefined && { expectedVersion }),
           skipValidation: skips,
-          by: caller.label,
+          change,
         })
         return answerFlagWrite(deps, caller, 200, updated, { withWarnings: skips })
       },
@@ -248,8 +248,8 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       summary: 'Delete a flag: it is no longer served, and its key can be reused. Its history is kept.',
       scope: 'feature_flag:write',
       success: { status: 204 },
-      handle: async ({ caller, item: flag }) => {
-        const deleted = await deleteFlag(deps, flag, caller.label)
+      handle: async ({ change, item: flag }) => {
+        const deleted = await deleteFlag(deps, flag, change)
         return deleted.ok ? noContent : refuseFlag(deleted.error)
       },
     }),

@@ -108,7 +108,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
       ...{ scope: scope.write, summary: 'Add, remove or replace tags of flags by id.' },
       body: tagsSchema,
       success: { status: 200, schema: taggedSchema },
-      handle: async ({ caller, project, body: { ids, action, tags } }) => {
+      handle: async ({ change, project, body: { ids, action, tags } }) => {
         const updated: { id: number; tags: readonly string[] }[] = []
         const skipped: { id: number | string; reason: string }[] = []
         for (const sent of new Set(ids)) {
@@ -122,7 +122,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
             deps,
             flag,
             { tags: applyTagAction(flag.tags, action, tags) },
-            toWriteOptions(caller),
+            { skipValidation: false, change },
           )
           if (written.ok) updated.push({ id: flag.id, tags: written.value.flag.tags })
           else skipped.push({ id: flag.id, reason: `The tags could not be saved: ${written.error.kind}.` })
@@ -179,10 +179,6 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
       },
     }),
   ]
-}
-
-function toWriteOptions({ label }: { readonly label: string }) {
-  return { skipValidation: false, by: label }
 }
 
 function applyTagAction(now: readonly string[], action: string, tags: readonly string[]): string[] {

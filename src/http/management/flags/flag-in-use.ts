@@ -1,9 +1,8 @@
 // The error for a flag that cannot be deleted or archived because something uses it.
 
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { FlagUser } from '#services/manage/retire-flags.ts'
 import type { BulkErrorJson } from '#wire/management/flags/bulk-flags.ts'
-import { holdsScope } from '../kit/authenticate.ts'
+import { type Caller, holdsScope } from '../kit/authenticate.ts'
 
 /** Users named in the message; `used_by` lists all. */
 const namedMax = 5
@@ -12,7 +11,7 @@ const namedMax = 5
 export function encodeInUse(
   by: readonly FlagUser[],
   how: string,
-  caller: PersonalKey,
+  caller: Caller,
 ): Pick<BulkErrorJson, 'reason' | 'used_by'> {
   const users = by.map(user => ({ ...user, name: mayRead(user, caller) ? user.name : null }))
   const named = users.slice(0, namedMax).map(({ kind, id, name }) => {
@@ -26,6 +25,6 @@ export function encodeInUse(
   }
 }
 
-function mayRead({ kind }: FlagUser, caller: PersonalKey): boolean {
+function mayRead({ kind }: FlagUser, caller: Caller): boolean {
   return holdsScope(caller, `${kind}:read`)
 }

@@ -15,7 +15,6 @@ import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { type DraftFlagDeps, draftFlag } from '#services/manage/draft-flag.ts'
 import {
   type CountReachDeps,
@@ -50,7 +49,7 @@ import {
   requiredError,
   stateUnavailable,
 } from '../kit/answers.ts'
-import { holdsScope, mayUseProject, missingScopeError, readBearerSecret } from '../kit/authenticate.ts'
+import { type Caller, holdsScope, mayUseProject, missingScopeError, readBearerSecret } from '../kit/authenticate.ts'
 import { refuseInvalid } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import {
@@ -357,7 +356,10 @@ const takenFields = {
  * Returns the error for the first scope that a count needs and the key does not hold; null when the key holds all of
  * them.
  */
-function findMissingScope(caller: PersonalKey, { population, before, after }: ReachQuestion): WireError | null {
+function findMissingScope(
+  caller: Pick<Caller, 'scopes'>,
+  { population, before, after }: ReachQuestion,
+): WireError | null {
   if (population.kind === 'groups' && !holdsScope(caller, 'group:read'))
     return missingScopeError('group:read', 'The condition counts groups.')
   const readsCohorts = before?.readsCohorts === true || after?.readsCohorts === true

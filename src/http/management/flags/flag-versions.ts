@@ -1,23 +1,16 @@
 // The history of a flag. Every write stores a snapshot of the whole flag.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import type { JsonObject } from '#core/json.ts'
-import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
 import { restoreFlag } from '#services/manage/manage-flags.ts'
-import { encodeAuthor } from '#wire/management/author.ts'
 import {
-  encodeFlag,
   encodeFlagVersion,
-  type FlagActivityJson,
   type FlagDiffJson,
   flagActivitySchema,
   flagDiffSchema,
   flagVersionSchema,
-  withoutPayloads,
   writtenFlagSchema,
 } from '#wire/management/flags/flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
@@ -30,6 +23,7 @@ import { answerCountedList, encodeObjects, encodeTogether } from '../kit/full-pa
 import type { PageRequest } from '../kit/page.ts'
 import { pageParams, type QueryValues, wholeNumberParam } from '../kit/query-params.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
+import { buildFlagActivity, buildProjectActivity, diffFlags } from './flag-activity.ts'
 
 type FlagVersionsDeps = FlagEndpointDeps &
   ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlagVersions' | 'listProjectFlagVersions'> }
@@ -98,13 +92,13 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       success: { status: 200, schema: writtenFlagSchema },
-      handle: async ({ caller, item: flag, params, query }) => {
+      handle: async ({ caller, change, item: flag, params, query }) => {
         const version = parseVersionNumber(params.version!)
         if (version === null) return refusal(noSuchVersion)
         const skips = query.skip_validation === true
         const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
-        const restored = await restoreFlag(deps, flag, version, { skipValidation: skips, by: caller.label })
+        const restored = await restoreFlag(deps, flag, version, { skipValidation: skips, change })
         return answerFlagWrite(deps, caller, 200, restored, { withWarnings: skips })
       },
     }),
@@ -172,37 +166,6 @@ function readActivityPage({ limit, offset, page }: QueryValues<typeof activityPa
     : ok({ limit, offset: (page - 1) * limit })
 }
 
-async function buildFlagActivity(
-  deps: { readonly management: Pick<FlagStore, 'findFlagVersion'> },
-  flag: Flag,
-  versions: readonly FlagVersion[],
-): Promise<FlagActivityJson[]> {
-  const activity: FlagActivityJson[] = []
-  for (const [index, version] of versions.entries()) {
-    const before = versions[index + 1] ?? (await findVersion(deps, flag, String(version.version - 1)))
-    activity.push(toActivity(version, before ?? undefined, flag))
-    await nextTurn() // comparing two large flags takes a whole turn
-  }
-  return activity
-}
-
-/** Derived from the versions, like the activity of one flag, so that the two cannot disagree. */
-async function buildProjectActivity(
-  { management }: { readonly management: Pick<FlagStore, 'findFlagVersion' | 'findFlag'> },
-  projectId: number,
-  versions: readonly FlagVersion[],
-): Promise<FlagActivityJson[]> {
-  const activity: FlagActivityJson[] = []
-  for (const version of versions) {
-    const { flagId } = version
-    const before = await management.findFlagVersion(projectId, flagId, version.version - 1)
-    const now = await management.findFlag(projectId, String(flagId))
-    activity.push(toActivity(version, before ?? undefined, now ?? version.flag))
-    await nextTurn()
-  }
-  return activity
-}
-
 async function findVersion(
   deps: { readonly management: Pick<FlagStore, 'findFlagVersion'> },
   flag: Flag,
@@ -214,37 +177,4 @@ async function findVersion(
 
 function parseVersionNumber(text: string): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) : null
-}
-
-/** Leaves out version, time and author, and the payloads of a flag that is encrypted now. */
-function diffFlags(before: Flag, after: Flag, now: Flag): JsonChange[] {
-  return now.hasEncryptedPayloads
-    ? diffJson(encodeComparable(withoutPayloads(before)), encodeComparable(withoutPayloads(after)))
-    : diffJson(encodeComparable(before), encodeComparable(after))
-}
-
-function encodeComparable(flag: Flag): JsonObject {
-  const { version: _version, updated_at: _updatedAt, created_by: _createdBy, ...rest } = encodeFlag(flag)
-  return rest
-}
-
-function toActivity(version: FlagVersion, before: FlagVersion | undefined, now: Flag): FlagActivityJson {
-  const changes = before === undefined ? [] : diffFlags(before.flag, version.flag, now)
-  const isDeletion = changes.some(({ path, after }) => path === 'deleted' && after === true)
-  return {
-    user: encodeAuthor(version.changedBy),
-    activity: before === undefined ? 'created' : isDeletion ? 'deleted' : 'updated',
-    scope: 'FeatureFlag',
-    item_id: String(version.flagId),
-    detail: {
-      name: version.flag.key,
-      version: version.version,
-      changes: changes.map(change => ({
-        type: 'FeatureFlag' as const,
-        field: change.path.split('.', 1)[0]!,
-        ...change,
-      })),
-    },
-    created_at: encodeFlagVersion(version, now.hasEncryptedPayloads).created_at,
-  }
 }

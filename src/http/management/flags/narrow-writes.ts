@@ -12,7 +12,6 @@ import {
   unarchive,
 } from '#core/flags/definitions/narrow-writes.ts'
 import type { Result } from '#core/result.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { WrittenFlag } from '#services/manage/manage-flags.ts'
 import {
   activeDependents,
@@ -27,6 +26,7 @@ import { writtenFlagSchema } from '#wire/management/flags/flags.ts'
 import { nullable } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, changedAtOnce, refusal } from '../kit/answers.ts'
+import type { Caller } from '../kit/authenticate.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
 import { answerFlagWrite, type FlagEndpointDeps, flagRoutes } from '../kit/flag-endpoint.ts'
 import { encodeInUse } from './flag-in-use.ts'
@@ -70,14 +70,14 @@ export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
       success: { status: 200, schema: writtenFlagSchema },
     }) as const
   return [
-    ...Object.entries(switches).flatMap(([name, { change, obstacle, summary }]) =>
+    ...Object.entries(switches).flatMap(([name, { change: write, obstacle, summary }]) =>
       flagRoutes(deps, {
         ...action(name),
         summary: `${summary} The request body is ignored.`,
         ignoresBody: true,
-        handle: async ({ caller, item: flag }) => {
-          const options = { by: caller.label, ...(obstacle && { obstacle }) }
-          return answerWrite(deps, caller, await writeNarrowly(deps, flag, change, options))
+        handle: async ({ caller, change, item: flag }) => {
+          const options = { change, ...(obstacle && { obstacle }) }
+          return answerWrite(deps, caller, await writeNarrowly(deps, flag, write, options))
         },
       }),
     ),
@@ -85,10 +85,10 @@ export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
       ...action('set_release_condition_rollout'),
       summary: 'Set the rollout percentage of one condition set.',
       body: conditionRolloutSchema,
-      handle: async ({ caller, item: flag, body }) => {
-        const change = setConditionRollout(body.condition_index, body.rollout_percentage)
-        const options = { sentVersion: body.version, by: caller.label }
-        return answerWrite(deps, caller, await writeNarrowly(deps, flag, change, options), body.version)
+      handle: async ({ caller, change, item: flag, body }) => {
+        const write = setConditionRollout(body.condition_index, body.rollout_percentage)
+        const options = { sentVersion: body.version, change }
+        return answerWrite(deps, caller, await writeNarrowly(deps, flag, write, options), body.version)
       },
     }),
     ...flagRoutes(deps, {
@@ -96,10 +96,10 @@ export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
       summary:
         'Roll the flag out to all users: insert a condition set before the others, with one variant if the flag has variants.',
       body: everyoneSchema,
-      handle: async ({ caller, item: flag, body }) => {
-        const change = rollOutToEveryone(body.variant_key ?? null)
-        const options = { sentVersion: body.version, by: caller.label }
-        return answerWrite(deps, caller, await writeNarrowly(deps, flag, change, options), body.version)
+      handle: async ({ caller, change, item: flag, body }) => {
+        const write = rollOutToEveryone(body.variant_key ?? null)
+        const options = { sentVersion: body.version, change }
+        return answerWrite(deps, caller, await writeNarrowly(deps, flag, write, options), body.version)
       },
     }),
   ]
@@ -107,7 +107,7 @@ export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
 
 async function answerWrite(
   deps: FlagEndpointDeps,
-  caller: PersonalKey,
+  caller: Caller,
   written: Result<WrittenFlag, NarrowWriteRefusal>,
   sentVersion?: number,
 ): Promise<Answer> {

@@ -14,7 +14,6 @@ import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { TooManyJobs } from '#ports/state/import-job-store.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import {
   createJob,
   discardJob,
@@ -47,7 +46,7 @@ import {
   notFoundError,
   refusal,
 } from '../kit/answers.ts'
-import { holdsScope } from '../kit/authenticate.ts'
+import { type Caller, holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
@@ -76,7 +75,7 @@ const noDestinations = invalidInput(
 const noSuchJob = notFoundError('The project has no import job with this id.')
 
 export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
-  const { management, clock, events } = deps
+  const { management, events } = deps
   return [
     ...projectRoutes(deps, {
       method: 'GET',
@@ -108,18 +107,15 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       scope: 'import_job:write',
       body: createImportJobSchema,
       success: { status: 201, schema: importJobSchema },
-      handle: async ({ project, caller, body }) => {
+      handle: async ({ change, project, body }) => {
         const { source, name = source, plan = {} } = body
         const tooLong = findTooLongField({ plan })
         if (tooLong !== null) return tooLong
         if ((body.replay_side_effects ?? []).length > 0) return refusal(noDestinations)
         const secondsMax = project.ingestion.dropEventsOlderThanSeconds ?? 0
         if (secondsMax > 0 && body.accept_old !== true) return refusal(dropsOldEventsError(secondsMax))
-        const created = await createJob(deps, {
-          ...{ projectId: project.id, name, source, plan, options: decodeImportOptions(body.options) },
-          createdBy: caller.label,
-          createdAtMs: clock.nowMs(),
-        })
+        const options = decodeImportOptions(body.options)
+        const created = await createJob(deps, { projectId: project.id, name, source, plan, options }, change)
         if (!created.ok) return refusal(tooManyJobsError(created.error))
         return answer(201, encodeImportJob(created.value, true))
       },
@@ -146,9 +142,9 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       scope: 'import_job:write',
       body: updateImportJobSchema,
       success: { status: 200, schema: importJobSchema },
-      handle: async ({ project, params, body }) => {
+      handle: async ({ change, project, params, body }) => {
         const tooLong = findTooLongField(body)
-        return tooLong ?? answerJob(await updateJob(deps, project.id, parseJobId(params), body))
+        return tooLong ?? answerJob(await updateJob(deps, project.id, parseJobId(params), body, change))
       },
     }),
     ...projectRoutes(
@@ -157,14 +153,16 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         'publish',
         'Publish the job: its events become visible, and its persons and links are merged into the project.',
         {
-          handle: async ({ project, params }) => answerJob(await publishJob(deps, project.id, parseJobId(params))),
+          handle: async ({ change, project, params }) =>
+            answerJob(await publishJob(deps, project.id, parseJobId(params), change)),
         },
       ),
     ),
     ...projectRoutes(
       deps,
       createJobAction('discard', 'Discard the job, or undo it within 30 days of publishing.', {
-        handle: async ({ project, params }) => answerJob(await discardJob(deps, project.id, parseJobId(params))),
+        handle: async ({ change, project, params }) =>
+          answerJob(await discardJob(deps, project.id, parseJobId(params), change)),
       }),
     ),
     ...projectRoutes(deps, {
@@ -267,7 +265,7 @@ async function findRequestedJob(
   return id === 0 ? null : findJob(deps, projectId, id)
 }
 
-function mayAddEvents(caller: PersonalKey): boolean {
+function mayAddEvents(caller: Caller): boolean {
   return holdsScope(caller, 'import_job:write')
 }
 

@@ -1,15 +1,17 @@
 // Lists rejected events and passes them through capture again.
 
 import Type, { type Static } from 'typebox'
+import type { NewActivity } from '#core/activity.ts'
 import { type Lane, lanes } from '#core/events/captured-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
+import { diffJson } from '#core/json-diff.ts'
 import { nearMiss } from '#core/nearest-name.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { RejectedCursor, RejectedFilter, RejectedView, RejectStore } from '#ports/events/reject-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ActivityStore } from '#ports/state/activity-store.ts'
 import type { RejectReplay, ReplayReport } from '#services/capture/replay-rejects.ts'
 import {
   encodeRejectedEvent,
@@ -51,7 +53,7 @@ import {
 type RejectsDeps = EndpointDeps & {
   readonly events: Pick<RejectStore, 'listRejected'>
   readonly rejects: RejectReplay
-  readonly clock: Clock
+  readonly management: Pick<ActivityStore, 'recordActivity'>
 }
 
 const tag = 'events'
@@ -153,7 +155,7 @@ const noSuchReject = notFoundError(
 
 async function replayRejects(
   deps: RejectsDeps,
-  { project, body, signal }: ProjectCall<Record<string, never>, Static<typeof rejectReplaySchema>>,
+  { change, project, body, signal }: ProjectCall<Record<string, never>, Static<typeof rejectReplaySchema>>,
 ): Promise<Answer> {
   const { ids, filter, limit = replayLimitMax, cursor, dry_run: isDryRun = false, partial: isPartial = false } = body
   if ((ids === undefined) === (filter === undefined))
@@ -173,11 +175,20 @@ async function replayRejects(
       { isDryRun, isPartial, limit: ids?.length ?? limit },
       signal,
     )
-    return answer(200, encodeReport(report, isDryRun, ids))
+    const shown = encodeReport(report, isDryRun, ids)
+    if (!isDryRun) await deps.management.recordActivity(toActivity(project, shown), change)
+    return answer(200, shown)
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     if (error.port === 'event-log') return refusal(logUnavailable)
     return answerFromEventStore(() => Promise.reject(error))
+  }
+}
+
+function toActivity({ id, name }: Project, { counts }: RejectReplayReportJson): NewActivity {
+  return {
+    ...{ kind: 'rejected_event', projectId: id, itemId: String(id), itemName: name, activity: 'replayed' },
+    changes: diffJson({}, { ...counts }),
   }
 }
 

@@ -3,7 +3,6 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PortError } from '#ports/port-error.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/manage/personal-key-check.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -36,29 +35,40 @@ export function createAuthorizer(
   }
 }
 
-const callers = new WeakMap<FastifyRequest, PersonalKey>()
+/** Who sends a request, and what it may do. */
+export interface Caller {
+  readonly kind: 'key'
+  readonly id: string
+  readonly label: string
+  /** `*`, or scopes such as `feature_flag:read`. */
+  readonly scopes: readonly string[]
+  /** Ids of the projects that the caller is limited to; empty means all. */
+  readonly scopedProjectIds: readonly number[]
+}
 
-/** The key that a request was authorized with. @throws when the request was not authorized with a key. */
-export function readCaller(request: FastifyRequest): PersonalKey {
+const callers = new WeakMap<FastifyRequest, Caller>()
+
+/** @throws when the request was not authorized. */
+export function readCaller(request: FastifyRequest): Caller {
   const caller = callers.get(request)
   if (caller === undefined) throw new Error('the caller of an unauthorized request was requested')
   return caller
 }
 
-/** Whether a key holds a scope: by name, by `*`, or by the write scope that includes it. Source: PostHog's scopes. */
-export function holdsScope(key: Pick<PersonalKey, 'scopes'>, scope: string): boolean {
-  if (scope === 'any' || key.scopes.includes('*') || key.scopes.includes(scope)) return true
-  return scope.endsWith(':read') && key.scopes.includes(`${scope.slice(0, -':read'.length)}:write`)
+/** Whether a caller holds a scope: by name, by `*`, or by the write scope that includes it. Source: PostHog's scopes. */
+export function holdsScope(caller: Pick<Caller, 'scopes'>, scope: string): boolean {
+  if (scope === 'any' || caller.scopes.includes('*') || caller.scopes.includes(scope)) return true
+  return scope.endsWith(':read') && caller.scopes.includes(`${scope.slice(0, -':read'.length)}:write`)
 }
 
-/** Whether a key is limited to some projects. */
-export function isLimitedToProjects(key: Pick<PersonalKey, 'scopedProjectIds'>): boolean {
-  return key.scopedProjectIds.length > 0
+/** Whether a caller is limited to some projects. */
+export function isLimitedToProjects(caller: Pick<Caller, 'scopedProjectIds'>): boolean {
+  return caller.scopedProjectIds.length > 0
 }
 
-/** Whether a key may see a project. */
-export function mayUseProject(key: Pick<PersonalKey, 'scopedProjectIds'>, projectId: number): boolean {
-  return !isLimitedToProjects(key) || key.scopedProjectIds.includes(projectId)
+/** Whether a caller may see a project. */
+export function mayUseProject(caller: Pick<Caller, 'scopedProjectIds'>, projectId: number): boolean {
+  return !isLimitedToProjects(caller) || caller.scopedProjectIds.includes(projectId)
 }
 
 async function findAccessError(
@@ -74,8 +84,10 @@ async function findAccessError(
     if (route.access !== 'operator') return notAuthenticated
     return !operatorsNeedKey && isLocalPeer(request) ? null : operatorUnknown
   }
-  const caller = await keyCheck.find(secret)
-  if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
+  const key = await keyCheck.find(secret)
+  if (key === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
+  const { id, label, scopes, scopedProjectIds } = key
+  const caller: Caller = { kind: 'key', id, label, scopes, scopedProjectIds }
   const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
   const lacking = scope.split(' ').find(one => !holdsScope(caller, one))
   if (lacking !== undefined) return missingScopeError(lacking)

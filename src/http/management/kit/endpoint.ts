@@ -3,10 +3,11 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static, type TSchema } from 'typebox'
+import type { Change } from '#core/author.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
+import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -15,7 +16,7 @@ import type { Route, RouteGroup } from '../../shared/route.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
 import { type AddressBase, storeAddressBase } from './address-base.ts'
 import { type Answer, changedAtOnce, notFoundError, permissionDenied, refusal, stateUnavailable } from './answers.ts'
-import { isLimitedToProjects, mayUseProject, readCaller } from './authenticate.ts'
+import { type Caller, isLimitedToProjects, mayUseProject, readCaller } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
 
@@ -41,7 +42,9 @@ export interface ManagementRoute extends Route {
 
 export interface Call<Q extends QuerySpec, B> {
   readonly request: FastifyRequest
-  readonly caller: PersonalKey
+  readonly caller: Caller
+  /** For what the request writes: by the caller, now. */
+  readonly change: Change
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryValues<Q>
   readonly body: B
@@ -100,6 +103,7 @@ export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends
 }
 
 export interface EndpointDeps {
+  readonly clock: Clock
   readonly addressBase: AddressBase
   readonly management: Pick<ProjectStore, 'findProject' | 'listProjects'>
   readonly noteStateAway: NoteStateAway
@@ -111,7 +115,7 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
   endpoint: InstanceEndpoint<Q, S>,
 ): ManagementRoute[] {
-  const read = createRequestReader(endpoint)
+  const read = createRequestReader(deps, endpoint)
   return endpoint.paths.map(path =>
     toRoute(deps, endpoint, path, async (request, signal) => {
       const call = await read(request, signal)
@@ -125,7 +129,7 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
   endpoint: ProjectEndpoint<Q, S>,
 ): ManagementRoute[] {
-  const read = createRequestReader(endpoint)
+  const read = createRequestReader(deps, endpoint)
   return (endpoint.prefixes ?? projectPrefixes).map(prefix =>
     toRoute(deps, endpoint, `${prefix}${endpoint.path}`, async (request, signal) => {
       const caller = readCaller(request)
@@ -146,7 +150,7 @@ const noSuchProject = notFoundError(
 /** Finds the project that `@current` means: the first one that the key may see. */
 export async function findCurrentProject(
   management: EndpointDeps['management'],
-  caller: PersonalKey,
+  caller: Pick<Caller, 'scopedProjectIds'>,
 ): Promise<Project | null> {
   for (const projectId of [...caller.scopedProjectIds].sort((a, b) => a - b)) {
     const project = await management.findProject(projectId)
@@ -159,7 +163,7 @@ export async function findCurrentProject(
 
 function findRequestedProject(
   management: EndpointDeps['management'],
-  caller: PersonalKey,
+  caller: Caller,
   request: FastifyRequest,
 ): Promise<Project | null> {
   const { projectId } = request.params as { projectId: string }
@@ -180,7 +184,10 @@ const noBody = wireError(
 /** The body of a write that takes none: any field in it is refused, since it would be ignored. */
 const noFields = Type.Object({})
 
-function createRequestReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
+function createRequestReader<Q extends QuerySpec, S extends TSchema>(
+  { clock }: Pick<EndpointDeps, 'clock'>,
+  endpoint: EndpointBase<Q, S>,
+) {
   const { body: schema = noFields, postHogFields, wrongNames, uniqueKeysIn } = endpoint
   const parseBody =
     endpoint.method === 'GET' || endpoint.ignoresBody === true
@@ -199,9 +206,11 @@ function createRequestReader<Q extends QuerySpec, S extends TSchema>(endpoint: E
     if (makesSomething && (request.body as Buffer).length === 0) return refusal(noBody)
     const body = await parseBody?.(request.body as Buffer, request.headers['content-type'] ?? '')
     if (body?.ok === false) return refusal(body.error)
+    const caller = readCaller(request)
     return {
       request,
-      caller: readCaller(request),
+      caller,
+      change: { by: { id: caller.id, label: caller.label }, atMs: clock.nowMs() },
       params: request.params as Record<string, string>,
       query: query.value as QueryValues<Q>,
       body: body?.value as Static<S>,

@@ -6,12 +6,11 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'
 import { encodeFlagInUse, type FlagJson } from '#wire/management/flags/flags.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, notFoundError, notFoundHere, refusal } from './answers.ts'
-import { holdsScope } from './authenticate.ts'
+import { type Caller, holdsScope } from './authenticate.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { EndpointDeps, ManagementRoute } from './endpoint.ts'
 import { type ItemEndpoint, itemRoutes } from './item-routes.ts'
@@ -40,7 +39,7 @@ const noSuchFlag = notFoundError('The project has no flag with this id or key. D
 /** Flags of one project with their owners, calls and status; features are shown only to a key that may read them. */
 export async function encodeFlags(
   { management, clock }: ShownFlagDeps,
-  caller: PersonalKey,
+  caller: Caller,
   flags: readonly Flag[],
 ): Promise<FlagJson[]> {
   if (flags.length === 0) return []
@@ -62,7 +61,7 @@ export async function encodeFlags(
  */
 export async function answerFlagWrite(
   deps: ShownFlagDeps,
-  caller: PersonalKey,
+  caller: Caller,
   status: number,
   written: Result<WrittenFlag, FlagRefusal>,
   options: { withWarnings: boolean },

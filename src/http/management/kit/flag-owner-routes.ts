@@ -3,11 +3,11 @@
 
 import Type, { type Static, type TSchema } from 'typebox'
 import type { Result } from '#core/result.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, noContent, refusal } from './answers.ts'
+import type { Caller } from './authenticate.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { answerCountedList, encodeTogether } from './full-page.ts'
 import { type ItemCall, itemRoutes, type ProjectItem } from './item-routes.ts'
@@ -30,7 +30,7 @@ export interface FlagOwner<T, Q extends QuerySpec, C extends TSchema, U extends 
     query: PageRequest & QueryValues<Q>,
   ) => Promise<{ count: number; results: readonly T[] }>
   /** Encodes many items at once, so that their flags are read in one call. */
-  readonly encode: (caller: PersonalKey, projectId: number, items: readonly T[]) => Promise<readonly object[]>
+  readonly encode: (caller: Caller, projectId: number, items: readonly T[]) => Promise<readonly object[]>
   readonly create: (call: ProjectCall<QuerySpec, Static<C>>) => Promise<Result<T, WireError>>
   readonly update: (call: ItemCall<T, QuerySpec, Static<U>>) => Promise<Result<T, WireError>>
   /** Adds a PUT, which takes the body of a creation. */

@@ -1,6 +1,7 @@
 // Readers of the filters that PostHog's lists take: lists of names and of ids, and who made a thing.
 
 import Type, { type TSchema } from 'typebox'
+import type { Author } from '#core/author.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
@@ -57,16 +58,16 @@ export function authorsParam(): QueryParam<readonly number[] | undefined> {
   })
 }
 
-/** Returns the labels of the authors with these ids; undefined when the request does not filter by author. */
-export async function listAuthorLabels(
+/** Returns the authors with these ids; undefined when the request does not filter by author. */
+export async function listChosenAuthors(
   store: Pick<FlagStore, 'listAuthors'>,
   projectId: number,
   ofWhat: Parameters<FlagStore['listAuthors']>[1],
   ids: readonly number[] | undefined,
-): Promise<readonly string[] | undefined> {
+): Promise<readonly Author[] | undefined> {
   if (ids === undefined) return undefined
-  const labels = await store.listAuthors(projectId, ofWhat)
-  return labels.filter(label => ids.includes(encodeAuthor(label)!.id))
+  const authors = await store.listAuthors(projectId, ofWhat)
+  return authors.filter(author => ids.includes(encodeAuthor(author)!.id))
 }
 
 /** A parameter whose value is converted by `meaning`. */

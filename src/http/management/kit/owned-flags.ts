@@ -4,12 +4,13 @@
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWriteRefusal } from '#ports/state/flag-write.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { Writer } from '#services/manage/flag-with-owner.ts'
 import type { InvalidFlag } from '#services/manage/manage-flags.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { holdsScope, missingScopeError } from './authenticate.ts'
+import { type Caller, holdsScope, missingScopeError } from './authenticate.ts'
+import type { Call } from './endpoint.ts'
+import type { QuerySpec } from './query-params.ts'
 
 /**
  * Finds flags by id, including deleted ones. One call reads all: a page of surveys names thousands, and separate calls
@@ -17,7 +18,7 @@ import { holdsScope, missingScopeError } from './authenticate.ts'
  */
 export async function loadLinkedFlags(
   management: Pick<FlagStore, 'listFlagsById'>,
-  caller: PersonalKey,
+  caller: Caller,
   projectId: number,
   ids: readonly (number | null)[],
 ): Promise<(id: number | null) => LinkedFlagJson | null> {
@@ -28,9 +29,9 @@ export async function loadLinkedFlags(
   return id => encodeLinkedFlag(id === null ? null : (flagOfId.get(id) ?? null), showsFilters)
 }
 
-export function toWriter(caller: PersonalKey): Writer {
+export function toWriter({ caller, change }: Pick<Call<QuerySpec, unknown>, 'caller' | 'change'>): Writer {
   return {
-    by: caller.label,
+    change,
     mayReadFlags: holdsScope(caller, 'feature_flag:read'),
     mayWriteFlags: holdsScope(caller, 'feature_flag:write'),
   }

@@ -11,10 +11,9 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/j
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, stateUnavailable } from './answers.ts'
-import { holdsScope, missingScopeError } from './authenticate.ts'
+import { type Caller, holdsScope, missingScopeError } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import { asFilter } from './list-filters.ts'
 import { readFilterList } from './property-filters.ts'
@@ -35,7 +34,7 @@ export type PersonConditionDeps = Pick<ManagementDeps, 'servedProject'> & { read
 /** The probe of a query's conditions; null without conditions. */
 export async function readPersonCondition(
   { management, servedProject }: PersonConditionDeps,
-  caller: PersonalKey,
+  caller: Caller,
   project: Project,
   query: QueryValues<typeof personConditions>,
 ): Promise<Result<FlagProbe | null, WireError>> {

@@ -1,8 +1,7 @@
 // `?skip_validation=true` stores definitions unchecked, for tests and for importing what another server accepted.
 
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { type Answer, permissionDenied, refusal } from './answers.ts'
-import { holdsScope } from './authenticate.ts'
+import { type Caller, holdsScope } from './authenticate.ts'
 import { booleanParam } from './query-params.ts'
 
 export const skipValidationParam = booleanParam(
@@ -10,7 +9,7 @@ export const skipValidationParam = booleanParam(
 )
 
 /** Returns the refusal; null when the request does not skip validation or the key allows it. */
-export function refuseSkippedValidation(skips: boolean, caller: PersonalKey): Answer | null {
+export function refuseSkippedValidation(skips: boolean, caller: Caller): Answer | null {
   if (!skips || holdsScope(caller, '*')) return null
   return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
 }

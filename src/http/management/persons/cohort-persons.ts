@@ -37,8 +37,9 @@ import {
 import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import type { ItemCall } from '../kit/item-routes.ts'
 import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
-import { limitParam, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
+import { limitParam, type QuerySpec, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 const tag = 'cohorts'
@@ -65,8 +66,10 @@ export function cohortPersonsRoutes(
       scope: 'cohort:write',
       body: addMembersSchema,
       success: { status: 200, schema: writtenCohortSchema },
-      handle: ({ item: cohort, body }) =>
-        change(cohort, 'add', decodeMembers({ persons: body.person_ids, distinctIds: body.distinct_ids })),
+      handle: call => {
+        const { person_ids: persons, distinct_ids: distinctIds } = call.body
+        return write(call, 'add', decodeMembers({ persons, distinctIds }))
+      },
     }),
     ...cohortRoutes(deps, {
       method: 'PATCH',
@@ -77,9 +80,10 @@ export function cohortPersonsRoutes(
       scope: 'cohort:write',
       body: removeMembersSchema,
       success: { status: 200, schema: writtenCohortSchema },
-      handle: ({ item: cohort, body }) => {
+      handle: call => {
+        const { body } = call
         const persons = [...(body.person_id === undefined ? [] : [body.person_id]), ...(body.person_ids ?? [])]
-        return change(cohort, 'remove', decodeMembers({ persons, distinctIds: body.distinct_ids }))
+        return write(call, 'remove', decodeMembers({ persons, distinctIds: body.distinct_ids }))
       },
     }),
     ...cohortRoutes(deps, {
@@ -160,9 +164,13 @@ export function cohortPersonsRoutes(
     }),
   ]
 
-  async function change(cohort: Cohort, action: 'add' | 'remove', members: readonly MemberIds[]): Promise<Answer> {
+  async function write(
+    { item: cohort, change }: ItemCall<Cohort, QuerySpec, unknown>,
+    action: 'add' | 'remove',
+    members: readonly MemberIds[],
+  ): Promise<Answer> {
     if (members.length === 0) return refusal(requiredError(action === 'add' ? 'person_ids' : 'person_id'))
-    return answerCohortWrite(200, await changeMembers(deps, cohort, action, members), {
+    return answerCohortWrite(200, await changeMembers(deps, cohort, action, members, change), {
       withWarnings: false,
       isCalculating: counter.isCounting(cohort.id),
     })

@@ -86,7 +86,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 201, schema: writtenCohortSchema },
-      handle: async ({ caller, project, query, body }) => {
+      handle: async ({ caller, change, project, query, body }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
@@ -95,7 +95,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
         const created = await createCohort(deps, project.id, decodeCohort(body), {
           members: members.value,
           skipValidation: skips,
-          by: caller.label,
+          change,
         })
         return answerCohortWrite(201, created, { withWarnings: skips, isCalculating: false })
       },
@@ -124,7 +124,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 200, schema: writtenCohortSchema },
-      handle: async ({ caller, item: cohort, query, body }) => {
+      handle: async ({ caller, change, item: cohort, query, body }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
@@ -134,6 +134,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
           members: members.value,
           ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
           skipValidation: skips,
+          change,
         })
         return answerCohortWrite(200, updated, { withWarnings: skips, isCalculating: false })
       },
@@ -148,11 +149,11 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       scope: 'cohort:write',
       query: { skip_validation: skipUse },
       success: { status: 204 },
-      handle: async ({ caller, item: cohort, query }) => {
+      handle: async ({ caller, change, item: cohort, query }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkippedValidation(skips, caller)
         if (refused !== null) return refused
-        const deleted = await deleteCohort(deps, cohort, { skipValidation: skips })
+        const deleted = await deleteCohort(deps, cohort, { skipValidation: skips, change })
         return deleted.ok ? noContent : refuseCohort(deleted.error)
       },
     }),

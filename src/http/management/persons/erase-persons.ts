@@ -37,7 +37,7 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
       scope: 'person:write',
       body: bulkErasureSchema,
       success: { status: 202, schema: bulkErasedSchema },
-      handle: async ({ caller, project, body }) => {
+      handle: async ({ change, project, body }) => {
         const { ids, distinct_ids: distinctIds } = body
         if (ids === undefined && distinctIds === undefined) return refusal(requiredError('ids'))
         if (ids !== undefined && distinctIds !== undefined)
@@ -46,7 +46,7 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
         if (terms === null) return refusal(keepsEverything)
         const persons =
           distinctIds === undefined ? { uuids: ids!.map(id => id.toLowerCase()) } : { distinctIds: [...distinctIds] }
-        const found = await erasePersons(deps, { projectId: project.id, persons, by: caller.label, ...terms })
+        const found = await erasePersons(deps, { projectId: project.id, persons, ...terms }, change)
         const isErased = found.erasedCount > 0
         return answer(202, {
           persons_found: found.foundCount,
@@ -96,13 +96,13 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
         keep_person: switchParam('Erase only events and recordings.'),
       },
       success: { status: 202 },
-      handle: async ({ caller, project, params, query }) => {
+      handle: async ({ change, project, params, query }) => {
         const terms = readErasureTerms(query)
         if (terms === null) return refusal(keepsEverything)
         const person = await findPersonById(deps.management, project.id, params.uuid!)
         if (person === null) return refusal(noSuchPerson)
         const persons = { uuids: [person.uuid] }
-        const { erasedCount } = await erasePersons(deps, { projectId: project.id, persons, by: caller.label, ...terms })
+        const { erasedCount } = await erasePersons(deps, { projectId: project.id, persons, ...terms }, change)
         return erasedCount === 0 ? refusal(noSuchPerson) : { status: 202, json: null }
       },
     }),

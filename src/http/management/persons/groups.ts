@@ -58,10 +58,10 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
         'Delete a group type and its groups, and free its index. 400 while a flag or an unpublished import uses it.',
       scope: 'group:write',
       success: { status: 204 },
-      handle: async ({ project, params }) => {
+      handle: async ({ change, project, params }) => {
         const index = params.groupTypeIndex!
         const deleted = /^\d$/.test(index)
-          ? await deleteGroupType(deps, project.id, Number(index))
+          ? await deleteGroupType(deps, project.id, Number(index), change)
           : err('not_found' as const)
         if (deleted.ok) return noContent
         if (deleted.error === 'not_found') return refusal(noSuchType)

@@ -1,6 +1,7 @@
 // Feature flags, their versions, and the changes between two versions.
 
 import Type, { type Static, type TSchema } from 'typebox'
+import type { Author } from '#core/author.ts'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import { redactEncryptedPayloads, redactPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import { type Flag, type FlagFields, flagDefaults, type WritableFlag } from '#core/flags/definitions/flag.ts'
@@ -9,6 +10,7 @@ import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { WireName } from '#wire/wire-name.ts'
+import { changeSchema } from '../activity.ts'
 import { authorSchema, encodeAuthor } from '../author.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from '../shapes.ts'
 
@@ -200,7 +202,7 @@ export function encodeFlagVersion(
   version: {
     readonly version: number
     readonly flag: Flag
-    readonly changedBy: string | null
+    readonly changedBy: Author | null
     readonly createdAtMs: number
   },
   hidesPayloads: boolean,
@@ -218,12 +220,6 @@ export function withoutPayloads(flag: Flag): Flag {
   return { ...flag, filters: redactPayloads(flag.filters) }
 }
 
-const changeSchema = Type.Object({
-  path: Type.String({ description: 'Path of keys and list indexes, joined by dots.' }),
-  action: Type.Union([Type.Literal('created'), Type.Literal('changed'), Type.Literal('deleted')]),
-  before: Type.Unknown(),
-  after: Type.Unknown(),
-})
 export const flagDiffSchema = Type.Object({
   from: Type.Integer(),
   to: Type.Integer(),

@@ -1,0 +1,78 @@
+// The activity log. `recordActivity` runs in the transaction of the change that it records.
+
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Activity, ActivityKind, NewActivity } from '#core/activity.ts'
+import type { Change } from '#core/author.ts'
+import type { JsonChange } from '#core/json-diff.ts'
+import type { ActivityStore } from '#ports/state/activity-store.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
+import { authorOf, authorText, isByOneOf, jsonOf } from '../tables/rows.ts'
+import type { ActivityTable, StateSchema } from '../tables/schema.ts'
+import { toStorableText } from '../tables/storable-text.ts'
+
+export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
+  return {
+    recordActivity: (activity, change) => recordActivity(db, activity, change),
+
+    async listActivity({ projectId, kinds, itemId, by, belowId, limit }) {
+      if (kinds.length === 0) return { results: [], hasMore: false }
+      let entries = db.selectFrom('activity_log').where('kind', 'in', kinds)
+      if (projectId !== null) entries = entries.where('project_id', '=', projectId)
+      if (itemId !== undefined) entries = entries.where('item_id', '=', toStorableText(itemId))
+      if (by !== undefined) entries = entries.where(isByOneOf('author', by))
+      if (belowId !== undefined) entries = entries.where('id', '<', belowId)
+      const page = entries.orderBy('id', 'desc')
+      const sizes = await page
+        .select(sql<number>`octet_length(changes)`.as('bytes'))
+        .limit(limit + 1)
+        .execute()
+      const fitting = countFittingRows(sizes.slice(0, limit))
+      const rows = fitting === 0 ? [] : await page.selectAll().limit(fitting).execute()
+      return { results: rows.map(activityOf), hasMore: sizes.length > fitting }
+    },
+
+    async listActivityAuthors(projectId) {
+      let entries = db.selectFrom('activity_log').select('author').distinct().where('author', 'is not', null)
+      if (projectId !== null) entries = entries.where('project_id', '=', projectId)
+      return (await entries.execute()).map(({ author }) => authorOf(author)!)
+    },
+  }
+}
+
+/** @param activity null when there is nothing to record. */
+export async function recordActivity(
+  trx: Kysely<StateSchema>,
+  activity: NewActivity | null,
+  { by, atMs }: Change,
+): Promise<void> {
+  if (activity === null) return
+  await trx
+    .insertInto('activity_log')
+    .values({
+      project_id: activity.projectId,
+      kind: activity.kind,
+      item_id: activity.itemId,
+      item_name: toStorableText(activity.itemName),
+      activity: activity.activity,
+      version: activity.version ?? null,
+      changes: JSON.stringify(activity.changes),
+      author: authorText(by),
+      created_at: atMs,
+    })
+    .execute()
+}
+
+function activityOf(row: Selectable<ActivityTable>): Activity {
+  return {
+    id: Number(row.id),
+    projectId: row.project_id === null ? null : Number(row.project_id),
+    kind: row.kind as ActivityKind,
+    itemId: row.item_id,
+    itemName: row.item_name,
+    activity: row.activity,
+    changes: jsonOf(row.changes) as unknown as JsonChange[],
+    ...(row.version === null ? {} : { version: Number(row.version) }),
+    by: authorOf(row.author),
+    atMs: Number(row.created_at),
+  }
+}

@@ -1,0 +1,43 @@
+// Adds the activity log, with an entry for each version that a flag has, and an id to the authors that were labels.
+
+import type { Migration } from './migration.ts'
+
+const authorColumns = [
+  ...(['feature_flag', 'cohort', 'survey', 'experiment', 'import_job'] as const).map(
+    table => [table, 'created_by'] as const,
+  ),
+  ['feature_flag_version', 'changed_by'],
+  ['person_erasure', 'requested_by'],
+] as const
+
+export const activity: Migration = {
+  version: 21,
+  name: 'activity',
+  statements: ({ autoId, text, authorWithLabel }) => [
+    ...authorColumns.map(
+      ([table, column]) => `UPDATE ${table} SET ${column} = ${authorWithLabel(column)} WHERE ${column} IS NOT NULL`,
+    ),
+    `ALTER TABLE early_access_feature ADD COLUMN created_by ${text}`,
+    // project_id: null for what belongs to the instance.
+    `CREATE TABLE activity_log (
+      id ${autoId},
+      project_id BIGINT,
+      kind ${text} NOT NULL,
+      item_id ${text} NOT NULL,
+      item_name ${text} NOT NULL,
+      activity ${text} NOT NULL,
+      version BIGINT,
+      changes ${text} NOT NULL,
+      author ${text},
+      created_at BIGINT NOT NULL
+    )`,
+    `CREATE INDEX activity_log_project ON activity_log (project_id, id)`,
+    `CREATE INDEX activity_log_item ON activity_log (project_id, kind, item_id, id)`,
+    `INSERT INTO activity_log
+        (project_id, kind, item_id, item_name, activity, version, changes, author, created_at)
+      SELECT v.project_id, 'feature_flag', CAST(v.flag_id AS TEXT), f.key,
+        CASE WHEN v.version = 1 THEN 'created' ELSE 'updated' END, v.version, '[]', v.changed_by, v.created_at
+      FROM feature_flag_version v JOIN feature_flag f ON f.id = v.flag_id
+      ORDER BY v.created_at, v.flag_id, v.version`,
+  ],
+}

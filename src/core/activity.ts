@@ -1,0 +1,62 @@
+// The activity log: what was changed, by whom and when, with the values before and after. A store writes the entry in
+// the transaction of the change.
+
+import type { Author } from './author.ts'
+import type { JsonObject } from './json.ts'
+import { diffJson, type JsonChange } from './json-diff.ts'
+
+export const activityKinds = [
+  'feature_flag',
+  'cohort',
+  'early_access_feature',
+  'survey',
+  'experiment',
+  'project',
+  'personal_api_key',
+  'import_job',
+  'group_type',
+  'person',
+  'rejected_event',
+] as const
+
+/** What an entry is about. */
+export type ActivityKind = (typeof activityKinds)[number]
+
+export interface NewActivity {
+  readonly kind: ActivityKind
+  /** Null for what belongs to the instance, such as a personal API key. */
+  readonly projectId: number | null
+  readonly itemId: string
+  /** As it was called after the change, or before its deletion. */
+  readonly itemName: string
+  /** `created`, `updated`, `deleted`, or another verb for what is no change of fields. */
+  readonly activity: string
+  /** By the fields' names in the private API. Empty for a flag, whose versions have them. */
+  readonly changes: readonly JsonChange[]
+  /** The version that a flag got. */
+  readonly version?: number
+}
+
+export interface Activity extends NewActivity {
+  /** Ascending. */
+  readonly id: number
+  /** Null for a write of an older release without a key. */
+  readonly by: Author | null
+  readonly atMs: number
+}
+
+/**
+ * The entry for a change of fields; null when nothing that it shows has changed.
+ * @param before what the log shows of the item, by names of the private API; null before its creation.
+ * @param after null after its deletion.
+ */
+export function activityOfChange(
+  item: Pick<NewActivity, 'kind' | 'projectId' | 'itemId' | 'itemName'>,
+  before: JsonObject | null,
+  after: JsonObject | null,
+): NewActivity | null {
+  const changes = diffJson(before ?? {}, after ?? {})
+  if (before === null) return { ...item, activity: 'created', changes }
+  if (after === null) return { ...item, activity: 'deleted', changes }
+  return changes.length === 0 ? null : { ...item, activity: 'updated', changes }
+}

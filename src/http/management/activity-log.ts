@@ -1,0 +1,104 @@
+// The activity log: who changed what. Every change writes its entry in its own transaction. A caller sees the entries of
+// what it may read.
+
+import { type Activity, type ActivityKind, activityKinds } from '#core/activity.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
+import { ok } from '#core/result.ts'
+import type { ActivityStore } from '#ports/state/activity-store.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import { type ActivityJson, activitySchema, activityScopes, encodeActivity } from '#wire/management/activity.ts'
+import { encodeAuthor } from '#wire/management/author.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import { diffVersion } from './flags/flag-activity.ts'
+import { permissionDenied, refusal } from './kit/answers.ts'
+import { type Caller, holdsScope, isLimitedToProjects } from './kit/authenticate.ts'
+import { type Call, type EndpointDeps, instanceRoutes, type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
+import { answerCursorList, encodeTogether } from './kit/full-page.ts'
+import { asFilter, authorsParam, commaListParam } from './kit/list-filters.ts'
+import { limitParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
+
+type ActivityLogDeps = EndpointDeps & {
+  readonly management: Pick<ActivityStore, 'listActivity' | 'listActivityAuthors'> &
+    Pick<FlagStore, 'findFlag' | 'findFlagVersion'>
+}
+
+const tag = 'activity_log'
+const filters = {
+  // As for flags, whose entries are compared when they are read.
+  limit: limitParam(100, 1_000),
+  cursor: wholeNumberParam({ description: 'From `next` of the previous page.', minimum: 1 }),
+  scopes: commaListParam(`What was changed, comma-separated: ${Object.values(activityScopes).join(', ')}.`),
+  item_id: asFilter(textParam('Only changes of the item with this id.')),
+  user: authorsParam(),
+}
+
+/** What a caller must be able to read to see the entries of a kind, where it is not the scope of the same name. */
+const readScopes: Readonly<Partial<Record<ActivityKind, string>>> = {
+  personal_api_key: '*',
+  group_type: 'group:read',
+  rejected_event: 'query:read',
+}
+
+export function activityLogRoutes(deps: ActivityLogDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      ...{ method: 'GET', path: '/activity_log', id: 'activity_log_list', tag, scope: 'activity_log:read' },
+      summary: 'List changes in a project with their authors, newest first: those of objects that the key may read.',
+      query: filters,
+      success: { status: 200, schema: uncountedPageSchema(activitySchema) },
+      handle: call => answerActivity(deps, call, call.project.id),
+    }),
+    ...instanceRoutes(deps, {
+      ...{ method: 'GET', paths: ['/api/activity_log'], id: 'activity_log_list_all', tag, scope: '*' },
+      summary: 'List changes in all projects and of personal API keys with their authors, newest first.',
+      query: filters,
+      success: { status: 200, schema: uncountedPageSchema(activitySchema) },
+      handle: async call => (isLimitedToProjects(call.caller) ? refusal(limitedKey) : answerActivity(deps, call, null)),
+    }),
+  ]
+}
+
+const limitedKey = permissionDenied('A key that is limited to some projects sees the activity of each of them.')
+
+async function answerActivity(deps: ActivityLogDeps, call: Call<typeof filters, unknown>, projectId: number | null) {
+  const { limit, cursor } = call.query
+  const chosen = { projectId, ...(await readFilters(deps, call, projectId)) }
+  return answerCursorList<Activity, number | undefined>(
+    call,
+    { cursor, limit },
+    async (belowId, limit) => {
+      const { results, hasMore } = await deps.management.listActivity({
+        ...chosen,
+        limit,
+        ...omitUndefined({ belowId }),
+      })
+      return ok({ rows: results, next: hasMore ? (results.at(-1)?.id ?? null) : null })
+    },
+    { rows: encodeTogether(entries => encodeEntries(deps, entries)), cursor: String },
+  )
+}
+
+async function readFilters(
+  { management }: ActivityLogDeps,
+  { caller, query }: { readonly caller: Caller; readonly query: QueryValues<typeof filters> },
+  projectId: number | null,
+) {
+  const { scopes, item_id: itemId, user: authorIds } = query
+  const kinds = activityKinds.filter(
+    kind => holdsScope(caller, readScopes[kind] ?? `${kind}:read`) && (scopes?.includes(activityScopes[kind]) ?? true),
+  )
+  const by =
+    authorIds &&
+    (await management.listActivityAuthors(projectId)).filter(author => authorIds.includes(encodeAuthor(author)!.id))
+  return { kinds, ...omitUndefined({ itemId, by }) }
+}
+
+async function encodeEntries({ management }: ActivityLogDeps, entries: readonly Activity[]): Promise<ActivityJson[]> {
+  const shown: ActivityJson[] = []
+  for (const entry of entries) {
+    const { kind, version } = entry
+    const ofFlag = kind === 'feature_flag' && version !== undefined
+    shown.push(encodeActivity(entry, ofFlag ? await diffVersion(management, entry, version) : undefined))
+  }
+  return shown
+}
