@@ -19,6 +19,7 @@ import { memoryState } from '../support/memory/memory-state.ts'
 import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { accountingStoreContract } from './accounting-store.contract.ts'
+import { activityStoreContract } from './activity-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
 import { cookielessUpkeepContract } from './cookieless-visitors.contract.ts'
@@ -63,6 +64,7 @@ const byStateCalls: OpenManagement = t =>
 
 managementStoreContract('sqlite', byStateCalls)
 accountingStoreContract('sqlite', byStateCalls)
+activityStoreContract('sqlite', byStateCalls)
 flagStoreContract('sqlite', byStateCalls)
 flagLifeContract('sqlite', byStateCalls)
 flagOwnersContract('sqlite', byStateCalls)

@@ -10,6 +10,7 @@ import { runs, shareOf } from '../support/nightly.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
 import { accountingStoreContract } from './accounting-store.contract.ts'
+import { activityStoreContract } from './activity-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
@@ -62,6 +63,7 @@ async function runSuites(): Promise<void> {
   hashKeyOverridesContract('postgres', openState)
   managementStoreContract('postgres', openManagement)
   accountingStoreContract('postgres', openManagement)
+  activityStoreContract('postgres', openManagement)
   flagStoreContract('postgres', openManagement)
   flagLifeContract('postgres', openManagement)
   flagOwnersContract('postgres', openManagement)
