@@ -1,7 +1,9 @@
-// The search for parts of a text, for every list of the private API.
+// Conditions of the lists of the private API: parts of a text, one of several values, authors.
 
 import { type RawBuilder, sql } from 'kysely'
+import type { Author } from '#core/author.ts'
 import type { TextParts } from '#core/flags/match/exact-parts.ts'
+import { authorText } from './rows.ts'
 
 /**
  * Whether `column` contains `text` literally, ignoring case. The engine folds the case of both sides, so letters that
@@ -19,6 +21,19 @@ export function mayHavePartsSql(column: string, alternatives: readonly TextParts
   const patterns = alternatives.map(parts => `%${parts.map(escapePattern).join('%')}%`)
   const found = patterns.map(pattern => sql`lower(${sql.ref(column)}) LIKE ${pattern} ESCAPE '\\'`)
   return sql<boolean>`(${sql.join(found, sql` OR `)} OR ${sql.ref(column)} LIKE ${`%${escapePattern('\\u')}%`} ESCAPE '\\')`
+}
+
+/** False for an empty list, which SQL has no form of. */
+export function isIn(column: string, values: readonly string[]): RawBuilder<boolean> {
+  return values.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`${sql.ref(column)} IN (${sql.join(values)})`
+}
+
+/** @param column of an author, as `authorText` writes it. */
+export function isByOneOf(column: string, authors: readonly Author[]): RawBuilder<boolean> {
+  return isIn(
+    column,
+    authors.map(author => authorText(author)!),
+  )
 }
 
 function escapePattern(text: string): string {

@@ -1,7 +1,7 @@
 // Converts rows to values and back: only this file knows that a boolean is 0/1 and that properties are JSON text.
 // Numbers pass through Number(), because a PostgreSQL driver may hand out BIGINT as text.
 
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Author } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
@@ -58,18 +58,6 @@ export function authorOf(text: string | null): Author | null {
 
 export function authorText(author: Author | null): string | null {
   return author === null ? null : JSON.stringify({ id: author.id, label: author.label })
-}
-
-export function isByOneOf(column: string, authors: readonly Author[]) {
-  return isIn(
-    column,
-    authors.map(author => authorText(author)!),
-  )
-}
-
-/** False for an empty list, which SQL has no form of. */
-export function isIn(column: string, values: readonly string[]) {
-  return values.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`${sql.ref(column)} IN (${sql.join(values)})`
 }
 
 export function projectOf(row: Selectable<ProjectTable>): Project {
