@@ -1,0 +1,353 @@
+// The activity log of the private API. The route table is walked, so that no request that changes something is added
+// without its entry.
+
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { type ManagementApi, type Reply, startManagement } from '../support/management-api.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
+
+const project = '/api/projects/1/'
+const instanceLog = '/api/activity_log/'
+
+type Id = string | number
+
+/** A request that changes something, and its entry. */
+interface Sample {
+  /** Activity and scope of the entry, such as `created FeatureFlag`. */
+  readonly entry: string
+  /** Makes what the request is about. Its id is in the path. */
+  readonly of?: (api: ManagementApi, senderId: string) => Promise<Id>
+  readonly body?: object | ((id: Id) => object)
+  /** Finds the id of the entry's item in the answer; the id in the path, or that of what was created, unless given. */
+  readonly item?: (body: Reply['body']) => Id
+}
+
+async function send(api: ManagementApi, method: string, path: string, body?: object): Promise<Reply['body']> {
+  const reply = await api.call(method, path, body && { body })
+  assert.ok(reply.status < 300, `${method} ${path}: ${reply.text}`)
+  return reply.body
+}
+
+/** Creates something in project 1, sends these actions to it (`launch`, or `ship_variant` with a body), and gives its id. */
+function made(path: string, body: () => object, ...actions: readonly string[]) {
+  return async (api: ManagementApi): Promise<Id> => {
+    const { id } = await send(api, 'POST', `${project}${path}/`, body())
+    for (const action of actions) await send(api, 'POST', `${project}${path}/${id}/${action}/`)
+    return id
+  }
+}
+
+let count = 0
+const unique = (name: string) => `${name}-${++count}`
+const flag = (over: object = {}) => made('feature_flags', () => ({ key: unique('flag'), ...over }))
+const partialFlag = flag({ filters: { groups: [{ rollout_percentage: 5 }] } })
+const archivedFlag = made('feature_flags', () => ({ key: unique('flag') }), 'archive')
+const newCohort = { name: 'People', is_static: true }
+const cohort = (over: object = {}) => made('cohorts', () => ({ ...newCohort, ...over }))
+const feature = made('early_access_feature', () => ({ name: unique('Feature'), stage: 'beta' }))
+const newSurvey = { name: 'Why', type: 'popover', questions: [{ type: 'open', question: 'Why?' }] }
+const survey = (...actions: readonly string[]) => made('surveys', () => newSurvey, ...actions)
+const experiment = (...actions: readonly string[]) =>
+  made('experiments', () => ({ name: 'Button', feature_flag_key: unique('button') }), ...actions)
+const importJob = made('import_jobs', () => ({ source: 'test', name: 'history' }))
+
+const otherProject = async (api: ManagementApi): Promise<Id> =>
+  (await send(api, 'POST', '/api/projects/', { name: 'Other' })).id
+const projectWithSecretKeys = async (api: ManagementApi) => {
+  const id = await otherProject(api)
+  for (const _time of [1, 2]) await send(api, 'PATCH', `/api/projects/${id}/rotate_secret_token/`)
+  return id
+}
+const personalKey = async (api: ManagementApi): Promise<Id> =>
+  (await send(api, 'POST', '/api/personal_api_keys/', { label: 'other', scopes: ['*'] })).id
+const renamedFlag = async (api: ManagementApi) => {
+  const id = await flag()(api)
+  await send(api, 'PATCH', `${project}feature_flags/${id}/`, { name: 'Renamed' })
+  return id
+}
+const person = async (api: ManagementApi): Promise<string> => {
+  const uuid = `11111111-1111-5111-8111-${String(++count).padStart(12, '0')}`
+  const row = aPerson({ uuid })
+  await api.commit({ persons: [created(row)], mappings: [created(aMapping(row, `id-of-${uuid}`))] })
+  return uuid
+}
+const groupType = async (api: ManagementApi) => {
+  await api.commit({ groupTypes: [{ projectId: 1, name: 'company', index: 0 }] })
+  return 0
+}
+
+const samples: Readonly<Record<string, Sample>> = {
+  projects_create: { entry: 'created Team', body: { name: 'New' } },
+  projects_update: { entry: 'updated Team', of: otherProject, body: { timezone: 'Europe/Oslo' } },
+  projects_destroy: { entry: 'deleted Team', of: otherProject },
+  projects_reset_token: { entry: 'updated Team', of: otherProject },
+  projects_rotate_secret_token: { entry: 'updated Team', of: otherProject },
+  projects_delete_secret_token_backup: { entry: 'updated Team', of: projectWithSecretKeys },
+  personal_api_keys_create: { entry: 'created PersonalAPIKey', body: { label: 'new', scopes: ['*'] } },
+  personal_api_keys_destroy: { entry: 'deleted PersonalAPIKey', of: personalKey },
+  personal_api_keys_current_destroy: { entry: 'deleted PersonalAPIKey', of: async (_api, senderId) => senderId },
+
+  feature_flags_create: { entry: 'created FeatureFlag', body: { key: 'new' } },
+  feature_flags_update: { entry: 'updated FeatureFlag', of: flag(), body: { name: 'Renamed' } },
+  feature_flags_destroy: { entry: 'deleted FeatureFlag', of: flag() },
+  feature_flags_bulk_delete: { entry: 'deleted FeatureFlag', of: flag(), body: id => ({ ids: [id] }) },
+  feature_flags_bulk_archive: { entry: 'updated FeatureFlag', of: flag(), body: id => ({ ids: [id] }) },
+  feature_flags_enable: { entry: 'updated FeatureFlag', of: flag({ active: false }) },
+  feature_flags_disable: { entry: 'updated FeatureFlag', of: flag() },
+  feature_flags_archive: { entry: 'updated FeatureFlag', of: flag() },
+  feature_flags_unarchive: { entry: 'updated FeatureFlag', of: archivedFlag },
+  feature_flags_set_release_condition_rollout: {
+    ...{ entry: 'updated FeatureFlag', of: partialFlag },
+    body: { version: 1, condition_index: 0, rollout_percentage: 50 },
+  },
+  feature_flags_roll_out_to_everyone: { entry: 'updated FeatureFlag', of: partialFlag, body: { version: 1 } },
+  feature_flags_bulk_update_tags: {
+    ...{ entry: 'updated FeatureFlag', of: flag() },
+    body: id => ({ ids: [id], action: 'add', tags: ['new'] }),
+  },
+  feature_flags_versions_restore: { entry: 'updated FeatureFlag', of: renamedFlag },
+  feature_flags_copy: {
+    entry: 'created FeatureFlag',
+    of: async api => {
+      await send(api, 'POST', `${project}feature_flags/`, { key: 'copied' })
+      return otherProject(api)
+    },
+    body: target => ({ feature_flag_key: 'copied', from_project: 1, target_project_ids: [target] }),
+    item: ({ success }) => success[0].id,
+  },
+
+  cohorts_create: { entry: 'created Cohort', body: newCohort },
+  cohorts_update: { entry: 'updated Cohort', of: cohort(), body: { name: 'Renamed' } },
+  cohorts_destroy: { entry: 'deleted Cohort', of: cohort() },
+  cohorts_add_persons_to_static_cohort: {
+    ...{ entry: 'members_added Cohort', body: { distinct_ids: ['ada'] } },
+    of: cohort(),
+  },
+  cohorts_remove_person_from_static_cohort: {
+    ...{ entry: 'members_removed Cohort', body: { distinct_ids: ['ada'] } },
+    of: cohort({ distinct_ids: ['ada'] }),
+  },
+
+  early_access_feature_create: { entry: 'created EarlyAccessFeature', body: { name: 'New', stage: 'beta' } },
+  early_access_feature_partial_update: { entry: 'updated EarlyAccessFeature', of: feature, body: { name: 'Renamed' } },
+  early_access_feature_destroy: { entry: 'deleted EarlyAccessFeature', of: feature },
+
+  surveys_create: { entry: 'created Survey', body: newSurvey },
+  surveys_partial_update: { entry: 'updated Survey', of: survey(), body: { name: 'Renamed' } },
+  surveys_update: { entry: 'updated Survey', of: survey(), body: { ...newSurvey, name: 'Renamed' } },
+  surveys_launch: { entry: 'updated Survey', of: survey() },
+  surveys_stop: { entry: 'updated Survey', of: survey('launch') },
+  surveys_destroy: { entry: 'deleted Survey', of: survey() },
+
+  experiments_create: { entry: 'created Experiment', body: { name: 'New', feature_flag_key: 'new-button' } },
+  experiments_partial_update: { entry: 'updated Experiment', of: experiment(), body: { name: 'Renamed' } },
+  experiments_launch: { entry: 'updated Experiment', of: experiment() },
+  experiments_end: { entry: 'updated Experiment', of: experiment('launch') },
+  // Whether an experiment is paused is a field of its flag.
+  experiments_pause: {
+    ...{ entry: 'updated FeatureFlag', of: experiment('launch') },
+    item: ({ feature_flag }) => feature_flag.id,
+  },
+  experiments_resume: {
+    ...{ entry: 'updated FeatureFlag', of: experiment('launch', 'pause') },
+    item: ({ feature_flag }) => feature_flag.id,
+  },
+  experiments_archive: { entry: 'updated Experiment', of: experiment('launch', 'end') },
+  experiments_unarchive: { entry: 'updated Experiment', of: experiment('launch', 'end', 'archive') },
+  experiments_reset: { entry: 'updated Experiment', of: experiment('launch') },
+  experiments_ship_variant: {
+    ...{ entry: 'updated Experiment', of: experiment('launch') },
+    body: { variant_key: 'test', release_to_everyone: true },
+  },
+  experiments_duplicate: {
+    ...{ entry: 'created Experiment', of: experiment(), body: { name: 'Copy' } },
+    item: ({ id }) => id,
+  },
+  experiments_destroy: { entry: 'deleted Experiment', of: experiment() },
+
+  persons_destroy: { entry: 'deleted Person', of: person, item: () => '' },
+  persons_bulk_delete: { entry: 'deleted Person', of: person, body: uuid => ({ ids: [uuid] }), item: () => '' },
+  groups_types_destroy: { entry: 'deleted GroupType', of: groupType },
+  import_jobs_create: { entry: 'created ImportJob', body: { source: 'test' } },
+  import_jobs_update: { entry: 'updated ImportJob', of: importJob, body: { name: 'renamed' } },
+  import_jobs_publish: { entry: 'updated ImportJob', of: importJob },
+  import_jobs_discard: { entry: 'updated ImportJob', of: importJob },
+  rejected_events_replay: { entry: 'replayed RejectedEvent', body: { filter: {} }, item: () => 1 },
+}
+
+/** Requests that change nothing that people manage, by what they do instead. */
+const changesNothing: Readonly<Record<string, string>> = {
+  feature_flags_bulk_keys: 'reads keys of flags',
+  feature_flags_explain: 'evaluates a flag',
+  feature_flags_test_evaluation: 'evaluates a flag',
+  feature_flags_user_blast_radius: 'counts persons',
+  feature_flags_reach: 'counts persons',
+  query_create: 'reads events',
+  mcp_tools_execute_sql: 'reads events',
+  mcp_tools_read_taxonomy: 'reads names of events and properties',
+  cohorts_recount: 'counts the members of a cohort, as the service does by itself',
+}
+
+describe('the activity log', () => {
+  it('has an entry of every request that changes something, by the key that sent it', async t => {
+    const api = await startManagement(t)
+    const ada = aPerson()
+    await api.commit({ persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
+    const writing = api.routes.filter(({ method }) => method !== 'GET')
+    const ids = [...new Set(writing.map(({ operation }) => operation.id))]
+    assert.deepEqual([...Object.keys(samples), ...Object.keys(changesNothing)].sort(), ids.toSorted())
+    for (const [id, { entry, of, body, item }] of Object.entries(samples))
+      await t.test(`${id}: ${entry}`, async () => {
+        const sender = await api.addKey(['*'])
+        const senderId: string = (await api.call('GET', '/api/personal_api_keys/@current/', { key: sender })).body.id
+        const inPath = (await of?.(api, senderId)) ?? 0
+        const last = await newestId(api)
+
+        const { method, path } = writing.find(({ operation }) => operation.id === id)!
+        const projectId = id.startsWith('projects_') ? inPath : 1
+        const values: Readonly<Record<string, Id>> = { projectId, version: 1 }
+        const filled = path.replace(/:(\w+)/g, (_, name: string) => String(values[name] ?? inPath))
+        const sent = typeof body === 'function' ? body(inPath) : body
+        const reply = await api.call(method, `${filled}/`, { key: sender, ...(sent && { body: sent }) })
+        assert.ok(reply.status < 300, reply.text)
+
+        const added = (await read(api, '?limit=1000')).filter(entry => Number(entry.id) > last)
+        const itemId = item?.(reply.body) ?? (of === undefined ? reply.body.id : inPath)
+        const shown = added.map(({ activity, scope, item_id }) => `${activity} ${scope} ${item_id}`)
+        assert.ok(shown.includes(`${entry} ${itemId}`), `${itemId} not in: ${shown.join(', ')}`)
+        for (const { user } of added) assert.deepEqual([user.uuid, user.first_name], [senderId, '*'])
+      })
+  })
+
+  it('leaves out only requests that need no scope to write, besides counts', async t => {
+    const { routes } = await startManagement(t)
+    const mayWrite = routes.filter(({ operation, scope }) => operation.id in changesNothing && /:write|\*/.test(scope))
+    assert.deepEqual([...new Set(mayWrite.map(({ operation }) => operation.id))], ['cohorts_recount'])
+  })
+
+  it('shows a key only what it may read', async t => {
+    const api = await startManagement(t)
+    await flag()(api)
+    await cohort()(api)
+    await survey()(api)
+    await groupType(api)
+    await send(api, 'DELETE', `${project}groups_types/0/`)
+    const seenWith = async (...scopes: readonly string[]) => {
+      const key = await api.addKey(['activity_log:read', ...scopes])
+      const { body } = await api.call('GET', `${project}activity_log/`, { key })
+      return [...new Set<string>(body.results.map((entry: Entry) => entry.scope))].sort()
+    }
+    assert.deepEqual(await seenWith(), [])
+    assert.deepEqual(await seenWith('feature_flag:read', 'cohort:write'), ['Cohort', 'FeatureFlag'])
+    assert.deepEqual(await seenWith('group:read', 'project:read'), ['GroupType', 'Team'])
+    assert.deepEqual(await seenWith('survey:read'), ['Survey'])
+    const key = await api.addKey(['feature_flag:read'])
+    assert.equal((await api.call('GET', `${project}activity_log/`, { key })).status, 403)
+  })
+
+  it('shows the whole instance to a key with all scopes and all projects only', async t => {
+    const api = await startManagement(t)
+    await personalKey(api)
+    assert.ok((await read(api)).some(({ scope, project_id }) => scope === 'PersonalAPIKey' && project_id === null))
+    const limited = await api.addKey(['*'], [1])
+    const refused = await api.call('GET', instanceLog, { key: limited })
+    assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
+    const ofProject = await api.call('GET', `${project}activity_log/`, { key: limited })
+    assert.deepEqual(
+      ofProject.body.results.map((entry: Entry) => entry.scope),
+      ['Team'],
+    )
+    assert.equal((await api.call('GET', '/api/projects/2/activity_log/', { key: limited })).status, 403)
+    const lesser = await api.addKey(['activity_log:read', 'feature_flag:read'])
+    assert.equal((await api.call('GET', instanceLog, { key: lesser })).status, 403)
+  })
+
+  it('never shows keys, nor payloads of a flag that encrypts them', async t => {
+    const api = await startManagement(t)
+    const { value } = await send(api, 'POST', '/api/personal_api_keys/', { label: 'new', scopes: ['*'] })
+    const { secret_api_token: secretKey } = await send(api, 'PATCH', `${project}rotate_secret_token/`)
+    await send(api, 'PATCH', `${project}rotate_secret_token/`)
+    const filters = (payload: string) => ({ groups: [{ rollout_percentage: 100 }], payloads: { true: payload } })
+    const path = `${project}feature_flags/`
+    // Its payload was readable before it was encrypted, and it changes afterwards.
+    const { id } = await send(api, 'POST', path, { key: 'secret', filters: filters('"correct horse"') })
+    const encrypted = { is_remote_configuration: true, has_encrypted_payloads: true }
+    await send(api, 'PATCH', `${path}${id}/`, { ...encrypted, filters: filters('"battery staple"') })
+    await send(api, 'PATCH', `${path}${id}/`, { filters: filters('"correct staple"') })
+    await send(api, 'DELETE', `${path}${id}/`)
+    const text = JSON.stringify(await read(api, '?limit=1000'))
+    assert.match(text, /secret_api_token_backup/)
+    assert.match(text, /has_encrypted_payloads/)
+    const hashes = [value, secretKey].map(secret => createHash('sha256').update(secret).digest('hex'))
+    for (const secret of [value, secretKey, ...hashes, 'correct', 'staple', 'enc:v1'])
+      assert.ok(!text.includes(secret), `${secret} in ${text}`)
+  })
+
+  it('has the same changes of a flag as the activity of the flag', async t => {
+    const api = await startManagement(t)
+    const id = await renamedFlag(api)
+    await send(api, 'PATCH', `${project}feature_flags/${id}/`, { active: false, tags: ['a'] })
+    await send(api, 'DELETE', `${project}feature_flags/${id}/`)
+    const ofFlag = await send(api, 'GET', `${project}feature_flags/${id}/activity/`)
+    const logged = (await read(api, '?scopes=FeatureFlag')).map(
+      ({ id: _id, project_id: _projectId, ...entry }) => entry,
+    )
+    assert.equal(logged.length, 4)
+    assert.deepEqual(logged, ofFlag.results)
+  })
+
+  it('is filtered by scopes, item and author', async t => {
+    const api = await startManagement(t)
+    const id = await flag()(api)
+    await flag()(api)
+    await cohort()(api)
+    const key = await api.addKey(['*'])
+    await api.call('PATCH', `${project}feature_flags/${id}/`, { key, body: { name: 'Renamed' } })
+    const user = (await api.call('GET', '/api/users/@me/', { key })).body.id
+    const shown = async (query: string) =>
+      (await read(api, query)).map(({ activity, scope, item_id }) => `${activity} ${scope} ${item_id}`)
+    assert.deepEqual(await shown(`?scopes=Cohort,Team`), ['created Cohort 1', 'created Team 1'])
+    assert.deepEqual(await shown(`?scopes=FeatureFlag&item_id=${id}`), [
+      `updated FeatureFlag ${id}`,
+      `created FeatureFlag ${id}`,
+    ])
+    assert.deepEqual(await shown(`?user=${user}`), [`updated FeatureFlag ${id}`])
+    assert.deepEqual(await shown('?user=7'), [])
+    for (const query of ['?scopes=', '?item_id=', '?user=', '?user=ada', '?cursor=x'])
+      assert.equal((await api.call('GET', `${instanceLog}${query}`)).status, 400, query)
+  })
+
+  it('is paged by `next` without repeating an entry or leaving one out, while changes arrive', async t => {
+    const api = await startManagement(t)
+    const flagIds: string[] = []
+    for (let made = 0; made < 5; made++) flagIds.unshift(String(await flag()(api)))
+    const seen: string[] = []
+    for (let next: string | null = `${project}activity_log/?limit=2&scopes=FeatureFlag`; next !== null; ) {
+      const page: { next: string | null; results: Entry[] } = await send(api, 'GET', next.replace(api.url, ''))
+      assert.ok(page.results.length <= 2)
+      seen.push(...page.results.map(entry => entry.item_id))
+      next = page.next
+      await flag()(api)
+    }
+    assert.deepEqual(seen, flagIds)
+  })
+})
+
+interface Entry {
+  readonly id: string
+  readonly user: { readonly uuid: string; readonly first_name: string }
+  readonly activity: string
+  readonly scope: string
+  readonly item_id: string
+  readonly project_id: number | null
+}
+
+/** The log of the instance, newest first. */
+async function read(api: ManagementApi, query = ''): Promise<readonly Entry[]> {
+  return (await send(api, 'GET', `${instanceLog}${query}`)).results
+}
+
+async function newestId(api: ManagementApi): Promise<number> {
+  return Number((await read(api, '?limit=1'))[0]!.id)
+}
