@@ -270,6 +270,26 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       }
       assert.deepEqual(pages, ['f', 'e', 'd c', 'b a'])
     })
+
+    it('cuts a page by the versions of its flags, which are read to show their changes', async t => {
+      const { store } = await start(t)
+      await store.createPersonalKey(key, ada)
+      const filters = { groups: [], note: 'x'.repeat(700_000) }
+      written(await store.createFlag(aNewFlag({ filters }), ada))
+      written(await change(store, 1, 1, { name: 'New' }))
+      const { results, hasMore } = await store.listActivity({ projectId: null, kinds: activityKinds, limit: 9 })
+      assert.deepEqual(
+        results.map(({ version }) => version),
+        [2],
+      )
+      assert.ok(hasMore)
+      const [{ id }] = results as [Activity]
+      const rest = await store.listActivity({ projectId: null, kinds: activityKinds, limit: 9, belowId: id })
+      assert.deepEqual(
+        rest.results.map(({ version }) => version),
+        [1, undefined, undefined],
+      )
+    })
   })
 }
 

@@ -18,7 +18,7 @@ export interface ActivityQuery {
 export interface ActivityStore {
   /** Records a change that is no write of the state. */
   recordActivity(activity: NewActivity, change: Change): Promise<void>
-  /** Newest first. A page is cut by bytes too. */
+  /** Newest first. A page is cut by bytes too, those of the flags' versions included. */
   listActivity(query: ActivityQuery): Promise<{ readonly results: readonly Activity[]; readonly hasMore: boolean }>
   /** Everyone who changed something in a project, or in the instance, in any order. */
   listActivityAuthors(projectId: number | null): Promise<readonly Author[]>

@@ -24,7 +24,7 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
       if (belowId !== undefined) entries = entries.where('id', '<', belowId)
       const page = entries.orderBy('id', 'desc')
       const sizes = await page
-        .select(sql<number>`octet_length(changes)`.as('bytes'))
+        .select(entryBytes)
         .limit(limit + 1)
         .execute()
       const fitting = countFittingRows(sizes.slice(0, limit))
@@ -39,6 +39,12 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
     },
   }
 }
+
+/** Counts the version of a flag with its entry, since whoever shows the entry compares it with the one before. */
+const entryBytes = sql<number>`octet_length(changes) + coalesce((
+  SELECT octet_length(v.snapshot) FROM feature_flag_version v
+  WHERE v.flag_id = CASE WHEN kind = 'feature_flag' THEN CAST(item_id AS BIGINT) END AND v.version = activity_log.version
+), 0)`.as('bytes')
 
 /** @param activity null when there is nothing to record. */
 export async function recordActivity(
