@@ -22,13 +22,21 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
       if (itemId !== undefined) entries = entries.where('item_id', '=', toStorableText(itemId))
       if (by !== undefined) entries = entries.where(isByOneOf('author', by))
       if (belowId !== undefined) entries = entries.where('id', '<', belowId)
-      const page = entries.orderBy('id', 'desc')
-      const sizes = await page
-        .select(entryBytes)
+      const sizes = await entries
+        .select(['id', entryBytes])
+        .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute()
       const fitting = countFittingRows(sizes.slice(0, limit))
-      const rows = fitting === 0 ? [] : await page.selectAll().limit(fitting).execute()
+      if (fitting === 0) return { results: [], hasMore: false }
+      // By id: entries that were added in between would take the places of the oldest ones.
+      const ids = sizes.slice(0, fitting).map(({ id }) => id)
+      const rows = await db
+        .selectFrom('activity_log')
+        .selectAll()
+        .where('id', 'in', ids)
+        .orderBy('id', 'desc')
+        .execute()
       return { results: rows.map(activityOf), hasMore: sizes.length > fitting }
     },
 
