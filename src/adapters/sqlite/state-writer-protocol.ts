@@ -31,6 +31,8 @@ export const searchMethods: ReadonlySet<StateMethod> = new Set<StateMethod>([
   'listGroupsAfter',
   'countPersons',
   'countGroups',
+  'listActivity',
+  'listActivityAuthors',
 ])
 
 export interface StateThreadData {
