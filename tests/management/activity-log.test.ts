@@ -50,7 +50,8 @@ const newSurvey = { name: 'Why', type: 'popover', questions: [{ type: 'open', qu
 const survey = (...actions: readonly string[]) => made('surveys', () => newSurvey, ...actions)
 const experiment = (...actions: readonly string[]) =>
   made('experiments', () => ({ name: 'Button', feature_flag_key: unique('button') }), ...actions)
-const importJob = made('import_jobs', () => ({ source: 'test', name: 'history' }))
+const importJob = async (api: ManagementApi): Promise<Id> =>
+  (await send(api, 'POST', `${project}import_jobs/`, { source: 'test' })).number
 
 const otherProject = async (api: ManagementApi): Promise<Id> =>
   (await send(api, 'POST', '/api/projects/', { name: 'Other' })).id
@@ -169,7 +170,7 @@ const samples: Readonly<Record<string, Sample>> = {
   persons_destroy: { entry: 'deleted Person', of: person, item: () => '' },
   persons_bulk_delete: { entry: 'deleted Person', of: person, body: uuid => ({ ids: [uuid] }), item: () => '' },
   groups_types_destroy: { entry: 'deleted GroupType', of: groupType },
-  import_jobs_create: { entry: 'created ImportJob', body: { source: 'test' } },
+  import_jobs_create: { entry: 'created ImportJob', body: { source: 'test' }, item: ({ number }) => number },
   import_jobs_update: { entry: 'updated ImportJob', of: importJob, body: { name: 'renamed' } },
   import_jobs_publish: { entry: 'updated ImportJob', of: importJob },
   import_jobs_discard: { entry: 'updated ImportJob', of: importJob },

@@ -228,10 +228,10 @@ async function findExceededLimit(
   return earlier !== undefined && Number(earlier.created_at) > nowMs - dayMs ? 'too_many_per_day' : null
 }
 
-/** Progress is left out: an importer reports it all the time. */
+/** By its number: the public id lets add events. Progress is left out: an importer reports it all the time. */
 function activityOfJob(before: DescribedImportJob | null, after: DescribedImportJob): NewActivity | null {
-  const { projectId, id, publicId, name } = after
-  const item = { kind: 'import_job', projectId, itemId: String(publicId ?? id), itemName: name } as const
+  const { projectId, id, name } = after
+  const item = { kind: 'import_job', projectId, itemId: String(id), itemName: name } as const
   const shownOf = ({ name, source, state, plan, options }: DescribedImportJob): JsonObject => ({
     ...{ name, source, state, plan },
     options: { ...options },
