@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
 import { type ManagementApi, type Reply, startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
 
@@ -190,9 +191,16 @@ const changesNothing: Readonly<Record<string, string>> = {
   cohorts_recount: 'counts the members of a cohort, as the service does by itself',
 }
 
+const oneReplayed = {
+  replay: async () => ({
+    results: [{ rejectId: 'r', result: 'stored', reason: null, field: null, eventCount: 1, refusedCount: 0 } as const],
+    ...{ next: null, remaining: 0 },
+  }),
+}
+
 describe('the activity log', () => {
   it('has an entry of every request that changes something, by the key that sent it', async t => {
-    const api = await startManagement(t)
+    const api = await startManagement(t, { rejects: oneReplayed })
     const ada = aPerson()
     await api.commit({ persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
     const writing = api.routes.filter(({ method }) => method !== 'GET')
@@ -296,6 +304,16 @@ describe('the activity log', () => {
     )
     assert.equal(logged.length, 4)
     assert.deepEqual(logged, ofFlag.results)
+  })
+
+  it('answers as for any write when a replay cannot be recorded, and records none that was only tried', async t => {
+    const recordActivity = () => Promise.reject(new PortError('management-store', 'unavailable'))
+    const api = await startManagement(t, { rejects: oneReplayed, wrap: store => ({ ...store, recordActivity }) })
+    const replay = (over: object) =>
+      api.call('POST', `${project}rejected_events/replay/`, { body: { filter: {}, ...over } })
+    const { status, body } = await replay({})
+    assert.deepEqual([status, body.code], [503, 'state_unavailable'])
+    assert.equal((await replay({ dry_run: true })).status, 200)
   })
 
   it('is filtered by scopes, item and author', async t => {

@@ -168,21 +168,23 @@ async function replayRejects(
   if (!beyond.ok) return refusal(beyond.error)
   const read = ids === undefined ? readFilter(deps, project, { replayed: false, ...filter }, 'filter.') : ok({ ids })
   if (!read.ok) return refusal(read.error)
-  try {
-    const report = await deps.rejects.replay(
-      project,
-      { ...read.value, ...(beyond.value === undefined ? {} : { beyond: beyond.value }) },
-      { isDryRun, isPartial, limit: ids?.length ?? limit },
-      signal,
-    )
-    const shown = encodeReport(report, isDryRun, ids)
-    if (!isDryRun) await deps.management.recordActivity(toActivity(project, shown), change)
-    return answer(200, shown)
-  } catch (error) {
-    if (!(error instanceof PortError)) throw error
-    if (error.port === 'event-log') return refusal(logUnavailable)
-    return answerFromEventStore(() => Promise.reject(error))
-  }
+  const replayed = await answerFromEventStore(() =>
+    deps.rejects
+      .replay(
+        project,
+        { ...read.value, ...(beyond.value === undefined ? {} : { beyond: beyond.value }) },
+        { isDryRun, isPartial, limit: ids?.length ?? limit },
+        signal,
+      )
+      .catch(error => {
+        if (error instanceof PortError && error.port === 'event-log') return refusal(logUnavailable)
+        throw error
+      }),
+  )
+  if ('status' in replayed) return replayed
+  const shown = encodeReport(replayed, isDryRun, ids)
+  if (!isDryRun) await deps.management.recordActivity(toActivity(project, shown), change)
+  return answer(200, shown)
 }
 
 function toActivity({ id, name }: Project, { counts }: RejectReplayReportJson): NewActivity {
