@@ -12,6 +12,8 @@ import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
 /** All scopes that each operation requires. A changed line is a decision. */
 const scopesOf: Readonly<Record<string, string>> = {
+  activity_log_list: 'activity_log:read',
+  activity_log_list_all: '*',
   projects_list: 'project:read',
   projects_create: 'project:write',
   projects_retrieve: 'project:read',
