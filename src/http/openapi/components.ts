@@ -2,6 +2,7 @@
 // Schemas are matched by identity, so `wire/management` need not know their names in the document.
 
 import type { TSchema } from 'typebox'
+import { activitySchema } from '#wire/management/activity.ts'
 import { authorSchema } from '#wire/management/author.ts'
 import { eventDefinitionSchema, propertyDefinitionSchema } from '#wire/management/definitions.ts'
 import {
@@ -45,6 +46,7 @@ import { organizationSchema, userSchema } from '#wire/management/users.ts'
 import { describedShapes, type Json, ref } from './shapes.ts'
 
 const named: Readonly<Record<string, TSchema>> = {
+  Activity: activitySchema,
   Author: removeNull(authorSchema),
   Cohort: cohortSchema,
   CohortChange: updateCohortSchema,

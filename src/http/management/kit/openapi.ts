@@ -94,6 +94,7 @@ const errorSchema: Json = {
 }
 
 const tagDescriptions: Readonly<Record<string, string>> = {
+  activity_log: 'Who changed what, and when.',
   browser: 'Scripts and configuration for web pages.',
   capture: 'Event capture, with the project API key.',
   cohorts: 'Sets of persons that flags can target.',
