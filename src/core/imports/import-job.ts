@@ -1,5 +1,4 @@
 // An import job: events sent under one plan, kept separate until the job is published, and undone as a whole.
-
 // Source: docs/wire/import.md §2.8, §2.11; docs/decisions/0053-import-jobs.md.
 
 import type { Author } from '../author.ts'

@@ -194,7 +194,7 @@ async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: Ab
 
 /** @returns why the type stays; null if it was deleted. */
 async function deleteGroupType(
-  { id, publicId, projectId }: ImportJob,
+  { id, projectId }: ImportJob,
   { jobs, events, clock, random, logger }: ImportWorkDeps,
   typeIndex: number,
   signal: AbortSignal,
@@ -215,7 +215,7 @@ async function deleteGroupType(
     return 'undo_left:events_not_readable'
   }
   const started = await jobs.startDeletingGroupType(projectId, typeIndex, {
-    by: { id: null, label: `Import job ${publicId}` },
+    by: { id: null, label: `Import job ${id}` },
     atMs: clock.nowMs(),
   })
   if (!started.ok) return started.error === 'not_found' ? null : isUsed
