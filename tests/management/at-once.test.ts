@@ -29,15 +29,13 @@ async function startReadingTogether(t: TestContext): Promise<ManagementApi> {
     wrap: store => ({
       ...store,
       findFlag: async (...args) => together(await store.findFlag(...args)),
-      findSurvey: async (...args) => together(await store.findSurvey(...args)),
-      findExperiment: async (...args) => together(await store.findExperiment(...args)),
-      updateExperiment: async (...args) => {
+      findResource: async (...args) => together(await store.findResource(...args)),
+      updateResource: async (...args) => {
         const first = beforeWrite
         beforeWrite = null
         await first?.()
-        return store.updateExperiment(...args)
+        return store.updateResource(...args)
       },
-      findEarlyAccessFeature: async (...args) => together(await store.findEarlyAccessFeature(...args)),
     }),
   })
 }

@@ -24,7 +24,8 @@ describe('early access features', () => {
       documentation_url: 'https://docs.example/search',
       payload: { colour: 'red', size: 1.0 },
     })
-    const { id, feature_flag, created_at, ...rest } = feature
+    const { id, feature_flag, created_at, created_by, ...rest } = feature
+    assert.equal(created_by.first_name, '*')
     assert.match(id, /^[0-9a-f-]{36}$/)
     assert.equal(created_at, '2026-05-01T12:00:00.000Z')
     assert.deepEqual(rest, {
@@ -138,11 +139,11 @@ describe('early access features', () => {
     const api = await startManagement(t, {
       wrap: store => ({
         ...store,
-        updateEarlyAccessFeature: async (...args) => {
+        updateResource: async (...args) => {
           const disturb = disturbance
           disturbance = null
           await disturb?.()
-          return store.updateEarlyAccessFeature(...args)
+          return store.updateResource(...args)
         },
       }),
     })

@@ -194,14 +194,13 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       await store.createPersonalKey(key, ada)
       const before = await told()
 
-      const survey = { id: 'd1', projectId: 1, name: 'Why', type: 'popover', content: {}, linkedFlagId: null }
-      const terms = { startDateMs: null, endDateMs: null, archived: false }
+      const survey = { id: 'd1', projectId: 1, name: 'Why', type: 'popover' as const }
       const flags = {
-        targeting: { kind: 'create', flag: aNewFlag({ key: 'first' }) },
-        internal: { kind: 'create', flag: aNewFlag({ key: 'taken' }) },
+        targetingFlagId: { kind: 'create', flag: aNewFlag({ key: 'first' }) },
+        internalTargetingFlagId: { kind: 'create', flag: aNewFlag({ key: 'taken' }) },
       } as const
       const refused = [
-        await store.createSurvey({ ...survey, ...terms }, flags, bob),
+        await store.createResource('survey', survey, flags, bob),
         await store.createFlag(aNewFlag({ key: 'taken' }), bob),
         await store.updateFlag(1, 1, { name: 'x' }, bob, { expectedVersion: 9 }),
         await store.updateCohort(1, 1, { name: 'x' }, bob, { expectedVersion: 9 }),

@@ -4,10 +4,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import type { EarlyAccessFeatureWithoutFlag } from '#ports/state/early-access-store.ts'
-import type { NewExperiment } from '#ports/state/experiment-store.ts'
 import type { FlagWrite } from '#ports/state/flag-write.ts'
-import type { NewSurvey } from '#ports/state/survey-store.ts'
+import type { NewItem } from '#ports/state/resource-store.ts'
 import { aChange, aCohort, aNewFlag, aNewProject } from '../support/values.ts'
 import { change, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
@@ -16,25 +14,27 @@ const storedOddText = 'a\ufffdb\ufffd'
 const jsonText = '{"__proto__":{"x":1.0},"id":12345678901234567890}'
 const json = parseJson(jsonText) as JsonObject
 
-function aFeature(over: Partial<EarlyAccessFeatureWithoutFlag> = {}): EarlyAccessFeatureWithoutFlag {
+function aFeature(over: Partial<NewItem<'early_access_feature'>> = {}) {
   return {
-    ...{ id: '00000000-0000-4000-8000-0000000000f1', projectId: 1, name: 'Search', description: '', stage: 'beta' },
+    ...{ id: '00000000-0000-4000-8000-0000000000f1', projectId: 1, name: 'Search', description: '' },
+    stage: 'beta' as const,
     ...{ documentationUrl: '', payload: {} },
     ...over,
   }
 }
 
-function aSurvey(over: Partial<NewSurvey> = {}): NewSurvey {
+function aSurvey(over: Partial<NewItem<'survey'>> = {}) {
   return {
-    ...{ id: '00000000-0000-4000-8000-0000000000d1', projectId: 1, name: 'Why', type: 'popover', content: {} },
+    ...{ id: '00000000-0000-4000-8000-0000000000d1', projectId: 1, name: 'Why', type: 'popover' as const },
+    content: {} as JsonObject,
     ...{ linkedFlagId: null, startDateMs: 3, endDateMs: null, archived: false },
     ...over,
   }
 }
 
-function anExperiment(over: Partial<NewExperiment> = {}): NewExperiment {
+function anExperiment(over: Partial<NewItem<'experiment'>> = {}) {
   return {
-    ...{ projectId: 1, name: 'Button', content: {}, startDateMs: null, endDateMs: null, archived: false },
+    ...{ projectId: 1, name: 'Button', content: {} as JsonObject, startDateMs: null, endDateMs: null, archived: false },
     ...over,
   }
 }
@@ -53,42 +53,76 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       const before = await revision()
       const input = aFeature({ name: oddText, payload: json, stage: 'general-availability' })
       const flag = aNewFlag({ key: 'search', name: oddText })
-      const feature = written(await store.createEarlyAccessFeature(input, { kind: 'create', flag }, aChange()))
+      const feature = written(
+        await store.createResource('early_access_feature', input, { flagId: { kind: 'create', flag } }, aChange()),
+      )
       assert.equal(await revision(), before + 1)
-      const found = await store.findEarlyAccessFeature(1, input.id)
+      const found = await store.findResource('early_access_feature', 1, input.id)
       assert.deepEqual({ ...found, payload: 0 }, { ...feature, name: storedOddText, payload: 0 })
       assert.equal(JSON.stringify(found?.payload), jsonText)
       assert.equal(found?.flagId, (await store.findFlag(1, 'search'))?.id)
       assert.equal((await store.findFlag(1, 'search'))?.name, storedOddText)
-      assert.equal(await store.findEarlyAccessFeature(2, input.id), null)
+      assert.equal(await store.findResource('early_access_feature', 2, input.id), null)
     })
 
     it('writes a feature and the change of its flag together, or neither', async t => {
       const { store, revision } = await openWithProjects(open, t)
       const { id } = aFeature()
-      const { flagId } = written(await store.createEarlyAccessFeature(aFeature(), create('search'), aChange()))
+      const { flagId } = written(
+        await store.createResource('early_access_feature', aFeature(), { flagId: create('search') }, aChange()),
+      )
       const before = await revision()
-      const stale = await store.updateEarlyAccessFeature(1, id, { stage: 'archived' }, switchOff(flagId!, 7), aChange())
+      const stale = await store.updateResource(
+        'early_access_feature',
+        1,
+        id,
+        { stage: 'archived' },
+        { flagId: switchOff(flagId!, 7) },
+        aChange(),
+      )
       assert.deepEqual(stale, { ok: false, error: 'flag_changed' })
       const other = aFeature({ id: '00000000-0000-4000-8000-0000000000f2' })
-      assert.deepEqual(await store.createEarlyAccessFeature(other, create('search'), aChange()), {
-        ok: false,
-        error: 'key_taken',
-      })
-      const shared = await store.createEarlyAccessFeature(other, switchOff(flagId!, 1), aChange())
+      assert.deepEqual(
+        await store.createResource('early_access_feature', other, { flagId: create('search') }, aChange()),
+        {
+          ok: false,
+          error: 'key_taken',
+        },
+      )
+      const shared = await store.createResource(
+        'early_access_feature',
+        other,
+        { flagId: switchOff(flagId!, 1) },
+        aChange(),
+      )
       assert.deepEqual(shared, { ok: false, error: 'flag_in_use' })
-      assert.deepEqual(await store.deleteEarlyAccessFeature(2, id, null, aChange()), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.deleteResource('early_access_feature', 2, id, {}, aChange()), {
+        ok: false,
+        error: 'not_found',
+      })
       assert.equal(await revision(), before, 'a refused write changes nothing')
       assert.equal((await store.findFlag(1, 'search'))?.active, true)
-      assert.equal((await store.findEarlyAccessFeature(1, id))?.stage, 'beta')
+      assert.equal((await store.findResource('early_access_feature', 1, id))?.stage, 'beta')
 
       const patch = { stage: 'archived', description: 'over' } as const
-      const updated = written(await store.updateEarlyAccessFeature(1, id, patch, switchOff(flagId!, 1), aChange('ci')))
+      const updated = written(
+        await store.updateResource(
+          'early_access_feature',
+          1,
+          id,
+          patch,
+          { flagId: switchOff(flagId!, 1) },
+          aChange('ci'),
+        ),
+      )
       assert.deepEqual(updated, { ...aFeature(), ...made, flagId, flagIsOwn: true, ...patch })
       assert.equal((await store.findFlag(1, 'search'))?.active, false)
       assert.deepEqual((await store.findFlagVersion(1, flagId!, 2))?.changedBy, aChange('ci').by)
-      written(await store.deleteEarlyAccessFeature(1, id, null, aChange()))
-      assert.deepEqual(await store.listEarlyAccessFeatures(1, { limit: 5, offset: 0 }), { count: 0, results: [] })
+      written(await store.deleteResource('early_access_feature', 1, id, {}, aChange()))
+      assert.deepEqual(await store.listResources('early_access_feature', 1, { limit: 5, offset: 0 }), {
+        count: 0,
+        results: [],
+      })
     })
 
     it('stores a survey with both flags, and nothing when the second is refused', async t => {
@@ -96,15 +130,25 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       await store.createFlag(aNewFlag({ key: 'taken' }), aChange())
       const before = await revision()
       const input = aSurvey({ name: oddText, content: json, linkedFlagId: 1, archived: true, endDateMs: 8 })
-      const refused = await store.createSurvey(input, { targeting: create('a'), internal: create('taken') }, aChange())
+      const refused = await store.createResource(
+        'survey',
+        input,
+        { targetingFlagId: create('a'), internalTargetingFlagId: create('taken') },
+        aChange(),
+      )
       assert.deepEqual(refused, { ok: false, error: 'key_taken' })
       assert.equal(await store.findFlag(1, 'a'), null)
       assert.equal(await revision(), before)
       const survey = written(
-        await store.createSurvey(input, { targeting: create('a'), internal: create('b') }, aChange()),
+        await store.createResource(
+          'survey',
+          input,
+          { targetingFlagId: create('a'), internalTargetingFlagId: create('b') },
+          aChange(),
+        ),
       )
       assert.deepEqual([survey.targetingFlagId, survey.internalTargetingFlagId], [2, 3], 'no id was lost')
-      const found = await store.findSurvey(1, input.id)
+      const found = await store.findResource('survey', 1, input.id)
       assert.deepEqual({ ...found, content: 0 }, { ...survey, name: storedOddText, content: 0 })
       assert.equal(JSON.stringify(found?.content), jsonText)
     })
@@ -112,31 +156,47 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
     it('changes a survey, adds and removes a flag, and deletes it with its flags', async t => {
       const { store } = await openWithProjects(open, t)
       const { id } = aSurvey()
-      written(await store.createSurvey(aSurvey(), { internal: create('internal') }, aChange()))
+      written(
+        await store.createResource('survey', aSurvey(), { internalTargetingFlagId: create('internal') }, aChange()),
+      )
       const changed = written(
-        await store.updateSurvey(1, id, { endDateMs: 7 }, { targeting: create('t') }, aChange('Test', 9)),
+        await store.updateResource(
+          'survey',
+          1,
+          id,
+          { endDateMs: 7 },
+          { targetingFlagId: create('t') },
+          aChange('Test', 9),
+        ),
       )
       assert.deepEqual([changed.targetingFlagId, changed.endDateMs, changed.startDateMs], [2, 7, 3])
       const patch = { targetingFlagId: null, endDateMs: null }
-      const freed = written(await store.updateSurvey(1, id, patch, { targeting: switchOff(2, 1) }, aChange()))
+      const freed = written(
+        await store.updateResource('survey', 1, id, patch, { targetingFlagId: switchOff(2, 1) }, aChange()),
+      )
       assert.deepEqual([freed.targetingFlagId, freed.internalTargetingFlagId, freed.endDateMs], [null, 1, null])
-      assert.deepEqual(await store.deleteSurvey(2, id, {}, aChange()), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.deleteResource('survey', 2, id, {}, aChange()), { ok: false, error: 'not_found' })
       const deletion = { ...switchOff(1, 1), patch: { deleted: true } } as FlagWrite
-      written(await store.deleteSurvey(1, id, { internal: deletion }, aChange()))
-      assert.equal(await store.findSurvey(1, id), null)
+      written(await store.deleteResource('survey', 1, id, { internalTargetingFlagId: deletion }, aChange()))
+      assert.equal(await store.findResource('survey', 1, id), null)
       assert.equal((await store.findFlag(1, '1'))?.deleted, true)
     })
 
     it('lists surveys newest first, filtered by name and archived state', async t => {
       const { store } = await openWithProjects(open, t)
-      const add = (n: number, over: Partial<NewSurvey>) =>
-        store.createSurvey(aSurvey({ id: `00000000-0000-4000-8000-0000000000d${n}`, ...over }), {}, aChange('Test', n))
+      const add = (n: number, over: Partial<NewItem<'survey'>>) =>
+        store.createResource(
+          'survey',
+          aSurvey({ id: `00000000-0000-4000-8000-0000000000d${n}`, ...over }),
+          {},
+          aChange('Test', n),
+        )
       await add(1, { name: 'Exit 100%' })
       await add(2, { name: 'entry' })
       await add(3, { name: 'EXIT poll', archived: true })
       await add(4, { name: 'other', projectId: 2 })
       const names = async (query: object) => {
-        const { count, results } = await store.listSurveys(1, { limit: 2, offset: 0, ...query })
+        const { count, results } = await store.listResources('survey', 1, { limit: 2, offset: 0, ...query })
         return [count, ...results.map(({ name }) => name)]
       }
       assert.deepEqual(await names({}), [3, 'EXIT poll', 'entry'])
@@ -151,17 +211,31 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       const content = { note: 'x'.repeat(700_000) }
       for (const last of ['1', '2']) {
         const id = `00000000-0000-4000-8000-0000000000d${last}`
-        written(await store.createSurvey(aSurvey({ id, content }), {}, aChange()))
-        written(await store.createEarlyAccessFeature(aFeature({ id, payload: content }), create(`f${last}`), aChange()))
-        written(await store.createExperiment(anExperiment({ content }), create(`x${last}`), aChange()))
+        written(await store.createResource('survey', aSurvey({ id, content }), {}, aChange()))
+        written(
+          await store.createResource(
+            'early_access_feature',
+            aFeature({ id, payload: content }),
+            { flagId: create(`f${last}`) },
+            aChange(),
+          ),
+        )
+        written(
+          await store.createResource(
+            'experiment',
+            anExperiment({ content }),
+            { flagId: create(`x${last}`) },
+            aChange(),
+          ),
+        )
         const { id: _, ...cohort } = aCohort({ filters: content })
         written(await store.createCohort(cohort, aChange(), {}))
       }
       const page = { limit: 10, offset: 0 }
       const lists = await Promise.all([
-        store.listSurveys(1, page),
-        store.listEarlyAccessFeatures(1, page),
-        store.listExperiments(1, { ...page, archived: false, nowMs: 9 }),
+        store.listResources('survey', 1, page),
+        store.listResources('early_access_feature', 1, page),
+        store.listResources('experiment', 1, { ...page, archived: false, nowMs: 9 }),
         store.listCohorts(1, page),
       ])
       for (const { count, results } of lists) assert.deepEqual([count, results.length], [2, 1])
@@ -170,46 +244,63 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
     it('marks the flag of an experiment until the last one is deleted, and never reuses an id', async t => {
       const { store } = await openWithProjects(open, t)
       const marked = { ...create('button'), hasExperiment: true } as FlagWrite
-      const first = written(await store.createExperiment(anExperiment({ content: json }), marked, aChange()))
+      const first = written(
+        await store.createResource('experiment', anExperiment({ content: json }), { flagId: marked }, aChange()),
+      )
       const ids = { id: 1, flagId: 1, flagIsOwn: true, updatedAtMs: made.createdAtMs }
       assert.deepEqual({ ...first, content: 0 }, { ...anExperiment(), ...made, ...ids, content: 0 })
-      const found = await store.findExperiment(1, 1)
+      const found = await store.findResource('experiment', 1, 1)
       assert.deepEqual({ ...found, content: 0 }, { ...first, content: 0 })
       assert.equal(JSON.stringify(found?.content), jsonText)
       const mark = { ...switchOff(1, 1), patch: { hasExperiment: true } } as FlagWrite
-      assert.equal(written(await store.createExperiment(anExperiment({ name: 'Two' }), mark, aChange())).id, 2)
+      assert.equal(
+        written(await store.createResource('experiment', anExperiment({ name: 'Two' }), { flagId: mark }, aChange()))
+          .id,
+        2,
+      )
       const isMarked = async () => (await store.findFlag(1, 'button'))?.hasExperiment
-      written(await store.deleteExperiment(1, 1, aChange('ci', 10), {}))
+      written(await store.deleteResource('experiment', 1, 1, {}, aChange('ci', 10), {}))
       assert.equal(await isMarked(), true)
-      assert.deepEqual(await store.deleteExperiment(1, 1, aChange('Test', 10), {}), {
+      assert.deepEqual(await store.deleteResource('experiment', 1, 1, {}, aChange('Test', 10), {}), {
         ...{ ok: false, error: 'not_found' },
       })
-      written(await store.deleteExperiment(1, 2, aChange('ci', 11), {}))
+      written(await store.deleteResource('experiment', 1, 2, {}, aChange('ci', 11), {}))
       assert.equal(await isMarked(), false)
-      assert.equal((await store.listExperiments(1, { limit: 9, offset: 0, archived: false, nowMs: 9 })).count, 0)
-      assert.equal(written(await store.createExperiment(anExperiment(), create('next'), aChange())).id, 3)
+      assert.equal(
+        (await store.listResources('experiment', 1, { limit: 9, offset: 0, archived: false, nowMs: 9 })).count,
+        0,
+      )
+      assert.equal(
+        written(await store.createResource('experiment', anExperiment(), { flagId: create('next') }, aChange())).id,
+        3,
+      )
     })
 
     it('changes an experiment with its flag, and deletes one whose flag is gone', async t => {
       const { store } = await openWithProjects(open, t)
-      written(await store.createExperiment(anExperiment(), create('button'), aChange()))
+      written(await store.createResource('experiment', anExperiment(), { flagId: create('button') }, aChange()))
       const patch = { startDateMs: 4, archived: true }
-      assert.deepEqual(await store.updateExperiment(1, 1, patch, switchOff(1, 5), aChange()), {
+      assert.deepEqual(await store.updateResource('experiment', 1, 1, patch, { flagId: switchOff(1, 5) }, aChange()), {
         ok: false,
         error: 'flag_changed',
       })
-      assert.equal((await store.findExperiment(1, 1))?.startDateMs, null)
-      const updated = written(await store.updateExperiment(1, 1, patch, switchOff(1, 1), aChange()))
+      assert.equal((await store.findResource('experiment', 1, 1))?.startDateMs, null)
+      const updated = written(
+        await store.updateResource('experiment', 1, 1, patch, { flagId: switchOff(1, 1) }, aChange()),
+      )
       assert.deepEqual([updated.startDateMs, updated.archived, updated.name], [4, true, 'Button'])
       await change(store, 1, 1, { deleted: true })
-      written(await store.deleteExperiment(1, 1, aChange('Test', 11), {}))
-      assert.equal(await store.findExperiment(1, 1), null)
-      assert.deepEqual(await store.updateExperiment(1, 1, patch, null, aChange()), { ok: false, error: 'not_found' })
+      written(await store.deleteResource('experiment', 1, 1, {}, aChange('Test', 11), {}))
+      assert.equal(await store.findResource('experiment', 1, 1), null)
+      assert.deepEqual(await store.updateResource('experiment', 1, 1, patch, {}, aChange()), {
+        ok: false,
+        error: 'not_found',
+      })
     })
 
     it('lists experiments, and deletes none that rules may have referred to since the check', async t => {
       const { store } = await openWithProjects(open, t)
-      written(await store.createExperiment(anExperiment(), create('button'), aChange()))
+      written(await store.createResource('experiment', anExperiment(), { flagId: create('button') }, aChange()))
       const { revision: linksRevision, experimentIds } = await store.findLinks(1)
       assert.deepEqual(experimentIds, [1])
       const rules = [{ experiment_id: 1 }]
@@ -217,7 +308,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
         (await store.createFlag(aNewFlag({ key: 'ruled', filters: { version: 2, rules } }), aChange())).ok,
         true,
       )
-      assert.deepEqual(await store.deleteExperiment(1, 1, aChange(), { linksRevision }), {
+      assert.deepEqual(await store.deleteResource('experiment', 1, 1, {}, aChange(), { linksRevision }), {
         ...{ ok: false, error: 'definitions_changed' },
       })
       const links = await store.findLinks(1)
@@ -225,31 +316,42 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
         links.flags.map(flag => flag.experimentIds),
         [[], [1]],
       )
-      written(await store.deleteExperiment(1, 1, aChange(), { linksRevision: links.revision }))
+      written(await store.deleteResource('experiment', 1, 1, {}, aChange(), { linksRevision: links.revision }))
       assert.deepEqual((await store.findLinks(1)).experimentIds, [])
     })
 
     it('stores whether a flag was created for its owner or linked', async t => {
       const { store } = await openWithProjects(open, t)
       const own = aFeature()
-      written(await store.createEarlyAccessFeature(own, create('made'), aChange()))
+      written(await store.createResource('early_access_feature', own, { flagId: create('made') }, aChange()))
       written(await store.createFlag(aNewFlag({ key: 'taken' }), aChange()))
       const taking = aFeature({ id: own.id.replace('f1', 'f2') })
-      written(await store.createEarlyAccessFeature(taking, switchOff(2, 1), aChange()))
-      const featureIsOwn = async (id: string) => (await store.findEarlyAccessFeature(1, id))?.flagIsOwn
-      written(await store.updateEarlyAccessFeature(1, taking.id, { stage: 'alpha' }, switchOff(2, 2), aChange()))
+      written(await store.createResource('early_access_feature', taking, { flagId: switchOff(2, 1) }, aChange()))
+      const featureIsOwn = async (id: string) => (await store.findResource('early_access_feature', 1, id))?.flagIsOwn
+      written(
+        await store.updateResource(
+          'early_access_feature',
+          1,
+          taking.id,
+          { stage: 'alpha' },
+          { flagId: switchOff(2, 2) },
+          aChange(),
+        ),
+      )
       assert.deepEqual([await featureIsOwn(own.id), await featureIsOwn(taking.id)], [true, false])
-      written(await store.createExperiment(anExperiment(), create('new'), aChange()))
-      written(await store.createExperiment(anExperiment(), switchOff(2, 2), aChange()))
-      const experimentIsOwn = async (id: number) => (await store.findExperiment(1, id))?.flagIsOwn
+      written(await store.createResource('experiment', anExperiment(), { flagId: create('new') }, aChange()))
+      written(await store.createResource('experiment', anExperiment(), { flagId: switchOff(2, 2) }, aChange()))
+      const experimentIsOwn = async (id: number) => (await store.findResource('experiment', 1, id))?.flagIsOwn
       assert.deepEqual([await experimentIsOwn(1), await experimentIsOwn(2)], [true, false])
     })
 
     it('lists the owners of flags, in their own project only', async t => {
       const { store } = await openWithProjects(open, t)
-      const { flagId } = written(await store.createEarlyAccessFeature(aFeature(), create('search'), aChange()))
-      written(await store.createExperiment(anExperiment(), create('button'), aChange()))
-      written(await store.createExperiment(anExperiment(), switchOff(2, 1), aChange()))
+      const { flagId } = written(
+        await store.createResource('early_access_feature', aFeature(), { flagId: create('search') }, aChange()),
+      )
+      written(await store.createResource('experiment', anExperiment(), { flagId: create('button') }, aChange()))
+      written(await store.createResource('experiment', anExperiment(), { flagId: switchOff(2, 1) }, aChange()))
       const owners = await store.listFlagOwners(1, [1, 2, 99])
       assert.deepEqual(
         owners.toSorted((a, b) => a.flagId - b.flagId),
@@ -265,17 +367,50 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
     it('lists owners that still need their flags, without ended ones', async t => {
       const { store } = await openWithProjects(open, t)
       await store.createFlag(aNewFlag({ key: 'linked' }), aChange())
-      written(await store.createEarlyAccessFeature(aFeature(), create('search'), aChange()))
+      written(await store.createResource('early_access_feature', aFeature(), { flagId: create('search') }, aChange()))
       written(
-        await store.createExperiment(anExperiment({ name: 'Running', startDateMs: 5 }), create('button'), aChange()),
+        await store.createResource(
+          'experiment',
+          anExperiment({ name: 'Running', startDateMs: 5 }),
+          { flagId: create('button') },
+          aChange(),
+        ),
       )
-      written(await store.createExperiment(anExperiment({ name: 'Ending', endDateMs: 11 }), switchOff(3, 1), aChange()))
-      written(await store.createExperiment(anExperiment({ name: 'Ended', endDateMs: 10 }), switchOff(3, 2), aChange()))
-      written(await store.createExperiment(anExperiment({ name: 'Filed', archived: true }), switchOff(3, 2), aChange()))
-      written(await store.createExperiment(anExperiment({ name: 'Gone' }), switchOff(3, 2), aChange()))
-      written(await store.deleteExperiment(1, 5, aChange('Test', 10), {}))
+      written(
+        await store.createResource(
+          'experiment',
+          anExperiment({ name: 'Ending', endDateMs: 11 }),
+          { flagId: switchOff(3, 1) },
+          aChange(),
+        ),
+      )
+      written(
+        await store.createResource(
+          'experiment',
+          anExperiment({ name: 'Ended', endDateMs: 10 }),
+          { flagId: switchOff(3, 2) },
+          aChange(),
+        ),
+      )
+      written(
+        await store.createResource(
+          'experiment',
+          anExperiment({ name: 'Filed', archived: true }),
+          { flagId: switchOff(3, 2) },
+          aChange(),
+        ),
+      )
+      written(
+        await store.createResource(
+          'experiment',
+          anExperiment({ name: 'Gone' }),
+          { flagId: switchOff(3, 2) },
+          aChange(),
+        ),
+      )
+      written(await store.deleteResource('experiment', 1, 5, {}, aChange('Test', 10), {}))
       const survey = aSurvey({ name: 'Exit', linkedFlagId: 1 })
-      written(await store.createSurvey(survey, { internal: create('own') }, aChange()))
+      written(await store.createResource('survey', survey, { internalTargetingFlagId: create('own') }, aChange()))
       const uses = async (projectId: number, ids: readonly number[]) =>
         (await store.listFlagUses(projectId, ids, 10)).map(({ flagId, kind, name }) => `${flagId} ${kind} ${name}`)
       assert.deepEqual((await uses(1, [1, 2, 3, 4, 99])).toSorted(), [
@@ -287,33 +422,66 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       ])
       assert.deepEqual(await uses(1, [4]), ['4 survey Exit'])
       assert.deepEqual([await uses(2, [1, 2, 3, 4]), await uses(1, [])], [[], []])
-      written(await store.updateSurvey(1, survey.id, { archived: true }, {}, aChange('Test', 9)))
+      written(await store.updateResource('survey', 1, survey.id, { archived: true }, {}, aChange('Test', 9)))
       assert.deepEqual(await uses(1, [1, 4]), [])
     })
 
     it('refuses a change based on an outdated owner, and writes nothing', async t => {
       const { store, revision } = await openWithProjects(open, t)
       const feature = written(
-        await store.createEarlyAccessFeature(aFeature({ payload: json }), create('search'), aChange()),
+        await store.createResource(
+          'early_access_feature',
+          aFeature({ payload: json }),
+          { flagId: create('search') },
+          aChange(),
+        ),
       )
       const survey = written(
-        await store.createSurvey(aSurvey({ content: json }), { internal: create('own') }, aChange()),
+        await store.createResource(
+          'survey',
+          aSurvey({ content: json }),
+          { internalTargetingFlagId: create('own') },
+          aChange(),
+        ),
       )
       const experiment = written(
-        await store.createExperiment(anExperiment({ content: json }), create('button'), aChange()),
+        await store.createResource(
+          'experiment',
+          anExperiment({ content: json }),
+          { flagId: create('button') },
+          aChange(),
+        ),
       )
       const changes: ((isCurrent: boolean) => Promise<{ ok: boolean; error?: unknown }>)[] = [
         based =>
-          store.updateEarlyAccessFeature(1, feature.id, { name: 'A' }, null, aChange(), based ? feature : undefined),
-        based => store.updateSurvey(1, survey.id, { name: 'A' }, {}, aChange(), based ? survey : undefined),
-        based => store.updateExperiment(1, 1, { name: 'A' }, null, aChange(), based ? experiment : undefined),
+          store.updateResource(
+            'early_access_feature',
+            1,
+            feature.id,
+            { name: 'A' },
+            {},
+            aChange(),
+            based ? feature : undefined,
+          ),
+        based => store.updateResource('survey', 1, survey.id, { name: 'A' }, {}, aChange(), based ? survey : undefined),
+        based => store.updateResource('experiment', 1, 1, { name: 'A' }, {}, aChange(), based ? experiment : undefined),
       ]
       for (const change of changes) assert.equal((await change(true)).ok, true)
       const before = await revision()
       const late = { ok: false, error: 'flag_changed' }
       for (const change of changes) assert.deepEqual(await change(true), late)
-      assert.deepEqual(await store.deleteEarlyAccessFeature(1, feature.id, switchOff(1, 1), aChange(), feature), late)
-      assert.deepEqual(await store.deleteSurvey(1, survey.id, { internal: switchOff(2, 1) }, aChange(), survey), late)
+      assert.deepEqual(
+        await store.deleteResource('early_access_feature', 1, feature.id, { flagId: switchOff(1, 1) }, aChange(), {
+          basedOn: feature,
+        }),
+        late,
+      )
+      assert.deepEqual(
+        await store.deleteResource('survey', 1, survey.id, { internalTargetingFlagId: switchOff(2, 1) }, aChange(), {
+          basedOn: survey,
+        }),
+        late,
+      )
       assert.equal(await revision(), before)
       assert.equal((await store.findFlag(1, 'own'))?.active, true)
       for (const change of changes) assert.equal((await change(false)).ok, true)

@@ -47,10 +47,10 @@ const allowed: Record<string, readonly string[]> = {
  */
 const modules: Record<string, readonly string[]> = {
   core: [],
-  'core/early-access': ['core'],
+  'core/resources': ['core'],
   'core/cookieless': ['core'],
-  'core/experiments': ['core'],
-  'core/surveys': ['core'],
+  'core/experiments': ['core', 'core/resources'],
+  'core/surveys': ['core', 'core/resources'],
   'core/persons': ['core', 'core/events'],
   'core/groups': ['core', 'core/persons'],
   'core/events': ['core'],
@@ -86,7 +86,7 @@ const modules: Record<string, readonly string[]> = {
   'core/sql': ['core'],
   'core/statistics': [],
   'core/insights': ['core', 'core/events', 'core/flags/definitions', 'core/flags/match', 'core/statistics'],
-  'core/flags/definitions': ['core', 'core/flags/match', 'core/early-access', 'core/groups', 'core/surveys'],
+  'core/flags/definitions': ['core', 'core/flags/match', 'core/groups', 'core/resources'],
   'core/flags/rollout': [],
   'core/flags/evaluation': ['core/flags/rollout', 'core', 'core/flags/definitions', 'core/flags/match', 'core/surveys'],
 

@@ -98,7 +98,7 @@ function testMigration(openState: (t: TestContext) => Promise<State>): void {
     // A filter by author compares texts, so they must be as the store writes them.
     for (const [index, label] of oddLabels.entries()) {
       const createdBy = [authorOf(label)]
-      const { results } = await store.listSurveys(1, { limit: 9, offset: 0, createdBy })
+      const { results } = await store.listResources('survey', 1, { limit: 9, offset: 0, createdBy })
       assert.deepEqual(
         results.map(survey => [survey.id, survey.createdBy]),
         [[`s${index + 1}`, createdBy[0]]],

@@ -3,16 +3,14 @@
 
 import type { Kysely } from 'kysely'
 import type { ManagementStore } from '#ports/state/management-store.ts'
+import { createActivityQueries } from './accounting/activity-queries.ts'
 import { createRefusedQueries } from './accounting/refused-queries.ts'
 import { createUsageQueries } from './accounting/usage-queries.ts'
 import { createWarningQueries } from './accounting/warning-queries.ts'
-import { createActivityQueries } from './activity/activity-queries.ts'
 import { createCohortQueries } from './definitions/cohort-queries.ts'
-import { createEarlyAccessQueries } from './definitions/early-access-queries.ts'
-import { createExperimentQueries } from './definitions/experiment-queries.ts'
 import { createFlagOwnerQueries } from './definitions/flag-owner-queries.ts'
 import { createFlagQueries } from './definitions/flag-queries.ts'
-import { createSurveyQueries } from './definitions/survey-queries.ts'
+import { createResourceQueries } from './definitions/resource-queries.ts'
 import { createImportJobQueries } from './imports/import-job-queries.ts'
 import { importWorkQueries } from './imports/import-work-queries.ts'
 import { createCohortMemberQueries } from './persons/cohort-member-queries.ts'
@@ -46,9 +44,7 @@ export function createSqlManagementStore(
     ...createFlagQueries(db),
     ...createCohortQueries(db),
     ...createCohortMemberQueries(db),
-    ...createEarlyAccessQueries(db),
-    ...createSurveyQueries(db),
-    ...createExperimentQueries(db),
+    ...createResourceQueries(db),
     ...createFlagOwnerQueries(db),
     ...personQueries(db),
     ...createErasureQueries(db),

@@ -1,7 +1,7 @@
 // Which experiments of a project a list shows, and in which order. Source: PostHog's list of experiments.
 
 import { type Author, isSameAuthor } from '../author.ts'
-import type { Experiment } from './experiment.ts'
+import type { Experiment } from '../resources/experiment.ts'
 
 export const experimentStatuses = ['draft', 'running', 'paused', 'stopped'] as const
 export type ExperimentStatus = (typeof experimentStatuses)[number]

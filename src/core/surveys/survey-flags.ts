@@ -2,7 +2,7 @@
 // Source: docs/wire/evaluation.md 5.14, 7.1, 7.5; PostHog's survey API.
 
 import type { JsonObject } from '../json.ts'
-import type { Survey } from './survey.ts'
+import type { Survey } from '../resources/survey.ts'
 
 const targetingKeyStart = 'survey-targeting-'
 

@@ -3,11 +3,11 @@
 
 import Type, { type Static } from 'typebox'
 import { type ExperimentStatus, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
-import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { variantsOf, withAllOnVariant, withEveryoneInFront } from '#core/flags/definitions/narrow-writes.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import type { Experiment } from '#core/resources/experiment.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import {

@@ -7,16 +7,16 @@ import {
   experimentOrders,
   experimentStatuses,
 } from '#core/experiments/choose-experiments.ts'
-import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { firstFew } from '#core/format-count.ts'
-import { isJsonObject, ownValue } from '#core/json.ts'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
+import { type Experiment, experimentResource } from '#core/resources/experiment.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { ResourceStore } from '#ports/state/resource-store.ts'
 import type { ManageExperimentsDeps } from '#services/manage/manage-experiments.ts'
 import {
   createExperiment,
@@ -27,22 +27,20 @@ import {
 } from '#services/manage/manage-experiments.ts'
 import {
   createExperimentSchema,
-  decodeExperimentContent,
   decodeSaidOfFlag,
   encodeExperiment,
   experimentSchema,
   type UpdateExperimentJson,
   updateExperimentSchema,
+  withoutParameterPayloads,
 } from '#wire/management/experiments.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
 import { isWireError, type WireError } from '#wire/wire-error.ts'
 import { buildExperimentActions } from './experiment-actions.ts'
 import { invalidInput, notFoundError } from './kit/answers.ts'
-import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
-import { parseIdNumber } from './kit/item-routes.ts'
 import { asFilter, authorsParam, listChosenAuthors, mapParam } from './kit/list-filters.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import {
@@ -54,9 +52,10 @@ import {
   wholeNumberParam,
   withDefault,
 } from './kit/query-params.ts'
+import { readBodyFields } from './kit/resource-body.ts'
 
 type ExperimentsDeps = EndpointDeps &
-  ManageExperimentsDeps & { readonly management: ExperimentStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
+  ManageExperimentsDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
 
 /** The experiment as shown; the answer to a PATCH that deletes it says so. */
 type ShownExperiment = Experiment & { readonly deleted?: true }
@@ -69,17 +68,15 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
     own: Experiment | null,
     flag: LinkedFlagJson | null,
   ): Result<ExperimentFields, WireError> => {
-    const dates = readBodyDates(body, project, clock)
-    if (!dates.ok) return dates
-    const content = decodeExperimentContent(body)
+    const fields = readBodyFields(experimentResource, body, project, clock.nowMs())
+    if (!fields.ok) return fields
     const flagConfig = readFlagConfig(body, own, flag)
     if (!flagConfig.ok) return flagConfig
+    const { content } = fields.value
     return ok({
+      ...fields.value,
       ...flagConfig.value,
-      ...dates.value,
-      ...(body.name === undefined ? {} : { name: body.name }),
-      ...(content === undefined ? {} : { content }),
-      ...(body.archived === undefined ? {} : { archived: body.archived }),
+      ...(content === undefined ? {} : { content: withoutParameterPayloads(content) }),
     })
   }
   const destroy = async ({ id, projectId }: Experiment, change: Change): Promise<Result<null, WireError>> =>
@@ -88,7 +85,7 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
   return flagOwnerRoutes(deps, {
     actions: buildExperimentActions(deps, toWireResult),
     tag: 'experiments',
-    scope: 'experiment',
+    resource: 'experiment',
     itemPath: '/experiments/:experimentId',
     missing: noSuchExperiment,
     summaries: {
@@ -115,14 +112,16 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       tags: refusedParam('experiments have no tags.'),
       excluded_tags: refusedParam('experiments have no tags.'),
     },
-    find: async (projectId, text): Promise<ShownExperiment | null> => {
-      const id = parseIdNumber(text)
-      return id === null ? null : management.findExperiment(projectId, id)
-    },
     list: async (projectId, { limit, offset, search, status, archived, order, ...query }) => {
       const createdBy = await listChosenAuthors(management, projectId, 'experiment', query.created_by_id)
       const filters = omitUndefined({ search, status, createdBy, order, flagId: query.feature_flag_id })
-      return management.listExperiments(projectId, { limit, offset, archived, nowMs: clock.nowMs(), ...filters })
+      return management.listResources('experiment', projectId, {
+        limit,
+        offset,
+        archived,
+        nowMs: clock.nowMs(),
+        ...filters,
+      })
     },
     encode: async (caller, projectId, experiments: readonly ShownExperiment[]) => {
       const ids = experiments.map(experiment => experiment.flagId)
@@ -248,8 +247,9 @@ function toWireResult<T>(
     )
   const attrOf = (flagPath: string) => {
     if (flagPath === 'key') return 'feature_flag_key'
+    const parameters = ownValue(body as JsonObject, 'parameters')
     for (const [path, parameter] of legacyPaths)
-      if (flagPath.startsWith(path) && body.parameters != null && parameter in body.parameters)
+      if (flagPath.startsWith(path) && isJsonObject(parameters) && parameter in parameters)
         return `parameters.${parameter}${flagPath.slice(path.length)}`
     return `feature_flag.${flagPath}`
   }

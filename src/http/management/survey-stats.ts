@@ -4,7 +4,7 @@ import type { Project } from '#core/project.ts'
 import { ok } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventQueries } from '#ports/events/event-queries.ts'
-import type { SurveyStore } from '#ports/state/survey-store.ts'
+import type { ResourceStore } from '#ports/state/resource-store.ts'
 import { instant } from '#wire/management/shapes.ts'
 import { encodeSurveyStats, surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
 import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError, refusal } from './kit/answers.ts'
@@ -14,7 +14,7 @@ import { readInstant } from './kit/instants.ts'
 import { textParam } from './kit/query-params.ts'
 
 type SurveyStatsDeps = EndpointDeps & {
-  readonly management: Pick<SurveyStore, 'findSurvey' | 'listSurveys'>
+  readonly management: Pick<ResourceStore, 'findResource' | 'listResources'>
   readonly events: Pick<EventQueries, 'countSurveyEvents'>
   readonly clock: Clock
 }
@@ -52,12 +52,13 @@ export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
       query: { ...query, survey_id: textParam('Must equal the survey id in the path.') },
       success: { status: 200, schema: surveyStatsSchema },
       handle: async call => {
-        const survey = await deps.management.findSurvey(call.project.id, call.params.surveyId!.toLowerCase())
+        const id = call.params.surveyId!.toLowerCase()
+        const survey = await deps.management.findResource('survey', call.project.id, id)
         if (survey === null) return refusal(notFoundError('The project has no survey with this id.'))
         if ((call.query.survey_id ?? survey.id).toLowerCase() !== survey.id)
           return refusal(invalidInput('survey_id', 'Must equal the survey id in the path.'))
         const dateOf = (epochMs: number | null) => (epochMs === null ? null : instant(epochMs))
-        const { id, startDateMs, endDateMs } = survey
+        const { startDateMs, endDateMs } = survey
         return count(call, [id], { survey_id: id, start_date: dateOf(startDateMs), end_date: dateOf(endDateMs) })
       },
     }),
@@ -67,7 +68,7 @@ export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
     const ids: string[] = []
     while (ids.length < surveysMax) {
       const page = { limit: surveysMax - ids.length, offset: ids.length, archived: false }
-      const { results } = await deps.management.listSurveys(project.id, page)
+      const { results } = await deps.management.listResources('survey', project.id, page)
       if (results.length === 0) break
       ids.push(...results.map(({ id }) => id))
     }

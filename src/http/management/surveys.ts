@@ -2,10 +2,10 @@
 
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
+import { type Survey, surveyResource, surveyStatuses, surveyTypes } from '#core/resources/survey.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { type Survey, surveyStatuses } from '#core/surveys/survey.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { SurveyStore } from '#ports/state/survey-store.ts'
+import type { ResourceStore } from '#ports/state/resource-store.ts'
 import type { ManageSurveysDeps } from '#services/manage/manage-surveys.ts'
 import {
   createSurvey,
@@ -17,25 +17,23 @@ import {
 import { postHogSurveyFields } from '#wire/management/posthog-fields.ts'
 import {
   createSurveySchema,
-  decodeSurveyContent,
   encodeSurvey,
   surveySchema,
-  surveyTypes,
   type UpdateSurveyJson,
   updateSurveySchema,
 } from '#wire/management/surveys.ts'
 import { isWireError, type WireError, wireError } from '#wire/wire-error.ts'
 import { invalidInput, notFoundError } from './kit/answers.ts'
-import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes, ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
 import { asFilter, authorsParam, listChosenAuthors, uuidsParam } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/query-params.ts'
+import { readBodyFields } from './kit/resource-body.ts'
 
 type SurveysDeps = EndpointDeps &
-  ManageSurveysDeps & { readonly management: SurveyStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
+  ManageSurveysDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
 
 export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
   const { management, clock } = deps
@@ -47,19 +45,9 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     if (typeof body.linked_insight_id === 'number') return err(noInsights)
     if (typeof body.targeting_flag_id === 'number' && body.targeting_flag_id !== own?.targetingFlagId)
       return err(foreignTargetingFlag)
-    const dates = readBodyDates(body, project, clock)
-    if (!dates.ok) return dates
-    const content = decodeSurveyContent(body)
-    const targeting = body.remove_targeting_flag === true ? null : body.targeting_flag_filters
-    return ok({
-      ...dates.value,
-      ...(body.name === undefined ? {} : { name: body.name }),
-      ...(body.type === undefined ? {} : { type: body.type }),
-      ...(content === undefined ? {} : { content }),
-      ...(body.linked_flag_id === undefined ? {} : { linkedFlagId: body.linked_flag_id }),
-      ...(targeting === undefined ? {} : { targetingFilters: targeting }),
-      ...(body.archived === undefined ? {} : { archived: body.archived }),
-    })
+    const fields = readBodyFields(surveyResource, body, project, clock.nowMs())
+    const targetingFilters = body.remove_targeting_flag === true ? null : body.targeting_flag_filters
+    return fields.ok ? ok({ ...fields.value, ...omitUndefined({ targetingFilters }) }) : fields
   }
 
   const write = async (
@@ -71,7 +59,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
 
   return flagOwnerRoutes(deps, {
     tag: 'surveys',
-    scope: 'survey',
+    resource: 'survey',
     itemPath: '/surveys/:surveyId',
     missing: noSuchSurvey,
     summaries: {
@@ -91,22 +79,15 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
       ids: uuidsParam('Only surveys with these ids, comma-separated.'),
       created_by: authorsParam(),
     },
-    find: (projectId, id) => management.findSurvey(projectId, id.toLowerCase()),
     list: async (projectId, { limit, offset, search, archived, status, type, ids, created_by: authors }) => {
       const createdBy = await listChosenAuthors(management, projectId, 'survey', authors)
       const filters = omitUndefined({ search, archived, status, type, ids, createdBy })
-      return management.listSurveys(projectId, { limit, offset, ...filters })
+      return management.listResources('survey', projectId, { limit, offset, ...filters })
     },
-    encode: async (caller, projectId, surveys) => {
+    encode: async (caller, projectId, surveys: readonly Survey[]) => {
       const ids = surveys.flatMap(each => [each.linkedFlagId, each.targetingFlagId, each.internalTargetingFlagId])
       const flagOf = await loadLinkedFlags(management, caller, projectId, ids)
-      return surveys.map(each =>
-        encodeSurvey(each, {
-          linked: flagOf(each.linkedFlagId),
-          targeting: flagOf(each.targetingFlagId),
-          internal: flagOf(each.internalTargetingFlagId),
-        }),
-      )
+      return surveys.map(each => encodeSurvey(each, flagOf))
     },
     create: async call => {
       const { project, body } = call

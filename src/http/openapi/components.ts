@@ -96,6 +96,10 @@ const named: Readonly<Record<string, TSchema>> = {
   WrittenFeatureFlag: writtenFlagSchema,
 }
 
+function propertyOf(schema: TSchema, name: string): TSchema {
+  return (schema as TSchema & { readonly properties: Readonly<Record<string, TSchema>> }).properties[name]!
+}
+
 /** Objects that validators of the core check; the document describes their contents. */
 const described: readonly [TSchema, string][] = [
   ...[flagSchema, createFlagSchema, updateFlagSchema].map((schema): [TSchema, string] => [
@@ -103,14 +107,14 @@ const described: readonly [TSchema, string][] = [
     'FlagFilters',
   ]),
   [removeNull(linkedFlagSchema.properties.filters), 'FlagFilters'],
-  [removeNull(updateSurveySchema.properties.targeting_flag_filters), 'FlagFilters'],
-  [removeNull(updateSurveySchema.properties.conditions), 'SurveyConditions'],
-  [removeNull(surveySchema.properties.conditions), 'SurveyConditions'],
-  [removeNull(experimentSchema.properties.parameters), 'ExperimentParameters'],
+  [removeNull(propertyOf(updateSurveySchema, 'targeting_flag_filters')), 'FlagFilters'],
+  [removeNull(propertyOf(updateSurveySchema, 'conditions')), 'SurveyConditions'],
+  [removeNull(propertyOf(surveySchema, 'conditions')), 'SurveyConditions'],
+  [removeNull(propertyOf(experimentSchema, 'parameters')), 'ExperimentParameters'],
   [cohortSchema.properties.filters, 'CohortFilters'],
   [removeNull(createCohortSchema.properties.filters), 'CohortFilters'],
   ...[surveySchema, updateSurveySchema].map((schema): [TSchema, string] => [
-    (removeNull(schema.properties.questions) as unknown as { items: TSchema }).items,
+    (removeNull(propertyOf(schema, 'questions')) as unknown as { items: TSchema }).items,
     'SurveyQuestion',
   ]),
 ]

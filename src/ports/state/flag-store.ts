@@ -2,9 +2,9 @@
 // `definition-store.ts`.
 
 import type { Author, Change } from '#core/author.ts'
-import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { FlagTraits } from '#core/flags/definitions/flag-traits.ts'
+import type { EarlyAccessFeature } from '#core/resources/early-access-feature.ts'
 import type { Result } from '#core/result.ts'
 import type { LinkedWrite } from './definition-links.ts'
 import type { FlagPatch, NewFlag } from './flag-write.ts'

@@ -8,10 +8,8 @@ import type { CohortMemberStore, CohortStore } from './cohort-store.ts'
 import type { CookielessVisitorUpkeep } from './cookieless-visitors.ts'
 import type { DeferredProjects } from './deferred-projects.ts'
 import type { DefinitionLinkReader } from './definition-links.ts'
-import type { EarlyAccessStore } from './early-access-store.ts'
 import type { ErasureStore } from './erasure-store.ts'
 import type { EventStoreMarks } from './event-store-marks.ts'
-import type { ExperimentStore } from './experiment-store.ts'
 import type { FlagStore } from './flag-store.ts'
 import type { GroupStore } from './group-store.ts'
 import type { ImportJobStore, ImportWorkStore } from './import-job-store.ts'
@@ -19,10 +17,10 @@ import type { LogBindingStore } from './log-binding.ts'
 import type { PersonStore } from './person-store.ts'
 import type { PersonalKeyStore } from './personal-key-store.ts'
 import type { ProjectStore } from './project-store.ts'
+import type { ResourceStore } from './resource-store.ts'
 import type { ScheduleOwners } from './schedule-owners.ts'
 import type { SecretKeyStore } from './secret-key-store.ts'
 import type { SubjectMirrorSource } from './subject-mirror-source.ts'
-import type { SurveyStore } from './survey-store.ts'
 import type { TrustedTimeStore } from './trusted-time-store.ts'
 
 /**
@@ -37,9 +35,7 @@ export interface ManagementStore
     DefinitionLinkReader,
     CohortStore,
     CohortMemberStore,
-    EarlyAccessStore,
-    SurveyStore,
-    ExperimentStore,
+    ResourceStore,
     PersonStore,
     ErasureStore,
     GroupStore,

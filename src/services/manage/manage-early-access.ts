@@ -3,18 +3,14 @@
 // transaction.
 // Source: docs/wire/evaluation.md 5.7, 7.4.
 
-import type { EarlyAccessFeature, EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
+import type { EarlyAccessFeature, EarlyAccessStage } from '#core/resources/early-access-feature.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type {
-  EarlyAccessFeatureWithoutFlag,
-  EarlyAccessPatch,
-  EarlyAccessStore,
-} from '#ports/state/early-access-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { ResourceStore } from '#ports/state/resource-store.ts'
 import {
   type FlagOwnerDeps,
   findFreeFlagKey,
@@ -27,17 +23,13 @@ import {
 import type { InvalidFlag } from './manage-flags.ts'
 
 export interface ManageEarlyAccessDeps extends FlagOwnerDeps {
-  readonly management: Omit<EarlyAccessStore, 'listEarlyAccessFeatures'> & Pick<FlagStore, 'findFlag'>
+  readonly management: Omit<ResourceStore, 'listResources'> & Pick<FlagStore, 'findFlag'>
 }
 
-export interface NewEarlyAccessFeature {
+export type NewEarlyAccessFeature = Partial<EarlyAccessFeature> & {
   readonly name: string
-  readonly description?: string
-  readonly stage?: EarlyAccessStage
-  readonly documentationUrl?: string
-  readonly payload?: JsonObject
-  /** When absent, a flag is created that is on only for people who opted in. */
-  readonly flagId?: number
+  /** When null, a flag is created that is on only for people who opted in. */
+  readonly flagId: number | null
 }
 
 export type EarlyAccessRefusal =
@@ -61,35 +53,41 @@ export function createEarlyAccessFeature(
   { change, mayWriteFlags }: Writer,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   const { flagId, ...fields } = input
-  if (flagId !== undefined && !mayWriteFlags) return Promise.resolve(err('flag_not_writable'))
+  if (flagId !== null && !mayWriteFlags) return Promise.resolve(err('flag_not_writable'))
   return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
-    const feature = { ...featureDefaults, ...fields, id: deps.newUuid(), projectId }
+    const feature = { stage: 'draft' as const, ...fields, id: deps.newUuid(), projectId }
     const flag =
-      flagId === undefined
+      flagId === null
         ? await prepareNewFlagFor(deps, feature)
         : await prepareExistingFlag(deps, projectId, flagId, isOpen(feature.stage))
     if (!flag.ok) return flag
-    return deps.management.createEarlyAccessFeature(feature, flag.value, change)
+    return deps.management.createResource('early_access_feature', feature, { flagId: flag.value }, change)
   })
 }
-
-const featureDefaults = { description: '', stage: 'draft', documentationUrl: '', payload: {} } as const
 
 /** Archiving closes the feature: people's choices do not count until it is opened again. */
 export function updateEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
   id: string,
-  patch: EarlyAccessPatch,
+  patch: Partial<EarlyAccessFeature>,
   writer: Writer,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, async () => {
-    const current = await deps.management.findEarlyAccessFeature(projectId, id)
+    const current = await deps.management.findResource('early_access_feature', projectId, id)
     if (current === null) return err('not_found')
     const isStageKept = patch.stage === undefined || isOpen(patch.stage) === isOpen(current.stage)
     const flag = isStageKept ? null : await prepareEnrolmentWrite(deps, current, isOpen(patch.stage!))
     if (changesForeignFlag(current, flag, writer)) return err('flag_not_writable')
-    return deps.management.updateEarlyAccessFeature(projectId, id, patch, flag, writer.change, current)
+    return deps.management.updateResource(
+      'early_access_feature',
+      projectId,
+      id,
+      patch,
+      { flagId: flag },
+      writer.change,
+      current,
+    )
   })
 }
 
@@ -101,11 +99,19 @@ export function deleteEarlyAccessFeature(
   writer: Writer,
 ): Promise<Result<null, EarlyAccessRefusal>> {
   return writeWithFlags<null, EarlyAccessRefusal>(deps, async () => {
-    const current = await deps.management.findEarlyAccessFeature(projectId, id)
+    const current = await deps.management.findResource('early_access_feature', projectId, id)
     if (current === null) return err('not_found')
     const flag = await prepareEnrolmentWrite(deps, current, false)
     if (changesForeignFlag(current, flag, writer)) return err('flag_not_writable')
-    return deps.management.deleteEarlyAccessFeature(projectId, id, flag, writer.change, current)
+    const basedOn = { basedOn: current }
+    return deps.management.deleteResource(
+      'early_access_feature',
+      projectId,
+      id,
+      { flagId: flag },
+      writer.change,
+      basedOn,
+    )
   })
 }
 
@@ -120,7 +126,7 @@ function isOpen(stage: EarlyAccessStage): boolean {
 
 async function prepareNewFlagFor(
   deps: ManageEarlyAccessDeps,
-  feature: EarlyAccessFeatureWithoutFlag,
+  feature: Pick<EarlyAccessFeature, 'projectId' | 'name' | 'stage'>,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   const key = await findFreeFlagKey(deps.management, feature.projectId, feature.name)
   const filters: JsonObject = { groups: [{ properties: [], rollout_percentage: 0 }] }

@@ -3,17 +3,17 @@
 // Source: docs/wire/private-api.md §8; `has_experiment` of docs/wire/evaluation.md 2.3.
 
 import type { Change } from '#core/author.ts'
-import type { Experiment } from '#core/experiments/experiment.ts'
 import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import { variantCount } from '#core/flags/definitions/flag-traits.ts'
 import { usersOfExperiment } from '#core/flags/definitions/validate-references.ts'
 import { type JsonObject, type JsonValue, mergeObjects } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
+import type { Experiment } from '#core/resources/experiment.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { ResourceStore } from '#ports/state/resource-store.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import {
   addReferenceCheck,
@@ -28,18 +28,13 @@ import {
 import type { InvalidFlag } from './manage-flags.ts'
 
 export interface ManageExperimentsDeps extends FlagOwnerDeps {
-  readonly management: Omit<ExperimentStore, 'listExperiments'> &
+  readonly management: Omit<ResourceStore, 'listResources'> &
     Pick<FlagStore, 'findFlag' | 'findFlagByKey'> &
     ReferenceReader
 }
 
-export interface ExperimentFields {
-  readonly name?: string
-  /** Members of `Experiment.content`; absent members stay unchanged. */
-  readonly content?: JsonObject
-  readonly startDateMs?: number | null
-  readonly endDateMs?: number | null
-  readonly archived?: boolean
+/** Members of `content` that are absent stay unchanged. */
+export type ExperimentFields = Partial<Experiment> & {
   readonly flagConfig?: FlagConfig
   /** Switches the flag on or off; an experiment that runs is paused while it is off. */
   readonly flagActive?: boolean
@@ -87,11 +82,7 @@ export function createExperiment(
   const { flagKey, flagConfig, flagActive, ...fields } = input
   const switchesOn = typeof fields.startDateMs === 'number' && flagActive !== false
   return writeWithFlags<Experiment, ExperimentRefusal>(deps, async () => {
-    const experiment = {
-      ...{ content: {}, startDateMs: null, endDateMs: null, archived: false },
-      ...fields,
-      projectId,
-    }
+    const experiment = { ...fields, projectId }
     const taken = await deps.management.findFlagByKey(projectId, flagKey)
     if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
     if (taken !== null && Object.keys(findConfigChange(taken, flagConfig)).length > 0)
@@ -103,7 +94,9 @@ export function createExperiment(
         : prepareExistingFlag(taken, switchesOn)
     if (!flag.ok) return flag
     const relying = await addReferenceCheck(deps.management, projectId, flagKey, flag.value)
-    return relying.ok ? deps.management.createExperiment(experiment, relying.value, change) : relying
+    return relying.ok
+      ? deps.management.createResource('experiment', experiment, { flagId: relying.value }, change)
+      : relying
   })
 }
 
@@ -120,7 +113,7 @@ export function updateExperiment<E = never>(
   { change, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal | E>> {
   return writeWithFlags<Experiment, ExperimentRefusal | E>(deps, async () => {
-    const current = await deps.management.findExperiment(projectId, id)
+    const current = await deps.management.findResource('experiment', projectId, id)
     if (current === null) return err('not_found')
     const linked = await findFlagById(deps.management, projectId, current.flagId)
     const fields = fieldsOf(current, linked)
@@ -143,7 +136,15 @@ export function updateExperiment<E = never>(
       ...others,
       ...(content && { content: mergeObjects(current.content, content) }),
     }
-    return deps.management.updateExperiment(projectId, id, patch, flagWrite.value, change, current)
+    return deps.management.updateResource(
+      'experiment',
+      projectId,
+      id,
+      patch,
+      { flagId: flagWrite.value },
+      change,
+      current,
+    )
   })
 }
 
@@ -158,7 +159,7 @@ export function deleteExperiment(
     const links = await deps.management.findLinks(projectId)
     const of = usersOfExperiment(id, links)
     if (of.length > 0) return err({ kind: 'in_rules', of })
-    return deps.management.deleteExperiment(projectId, id, change, { linksRevision: links.revision })
+    return deps.management.deleteResource('experiment', projectId, id, {}, change, { linksRevision: links.revision })
   })
 }
 

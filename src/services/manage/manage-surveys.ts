@@ -5,12 +5,13 @@
 import type { Change } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
+import { initialFields } from '#core/resources/resource.ts'
+import { type Survey, surveyResource } from '#core/resources/survey.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Survey } from '#core/surveys/survey.ts'
 import { isSurveyRunning, surveyFlagKeys, unansweredFilters } from '#core/surveys/survey-flags.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
-import type { SurveyFlagWrites, SurveyStore } from '#ports/state/survey-store.ts'
+import type { FlagWrites, ResourceStore } from '#ports/state/resource-store.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import {
   addReferenceCheck,
@@ -25,22 +26,14 @@ import {
 import type { InvalidFlag } from './manage-flags.ts'
 
 export interface ManageSurveysDeps extends FlagOwnerDeps {
-  readonly management: Omit<SurveyStore, 'listSurveys'> & Pick<FlagStore, 'findFlag'> & ReferenceReader
+  readonly management: Omit<ResourceStore, 'listResources'> & Pick<FlagStore, 'findFlag'> & ReferenceReader
   readonly newUuid: () => string
 }
 
 /** The fields that a write may set; an absent field stays unchanged, or gets its default in a new survey. */
-export interface SurveyFields {
-  readonly name?: string
-  readonly type?: string
-  /** Members of `Survey.content`; absent members stay unchanged. */
-  readonly content?: JsonObject
-  readonly linkedFlagId?: number | null
+export type SurveyFields = Partial<Survey> & {
   /** Null makes the survey for everyone again. */
   readonly targetingFilters?: JsonObject | null
-  readonly startDateMs?: number | null
-  readonly endDateMs?: number | null
-  readonly archived?: boolean
 }
 
 export type SurveyRefusal =
@@ -58,7 +51,7 @@ export type SurveyRefusal =
 export function createSurvey(
   deps: ManageSurveysDeps,
   projectId: number,
-  fields: SurveyFields & { readonly name: string; readonly type: string },
+  fields: SurveyFields & { readonly name: string; readonly type: Survey['type'] },
   { change, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal>> {
   const { targetingFilters, content = {}, linkedFlagId = null, ...others } = fields
@@ -67,14 +60,14 @@ export function createSurvey(
     if (linkedFlagId !== null && (await findUndeletedFlag(deps.management, projectId, linkedFlagId)) === null)
       return err('no_such_flag')
     const survey = {
-      ...{ startDateMs: null, endDateMs: null, archived: false },
+      ...(initialFields(surveyResource) as Pick<Survey, 'startDateMs' | 'endDateMs' | 'archived'>),
       ...others,
       ...{ id: deps.newUuid(), projectId, linkedFlagId, content: addQuestionIds(content, deps.newUuid) },
     }
     if (hasNothingToAsk(survey)) return err('no_questions')
     const flags = await prepareFlagWrites(deps, survey, { targeting: null, internal: null }, targetingFilters)
     if (!flags.ok) return flags
-    return deps.management.createSurvey(survey, flags.value, change)
+    return deps.management.createResource('survey', survey, flags.value, change)
   })
 }
 
@@ -87,7 +80,7 @@ export function updateSurvey<E = never>(
   { change, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal | E>> {
   return writeWithFlags<Survey, SurveyRefusal | E>(deps, async () => {
-    const current = await deps.management.findSurvey(projectId, id)
+    const current = await deps.management.findResource('survey', projectId, id)
     if (current === null) return err('not_found')
     const fields = fieldsOf(current)
     if (!fields.ok) return fields
@@ -106,7 +99,7 @@ export function updateSurvey<E = never>(
     const ownFlags = await findOwnFlags(deps, current)
     const flags = await prepareFlagWrites(deps, { ...current, ...patch }, ownFlags, targetingFilters)
     if (!flags.ok) return flags
-    return deps.management.updateSurvey(projectId, id, patch, flags.value, change, current)
+    return deps.management.updateResource('survey', projectId, id, patch, flags.value, change, current)
   })
 }
 
@@ -118,12 +111,12 @@ export function deleteSurvey(
   change: Change,
 ): Promise<Result<null, SurveyRefusal>> {
   return writeWithFlags<null, SurveyRefusal>(deps, async () => {
-    const current = await deps.management.findSurvey(projectId, id)
+    const current = await deps.management.findResource('survey', projectId, id)
     if (current === null) return err('not_found')
     const { targeting, internal } = await findOwnFlags(deps, current)
     const toDeletion = (flag: Flag | null) => (flag === null ? null : toFlagChange(flag, { deleted: true }))
-    const flags = { targeting: toDeletion(targeting), internal: toDeletion(internal) }
-    return deps.management.deleteSurvey(projectId, id, flags, change, current)
+    const flags = { targetingFlagId: toDeletion(targeting), internalTargetingFlagId: toDeletion(internal) }
+    return deps.management.deleteResource('survey', projectId, id, flags, change, { basedOn: current })
   })
 }
 
@@ -144,7 +137,7 @@ async function prepareFlagWrites(
   survey: Pick<Survey, 'id' | 'projectId' | 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>,
   own: OwnFlags,
   targetingFilters: JsonObject | null | undefined,
-): Promise<Result<SurveyFlagWrites, InvalidFlag>> {
+): Promise<Result<FlagWrites<'survey'>, InvalidFlag>> {
   const active = isSurveyRunning(survey)
   // A survey that starts takes its own flags out of the archive.
   const state = active ? { active, archived: false } : { active }
@@ -157,7 +150,7 @@ async function prepareFlagWrites(
       : await addReferenceCheck(deps.management, survey.projectId, keys.targeting, prepared.value)
   if (!targeting.ok) return targeting
   const internal = await internalWrite()
-  return internal.ok ? ok({ targeting: targeting.value, internal: internal.value }) : internal
+  return internal.ok ? ok({ targetingFlagId: targeting.value, internalTargetingFlagId: internal.value }) : internal
 
   async function targetingWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
     if (targetingFilters === null)

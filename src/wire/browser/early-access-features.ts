@@ -1,7 +1,7 @@
 // Early access features as pages list them for people to opt in. Source: docs/wire/evaluation.md 7.4.
 
-import type { EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import type { EarlyAccessStage } from '#core/resources/early-access-feature.ts'
 
 /** The stage that a request without any stage gets. */
 const stageUnlessNamed: EarlyAccessStage = 'beta'

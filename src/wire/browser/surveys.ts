@@ -3,7 +3,7 @@
 
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
-import type { Survey } from '#core/surveys/survey.ts'
+import type { Survey } from '#core/resources/survey.ts'
 import { isSurveyRunning } from '#core/surveys/survey-flags.ts'
 
 export interface SurveyTexts {

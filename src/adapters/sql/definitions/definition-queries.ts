@@ -1,11 +1,14 @@
 // Definitions of every project that changed after a revision, read in one transaction so that they fit together.
 
 import type { Kysely, Selectable } from 'kysely'
+import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
+import { surveyResource } from '#core/resources/survey.ts'
 import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
+import { itemOf } from '../tables/resource-rows.ts'
 import { readRevision } from '../tables/revision-queries.ts'
 import { flagOf, groupTypeOf, projectOf } from '../tables/rows.ts'
 import type { ProjectTable, StateSchema } from '../tables/schema.ts'
-import { cohortOf, earlyAccessFeatureOf, surveyOf } from './definition-rows.ts'
+import { cohortOf } from './definition-rows.ts'
 import {
   addHeldDefinitions,
   type HeldVersions,
@@ -112,8 +115,8 @@ async function readProjects(
       flags: (flagsOf.get(row.id) ?? []).map(flagOf),
       cohorts: (cohortsOf.get(row.id) ?? []).map(cohortOf),
       groupTypes: (groupTypesOf.get(row.id) ?? []).map(groupTypeOf),
-      earlyAccessFeatures: (featuresOf.get(row.id) ?? []).map(earlyAccessFeatureOf),
-      surveys: (surveysOf.get(row.id) ?? []).map(surveyOf),
+      earlyAccessFeatures: (featuresOf.get(row.id) ?? []).map(row => itemOf(earlyAccessFeatureResource, row)),
+      surveys: (surveysOf.get(row.id) ?? []).map(row => itemOf(surveyResource, row)),
       secretKeyHashes: (secretKeysOf.get(row.id) ?? []).map(key => key.secret_hash),
     },
     gone: { flags: flags.gone.get(row.id) ?? [], cohorts: cohorts.gone.get(row.id) ?? [] },

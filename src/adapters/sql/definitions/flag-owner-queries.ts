@@ -1,9 +1,10 @@
 // Data stored next to flags, by flag id: experiments and early access features, and the last calls.
 
 import type { Kysely } from 'kysely'
+import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
+import { itemOf } from '../tables/resource-rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { earlyAccessFeatureOf } from './definition-rows.ts'
 
 const surveyFlagColumns = ['linked_flag_id', 'targeting_flag_id', 'internal_targeting_flag_id'] as const
 
@@ -28,7 +29,10 @@ export function createFlagOwnerQueries(
         .where('feature_flag_id', 'in', flagIds)
         .execute()
       const experimentsOf = Map.groupBy(experiments, row => Number(row.feature_flag_id))
-      const featuresOf = Map.groupBy(features.map(earlyAccessFeatureOf), feature => feature.flagId!)
+      const featuresOf = Map.groupBy(
+        features.map(row => itemOf(earlyAccessFeatureResource, row)),
+        feature => feature.flagId!,
+      )
       return [...new Set([...experimentsOf.keys(), ...featuresOf.keys()])].map(flagId => ({
         flagId,
         experimentIds: (experimentsOf.get(flagId) ?? []).map(row => Number(row.id)),

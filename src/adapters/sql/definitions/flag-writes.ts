@@ -27,14 +27,6 @@ export async function applyFlagWrite(
   return err(changed.error === 'key_taken' ? 'key_taken' : 'flag_changed')
 }
 
-/**
- * Whether the stored value differs from the one that a write was based on.
- * @param basedOn absent (null from another thread) when the write was not based on a value.
- */
-export function isChanged<T>(rowOf: (value: T) => object, stored: T, basedOn: T | null | undefined): boolean {
-  return basedOn !== undefined && basedOn !== null && JSON.stringify(rowOf(stored)) !== JSON.stringify(rowOf(basedOn))
-}
-
 /** Runs `body` in a transaction, and rolls it back when `body` returns a refusal. */
 export async function rollBackIfRefused<T, E>(
   db: Kysely<StateSchema>,

@@ -3,7 +3,6 @@ import { it } from 'node:test'
 import fc from 'fast-check'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { aCohort, aProject } from '../../../../tests/support/values.ts'
-import { isChanged } from './flag-writes.ts'
 import { addHeldDefinitions, listVersions } from './held-definitions.ts'
 
 const definitions = (cohorts: readonly (readonly [id: number, version: number])[]): ProjectDefinitions => ({
@@ -41,16 +40,4 @@ it('held and changed definitions merge to the same result as reading everything'
     }),
     { numRuns: 100 },
   )
-})
-
-it('a write based on a value is refused if another value is stored', () => {
-  const rowOf = (value: object) => value
-  for (const [stored, basedOn, expected] of [
-    [{ a: 1 }, undefined, false],
-    [{ a: 1 }, null, false],
-    [{ a: 1 }, { a: 1 }, false],
-    [{ a: 1 }, { a: 2 }, true],
-    [{ a: null }, { a: '' }, true],
-  ] as const)
-    assert.equal(isChanged<object>(rowOf, stored, basedOn), expected)
 })

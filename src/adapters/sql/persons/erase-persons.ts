@@ -8,7 +8,7 @@ import { diffJson } from '#core/json-diff.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import type { NewErasure } from '#ports/state/erasure-store.ts'
-import { recordActivity } from '../activity/activity-queries.ts'
+import { recordActivity } from '../tables/record-activity.ts'
 import { authorText, flagBit } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 

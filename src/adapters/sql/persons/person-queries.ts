@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
-import { containsTextSql, mayHavePartsSql } from '../tables/like.ts'
+import { containsTextSql, mayHavePartsSql } from '../tables/conditions.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, readPersonsPage } from './person-views.ts'
 

@@ -8,7 +8,7 @@ import type { SecretKeys } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
 import type { Written } from '#ports/state/written.ts'
-import { recordActivity } from '../activity/activity-queries.ts'
+import { recordActivity } from '../tables/record-activity.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 

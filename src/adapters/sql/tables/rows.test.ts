@@ -4,15 +4,16 @@ import { flagDefaults } from '#core/flags/definitions/flag.ts'
 import { parseJson } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
-import { aCohort } from '../../../../tests/support/values.ts'
 import {
-  cohortOf,
-  cohortRowOf,
-  earlyAccessFeatureOf,
-  earlyAccessFeatureRowOf,
-  surveyOf,
-  surveyRowOf,
-} from '../definitions/definition-rows.ts'
+  type EarlyAccessFeature,
+  type EarlyAccessStage,
+  earlyAccessFeatureResource,
+} from '#core/resources/early-access-feature.ts'
+import type { RowOf } from '#core/resources/resource.ts'
+import { type Survey, surveyResource } from '#core/resources/survey.ts'
+import { aCohort } from '../../../../tests/support/values.ts'
+import { cohortOf, cohortRowOf } from '../definitions/definition-rows.ts'
+import { itemOf, rowOf } from './resource-rows.ts'
 import {
   flagOf,
   flagRowOf,
@@ -81,7 +82,7 @@ describe('a definition as a row', () => {
         ...{ memberCount: number, countedAtMs: number, createdBy: author },
       })
       assertComesBack(cohort, cohortRowOf, cohortOf)
-      assertComesBack(
+      assertComesBack<EarlyAccessFeature, RowOf<typeof earlyAccessFeatureResource>>(
         {
           ...{
             id: 'u',
@@ -90,21 +91,30 @@ describe('a definition as a row', () => {
             flagIsOwn: isSet,
             name: 'n',
             description: '',
-            stage: 'beta' as const,
+            stage: 'beta' as EarlyAccessStage,
           },
           ...{ documentationUrl: '', payload: json, createdAtMs: large, createdBy: author },
         },
-        earlyAccessFeatureRowOf,
-        earlyAccessFeatureOf,
+        feature => rowOf(earlyAccessFeatureResource, feature),
+        row => itemOf(earlyAccessFeatureResource, row),
       )
-      assertComesBack(
-        {
-          ...{ ...times, id: 'u', projectId: 9, name: 'n', type: 'popover', content: json, linkedFlagId: number },
-          ...{ targetingFlagId: number, internalTargetingFlagId: number, startDateMs: number, endDateMs: number },
-          ...{ archived: isSet, createdBy: author },
+      const survey: Survey = {
+        ...{
+          ...times,
+          id: 'u',
+          projectId: 9,
+          name: 'n',
+          type: 'popover' as Survey['type'],
+          content: json,
+          linkedFlagId: number,
         },
-        surveyRowOf,
-        surveyOf,
+        ...{ targetingFlagId: number, internalTargetingFlagId: number, startDateMs: number, endDateMs: number },
+        ...{ archived: isSet, createdBy: author },
+      }
+      assertComesBack(
+        survey,
+        of => rowOf(surveyResource, of),
+        row => itemOf(surveyResource, row),
       )
     })
   }

@@ -2,6 +2,10 @@
 // JSON is text in the client's own literals. Only the migrations have DDL.
 
 import type { Generated } from 'kysely'
+import type { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
+import type { experimentResource } from '#core/resources/experiment.ts'
+import type { RowOf } from '#core/resources/resource.ts'
+import type { surveyResource } from '#core/resources/survey.ts'
 
 export interface StateSchema {
   schema_version: { version: number; name: string; applied_at: Generated<string> }
@@ -46,9 +50,9 @@ export interface StateSchema {
   cohort: CohortTable
   cohort_person: { person_id: number; cohort_id: number }
   secret_api_key: SecretKeyTable
-  early_access_feature: EarlyAccessFeatureTable
-  survey: SurveyTable
-  experiment: ExperimentTable
+  early_access_feature: RowOf<typeof earlyAccessFeatureResource>
+  survey: RowOf<typeof surveyResource>
+  experiment: RowOf<typeof experimentResource> & { deleted: number }
   activity_log: ActivityTable
 }
 
@@ -310,51 +314,4 @@ export interface ActivityTable {
   /** JSON of an `Author`, as in all other columns of authors. */
   author: string | null
   created_at: number
-}
-
-export interface EarlyAccessFeatureTable {
-  id: string
-  project_id: number
-  feature_flag_id: number | null
-  owns_flag: number
-  name: string
-  description: string
-  stage: string
-  documentation_url: string
-  payload: string
-  created_at: number
-  created_by: string | null
-}
-
-export interface SurveyTable {
-  id: string
-  project_id: number
-  name: string
-  type: string
-  content: string
-  linked_flag_id: number | null
-  targeting_flag_id: number | null
-  internal_targeting_flag_id: number | null
-  start_date: number | null
-  end_date: number | null
-  archived: number
-  created_at: number
-  updated_at: number
-  created_by: string | null
-}
-
-export interface ExperimentTable {
-  id: number
-  project_id: number
-  name: string
-  feature_flag_id: number
-  owns_flag: number
-  content: string
-  start_date: number | null
-  end_date: number | null
-  archived: number
-  deleted: number
-  created_at: number
-  updated_at: number
-  created_by: string | null
 }

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { Kysely, type RawBuilder, SqliteDialect, sql } from 'kysely'
 import { partsOfProperty } from '#core/flags/match/exact-parts.ts'
 import type { JsonValue } from '#core/json.ts'
+import { containsTextSql, mayHavePartsSql } from './conditions.ts'
 import { countFittingRows } from './fitting-rows.ts'
-import { containsTextSql, mayHavePartsSql } from './like.ts'
 import { toStorableFields, toStorableText, withStorableTexts } from './storable-text.ts'
 
 describe('a page', () => {

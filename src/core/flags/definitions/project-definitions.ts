@@ -1,9 +1,9 @@
 // Everything about a project that changes rarely and that an evaluation, or a client that evaluates locally, needs.
 
-import type { EarlyAccessFeature } from '../../early-access/early-access-feature.ts'
 import type { GroupType } from '../../groups/group.ts'
 import type { Project } from '../../project.ts'
-import type { Survey } from '../../surveys/survey.ts'
+import type { EarlyAccessFeature } from '../../resources/early-access-feature.ts'
+import type { Survey } from '../../resources/survey.ts'
 import type { Cohort } from './cohort.ts'
 import type { Flag } from './flag.ts'
 

@@ -1,8 +1,9 @@
 // Early access features: list, create, read, change, delete.
 
+import { type EarlyAccessFeature, earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import { err, type Result } from '#core/result.ts'
-import type { EarlyAccessStore } from '#ports/state/early-access-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { ResourceStore } from '#ports/state/resource-store.ts'
 import type { ManageEarlyAccessDeps } from '#services/manage/manage-early-access.ts'
 import {
   createEarlyAccessFeature,
@@ -12,7 +13,6 @@ import {
 } from '#services/manage/manage-early-access.ts'
 import {
   createEarlyAccessFeatureSchema,
-  decodeEarlyAccessFeature,
   earlyAccessFeatureSchema,
   encodeEarlyAccessFeature,
   updateEarlyAccessFeatureSchema,
@@ -20,18 +20,20 @@ import {
 import { postHogFeatureFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput, notFoundError } from '../kit/answers.ts'
-import type { EndpointDeps, ManagementRoute } from '../kit/endpoint.ts'
+import type { EndpointDeps, ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
 import { flagOwnerRoutes } from '../kit/flag-owner-routes.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from '../kit/owned-flags.ts'
+import type { QuerySpec } from '../kit/query-params.ts'
+import { readBodyFields } from '../kit/resource-body.ts'
 
 type EarlyAccessDeps = EndpointDeps &
-  ManageEarlyAccessDeps & { readonly management: EarlyAccessStore & Pick<FlagStore, 'listFlagsById'> }
+  ManageEarlyAccessDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById'> }
 
 export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRoute[] {
   const { management } = deps
   return flagOwnerRoutes(deps, {
     tag: 'early_access_feature',
-    scope: 'early_access_feature',
+    resource: 'early_access_feature',
     itemPath: '/early_access_feature/:featureId',
     missing: noSuchFeature,
     summaries: {
@@ -50,32 +52,39 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
     },
     postHogFields: postHogFeatureFields,
     filters: {},
-    find: (projectId, id) => management.findEarlyAccessFeature(projectId, id.toLowerCase()),
-    list: (projectId, page) => management.listEarlyAccessFeatures(projectId, page),
-    encode: async (caller, projectId, features) => {
+    list: (projectId, page) => management.listResources('early_access_feature', projectId, page),
+    encode: async (caller, projectId, features: readonly EarlyAccessFeature[]) => {
       const ids = features.map(feature => feature.flagId)
       const flagOf = await loadLinkedFlags(management, caller, projectId, ids)
       return features.map(feature => encodeEarlyAccessFeature(feature, flagOf(feature.flagId)))
     },
     create: async call => {
-      const { project, body } = call
-      const fields = decodeEarlyAccessFeature(body)
-      if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
-      const flag = typeof body.feature_flag_id === 'number' ? { flagId: body.feature_flag_id } : {}
-      const input = { ...fields, ...flag, name: body.name }
-      return toWireResult(await createEarlyAccessFeature(deps, project.id, input, toWriter(call)))
+      const fields = readFields(call)
+      if (!fields.ok) return fields
+      const { name, feature_flag_id: flagId = null } = call.body
+      const input = { ...fields.value, name, flagId }
+      return toWireResult(await createEarlyAccessFeature(deps, call.project.id, input, toWriter(call)))
     },
     update: async call => {
       const { project, item, body } = call
       if ((body.feature_flag_id ?? item.flagId) !== item.flagId)
         return err(unfitError('The flag of an early access feature cannot be changed.'))
-      const fields = decodeEarlyAccessFeature(body)
-      if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
-      return toWireResult(await updateEarlyAccessFeature(deps, project.id, item.id, fields, toWriter(call)))
+      const fields = readFields(call)
+      if (!fields.ok) return fields
+      return toWireResult(await updateEarlyAccessFeature(deps, project.id, item.id, fields.value, toWriter(call)))
     },
     destroy: async call =>
       toWireResult(await deleteEarlyAccessFeature(deps, call.project.id, call.item.id, toWriter(call))),
   })
+}
+
+function readFields({
+  change,
+  project,
+  body,
+}: ProjectCall<QuerySpec, object>): Result<Partial<EarlyAccessFeature>, WireError> {
+  const fields = readBodyFields(earlyAccessFeatureResource, body, project, change.atMs)
+  return fields.ok && !isWebAddress(fields.value.documentationUrl) ? err(noWebAddress) : fields
 }
 
 /** The address becomes a link in a page, so it must not be `javascript:`. */

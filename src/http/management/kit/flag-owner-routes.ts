@@ -2,7 +2,9 @@
 // changed and deleted alike. `services/manage` decides what a write does to the flags.
 
 import Type, { type Static, type TSchema } from 'typebox'
+import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
 import type { Result } from '#core/result.ts'
+import type { ResourceStore } from '#ports/state/resource-store.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
@@ -10,15 +12,21 @@ import { answer, noContent, refusal } from './answers.ts'
 import type { Caller } from './authenticate.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { answerCountedList, encodeTogether } from './full-page.ts'
-import { type ItemCall, itemRoutes, type ProjectItem } from './item-routes.ts'
+import { type ItemCall, itemRoutes, type ProjectItem, parseIdNumber } from './item-routes.ts'
 import type { PageRequest } from './page.ts'
 import { pageParams, type QuerySpec, type QueryValues } from './query-params.ts'
 
-export interface FlagOwner<T, Q extends QuerySpec, C extends TSchema, U extends TSchema> extends ProjectItem<T> {
+export interface FlagOwner<
+  N extends ResourceName,
+  T extends Item<N>,
+  Q extends QuerySpec,
+  C extends TSchema,
+  U extends TSchema,
+> extends Omit<ProjectItem<T>, 'find'> {
+  /** The resource, and the object of the scopes: `survey` in `survey:read` and `survey:write`. */
+  readonly resource: N
   /** The path of the list, and the prefix of each operation's id. */
   readonly tag: string
-  /** The object of the scopes: `survey` in `survey:read` and `survey:write`. */
-  readonly scope: string
   readonly summaries: Readonly<Record<'list' | 'create' | 'retrieve' | 'update' | 'destroy', string>>
   readonly schemas: { readonly item: TSchema; readonly create: C; readonly update: U }
   /** Fields of PostHog's object that the schemas lack. */
@@ -63,12 +71,25 @@ export function ownerAction<T, S extends TSchema>(
   return { status: 200, body: Type.Object({}), ...action }
 }
 
-export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U extends TSchema>(
-  deps: EndpointDeps,
-  owner: FlagOwner<T, Q, C, U>,
+export function flagOwnerRoutes<
+  N extends ResourceName,
+  T extends Item<N>,
+  Q extends QuerySpec,
+  C extends TSchema,
+  U extends TSchema,
+>(
+  deps: EndpointDeps & { readonly management: Pick<ResourceStore, 'findResource'> },
+  declared: FlagOwner<N, T, Q, C, U>,
 ): ManagementRoute[] {
-  const { tag, summaries, schemas, postHogFields, replace, actions = [] } = owner
-  const [read, write] = [`${owner.scope}:read`, `${owner.scope}:write`]
+  const { resource, tag, summaries, schemas, postHogFields, replace, actions = [] } = declared
+  const find = async (projectId: number, text: string) => {
+    const id = resources[resource].fields.id.kind === 'integer' ? parseIdNumber(text) : text.toLowerCase()
+    return id === null
+      ? null
+      : ((await deps.management.findResource(resource, projectId, id as Item<N>['id'])) as T | null)
+  }
+  const owner = { ...declared, find }
+  const [read, write] = [`${resource}:read`, `${resource}:write`]
   const listPath = `/${tag}`
   const itemAnswer = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
     answer(status, (await owner.encode(caller, project.id, [item]))[0])

@@ -1,4 +1,4 @@
-// Conditions of the lists of the private API: parts of a text, one of several values, authors.
+// Conditions that the lists of the private API share.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Author } from '#core/author.ts'

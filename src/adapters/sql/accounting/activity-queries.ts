@@ -1,13 +1,13 @@
-// The activity log. `recordActivity` runs in the transaction of the change that it records.
+// Reads the activity log.
 
 import { type Kysely, type Selectable, sql } from 'kysely'
-import type { Activity, ActivityKind, NewActivity } from '#core/activity.ts'
-import type { Change } from '#core/author.ts'
+import type { Activity, ActivityKind } from '#core/activity.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import type { ActivityStore } from '#ports/state/activity-store.ts'
+import { isByOneOf } from '../tables/conditions.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
-import { isByOneOf } from '../tables/like.ts'
-import { authorOf, authorText, jsonOf } from '../tables/rows.ts'
+import { recordActivity } from '../tables/record-activity.ts'
+import { authorOf, jsonOf } from '../tables/rows.ts'
 import type { ActivityTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/storable-text.ts'
 
@@ -53,29 +53,6 @@ const entryBytes = sql<number>`octet_length(changes) + coalesce((
   SELECT octet_length(v.snapshot) FROM feature_flag_version v
   WHERE v.flag_id = CASE WHEN kind = 'feature_flag' THEN CAST(item_id AS BIGINT) END AND v.version = activity_log.version
 ), 0)`.as('bytes')
-
-/** @param activity null when there is nothing to record. */
-export async function recordActivity(
-  trx: Kysely<StateSchema>,
-  activity: NewActivity | null,
-  { by, atMs }: Change,
-): Promise<void> {
-  if (activity === null) return
-  await trx
-    .insertInto('activity_log')
-    .values({
-      project_id: activity.projectId,
-      kind: activity.kind,
-      item_id: activity.itemId,
-      item_name: toStorableText(activity.itemName),
-      activity: activity.activity,
-      version: activity.version ?? null,
-      changes: JSON.stringify(activity.changes),
-      author: authorText(by),
-      created_at: atMs,
-    })
-    .execute()
-}
 
 function activityOf(row: Selectable<ActivityTable>): Activity {
   return {

@@ -1,0 +1,128 @@
+// Lists of early access features, surveys and experiments.
+
+import { type Kysely, sql } from 'kysely'
+import { chooseExperiments, type ListedExperiment } from '#core/experiments/choose-experiments.ts'
+import { ownValue } from '#core/json.ts'
+import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
+import { experimentResource } from '#core/resources/experiment.ts'
+import type { Item, ResourceName } from '#core/resources/resources.ts'
+import { surveyResource } from '#core/resources/survey.ts'
+import type { ItemQueries } from '#ports/state/resource-store.ts'
+import type { Page } from '#ports/state/written.ts'
+import { containsTextSql, isByOneOf, isIn } from '../tables/conditions.ts'
+import { countFittingRows } from '../tables/fitting-rows.ts'
+import { itemOf } from '../tables/resource-rows.ts'
+import { flagBit, jsonObjectOf } from '../tables/rows.ts'
+import type { StateSchema } from '../tables/schema.ts'
+
+const contentBytes = sql<number>`octet_length(content)`.as('bytes')
+/** Rows that a search reads at a time, fewer where they are large. */
+const searchedPerQuery = 500
+
+type List<N extends ResourceName> = (
+  db: Kysely<StateSchema>,
+  projectId: number,
+  query: ItemQueries[N],
+) => Promise<Page<Item<N>>>
+
+const lists: { readonly [N in ResourceName]: List<N> } = {
+  async early_access_feature(db, projectId, { limit, offset }) {
+    const features = db.selectFrom('early_access_feature').where('project_id', '=', projectId)
+    const { count } = await features.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+    const page = features.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
+    const sizes = await page
+      .select(sql<number>`octet_length(payload) + octet_length(description)`.as('bytes'))
+      .limit(limit)
+      .execute()
+    const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
+    return { count: Number(count), results: rows.map(row => itemOf(earlyAccessFeatureResource, row)) }
+  },
+
+  async survey(db, projectId, { limit, offset, ...query }) {
+    const surveys = await selectSurveys(db, projectId, query)
+    const { count } = await surveys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+    const page = surveys.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
+    const sizes = await page.select(contentBytes).limit(limit).execute()
+    const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
+    return { count: Number(count), results: rows.map(row => itemOf(surveyResource, row)) }
+  },
+
+  async experiment(db, projectId, { limit, offset, nowMs, ...filter }) {
+    const chosen = chooseExperiments(await readExperiments(db, projectId), filter, nowMs)
+    const page = chosen.slice(offset, offset + limit)
+    const ids = page.slice(0, countFittingRows(page)).map(({ id }) => id)
+    if (ids.length === 0) return { count: chosen.length, results: [] }
+    const rows = await db.selectFrom('experiment').selectAll().where('id', 'in', ids).execute()
+    const itemOfId = new Map(rows.map(row => [Number(row.id), itemOf(experimentResource, row)]))
+    return { count: chosen.length, results: ids.map(id => itemOfId.get(id)!) }
+  },
+}
+
+export function listItems<N extends ResourceName>(
+  db: Kysely<StateSchema>,
+  name: N,
+  projectId: number,
+  query: ItemQueries[N],
+): Promise<Page<Item<N>>> {
+  return lists[name](db, projectId, query)
+}
+
+async function selectSurveys(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  { search, archived, status, type, ids, createdBy }: Omit<ItemQueries['survey'], 'limit' | 'offset'>,
+) {
+  let surveys = db.selectFrom('survey').where('project_id', '=', projectId)
+  if (archived !== undefined) surveys = surveys.where('archived', '=', flagBit(archived))
+  if (type !== undefined) surveys = surveys.where('type', '=', type)
+  if (ids !== undefined) surveys = surveys.where(isIn('id', ids))
+  if (createdBy !== undefined) surveys = surveys.where(isByOneOf('created_by', createdBy))
+  if (status !== undefined) surveys = surveys.where('start_date', status === 'draft' ? 'is' : 'is not', null)
+  if (status === 'running' || status === 'complete')
+    surveys = surveys.where('end_date', status === 'running' ? 'is' : 'is not', null)
+  if (search === undefined || search === '') return surveys
+  // A description is in the JSON of the content, where its text is escaped; a match may be in another field.
+  const escaped = JSON.stringify(search).slice(1, -1)
+  const candidates = surveys.where(
+    sql<boolean>`(${containsTextSql('name', search)} OR ${containsTextSql('content', escaped)})`,
+  )
+  const found: string[] = []
+  for (let offset = 0; ; ) {
+    const page = candidates.orderBy('id').offset(offset)
+    const sizes = await page.select(contentBytes).limit(searchedPerQuery).execute()
+    if (sizes.length === 0) break
+    const rows = await page.select(['id', 'name', 'content']).limit(countFittingRows(sizes)).execute()
+    for (const { id, name, content } of rows) {
+      const description = ownValue(jsonObjectOf(content), 'description')
+      const texts = typeof description === 'string' ? [name, description] : [name]
+      if (texts.some(text => text.toLowerCase().includes(search.toLowerCase()))) found.push(id)
+    }
+    offset += rows.length
+  }
+  return surveys.where(isIn('id', found))
+}
+
+/** Every experiment of a project, without its content. */
+async function readExperiments(
+  db: Kysely<StateSchema>,
+  projectId: number,
+): Promise<(ListedExperiment & { readonly bytes: number })[]> {
+  const rows = await db
+    .selectFrom('experiment')
+    .leftJoin('feature_flag', 'feature_flag.id', 'experiment.feature_flag_id')
+    .select(narrowColumns)
+    .select(['feature_flag.active as flag_active', sql<number>`octet_length(content)`.as('bytes')])
+    .where('experiment.project_id', '=', projectId)
+    .where('experiment.deleted', '=', 0)
+    .execute()
+  return rows.map(({ flag_active: active, bytes, ...row }) => {
+    const { content: _none, ...experiment } = itemOf(experimentResource, { ...row, content: '{}' })
+    return { ...experiment, flagIsActive: active === 1, bytes: Number(bytes) }
+  })
+}
+
+const narrowColumns = [
+  ...(['experiment.id', 'experiment.project_id', 'experiment.name', 'feature_flag_id', 'owns_flag'] as const),
+  ...(['start_date', 'end_date', 'experiment.archived', 'experiment.created_at', 'experiment.updated_at'] as const),
+  'experiment.created_by' as const,
+]

@@ -1,0 +1,175 @@
+// Early access features, surveys and experiments, each written with its flags and its entry in the activity log.
+// `resource-lists.ts` has the lists.
+
+import type { Kysely } from 'kysely'
+import { activityOfChange, type NewActivity } from '#core/activity.ts'
+import type { Change } from '#core/author.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
+import { initialFields, type Resource, type RowOf, showLogged } from '#core/resources/resource.ts'
+import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { ResourceStore } from '#ports/state/resource-store.ts'
+import { recordActivity } from '../tables/record-activity.ts'
+import { itemOf, rowOf } from '../tables/resource-rows.ts'
+import { bumpRevision, nextId } from '../tables/revision-queries.ts'
+import type { StateSchema } from '../tables/schema.ts'
+import { haveLinksChanged } from './cohort-queries.ts'
+import { changeFlag } from './flag-queries.ts'
+import { applyFlagWrite, rollBackIfRefused } from './flag-writes.ts'
+import { listItems } from './resource-lists.ts'
+
+type AnyItem = Item<ResourceName>
+type AnyTable = Kysely<Record<string, Record<string, string | number | null>>>
+
+export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
+  return {
+    createResource: (name, input, flags, change) =>
+      rollBackIfRefused(db, async trx => {
+        const resource: Resource = resources[name]
+        const { projectId } = input
+        const ofFlags = await applyFlagWrites(trx, projectId, flags, change)
+        if (!ofFlags.ok) return ofFlags
+        if (name === 'early_access_feature' && (await isFlagInUse(trx, projectId, ofFlags.value.flagId)))
+          return err('flag_in_use' as never)
+        const item = pickFields(resource, {
+          ...initialFields(resource),
+          ...(resource.fields.id?.kind === 'integer' && { id: await nextId(trx, resource.table as 'experiment') }),
+          ...omitUndefined(input),
+          ...{
+            flagIsOwn: (flags as { readonly flagId?: FlagWrite | null }).flagId?.kind === 'create',
+            ...ofFlags.value,
+          },
+          ...{ createdAtMs: change.atMs, updatedAtMs: change.atMs, createdBy: change.by },
+        })
+        const row = { ...rowOf(resource, item), ...(resource.keepsDeleted && { deleted: 0 }) }
+        await anyTable(trx).insertInto(resource.table).values(row).execute()
+        await recordActivity(trx, activityOfItem(name, null, item), change)
+        return ok({ value: item as never, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    updateResource: (name, projectId, id, patch, flags, change, basedOn) =>
+      rollBackIfRefused(db, async trx => {
+        const resource: Resource = resources[name]
+        const current = await findItem(trx, name, projectId, id)
+        if (current === null) return err('not_found')
+        if (isChanged(resource, current, basedOn)) return err('flag_changed')
+        const ofFlags = await applyFlagWrites(trx, projectId, flags, change)
+        if (!ofFlags.ok) return ofFlags
+        const times = { updatedAtMs: change.atMs }
+        const item = pickFields(resource, { ...current, ...ofFlags.value, ...omitUndefined(patch), ...times })
+        await anyTable(trx).updateTable(resource.table).set(rowOf(resource, item)).where('id', '=', id).execute()
+        await recordActivity(trx, activityOfItem(name, current, item), change)
+        return ok({ value: item as never, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    deleteResource: (name, projectId, id, flags, change, options = {}) =>
+      rollBackIfRefused(db, async trx => {
+        const resource: Resource = resources[name]
+        const current = await findItem(trx, name, projectId, id)
+        if (current === null) return err('not_found')
+        if (isChanged(resource, current, options.basedOn)) return err('flag_changed')
+        if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
+        const ofFlags = await applyFlagWrites(trx, projectId, flags, change)
+        if (!ofFlags.ok) return ofFlags
+        const items = anyTable(trx)
+        await (resource.keepsDeleted
+          ? items
+              .updateTable(resource.table)
+              .set({ deleted: 1, updated_at: change.atMs })
+              .where('id', '=', id)
+              .execute()
+          : items.deleteFrom(resource.table).where('id', '=', id).execute())
+        if (name === 'experiment' && !(await unmarkFlag(trx, current as Item<'experiment'>, change)))
+          return err('flag_changed')
+        await recordActivity(trx, activityOfItem(name, current, null), change)
+        return ok({ value: null, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    findResource: (name, projectId, id) => findItem(db, name, projectId, id),
+    listResources: (name, projectId, query) => listItems(db, name, projectId, query),
+  }
+}
+
+async function findItem<N extends ResourceName>(
+  db: Kysely<StateSchema>,
+  name: N,
+  projectId: number,
+  id: string | number,
+): Promise<Item<N> | null> {
+  const resource: Resource = resources[name]
+  let items = anyTable(db).selectFrom(resource.table).selectAll().where('id', '=', id)
+  if (resource.keepsDeleted) items = items.where('deleted', '=', 0)
+  const row = await items.where('project_id', '=', projectId).executeTakeFirst()
+  return row === undefined ? null : (itemOf(resource, row as RowOf<Resource>) as Item<N>)
+}
+
+function anyTable(db: Kysely<StateSchema>): AnyTable {
+  return db as unknown as AnyTable
+}
+
+function pickFields({ fields }: Resource, values: Readonly<Record<string, unknown>>): AnyItem {
+  return Object.fromEntries(Object.keys(fields).map(key => [key, values[key]])) as AnyItem
+}
+
+/** @param basedOn null from another thread when absent. */
+function isChanged(resource: Resource, stored: AnyItem, basedOn: AnyItem | null | undefined): boolean {
+  if (basedOn === undefined || basedOn === null) return false
+  return JSON.stringify(rowOf(resource, stored)) !== JSON.stringify(rowOf(resource, basedOn))
+}
+
+function activityOfItem(name: ResourceName, before: AnyItem | null, after: AnyItem | null): NewActivity | null {
+  const { projectId, id, name: itemName } = (after ?? before)!
+  const showIfAny = (item: AnyItem | null) => item && showLogged<Resource>(resources[name], item)
+  return activityOfChange({ kind: name, projectId, itemId: String(id), itemName }, showIfAny(before), showIfAny(after))
+}
+
+/** @returns ids of the flags that were written, by the item's fields for them. */
+async function applyFlagWrites(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  flags: Readonly<Record<string, FlagWrite | null | undefined>>,
+  change: Change,
+): Promise<Result<Readonly<Record<string, number>>, FlagWriteRefusal>> {
+  const ids: Record<string, number> = {}
+  for (const [field, write] of Object.entries(flags)) {
+    if (write === null || write === undefined) continue
+    const written = await applyFlagWrite(trx, projectId, write, change)
+    if (!written.ok) return written
+    ids[field] = written.value
+  }
+  return ok(ids)
+}
+
+async function isFlagInUse(trx: Kysely<StateSchema>, projectId: number, flagId: number | undefined): Promise<boolean> {
+  if (flagId === undefined) return false
+  const other = await trx
+    .selectFrom('early_access_feature')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('feature_flag_id', '=', flagId)
+    .executeTakeFirst()
+  return other !== undefined
+}
+
+/**
+ * Takes the mark `has_experiment` from the flag of a deleted experiment, unless another experiment uses it.
+ * @returns false when the flag was changed at the same moment.
+ */
+async function unmarkFlag(
+  trx: Kysely<StateSchema>,
+  { projectId, flagId }: Item<'experiment'>,
+  change: Change,
+): Promise<boolean> {
+  const other = await trx
+    .selectFrom('experiment')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('feature_flag_id', '=', flagId)
+    .where('deleted', '=', 0)
+    .executeTakeFirst()
+  if (other !== undefined) return true
+  const changed = await changeFlag(trx, projectId, flagId, { hasExperiment: false }, change)
+  // A flag that is already deleted has no mark to remove.
+  return changed.ok || changed.error === 'not_found'
+}

@@ -1,0 +1,31 @@
+// Writes an entry of the activity log. It runs in the transaction of the change that the entry records.
+
+import type { Kysely } from 'kysely'
+import type { NewActivity } from '#core/activity.ts'
+import type { Change } from '#core/author.ts'
+import { authorText } from './rows.ts'
+import type { StateSchema } from './schema.ts'
+import { toStorableText } from './storable-text.ts'
+
+/** @param activity null when there is nothing to record. */
+export async function recordActivity(
+  trx: Kysely<StateSchema>,
+  activity: NewActivity | null,
+  { by, atMs }: Change,
+): Promise<void> {
+  if (activity === null) return
+  await trx
+    .insertInto('activity_log')
+    .values({
+      project_id: activity.projectId,
+      kind: activity.kind,
+      item_id: activity.itemId,
+      item_name: toStorableText(activity.itemName),
+      activity: activity.activity,
+      version: activity.version ?? null,
+      changes: JSON.stringify(activity.changes),
+      author: authorText(by),
+      created_at: atMs,
+    })
+    .execute()
+}

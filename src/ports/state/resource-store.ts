@@ -1,0 +1,79 @@
+// Early access features, surveys and experiments as the private API reads and writes them. Every write shares its
+// transaction with those of the item's flags, and with its entry in the activity log.
+
+import type { Author, Change } from '#core/author.ts'
+import type { ExperimentFilter } from '#core/experiments/choose-experiments.ts'
+import type { Item, ResourceName } from '#core/resources/resources.ts'
+import type { SurveyStatus } from '#core/resources/survey.ts'
+import type { Result } from '#core/result.ts'
+import type { LinkedWrite } from './definition-links.ts'
+import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
+import type { Page, Written } from './written.ts'
+
+/** Absent fields get their initial values. An `id` that is a number is the store's to give. */
+export type NewItem<N extends ResourceName> = Pick<Item<N>, 'projectId' | 'name'> & Partial<Item<N>>
+
+/**
+ * Writes of flags by the item's fields that name them. A field without a write keeps its flag, and null writes nothing.
+ * `flagIsOwn` becomes true for a flag that is created.
+ */
+export type FlagWrites<N extends ResourceName> = {
+  readonly [K in keyof Item<N> & `${string}lagId`]?: FlagWrite | null
+}
+
+interface PageQuery {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** All filters of a list must match. */
+export interface ItemQueries {
+  early_access_feature: PageQuery
+  survey: PageQuery & {
+    /** Part of a name or a description, in any case. */
+    readonly search?: string
+    readonly archived?: boolean
+    readonly status?: SurveyStatus
+    readonly type?: Item<'survey'>['type']
+    readonly ids?: readonly string[]
+    /** The survey was made by one of them. */
+    readonly createdBy?: readonly Author[]
+  }
+  experiment: PageQuery &
+    ExperimentFilter & {
+      /** For the order by duration. */
+      readonly nowMs: number
+    }
+}
+
+export interface ResourceStore {
+  /** Refused as `flag_in_use` when another early access feature has the flag. */
+  createResource<N extends ResourceName>(
+    name: N,
+    input: NewItem<N>,
+    flags: FlagWrites<N>,
+    change: Change,
+  ): Promise<Result<Written<Item<N>>, FlagWriteRefusal | (N extends 'early_access_feature' ? 'flag_in_use' : never)>>
+  /** @param basedOn what the caller read: refused as `flag_changed` if it was written since. Not compared when absent. */
+  updateResource<N extends ResourceName>(
+    name: N,
+    projectId: number,
+    id: Item<N>['id'],
+    patch: Partial<Item<N>>,
+    flags: FlagWrites<N>,
+    change: Change,
+    basedOn?: Item<N>,
+  ): Promise<Result<Written<Item<N>>, FlagWriteRefusal | 'not_found'>>
+  /** The flag of the last experiment on it loses its mark `has_experiment`. */
+  deleteResource<N extends ResourceName>(
+    name: N,
+    projectId: number,
+    id: Item<N>['id'],
+    flags: FlagWrites<N>,
+    change: Change,
+    options?: LinkedWrite & { readonly basedOn?: Item<N> },
+  ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
+  findResource<N extends ResourceName>(name: N, projectId: number, id: Item<N>['id']): Promise<Item<N> | null>
+  /** Newest first, unless the query says otherwise. Without deleted items. */
+  listResources<N extends ResourceName>(name: N, projectId: number, query: ItemQueries[N]): Promise<Page<Item<N>>>
+}
