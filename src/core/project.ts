@@ -1,29 +1,16 @@
 // A project: the tenant that a project API key names.
 
-import type { JsonObject } from './json.ts'
-
-/** Per UTC month; null = unlimited, 0 = always exceeded. */
-export interface Quotas {
-  readonly events: number | null
-  readonly featureFlagRequests: number | null
-  readonly exceptions: number | null
-  readonly recordings: number | null
-  readonly llmEvents: number | null
-  readonly surveyResponses: number | null
-}
-
-/** A project's settings for its live events. Source: docs/wire/ingestion.md 6.1, 6.2, 6.9, 13. */
-export interface IngestionSettings {
-  /** A live event that is older than this when it arrives is dropped; null for no limit. */
-  readonly dropEventsOlderThanSeconds: number | null
-  /** Treats every event as if it were sent with `$process_person_profile: false`. */
-  readonly personProcessingOptOut: boolean
-  /** Stores only the first of an id's equal `$feature_flag_called` events each UTC day; usage counts all of them. */
-  readonly deduplicatesFlagCalls: boolean
-  /** Events create no new group types; existing ones keep working. */
-  readonly groupTypesFrozen: boolean
-  readonly cookielessMode: CookielessMode
-}
+import {
+  booleanField,
+  groupField,
+  type ItemOf,
+  initialFields,
+  instantField,
+  integerField,
+  membersField,
+  nullable,
+  textField,
+} from './resource.ts'
 
 /**
  * How events of cookieless mode are handled, including imported ones: 0 drops them; 1 gives each visitor an id for the
@@ -33,36 +20,116 @@ export type CookielessMode = 0 | 1 | 2
 /** For new projects: a page that asks for the mode can only mean that its visitors should be counted. */
 export const newCookielessMode: CookielessMode = 1
 
-export const noIngestionSettings: IngestionSettings = {
-  dropEventsOlderThanSeconds: null,
-  personProcessingOptOut: false,
-  deduplicatesFlagCalls: false,
-  groupTypesFrozen: false,
-  cookielessMode: 0,
+/** Per UTC month; null = unlimited, 0 = always exceeded. */
+const quotas = {
+  events: quotaField('events'),
+  featureFlagRequests: quotaField('feature_flag_requests'),
+  exceptions: quotaField('exceptions'),
+  recordings: quotaField('recordings'),
+  llmEvents: quotaField('llm_events'),
+  surveyResponses: quotaField('survey_responses'),
+}
+export type Quotas = ItemOf<{ readonly fields: typeof quotas }>
+export const noQuotas = initialFields({ fields: quotas }) as Quotas
+
+function quotaField<const N extends string>(name: N) {
+  return nullable(integerField(name, { schema: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } }))
 }
 
-export interface Project {
-  /** Ascending from 1, never reused; also PostHog's team id. */
-  readonly id: number
-  readonly uuid: string
-  readonly name: string
-  /** The public project API key (`phc_…`). */
-  readonly apiToken: string
-  /** IANA name; date filters without a zone are read in it. */
-  readonly timezone: string
-  readonly anonymizeIps: boolean
-  readonly geoipEnabled: boolean
-  /** 1 or 2: whether `exact` knows boolean-like values. Source: docs/wire/evaluation.md 5.9. */
-  readonly propertyMatchingVersion: 1 | 2
-  readonly quotas: Quotas
-  /**
-   * The settings that clients get besides flags, as far as they are set; keys as in
-   * `wire/management/client-settings.ts`.
-   */
-  readonly clientSettings: JsonObject
-  readonly ingestion: IngestionSettings
-  readonly createdAtMs: number
+const onOff = (description?: string) => ({ type: 'boolean', ...(description !== undefined && { description }) })
+
+/**
+ * A project's settings for its live events. Those that PostHog has keep its names. Source: docs/wire/ingestion.md 6.1,
+ * 6.2, 6.9, 13.
+ */
+const ingestion = {
+  /** A live event that is older than this when it arrives is dropped; null for no limit. */
+  dropEventsOlderThanSeconds: nullable(
+    integerField('drop_events_older_than_seconds', {
+      schema: {
+        ...{ type: 'integer', minimum: 0, maximum: 10_000_000_000 },
+        description: 'Drop live events older than this on arrival. null or 0: drop none.',
+      },
+    }),
+  ),
+  /** Treats every event as if it were sent with `$process_person_profile: false`. */
+  personProcessingOptOut: booleanField('person_processing_opt_out', {
+    schema: onOff('Process every event without a person profile.'),
+    initial: false,
+  }),
+  /** Stores only the first of an id's equal `$feature_flag_called` events each UTC day; usage counts all of them. */
+  deduplicatesFlagCalls: booleanField('feature_flag_called_dedup', {
+    schema: onOff(
+      'Store only the first of identical $feature_flag_called events per distinct id and UTC day; usage counts all of them.',
+    ),
+    initial: false,
+  }),
+  /** Events create no new group types; existing ones keep working. */
+  groupTypesFrozen: booleanField('group_types_frozen', {
+    schema: onOff('Events create no new group types; existing ones keep working.'),
+    initial: false,
+  }),
+  cookielessMode: integerField('cookieless_server_hash_mode', {
+    schema: {
+      anyOf: [
+        {
+          anyOf: [{ const: 0 }, { const: 1 }, { const: 2 }],
+          description:
+            'Cookieless events: 0 drops them; 1 gives each visitor a hashed id per day; 2 also handles identified visitors and sessions. null: 1.',
+        },
+        { type: 'null' },
+      ],
+    },
+    initial: 0 as CookielessMode,
+  }),
 }
+export type IngestionSettings = ItemOf<{ readonly fields: typeof ingestion }>
+export const noIngestionSettings = initialFields({ fields: ingestion }) as IngestionSettings
+
+export const projectResource = {
+  table: 'project',
+  required: ['name'],
+  keepsDeleted: true,
+  fields: {
+    /** Ascending from 1, never reused; also PostHog's team id. */
+    id: integerField('id'),
+    uuid: textField('uuid'),
+    name: textField('name', { schema: { type: 'string', minLength: 1, maxLength: 200 } }),
+    /** The public project API key (`phc_…`). */
+    apiToken: textField('api_token', { isLogged: true }),
+    /** IANA name; date filters without a zone are read in it. */
+    timezone: textField('timezone', {
+      schema: {
+        ...{ type: 'string', maxLength: 64 },
+        description: 'IANA time zone for dates and times without a zone, in filters and parameters. Default: UTC.',
+      },
+      initial: 'UTC',
+    }),
+    anonymizeIps: booleanField('anonymize_ips', {
+      schema: onOff('Store events without `$ip`; its location is still looked up.'),
+      initial: false,
+    }),
+    geoipEnabled: booleanField('geoip_enabled', {
+      schema: onOff('Add `$geoip_…` properties of the IP address to events. Flag evaluation always uses them.'),
+      initial: true,
+    }),
+    /** 1 or 2: whether `exact` knows boolean-like values. Source: docs/wire/evaluation.md 5.9. */
+    propertyMatchingVersion: integerField('property_matching_version', {
+      schema: {
+        anyOf: [{ const: 1 }, { const: 2 }],
+        description: '1: `exact` with true or false (also as text) tests truthiness; 2: compares as text.',
+      },
+      initial: 1 as 1 | 2,
+    }),
+    quotas: groupField('quotas', quotas, { schema: { description: 'Omitted quotas are unchanged.' } }),
+    ingestion: groupField('ingestion_settings', ingestion, { isFlat: true }),
+    /** The settings that clients get besides flags, as far as they are set; see `wire/management/client-settings.ts`. */
+    clientSettings: membersField('client_settings', {}),
+    createdAtMs: instantField('created_at'),
+  },
+} as const
+
+export type Project = ItemOf<typeof projectResource>
 
 /** A project's secret keys (`phs_…`), masked for display; null when there is none. */
 export interface SecretKeys {
@@ -72,12 +139,3 @@ export interface SecretKeys {
 }
 
 export const noSecretKeys: SecretKeys = { primary: null, backup: null }
-
-export const noQuotas: Quotas = {
-  events: null,
-  featureFlagRequests: null,
-  exceptions: null,
-  recordings: null,
-  llmEvents: null,
-  surveyResponses: null,
-}

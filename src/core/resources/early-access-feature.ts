@@ -12,7 +12,7 @@ import {
   nullable,
   objectField,
   textField,
-} from './resource.ts'
+} from '../resource.ts'
 
 export const earlyAccessStages = ['draft', 'concept', 'alpha', 'beta', 'general-availability', 'archived'] as const
 export type EarlyAccessStage = (typeof earlyAccessStages)[number]

@@ -13,7 +13,7 @@ import {
   nullable,
   orNull,
   textField,
-} from './resource.ts'
+} from '../resource.ts'
 
 const anyObject = (description?: string) =>
   orNull({ type: 'object', ...(description !== undefined && { description }) })

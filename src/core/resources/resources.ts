@@ -1,8 +1,8 @@
 // The resources that are written together with flags, by their names in scopes and in the activity log.
 
+import type { ItemOf } from '../resource.ts'
 import { earlyAccessFeatureResource } from './early-access-feature.ts'
 import { experimentResource } from './experiment.ts'
-import type { ItemOf } from './resource.ts'
 import { surveyResource } from './survey.ts'
 
 export const resources = {

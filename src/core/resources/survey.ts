@@ -16,7 +16,7 @@ import {
   oneOf,
   orNull,
   textField,
-} from './resource.ts'
+} from '../resource.ts'
 
 /** A draft has not started, a complete one has ended. */
 export const surveyStatuses = ['draft', 'running', 'complete'] as const

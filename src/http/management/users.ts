@@ -1,8 +1,8 @@
 // `users/@me` and the organization, which PostHog's scripts request first, to identify the instance.
 
-import { noSecretKeys, type Project } from '#core/project.ts'
+import type { Project } from '#core/project.ts'
 import { encodeAuthor } from '#wire/management/author.ts'
-import { encodeProject, organizationId } from '#wire/management/projects.ts'
+import { organizationId } from '#wire/management/projects.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   type OrganizationJson,
@@ -89,6 +89,6 @@ async function encodeOrganization(deps: EndpointDeps, caller: Caller): Promise<O
 }
 
 function encodeProjectSummary(project: Project): ProjectSummaryJson {
-  const { id, uuid, organization, name, api_token, timezone } = encodeProject(project, noSecretKeys)
-  return { id, uuid, organization, name, api_token, timezone }
+  const { id, uuid, name, apiToken, timezone } = project
+  return { id, uuid, organization: organizationId, name, api_token: apiToken, timezone }
 }

@@ -37,7 +37,7 @@ import {
 } from '#wire/management/persons/cohorts.ts'
 import { groupSchema, groupTypeSchema } from '#wire/management/persons/groups.ts'
 import { personSchema } from '#wire/management/persons/persons.ts'
-import { createProjectSchema, projectSchema, quotasSchema, updateProjectSchema } from '#wire/management/projects.ts'
+import { createProjectSchema, projectSchema, updateProjectSchema } from '#wire/management/projects.ts'
 import { replayMessageSchema } from '#wire/management/replay-messages.ts'
 import { ingestionStatusSchema, usageSchema, warningsSchema } from '#wire/management/status.ts'
 import { surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
@@ -81,7 +81,7 @@ const named: Readonly<Record<string, TSchema>> = {
   Project: projectSchema,
   ProjectChange: updateProjectSchema,
   PropertyDefinition: propertyDefinitionSchema,
-  Quotas: quotasSchema,
+  Quotas: propertyOf(projectSchema, 'quotas'),
   RejectedEvent: rejectedEventSchema,
   RejectReplay: rejectReplaySchema,
   RejectReplayReport: rejectReplayReportSchema,
@@ -111,8 +111,8 @@ const described: readonly [TSchema, string][] = [
   [removeNull(propertyOf(updateSurveySchema, 'conditions')), 'SurveyConditions'],
   [removeNull(propertyOf(surveySchema, 'conditions')), 'SurveyConditions'],
   [removeNull(propertyOf(experimentSchema, 'parameters')), 'ExperimentParameters'],
-  [cohortSchema.properties.filters, 'CohortFilters'],
-  [removeNull(createCohortSchema.properties.filters), 'CohortFilters'],
+  [propertyOf(cohortSchema, 'filters'), 'CohortFilters'],
+  [removeNull(propertyOf(createCohortSchema, 'filters')), 'CohortFilters'],
   ...[surveySchema, updateSurveySchema].map((schema): [TSchema, string] => [
     (removeNull(propertyOf(schema, 'questions')) as unknown as { items: TSchema }).items,
     'SurveyQuestion',

@@ -1,18 +1,8 @@
 // Personal API keys. The store never receives a key, only its hash; which scopes exist is decided elsewhere.
 
 import type { Change } from '#core/author.ts'
+import type { PersonalKey } from '#core/personal-key.ts'
 import type { Page } from './written.ts'
-
-export interface PersonalKey {
-  readonly id: string
-  readonly label: string
-  /** `*`, or scopes such as `feature_flag:read`. */
-  readonly scopes: readonly string[]
-  /** Ids of the projects the key is limited to; empty means all. */
-  readonly scopedProjectIds: readonly number[]
-  readonly createdAtMs: number
-  readonly lastUsedAtMs: number | null
-}
 
 export interface PersonalKeyStore {
   /** @param input.secretHash SHA-256 of the key, hex. @throws PortError `conflict` when a key has this id or hash. */

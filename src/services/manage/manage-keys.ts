@@ -1,9 +1,10 @@
 // Creates and deletes personal API keys. The secret is shown only once, on creation.
 
 import type { Change } from '#core/author.ts'
+import type { PersonalKey } from '#core/personal-key.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { isKnownScope } from '#core/scopes.ts'
-import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
 import type { PersonalKeyCheck } from './personal-key-check.ts'

@@ -7,8 +7,10 @@ import {
   noIngestionSettings,
   noQuotas,
   type Project,
+  projectResource,
   type Quotas,
 } from '#core/project.ts'
+import { initialFields } from '#core/resource.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import { generateProjectKey, type RandomBytes } from './generate-key.ts'
@@ -25,14 +27,6 @@ export type ProjectSettings = Partial<
 > & { readonly quotas?: Partial<Quotas>; readonly ingestion?: Partial<IngestionSettings> }
 
 export type ProjectRefusal = 'not_found' | 'token_taken' | 'invalid_token' | 'unknown_timezone' | 'blank_name'
-
-/** New projects read date filters in UTC, look IP addresses up and store them, and match properties by version 1. */
-const projectDefaults = {
-  timezone: 'UTC',
-  anonymizeIps: false,
-  geoipEnabled: true,
-  propertyMatchingVersion: 1,
-} as const
 
 /**
  * The tokens that capture accepts: 1–64 printable ASCII characters without white space, and no secret key. Source:
@@ -58,8 +52,10 @@ export async function createProject(
   if (refusal !== null) return err(refusal)
   const written = await deps.management.createProject(
     {
-      ...projectDefaults,
-      clientSettings: {},
+      ...(initialFields(projectResource) as Pick<
+        Project,
+        'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion' | 'clientSettings'
+      >),
       ...settings,
       uuid: deps.newUuid(),
       apiToken,

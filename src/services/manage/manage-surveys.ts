@@ -5,7 +5,7 @@
 import type { Change } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
-import { initialFields } from '#core/resources/resource.ts'
+import { initialFields } from '#core/resource.ts'
 import { type Survey, surveyResource } from '#core/resources/survey.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { isSurveyRunning, surveyFlagKeys, unansweredFilters } from '#core/surveys/survey-flags.ts'

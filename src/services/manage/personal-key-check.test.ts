@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { PersonalKey } from '#core/personal-key.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createPersonalKeyCheck, unknownKeysAskedMax } from './personal-key-check.ts'
 import { hashSecret } from './secret-digests.ts'

@@ -2,9 +2,10 @@
 // The caller decides what the key may do (`http/management/kit/authenticate.ts`).
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { PersonalKey } from '#core/personal-key.ts'
 import type { Clock } from '#ports/clock.ts'
 import { QueueFullError } from '#ports/port-error.ts'
-import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { PersonalKeyUses } from './personal-key-uses.ts'
 import { createSecretDigests } from './secret-digests.ts'
 

@@ -1,9 +1,10 @@
 // Records when personal API keys were last used, to the minute. Requests only note a use; it is written a little later,
 // so that no request waits for the write or fails with it.
 
+import type { PersonalKey } from '#core/personal-key.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 

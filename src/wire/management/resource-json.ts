@@ -1,8 +1,8 @@
-// The schemas and the JSON of declared resources (`core/resources/resource.ts`).
+// The schemas and the JSON of declared resources (`core/resource.ts`).
 
 import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox'
 import type { JsonObject } from '#core/json.ts'
-import { type BodyOf, type Field, type ItemOf, type Resource, showItem } from '#core/resources/resource.ts'
+import { type BodyOf, type Field, type Fields, type ItemOf, type Resource, showItem } from '#core/resource.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
@@ -16,13 +16,7 @@ export interface BodySchemas<R extends Resource, X extends TProperties> {
 
 /** @param extra what bodies set besides the fields. One of its properties may be named in `resource.required`. */
 export function bodySchemas<R extends Resource, X extends TProperties>(resource: R, extra: X): BodySchemas<R, X> {
-  const fields = Object.fromEntries(
-    Object.values(resource.fields).flatMap((field): [string, TSchema][] => {
-      if (field.kind === 'members')
-        return Object.entries(field.members).map(([name, { schema }]) => [name, Type.Unsafe(schema)])
-      return field.schema === null ? [] : [[field.name, Type.Unsafe(field.schema)]]
-    }),
-  )
+  const fields = bodyProperties(resource.fields)
   const optional = { ...Type.Partial(Type.Object(fields)).properties, ...extra }
   const required = Object.fromEntries(
     resource.required.flatMap(name => (Object.hasOwn(fields, name) ? [[name, fields[name]!]] : [])),
@@ -30,23 +24,42 @@ export function bodySchemas<R extends Resource, X extends TProperties>(resource:
   return { create: Type.Object({ ...optional, ...required }), update: Type.Object(optional) } as never
 }
 
-/** @param extra what answers show besides the fields. */
-export function itemSchema(resource: Resource, extra: TProperties): TSchema {
-  const shown = Object.values(resource.fields).flatMap((field): [string, TSchema][] => {
-    if (!field.isShown) return []
-    if (field.kind === 'members')
-      return Object.entries(field.members).map(([name, { schema }]) => [name, Type.Unsafe(schema)])
-    return [
-      [field.name, field.isNullable && field.kind !== 'author' ? nullable(valueSchema(field)) : valueSchema(field)],
-    ]
-  })
-  return Type.Object({ ...Object.fromEntries(shown), ...extra })
+function bodyProperties(fields: Fields): Record<string, TSchema> {
+  const properties: Record<string, TSchema> = {}
+  for (const { kind, name, schema, ...of } of Object.values(fields)) {
+    if (kind === 'members') Object.assign(properties, memberProperties(of.members))
+    else if (kind === 'group' && of.isFlat) Object.assign(properties, bodyProperties(of.fields))
+    else if (kind === 'group')
+      properties[name] = Type.Partial(Type.Object(bodyProperties(of.fields)), {
+        ...schema,
+        additionalProperties: false,
+      })
+    else if (schema !== null) properties[name] = Type.Unsafe(schema)
+  }
+  return properties
 }
 
-function valueSchema({ kind, schema }: Field): TSchema {
+function memberProperties(members: Field['members']): Record<string, TSchema> {
+  return Object.fromEntries(Object.entries(members).map(([name, { schema }]) => [name, Type.Unsafe(schema)]))
+}
+
+/** @param extra what answers show besides the fields. */
+export function itemSchema<X extends TProperties>({ fields }: Pick<Resource, 'fields'>, extra: X): TObject<X> {
+  const properties: Record<string, TSchema> = {}
+  for (const field of Object.values(fields)) {
+    const { kind, name, isShown, isNullable, ...of } = field
+    if (!isShown) continue
+    if (kind === 'members') Object.assign(properties, memberProperties(of.members))
+    else if (kind === 'group' && of.isFlat) Object.assign(properties, itemSchema(of, {}).properties)
+    else properties[name] = isNullable && kind !== 'author' ? nullable(valueSchema(field)) : valueSchema(field)
+  }
+  return Type.Object({ ...properties, ...extra }) as unknown as TObject<X>
+}
+
+function valueSchema({ kind, schema, fields }: Field): TSchema {
   switch (kind) {
     case 'integer':
-      return Type.Integer()
+      return schema !== null && 'anyOf' in schema ? Type.Unsafe(schema) : Type.Integer()
     case 'boolean':
       return Type.Boolean()
     case 'object':
@@ -55,6 +68,12 @@ function valueSchema({ kind, schema }: Field): TSchema {
       return instantSchema
     case 'author':
       return authorSchema
+    case 'group':
+      return itemSchema({ fields }, {})
+    case 'texts':
+      return Type.Array(Type.String())
+    case 'integers':
+      return Type.Array(Type.Integer())
     default:
       return schema !== null && 'anyOf' in schema ? Type.Unsafe(schema) : Type.String()
   }

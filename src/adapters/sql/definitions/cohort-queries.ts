@@ -3,20 +3,20 @@
 
 import { type Kysely, sql } from 'kysely'
 import { activityOfChange } from '#core/activity.ts'
-import { type Cohort, isSameCohort } from '#core/flags/definitions/cohort.ts'
+import { type Cohort, cohortResource, isSameCohort } from '#core/flags/definitions/cohort.ts'
 import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
-import type { JsonObject } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
+import { showLogged } from '#core/resource.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
 import { containsTextSql } from '../tables/conditions.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
+import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
 import { jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { cohortOf, cohortRowOf } from './definition-rows.ts'
 
 export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & DefinitionLinkReader {
   return {
@@ -34,7 +34,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           updatedAtMs: change.atMs,
           createdBy: change.by,
         }
-        await trx.insertInto('cohort').values(cohortRowOf(cohort)).execute()
+        await trx.insertInto('cohort').values(rowOf(cohortResource, cohort)).execute()
         await recordActivity(trx, activityOfCohort(null, cohort), change)
         return ok({ value: cohort, revision: await bumpRevision(trx, cohort.projectId) })
       }),
@@ -56,7 +56,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
           return ok({ value: current, revision: await readProjectRevision(trx, projectId) })
         const isCountKept = patch.filters === undefined || current.isStatic
         // A new member count may be written at the same moment, so the old count is not written back.
-        const { id: _, member_count: _count, counted_at: _at, ...columns } = cohortRowOf(cohort)
+        const { id: _, member_count: _count, counted_at: _at, ...columns } = rowOf(cohortResource, cohort)
         await trx
           .updateTable('cohort')
           .set({ ...columns, ...(isCountKept ? {} : { member_count: null, counted_at: null }) })
@@ -79,7 +79,7 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
         .limit(limit)
         .execute()
       const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(cohortOf) }
+      return { count: Number(count), results: rows.map(row => itemOf(cohortResource, row)) }
     },
 
     async findLinks(projectId) {
@@ -164,11 +164,11 @@ function activityOfCohort(before: Cohort | null, after: Cohort) {
   const { projectId, id, name } = after
   const item = { kind: 'cohort', projectId, itemId: String(id), itemName: name } as const
   const isDeletion = after.deleted && before?.deleted === false
-  return activityOfChange(item, before && shownOf(before), isDeletion ? null : shownOf(after))
-}
-
-function shownOf({ name, description, isStatic, filters, deleted }: Cohort): JsonObject {
-  return { name, description, is_static: isStatic, filters, deleted }
+  return activityOfChange(
+    item,
+    before && showLogged(cohortResource, before),
+    isDeletion ? null : showLogged(cohortResource, after),
+  )
 }
 
 async function readProjectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {
@@ -183,5 +183,5 @@ async function findCohort(db: Kysely<StateSchema>, projectId: number, cohortId: 
     .where('id', '=', cohortId)
     .where('project_id', '=', projectId)
     .executeTakeFirst()
-  return row === undefined ? null : cohortOf(row)
+  return row === undefined ? null : itemOf(cohortResource, row)
 }

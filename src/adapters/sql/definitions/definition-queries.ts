@@ -1,14 +1,15 @@
 // Definitions of every project that changed after a revision, read in one transaction so that they fit together.
 
 import type { Kysely, Selectable } from 'kysely'
+import { cohortResource } from '#core/flags/definitions/cohort.ts'
+import { projectResource } from '#core/project.ts'
 import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import { surveyResource } from '#core/resources/survey.ts'
 import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
 import { itemOf } from '../tables/resource-rows.ts'
 import { readRevision } from '../tables/revision-queries.ts'
-import { flagOf, groupTypeOf, projectOf } from '../tables/rows.ts'
+import { flagOf, groupTypeOf } from '../tables/rows.ts'
 import type { ProjectTable, StateSchema } from '../tables/schema.ts'
-import { cohortOf } from './definition-rows.ts'
 import {
   addHeldDefinitions,
   type HeldVersions,
@@ -110,10 +111,10 @@ async function readProjects(
   const secretKeysOf = byProject(secretKeys)
   return projects.map(row => ({
     read: {
-      project: projectOf(row),
+      project: itemOf(projectResource, row),
       revision: Number(row.revision),
       flags: (flagsOf.get(row.id) ?? []).map(flagOf),
-      cohorts: (cohortsOf.get(row.id) ?? []).map(cohortOf),
+      cohorts: (cohortsOf.get(row.id) ?? []).map(row => itemOf(cohortResource, row)),
       groupTypes: (groupTypesOf.get(row.id) ?? []).map(groupTypeOf),
       earlyAccessFeatures: (featuresOf.get(row.id) ?? []).map(row => itemOf(earlyAccessFeatureResource, row)),
       surveys: (surveysOf.get(row.id) ?? []).map(row => itemOf(surveyResource, row)),

@@ -6,8 +6,10 @@ import type { Group, GroupType } from '#core/groups/group.ts'
 import { type ImportJobStatus, type ImportOptions, toStagingId } from '#core/imports/import-job.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ErasedId } from '#core/persons/erasure.ts'
+import { projectResource } from '#core/project.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
-import { groupTypeOf, jsonObjectOf, logEndsOf, projectOf } from '../tables/rows.ts'
+import { itemOf } from '../tables/resource-rows.ts'
+import { groupTypeOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
 import type { GroupTypeTable, ImportJobTable, PersonErasureTable, ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addLargePersons,
@@ -103,7 +105,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   const groups = yield* loadGroups(reads, [...named, ...keys], budget)
   if (budget.isExceeded) return 'too_large'
   return {
-    projects: projects.map(projectOf),
+    projects: projects.map(row => itemOf(projectResource, row)),
     ...toImportUndos(projects),
     ...toErasureCounts(projects),
     ...(erasedIds.length > 0 && { erasedIds }),

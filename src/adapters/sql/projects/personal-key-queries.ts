@@ -1,15 +1,16 @@
 // Personal API keys, by the hash of their secret. Deleting a key bumps the revision, so that every process forgets the
 // key. Creating one does not, since no process can have it cached.
 
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { activityOfChange } from '#core/activity.ts'
-import type { JsonObject } from '#core/json.ts'
-import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import { type PersonalKey, personalKeyResource } from '#core/personal-key.ts'
+import { showLogged } from '#core/resource.ts'
+import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
+import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
-import { jsonOf, jsonText } from '../tables/rows.ts'
-import type { PersonalKeyTable, StateSchema } from '../tables/schema.ts'
+import type { StateSchema } from '../tables/schema.ts'
 
 const keyBytes = sql<number>`octet_length(label) + octet_length(scopes) + octet_length(scoped_project_ids)`
 
@@ -20,17 +21,9 @@ export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeySt
         const key = { ...input, createdAtMs: change.atMs }
         await trx
           .insertInto('personal_api_key')
-          .values({
-            id: key.id,
-            label: key.label,
-            secret_hash: secretHash,
-            scopes: jsonText(key.scopes),
-            scoped_project_ids: jsonText(key.scopedProjectIds),
-            created_at: key.createdAtMs,
-            last_used_at: key.lastUsedAtMs,
-          })
+          .values({ ...rowOf(personalKeyResource, key), secret_hash: secretHash })
           .execute()
-        await recordActivity(trx, activityOfChange(itemOf(key), null, shownOf(key)), change)
+        await recordActivity(trx, activityOfChange(toLogged(key), null, showLogged(personalKeyResource, key)), change)
         return key
       }),
 
@@ -40,12 +33,12 @@ export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeySt
         .selectAll()
         .where('secret_hash', '=', secretHash)
         .executeTakeFirst()
-      return row === undefined ? null : keyOf(row)
+      return row === undefined ? null : itemOf(personalKeyResource, row)
     },
 
     async findPersonalKey(id) {
       const row = await db.selectFrom('personal_api_key').selectAll().where('id', '=', id).executeTakeFirst()
-      return row === undefined ? null : keyOf(row)
+      return row === undefined ? null : itemOf(personalKeyResource, row)
     },
 
     async listPersonalKeys({ limit, offset }) {
@@ -54,15 +47,15 @@ export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeySt
       const page = keys.orderBy('created_at').orderBy('id').offset(offset)
       const sizes = await page.select(keyBytes.as('bytes')).limit(limit).execute()
       const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(keyOf) }
+      return { count: Number(count), results: rows.map(row => itemOf(personalKeyResource, row)) }
     },
 
     deletePersonalKey: (id, change) =>
       db.transaction().execute(async trx => {
         const row = await trx.deleteFrom('personal_api_key').where('id', '=', id).returningAll().executeTakeFirst()
         if (row === undefined) return false
-        const key = keyOf(row)
-        await recordActivity(trx, activityOfChange(itemOf(key), shownOf(key), null), change)
+        const key = itemOf(personalKeyResource, row)
+        await recordActivity(trx, activityOfChange(toLogged(key), showLogged(personalKeyResource, key), null), change)
         await bumpRevision(trx, null)
         return true
       }),
@@ -82,21 +75,6 @@ export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeySt
   }
 }
 
-function itemOf({ id, label }: PersonalKey) {
+function toLogged({ id, label }: PersonalKey) {
   return { kind: 'personal_api_key', projectId: null, itemId: id, itemName: label } as const
-}
-
-function shownOf({ label, scopes, scopedProjectIds }: PersonalKey): JsonObject {
-  return { label, scopes: [...scopes], scoped_teams: [...scopedProjectIds] }
-}
-
-function keyOf(row: Selectable<PersonalKeyTable>): PersonalKey {
-  return {
-    id: row.id,
-    label: row.label,
-    scopes: jsonOf(row.scopes) as string[],
-    scopedProjectIds: jsonOf(row.scoped_project_ids) as number[],
-    createdAtMs: Number(row.created_at),
-    lastUsedAtMs: row.last_used_at === null ? null : Number(row.last_used_at),
-  }
 }

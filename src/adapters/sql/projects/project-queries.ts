@@ -3,16 +3,17 @@
 
 import { type Kysely, sql } from 'kysely'
 import { activityOfChange, type NewActivity } from '#core/activity.ts'
-import { type JsonObject, mergeObjects } from '#core/json.ts'
+import { mergeObjects } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import type { Project } from '#core/project.ts'
+import { type Project, projectResource } from '#core/project.ts'
+import { showLogged } from '#core/resource.ts'
 import { err, ok } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
+import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
-import { flagBit, jsonText, projectOf } from '../tables/rows.ts'
-import type { ProjectTable, StateSchema } from '../tables/schema.ts'
+import type { StateSchema } from '../tables/schema.ts'
 
 const projectBytes = sql<number>`octet_length(name) + octet_length(quotas) + octet_length(client_settings)
   + octet_length(ingestion_settings)`
@@ -25,7 +26,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
         const project: Project = { ...input, id: await nextId(trx, 'project'), createdAtMs: change.atMs }
         await trx
           .insertInto('project')
-          .values({ id: project.id, deleted: 0, revision: 0, ...toProjectColumns(project) })
+          .values({ ...rowOf(projectResource, project), deleted: 0, revision: 0 })
           .execute()
         await recordActivity(trx, activityOfProject(null, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, project.id) })
@@ -41,7 +42,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
         const quotas = { ...current.quotas, ...patch.quotas }
         const ingestion = { ...current.ingestion, ...patch.ingestion }
         const project = { ...current, ...omitUndefined(patch), quotas, clientSettings, ingestion }
-        await trx.updateTable('project').set(toProjectColumns(project)).where('id', '=', projectId).execute()
+        await trx.updateTable('project').set(rowOf(projectResource, project)).where('id', '=', projectId).execute()
         await recordActivity(trx, activityOfProject(current, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),
@@ -65,7 +66,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
       const page = living.orderBy('id').offset(offset)
       const sizes = await page.select(projectBytes.as('bytes')).limit(limit).execute()
       const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(projectOf) }
+      return { count: Number(count), results: rows.map(row => itemOf(projectResource, row)) }
     },
 
     async listProjectIds() {
@@ -82,17 +83,17 @@ async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project
     .where('id', '=', projectId)
     .where('deleted', '=', 0)
     .executeTakeFirst()
-  return row === undefined ? null : projectOf(row)
+  return row === undefined ? null : itemOf(projectResource, row)
 }
 
 function activityOfProject(before: Project | null, after: Project | null): NewActivity | null {
   const { id, name } = (after ?? before)!
   const item = { kind: 'project', projectId: id, itemId: String(id), itemName: name } as const
-  return activityOfChange(item, before && shownOf(before), after && shownOf(after))
-}
-
-function shownOf({ id: _id, uuid: _uuid, createdAtMs: _createdAtMs, ...shown }: Project): JsonObject {
-  return shown as unknown as JsonObject
+  return activityOfChange(
+    item,
+    before && showLogged(projectResource, before),
+    after && showLogged(projectResource, after),
+  )
 }
 
 async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: number | null): Promise<boolean> {
@@ -103,22 +104,4 @@ async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: nu
     .where('deleted', '=', 0)
     .executeTakeFirst()
   return row !== undefined && Number(row.id) !== exceptId
-}
-
-function toProjectColumns(
-  project: Project,
-): Omit<ProjectTable, 'id' | 'deleted' | 'revision' | 'import_undos' | 'erasures'> {
-  return {
-    uuid: project.uuid,
-    name: project.name,
-    api_token: project.apiToken,
-    timezone: project.timezone,
-    anonymize_ips: flagBit(project.anonymizeIps),
-    geoip_enabled: flagBit(project.geoipEnabled),
-    property_matching_version: project.propertyMatchingVersion,
-    quotas: jsonText(project.quotas),
-    client_settings: jsonText(project.clientSettings),
-    ingestion_settings: jsonText(project.ingestion),
-    created_at: project.createdAtMs,
-  }
 }

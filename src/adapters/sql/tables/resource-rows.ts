@@ -1,23 +1,21 @@
 // Converts items of declared resources to rows and back.
 
-import type { FieldKind, ItemOf, Resource, RowOf } from '#core/resources/resource.ts'
-import { authorOf, authorText, flagBit, jsonObjectOf } from './rows.ts'
+import { type Field, type FieldKind, type ItemOf, initialFields, type Resource, type RowOf } from '#core/resource.ts'
+import { authorOf, authorText, flagBit, jsonObjectOf, jsonOf } from './rows.ts'
 
 type Column = string | number | null
 
 export function rowOf<R extends Resource>({ fields }: R, item: ItemOf<R>): RowOf<R> {
-  const columns = Object.entries(fields).map(([key, { name, kind }]) => [
-    name,
+  const columns = Object.entries(fields).map(([key, { column, kind }]) => [
+    column,
     toColumn(kind, item[key as keyof ItemOf<R>]),
   ])
   return Object.fromEntries(columns)
 }
 
 export function itemOf<R extends Resource>({ fields }: R, row: RowOf<R>): ItemOf<R> {
-  const values = Object.entries(fields).map(([key, { name, kind }]) => [
-    key,
-    fromColumn(kind, (row as Readonly<Record<string, Column>>)[name]!),
-  ])
+  const columns = row as Readonly<Record<string, Column>>
+  const values = Object.entries(fields).map(([key, field]) => [key, fromColumn(field, columns[field.column]!)])
   return Object.fromEntries(values)
 }
 
@@ -28,6 +26,9 @@ function toColumn(kind: FieldKind, value: unknown): Column {
       return flagBit(value as boolean)
     case 'object':
     case 'members':
+    case 'group':
+    case 'texts':
+    case 'integers':
       return JSON.stringify(value)
     case 'author':
       return authorText(value as Parameters<typeof authorText>[0])
@@ -37,7 +38,7 @@ function toColumn(kind: FieldKind, value: unknown): Column {
 }
 
 /** A PostgreSQL driver may hand out BIGINT as text. */
-function fromColumn(kind: FieldKind, column: Column): unknown {
+function fromColumn({ kind, fields }: Field, column: Column): unknown {
   if (column === null) return null
   switch (kind) {
     case 'boolean':
@@ -48,6 +49,12 @@ function fromColumn(kind: FieldKind, column: Column): unknown {
     case 'object':
     case 'members':
       return jsonObjectOf(column as string)
+    case 'texts':
+    case 'integers':
+      return jsonOf(column as string)
+    case 'group':
+      // What a later release added is missing from older rows.
+      return { ...initialFields({ fields }), ...jsonObjectOf(column as string) }
     case 'author':
       return authorOf(column as string)
     default:

@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { cohortResource } from '#core/flags/definitions/cohort.ts'
 import { flagDefaults } from '#core/flags/definitions/flag.ts'
 import { parseJson } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import { projectResource } from '#core/project.ts'
+import type { RowOf } from '#core/resource.ts'
 import {
   type EarlyAccessFeature,
   type EarlyAccessStage,
   earlyAccessFeatureResource,
 } from '#core/resources/early-access-feature.ts'
-import type { RowOf } from '#core/resources/resource.ts'
 import { type Survey, surveyResource } from '#core/resources/survey.ts'
 import { aCohort } from '../../../../tests/support/values.ts'
-import { cohortOf, cohortRowOf } from '../definitions/definition-rows.ts'
 import { itemOf, rowOf } from './resource-rows.ts'
 import {
   flagOf,
@@ -23,7 +24,6 @@ import {
   jsonOf,
   logEndsOf,
   personOf,
-  projectOf,
   propertiesOf,
 } from './rows.ts'
 
@@ -81,7 +81,11 @@ describe('a definition as a row', () => {
         ...{ ...times, id: 7, projectId: 9, filters: json, version: 3, isStatic: isSet, deleted: isSet },
         ...{ memberCount: number, countedAtMs: number, createdBy: author },
       })
-      assertComesBack(cohort, cohortRowOf, cohortOf)
+      assertComesBack(
+        cohort,
+        of => rowOf(cohortResource, of),
+        row => itemOf(cohortResource, row),
+      )
       assertComesBack<EarlyAccessFeature, RowOf<typeof earlyAccessFeatureResource>>(
         {
           ...{
@@ -171,21 +175,21 @@ describe('a person and a group', () => {
 describe('a project', () => {
   const row = {
     ...{ id: 7, uuid: 'u', name: 'n', api_token: 'phc_a', timezone: 'UTC', anonymize_ips: 0, geoip_enabled: 1 },
-    ...{ property_matching_version: 1, quotas: '{}', created_at: 5, deleted: 0, revision: 1 },
+    ...{ property_matching_version: 1 as 1 | 2, quotas: '{}', created_at: 5, deleted: 0, revision: 1 },
     ...{ import_undos: 0, erasures: 0, client_settings: '{}', ingestion_settings: '{}' },
   }
 
   it('has the defaults of fields that later versions added', () => {
-    const { quotas, ingestion, propertyMatchingVersion, anonymizeIps, geoipEnabled } = projectOf(row)
+    const { quotas, ingestion, propertyMatchingVersion, anonymizeIps, geoipEnabled } = itemOf(projectResource, row)
     assert.deepEqual([propertyMatchingVersion, anonymizeIps, geoipEnabled], [1, false, true])
     const [quota] = Object.keys(quotas) as [keyof typeof quotas]
-    const set = projectOf({
+    const set = itemOf(projectResource, {
       ...row,
       quotas: JSON.stringify({ [quota]: 5 }),
       ingestion_settings: '{"groupTypesFrozen":true}',
     })
     assert.deepEqual(set.quotas, { ...quotas, [quota]: 5 })
     assert.deepEqual(set.ingestion, { ...ingestion, groupTypesFrozen: true })
-    assert.equal(projectOf({ ...row, property_matching_version: 2 }).propertyMatchingVersion, 2)
+    assert.equal(itemOf(projectResource, { ...row, property_matching_version: 2 }).propertyMatchingVersion, 2)
   })
 })

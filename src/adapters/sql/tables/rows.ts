@@ -10,13 +10,10 @@ import type { LogEnds } from '#core/persons/erasure.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { decodeMarks } from '#core/persons/property-marks-text.ts'
 import { parseWantedProperties } from '#core/pick-properties.ts'
-import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { FlagTable, GroupTable, GroupTypeTable, PersonErasureTable, PersonTable, ProjectTable } from './schema.ts'
+import type { FlagTable, GroupTable, GroupTypeTable, PersonErasureTable, PersonTable } from './schema.ts'
 
-export function jsonText(
-  value: JsonValue | Quotas | IngestionSettings | readonly string[] | readonly number[],
-): string {
+export function jsonText(value: JsonValue | readonly string[]): string {
   return JSON.stringify(value)
 }
 
@@ -58,27 +55,6 @@ export function authorOf(text: string | null): Author | null {
 
 export function authorText(author: Author | null): string | null {
   return author === null ? null : JSON.stringify({ id: author.id, label: author.label })
-}
-
-export function projectOf(row: Selectable<ProjectTable>): Project {
-  return {
-    id: Number(row.id),
-    uuid: row.uuid,
-    name: row.name,
-    apiToken: row.api_token,
-    timezone: row.timezone,
-    anonymizeIps: row.anonymize_ips === 1,
-    geoipEnabled: row.geoip_enabled === 1,
-    propertyMatchingVersion: row.property_matching_version === 1 ? 1 : 2,
-    // A quota that a later version added is missing from older rows: unlimited.
-    quotas: { ...noQuotas, ...(jsonObjectOf(row.quotas) as unknown as Partial<Quotas>) },
-    clientSettings: jsonObjectOf(row.client_settings),
-    ingestion: {
-      ...noIngestionSettings,
-      ...(jsonObjectOf(row.ingestion_settings) as unknown as Partial<IngestionSettings>),
-    },
-    createdAtMs: Number(row.created_at),
-  }
 }
 
 export function flagOf(row: Selectable<FlagTable>): Flag {

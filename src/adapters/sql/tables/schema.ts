@@ -2,9 +2,12 @@
 // JSON is text in the client's own literals. Only the migrations have DDL.
 
 import type { Generated } from 'kysely'
+import type { cohortResource } from '#core/flags/definitions/cohort.ts'
+import type { personalKeyResource } from '#core/personal-key.ts'
+import type { projectResource } from '#core/project.ts'
+import type { RowOf } from '#core/resource.ts'
 import type { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import type { experimentResource } from '#core/resources/experiment.ts'
-import type { RowOf } from '#core/resources/resource.ts'
 import type { surveyResource } from '#core/resources/survey.ts'
 
 export interface StateSchema {
@@ -12,7 +15,7 @@ export interface StateSchema {
   id_sequence: { name: string; last_id: number }
   revision: { id: number; value: number }
   project: ProjectTable
-  personal_api_key: PersonalKeyTable
+  personal_api_key: RowOf<typeof personalKeyResource> & { secret_hash: string }
   feature_flag: FlagTable
   feature_flag_version: FlagVersionTable
   /** Flags that were called, by the live events that the worker has processed; epoch ms. */
@@ -47,7 +50,7 @@ export interface StateSchema {
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
   usage_daily: UsageTable
   refused_daily: RefusedTable
-  cohort: CohortTable
+  cohort: RowOf<typeof cohortResource>
   cohort_person: { person_id: number; cohort_id: number }
   secret_api_key: SecretKeyTable
   early_access_feature: RowOf<typeof earlyAccessFeatureResource>
@@ -75,21 +78,7 @@ export interface CookielessSessionTable {
   day: string
 }
 
-export interface ProjectTable {
-  id: number
-  uuid: string
-  name: string
-  api_token: string
-  timezone: string
-  anonymize_ips: number
-  geoip_enabled: number
-  property_matching_version: number
-  quotas: string
-  /** JSON object: the project's settings for its clients other than flags. */
-  client_settings: string
-  /** JSON object: settings of `core/project.ts` that differ from `noIngestionSettings`. */
-  ingestion_settings: string
-  created_at: number
+export interface ProjectTable extends RowOf<typeof projectResource> {
   deleted: number
   /** The instance's revision at the last change of anything of this project that concerns evaluation. */
   revision: number
@@ -97,16 +86,6 @@ export interface ProjectTable {
   import_undos: Generated<number>
   /** How often persons were erased. */
   erasures: Generated<number>
-}
-
-export interface PersonalKeyTable {
-  id: string
-  label: string
-  secret_hash: string
-  scopes: string
-  scoped_project_ids: string
-  created_at: number
-  last_used_at: number | null
 }
 
 export interface FlagTable {
@@ -271,24 +250,6 @@ export interface RefusedTable {
   reason: string
   refused_count: number
   last_seen: number
-}
-
-export interface CohortTable {
-  id: number
-  project_id: number
-  name: string
-  description: string
-  is_static: number
-  filters: string
-  deleted: number
-  /** Every write except of the count raises it: a front reads a cohort again only when it holds another version. */
-  version: number
-  /** As of `counted_at`; null until the members are counted. */
-  member_count: number | null
-  counted_at: number | null
-  created_at: number
-  updated_at: number
-  created_by: string | null
 }
 
 export interface SecretKeyTable {

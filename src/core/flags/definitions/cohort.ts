@@ -1,30 +1,54 @@
 // A cohort as stored: a set of persons, either listed (static) or described by a tree of filters (dynamic). `filters`
 // stays JSON, because stored definitions may be older than our validation or have skipped it.
 
-import type { Author } from '../../author.ts'
-import type { JsonObject } from '../../json.ts'
 import { diffJson } from '../../json-diff.ts'
+import {
+  authorField,
+  booleanField,
+  type ItemOf,
+  inColumn,
+  instantField,
+  integerField,
+  nullable,
+  objectField,
+  orNull,
+  textField,
+} from '../../resource.ts'
 
-export interface Cohort {
-  /** Instance-wide, ascending from 1, never reused; filters of flags and of other cohorts refer to it. */
-  readonly id: number
-  readonly projectId: number
-  readonly name: string
-  readonly description: string
-  /** True when the members are stored rows, whatever `filters` say. */
-  readonly isStatic: boolean
-  /** `{properties: {type, values}}`. Source: docs/wire/evaluation.md 5.11. */
-  readonly filters: JsonObject
-  readonly deleted: boolean
-  readonly version: number
-  /** As of `countedAtMs`; null when not counted yet. */
-  readonly memberCount: number | null
-  readonly countedAtMs: number | null
-  readonly createdAtMs: number
-  readonly updatedAtMs: number
-  /** Null when it was written without a key. */
-  readonly createdBy: Author | null
-}
+const limitText = (maxLength: number) => ({ schema: orNull({ type: 'string', maxLength }), initial: '' })
+
+export const cohortResource = {
+  table: 'cohort',
+  required: [],
+  fields: {
+    /** Instance-wide, ascending from 1, never reused; filters of flags and of other cohorts refer to it. */
+    id: integerField('id'),
+    projectId: integerField('project_id', { isShown: false }),
+    name: textField('name', limitText(400)),
+    description: textField('description', limitText(1_000)),
+    /** True when the members are stored rows, whatever `filters` say. */
+    isStatic: booleanField('is_static', { schema: { type: 'boolean' }, initial: false }),
+    /** `{properties: {type, values}}`. Source: docs/wire/evaluation.md 5.11. */
+    filters: objectField('filters', {
+      schema: orNull({
+        type: 'object',
+        description:
+          'Of a cohort that is not static: `{"properties": {"type": "OR" | "AND", "values": [filters and groups of filters]}}`.',
+      }),
+      initial: {},
+    }),
+    deleted: booleanField('deleted', { schema: { type: 'boolean' }, initial: false }),
+    version: integerField('version'),
+    /** As of `countedAtMs`; null when not counted yet. */
+    memberCount: nullable(inColumn('member_count', integerField('count'))),
+    countedAtMs: nullable(inColumn('counted_at', instantField('last_calculation'))),
+    createdAtMs: instantField('created_at'),
+    updatedAtMs: instantField('updated_at'),
+    createdBy: nullable(authorField('created_by')),
+  },
+} as const
+
+export type Cohort = ItemOf<typeof cohortResource>
 
 /** Whether a change leaves everything that writers decide unchanged; such a change makes no version. */
 export function isSameCohort(before: Cohort, after: Cohort): boolean {

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
-import { type ItemOf, type Resource, readFields } from '#core/resources/resource.ts'
+import { type ItemOf, type Resource, readFields } from '#core/resource.ts'
 import type { Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { readInstant } from './instants.ts'

@@ -2,34 +2,22 @@
 // `version`, `warnings` and `members` are ours.
 
 import Type, { type Static } from 'typebox'
-import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import { type Cohort, cohortResource } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
-import { authorSchema, encodeAuthor } from '../author.ts'
+import type { JsonObject } from '#core/json.ts'
+import { readFields } from '#core/resource.ts'
+import { err } from '#core/result.ts'
 import { flagWarningSchema } from '../flags/flags.ts'
-import { instant, instantSchema, jsonObjectSchema, nullable } from '../shapes.ts'
+import { bodySchemas, encodeItem, itemSchema } from '../resource-json.ts'
+import { nullable } from '../shapes.ts'
 
-const filtersDescription =
-  'Of a cohort that is not static: `{"properties": {"type": "OR" | "AND", "values": [filters and groups of filters]}}`.'
-
-export const cohortSchema = Type.Object({
-  id: Type.Integer(),
-  name: Type.String(),
-  description: Type.String(),
+export const cohortSchema = itemSchema(cohortResource, {
   groups: Type.Array(Type.Unknown(), { description: 'Older form of `filters`; always empty.' }),
-  filters: jsonObjectSchema(filtersDescription),
-  is_static: Type.Boolean(),
-  deleted: Type.Boolean(),
-  version: Type.Integer(),
   count: nullable(Type.Integer({ description: 'Number of members as of `last_calculation`; null if never counted.' })),
   is_calculating: Type.Boolean({ description: 'Whether this process is counting the members.' }),
-  last_calculation: nullable(instantSchema),
   errors_calculating: Type.Integer(),
-  created_at: instantSchema,
-  updated_at: instantSchema,
-  created_by: authorSchema,
   experiment_set: Type.Array(Type.Integer()),
 })
-export type CohortJson = Static<typeof cohortSchema>
 
 export const memberReportSchema = Type.Object({
   changed: Type.Integer({ description: 'Persons added or removed.' }),
@@ -49,11 +37,7 @@ export const writtenCohortSchema = Type.Object({
 const personIds = Type.Array(Type.Union([Type.Integer(), Type.String()]), { description: 'Person ids or uuids.' })
 const distinctIds = Type.Array(Type.String())
 
-const optionalCohortFields = {
-  name: Type.Optional(nullable(Type.String({ maxLength: 400 }))),
-  description: Type.Optional(nullable(Type.String({ maxLength: 1_000 }))),
-  is_static: Type.Optional(Type.Boolean()),
-  filters: Type.Optional(nullable(jsonObjectSchema(filtersDescription))),
+const memberLists = {
   _create_static_person_ids: Type.Optional(personIds),
   distinct_ids: Type.Optional(distinctIds),
   csv: Type.Optional(
@@ -65,14 +49,13 @@ const optionalCohortFields = {
   ),
 }
 
-export const createCohortSchema = Type.Object(optionalCohortFields)
-export const updateCohortSchema = Type.Object({
-  ...optionalCohortFields,
-  deleted: Type.Optional(Type.Boolean()),
+export const createCohortSchema = bodySchemas(cohortResource, memberLists).create
+export const updateCohortSchema = bodySchemas(cohortResource, {
+  ...memberLists,
   version: Type.Optional(
     nullable(Type.Integer({ description: 'Version the change is based on. 409 if it is no longer current.' })),
   ),
-})
+}).update
 export type UpdateCohortJson = Static<typeof updateCohortSchema>
 
 export const addMembersSchema = Type.Object({
@@ -84,36 +67,17 @@ export const removeMembersSchema = Type.Object({
   ...addMembersSchema.properties,
 })
 
-export function encodeCohort(cohort: Cohort, options: { isCalculating: boolean }): CohortJson {
-  return {
-    id: cohort.id,
-    name: cohort.name,
-    description: cohort.description,
-    groups: [],
-    filters: cohort.filters,
-    is_static: cohort.isStatic,
-    deleted: cohort.deleted,
-    version: cohort.version,
-    count: cohort.memberCount,
-    is_calculating: options.isCalculating,
-    last_calculation: cohort.countedAtMs === null ? null : instant(cohort.countedAtMs),
-    errors_calculating: 0,
-    created_at: instant(cohort.createdAtMs),
-    updated_at: instant(cohort.updatedAtMs),
-    created_by: encodeAuthor(cohort.createdBy),
-    experiment_set: [],
-  }
+export function encodeCohort(cohort: Cohort, options: { isCalculating: boolean }): object {
+  return encodeItem(cohortResource, cohort, {
+    ...{ groups: [], is_calculating: options.isCalculating, errors_calculating: 0, experiment_set: [] },
+  })
 }
 
 /** The fields that a body has, under the core's names; null means the default. */
-export function decodeCohort(body: UpdateCohortJson): Partial<Cohort> {
-  return {
-    ...(body.name === undefined ? {} : { name: body.name ?? '' }),
-    ...(body.description === undefined ? {} : { description: body.description ?? '' }),
-    ...(body.is_static === undefined ? {} : { isStatic: body.is_static }),
-    ...(body.filters === undefined ? {} : { filters: body.filters ?? {} }),
-    ...(body.deleted === undefined ? {} : { deleted: body.deleted }),
-  }
+export function decodeCohort(body: object): Partial<Cohort> {
+  const fields = readFields(cohortResource, body as JsonObject, () => err(null))
+  if (!fields.ok) throw new Error('no field that a body sets is a time')
+  return fields.value
 }
 
 /** The members that a body names, by list, without absent or empty lists. `member-csv.ts` reads tables. */
