@@ -1,22 +1,38 @@
 // Converts items of declared resources to rows and back.
 
-import { type Field, type FieldKind, type ItemOf, initialFields, type Resource, type RowOf } from '#core/resource.ts'
+import {
+  type Field,
+  type FieldKind,
+  type Fields,
+  type ItemOf,
+  initialFields,
+  type Resource,
+  type RowOf,
+} from '#core/resource.ts'
 import { authorOf, authorText, flagBit, jsonObjectOf, jsonOf } from './rows.ts'
 
 type Column = string | number | null
 
 export function rowOf<R extends Resource>({ fields }: R, item: ItemOf<R>): RowOf<R> {
-  const columns = Object.entries(fields).map(([key, { column, kind }]) => [
-    column,
-    toColumn(kind, item[key as keyof ItemOf<R>]),
-  ])
-  return Object.fromEntries(columns)
+  const row: Record<string, Column> = {}
+  for (const [key, { column, kind }] of listFields(fields)) row[column] = toColumn(kind, item[key as keyof ItemOf<R>])
+  return row as RowOf<R>
 }
 
 export function itemOf<R extends Resource>({ fields }: R, row: RowOf<R>): ItemOf<R> {
-  const columns = row as Readonly<Record<string, Column>>
-  const values = Object.entries(fields).map(([key, field]) => [key, fromColumn(field, columns[field.column]!)])
-  return Object.fromEntries(values)
+  const item: Record<string, unknown> = {}
+  for (const [key, field] of listFields(fields))
+    item[key] = fromColumn(field, (row as Readonly<Record<string, Column>>)[field.column]!)
+  return item as ItemOf<R>
+}
+
+/** Listed once: a front reads thousands of definitions in a row. */
+const listed = new WeakMap<Fields, readonly (readonly [string, Field])[]>()
+
+function listFields(fields: Fields): readonly (readonly [string, Field])[] {
+  const known = listed.get(fields) ?? Object.entries(fields)
+  listed.set(fields, known)
+  return known
 }
 
 function toColumn(kind: FieldKind, value: unknown): Column {
