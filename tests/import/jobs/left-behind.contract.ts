@@ -118,6 +118,21 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual([used, types], [1, 1])
     })
 
+    it('a group type that only the job used is deleted, which the activity log says with the number of the job', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      const group = { $group_type: 'org', $group_key: 'x', $group_set: { tier: 1 } }
+      await world.apply(anImportedEvent('$groupidentify', 'a', day, group, { importJobId: job.id }))
+      await world.publish(job)
+      await world.discard(job)
+      assert.deepEqual((await world.stored()).groupTypes, [])
+      const { results } = await world.management.listActivity({ projectId: 1, kinds: ['group_type'], limit: 9 })
+      assert.deepEqual(
+        results.map(({ activity, itemName, by }) => [activity, itemName, by?.label]),
+        [['deleted', 'org', `Import job ${job.id}`]],
+      )
+    })
+
     it('a group property that the job removed is restored', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
