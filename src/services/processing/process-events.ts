@@ -15,7 +15,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { FindImplicitJobs } from '../imports/implicit-jobs.ts'
 import type { UnderWay } from '../shared/under-way.ts'
-import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
+import { waitOrStop } from '../shared/wait-or-stop.ts'
 import type { ChunkDeps, FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
@@ -23,6 +23,7 @@ import { collectLosses, logDamagedRecords, logMissingRecords } from './log-losse
 import { type ChunkEnd, processOneChunk } from './process-one-chunk.ts'
 import { type ProcessorLimits, processorLimits } from './processor-limits.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
+import { retryWhileDown } from './wait-for-store.ts'
 
 export type ProcessingState =
   | 'starting'
@@ -187,10 +188,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     for (const cursor of orderCursors()) {
       if (pace.restMs(cursor) > 0) continue
       if (cursor.takesDeferred) await retryPatiently(signal, 'waiting_for_state', () => noteReleased(cursor.stream))
-      let chunk: LogChunk | null = null
-      await retryPatiently(signal, 'waiting_for_log', async () => {
-        chunk = await read(cursor)
-      })
+      const chunk = await retryPatiently(signal, 'waiting_for_log', () => read(cursor))
       if (chunk === null) return null
       if (isNew(cursor, chunk)) return { cursor, chunk }
       // A second cursor without new records may only have reached the first.
@@ -210,21 +208,19 @@ export function createProcessor(options: ProcessorOptions): Processor {
     // A second cursor has new records only once the first cursor of its stream has moved.
     const rested = cursors.all.filter(cursor => pace.restMs(cursor) === 0 && !cursor.takesDeferred)
     if (rested.length === 0) await waitOrStop(maxWaitMs, signal)
-    let first: NextChunk | null = null
-    await retryPatiently(signal, 'waiting_for_log', async () => {
-      if (rested.length === 0) return
+    const found = await retryPatiently(signal, 'waiting_for_log', async () => {
+      if (rested.length === 0) return null
       const decided = new AbortController()
       const waiting = { maxWaitMs, signal: AbortSignal.any([signal, decided.signal]) }
       const reads = rested.map(async cursor => ({ cursor, chunk: await read(cursor, waiting) }))
       try {
-        first = await Promise.race(reads)
+        return await Promise.race(reads)
       } finally {
         // Chunks read by the other cursors are read again later: a read has no side effects.
         decided.abort()
         await Promise.allSettled(reads)
       }
     })
-    const found = first as NextChunk | null
     return found !== null && isNew(found.cursor, found.chunk) ? found : null
   }
 
@@ -315,22 +311,9 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /** Repeats the task until it succeeds or the processor stops: nothing is ever skipped because a store is down. */
-  async function retryPatiently(
-    signal: AbortSignal,
-    waiting: ProcessingState,
-    task: () => Promise<void>,
-  ): Promise<void> {
-    for (let attempt = 0; !signal.aborted; attempt++) {
-      try {
-        return await task()
-      } catch (cause) {
-        if (!(cause instanceof PortError)) throw cause
-        enter(waiting)
-        metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
-        if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing is waiting for a store')
-        await waitOrStop(storeBackOffMs(attempt, random()), signal)
-      }
-    }
+  function retryPatiently<T>(signal: AbortSignal, waiting: ProcessingState, task: () => Promise<T>): Promise<T | null> {
+    const isDown = (cause: unknown): cause is PortError => cause instanceof PortError
+    return retryWhileDown(task, { metrics, logger, random, signal }, { onDown: () => enter(waiting), isDown })
   }
 
   function measureLag(): Promise<void> {

@@ -19,7 +19,7 @@ import type { LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 import { insertRows } from './insert-rows.ts'
 import { loadAndSettleVisitors } from './load-visitors.ts'
-import { isStoreDown, reportStoreDown, retryWhileStoreDown, waitBeforeRetry } from './wait-for-store.ts'
+import { isStoreDown, retryWhileDown, retryWhileStoreDown, waitBeforeRetry, waitForStore } from './wait-for-store.ts'
 
 export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
 
@@ -76,8 +76,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
     } catch (cause) {
       if (isStoreDown(cause)) {
         deps.enterState('waiting_for_state')
-        reportStoreDown(cause, attempt, deps)
-        await waitBeforeRetry(attempt, deps)
+        await waitForStore(cause, attempt, deps)
         if (await wasCommitted(chunk, latest, deps)) return 'committed'
         continue
       }
@@ -291,19 +290,10 @@ async function processHalves(chunk: LogChunk, deps: ChunkDeps, published: Publis
 /** A commit whose answer was lost may have succeeded; the stored position shows it once it can be read again. */
 async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDeps): Promise<boolean> {
   if (latest.commitOutcomes === null) return false
-  for (let attempt = 0; !deps.signal.aborted; attempt++) {
-    try {
-      const { offset } = await deps.state.claimPosition(deps.cursor, deps.ownerId)
-      if (offset < chunk.nextOffset) return false
-      deps.onCommitted(latest.commitOutcomes, chunk)
-      return true
-    } catch (cause) {
-      if (!isStoreDown(cause)) throw cause
-      reportStoreDown(cause, attempt, deps)
-      await waitBeforeRetry(attempt, deps)
-    }
-  }
-  return false
+  const position = await retryWhileDown(() => deps.state.claimPosition(deps.cursor, deps.ownerId), deps)
+  if (position === null || position.offset < chunk.nextOffset) return false
+  deps.onCommitted(latest.commitOutcomes, chunk)
+  return true
 }
 
 function setRecordAside(failures: Map<number, string>, offset: number, cause: unknown, { logger }: ChunkDeps): void {

@@ -4,21 +4,38 @@ import { PortError } from '#ports/port-error.ts'
 import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 
-type WaitDeps = Pick<ChunkDeps, 'metrics' | 'logger' | 'random' | 'signal' | 'enterState' | 'slowStoreMs'>
+type WaitDeps = Pick<ChunkDeps, 'metrics' | 'logger' | 'random' | 'signal'>
 
 /** Repeats the call while the event store is down; nothing is skipped. @returns null if stopped while waiting. */
-export async function retryWhileStoreDown<T>(call: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
+export function retryWhileStoreDown<T>(
+  call: () => Promise<T>,
+  deps: WaitDeps & Pick<ChunkDeps, 'enterState' | 'slowStoreMs'>,
+): Promise<T | null> {
+  const onDown = () => deps.enterState('waiting_for_event_store')
+  const callTimed = async () => {
+    const slow = setTimeout(onDown, deps.slowStoreMs)
+    try {
+      return await call()
+    } finally {
+      clearTimeout(slow)
+    }
+  }
+  return retryWhileDown(callTimed, deps, { onDown })
+}
+
+/** Repeats the call while a store is down. @returns null if stopped while waiting. */
+export async function retryWhileDown<T>(
+  call: () => Promise<T>,
+  deps: WaitDeps,
+  { onDown, isDown = isStoreDown }: { onDown?: () => void; isDown?: (cause: unknown) => cause is PortError } = {},
+): Promise<T | null> {
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
-    const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
     try {
       return await call()
     } catch (cause) {
-      if (!isStoreDown(cause)) throw cause
-      deps.enterState('waiting_for_event_store')
-      reportStoreDown(cause, attempt, deps)
-      await waitBeforeRetry(attempt, deps)
-    } finally {
-      clearTimeout(slow)
+      if (!isDown(cause)) throw cause
+      onDown?.()
+      await waitForStore(cause, attempt, deps)
     }
   }
   return null
@@ -29,13 +46,11 @@ export function isStoreDown(cause: unknown): cause is PortError {
   return cause instanceof PortError && (cause.retryable || cause.code === 'full')
 }
 
-export function reportStoreDown(
-  cause: PortError,
-  attempt: number,
-  { metrics, logger }: Pick<WaitDeps, 'metrics' | 'logger'>,
-): void {
-  metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
-  if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing is waiting for a store')
+/** Reports the failure, and waits before the next try. */
+export function waitForStore(cause: PortError, attempt: number, deps: WaitDeps): Promise<void> {
+  deps.metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
+  if (attempt % 10 === 0) deps.logger.warn({ err: cause, attempt }, 'processing is waiting for a store')
+  return waitBeforeRetry(attempt, deps)
 }
 
 export function waitBeforeRetry(
