@@ -1,5 +1,5 @@
-// Checks of a flag or cohort write that need the stored definitions: whether a filter leads to a flag whose value it
-// could not test. Source: docs/wire/private-api.md 4.3.
+// Checks of a flag or cohort write that need the stored definitions: whether what it refers to exists, and whether a
+// filter leads to a flag whose value it could not test. Source: docs/wire/private-api.md 4.3.
 
 import {
   type DefinitionLinks,
@@ -8,6 +8,7 @@ import {
 } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { type ReferringDefinition, referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 
@@ -18,18 +19,20 @@ export type ReferenceReader = DefinitionLinkReader & Pick<FlagStore, 'listFlagsB
 const readTogether = 20
 
 /**
- * Finds the filters that lead to flags whose document has another version than 1. Such a flag has a typed value, which
- * no filter can test.
+ * Finds references to what does not exist or refers back, and filters that lead to flags whose document has another
+ * version than 1. Such a flag has a typed value, which no filter can test.
+ * @param self the definition that has the references.
  */
-export async function findDependencyVersionIssues(
+export async function findReferenceIssues(
   management: Pick<ReferenceReader, 'listFlagsById'>,
   projectId: number,
+  self: ReferringDefinition,
   references: readonly DefinitionReference[],
   links: DefinitionLinks,
 ): Promise<FlagIssue[]> {
   const pathOf = findReachedFlags(references, links)
   const ids = [...pathOf.keys()]
-  const issues: FlagIssue[] = []
+  const issues = referenceIssues(self, references, links)
   for (let start = 0; start < ids.length; start += readTogether) {
     for (const flag of await management.listFlagsById(projectId, ids.slice(start, start + readTogether))) {
       if (configVersion(flag.filters) === 1) continue

@@ -2,11 +2,11 @@
 
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import { applyFlagChange, type Flag, type FlagFields } from '#core/flags/definitions/flag.ts'
-import { type ReferringDefinition, referenceIssues } from '#core/flags/definitions/validate-references.ts'
+import type { ReferringDefinition } from '#core/flags/definitions/validate-references.ts'
 import { unstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import { findDependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
+import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
 import {
   type FlagRefusal,
   type InvalidFlag,
@@ -47,10 +47,7 @@ export async function draftFlag(
   const self: ReferringDefinition = { kind: 'flag', id: stored?.id ?? null, name: key }
   const references = stored === null ? referencesOfFlag(filters) : listReferencesToCheck(stored, fields)
   const links = await deps.management.findLinks(projectId)
-  const issues = [
-    ...referenceIssues(self, references, links),
-    ...(await findDependencyVersionIssues(deps.management, projectId, references, links)),
-  ]
+  const issues = await findReferenceIssues(deps.management, projectId, self, references, links)
   if (issues.length > 0) return err({ kind: 'invalid', issues })
   if (!deleted && links.flags.some(({ id, name }) => name === key && id !== self.id)) return err({ kind: 'key_taken' })
   return ok({ flag: draft.value, revision: links.revision })

@@ -7,12 +7,11 @@ import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
-import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
-import { findDependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
+import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
 import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads } from './seal-payloads.ts'
@@ -113,10 +112,7 @@ export async function addReferenceCheck(
   if (references.length === 0) return ok(write)
   const links = await management.findLinks(projectId)
   const self = { kind: 'flag', id: write.kind === 'create' ? null : write.flagId, name: flagKey } as const
-  const issues = [
-    ...referenceIssues(self, references, links),
-    ...(await findDependencyVersionIssues(management, projectId, references, links)),
-  ]
+  const issues = await findReferenceIssues(management, projectId, self, references, links)
   return issues.length > 0 ? err({ kind: 'invalid', issues }) : ok({ ...write, linksRevision: links.revision })
 }
 

@@ -4,11 +4,11 @@
 
 import type { DefinitionLinks, DefinitionReference } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
-import { type ReferringDefinition, referenceIssues } from '#core/flags/definitions/validate-references.ts'
+import type { ReferringDefinition } from '#core/flags/definitions/validate-references.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
-import { findDependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
+import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
 import { serializeDefinitionWrite } from './definition-writes.ts'
 
 /** Only writes of other fronts, and writes of flags that an experiment, survey or feature owns, can come in between. */
@@ -93,11 +93,7 @@ export async function writeDefinition<W, E>(
     return err(written.error as E)
   }
   return writeWithLinks<CheckedWrite<W>, E | InvalidDefinition>(store, definition.projectId, async (links, linked) => {
-    const found = [
-      ...issues,
-      ...referenceIssues(self, references, links),
-      ...(await findDependencyVersionIssues(store, definition.projectId, references, links)),
-    ]
+    const found = [...issues, ...(await findReferenceIssues(store, definition.projectId, self, references, links))]
     if (found.length > 0 && !skipValidation) return err({ kind: 'invalid', issues: found })
     const refused = (await refuse?.(links)) ?? null
     if (refused !== null) return err(refused)
