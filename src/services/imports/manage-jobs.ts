@@ -18,8 +18,8 @@ import {
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { ImportJobStore, NewImportJob, TooManyJobs } from '#ports/state/import-job-store.ts'
+import { retryOnConflict } from '../shared/write-optimistically.ts'
 
 export interface ManageJobsDeps {
   readonly management: ImportJobStore
@@ -38,10 +38,8 @@ export type JobRefusal =
   | 'final'
   | 'too_many_implicit_jobs'
 
-const idTryCount = 5
-
 /** @throws PortError */
-export async function createJob(
+export function createJob(
   {
     management,
     randomBytes,
@@ -51,13 +49,10 @@ export async function createJob(
 ): Promise<Result<DescribedImportJob, TooManyJobs>> {
   const limits = { openMax: openJobsMax, perDayMax: jobsPerDayMax, keptMax: keptJobsMax }
   const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
-  for (let attempt = 1; ; attempt++)
-    try {
-      return await management.createImportJob({ ...job, publicId: newPublicImportJobId(random) }, limits, change)
-    } catch (cause) {
-      const isTaken = cause instanceof PortError && cause.code === 'conflict'
-      if (!isTaken || attempt === idTryCount) throw cause
-    }
+  // Another job may have the id: the next try draws another.
+  return retryOnConflict(() =>
+    management.createImportJob({ ...job, publicId: newPublicImportJobId(random) }, limits, change),
+  )
 }
 
 /** Finds a job of this project by its public id or its number; null if the job belongs to another project. */

@@ -4,10 +4,10 @@
 import type { Change } from '#core/author.ts'
 import type { ErasureTerms, LogEnds } from '#core/persons/erasure.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
 import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
+import { retryOnConflict } from '../shared/write-optimistically.ts'
 
 export interface ErasePersonsDeps {
   readonly management: Pick<ErasureStore, 'findPersonIds' | 'erasePersons'> &
@@ -20,9 +20,6 @@ export interface ErasePersonsRequest extends ErasureTerms {
   readonly projectId: number
   readonly persons: Parameters<ErasureStore['findPersonIds']>[1]
 }
-
-/** A worker may give a person another id at the same time: the next try erases that id, too. */
-const conflictTryCount = 5
 
 /** @returns how many persons were found, and how many of them were erased. @throws PortError; some may be erased then. */
 export async function erasePersons(
@@ -37,6 +34,7 @@ export async function erasePersons(
   let erasedCount = 0
   for (let from = 0; ends !== null && from < personIds.length; ) {
     const erasure = { projectId, ...terms, ...ends, personIds: personIds.slice(from) }
+    // A worker may give a person another id at the same time: the next try erases that id, too.
     const done = await retryOnConflict(() => management.erasePersons(erasure, change))
     from += done.takenCount
     erasedCount += done.erasedCount
@@ -51,14 +49,4 @@ async function findLogEnds({ management, log }: ErasePersonsDeps): Promise<LogEn
     endOffsets[stream] = (await log.status(stream, doneOffset)).endOffset
   }
   return { logId: (await management.findFollowedLog())?.id ?? '', endOffsets }
-}
-
-async function retryOnConflict<T>(write: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await write()
-    } catch (cause) {
-      if (!(cause instanceof PortError) || cause.code !== 'conflict' || attempt >= conflictTryCount) throw cause
-    }
-  }
 }

@@ -11,13 +11,12 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
+import { writeOptimistically } from '../shared/write-optimistically.ts'
 import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
 import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads } from './seal-payloads.ts'
 
-/** One writer succeeds in each round, so this many may write at the same time without a failure. */
-const attemptCountMax = 30
 const retriedRefusals: ReadonlySet<unknown> = new Set<FlagWriteRefusal>([
   'key_taken',
   'flag_changed',
@@ -41,14 +40,10 @@ export async function writeWithFlags<T, E>(
   deps: Pick<FlagOwnerDeps, 'definitionsReady'>,
   attempt: () => Promise<Result<Written<T>, E>>,
 ): Promise<Result<T, E>> {
-  for (let count = 1; ; count++) {
-    const written = await attempt()
-    if (written.ok) {
-      await deps.definitionsReady(written.value.revision)
-      return ok(written.value.value)
-    }
-    if (count === attemptCountMax || !retriedRefusals.has(written.error)) return written
-  }
+  const written = await writeOptimistically(attempt, tried => !tried.ok && retriedRefusals.has(tried.error))
+  if (!written.ok) return written
+  await deps.definitionsReady(written.value.revision)
+  return ok(written.value.value)
 }
 
 /** The project's flag with this id, which may be deleted; null when there is none. */

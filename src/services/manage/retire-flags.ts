@@ -8,6 +8,7 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
+import { writeOptimistically } from '../shared/write-optimistically.ts'
 import { serializeDefinitionWrite } from './definition-writes.ts'
 
 export interface RetireFlagsDeps {
@@ -37,9 +38,6 @@ export interface RetiredFlag {
     | { readonly kind: 'in_use'; readonly by: FlagUser[] }
 }
 
-/** A client that changes definitions this often is a script, which can wait. */
-const lostRacesMax = 10
-
 /**
  * Deletes or archives those of these flags that nothing uses. A flag that is already archived gets no new version.
  * Resolves when the result is served.
@@ -53,35 +51,22 @@ export async function retireFlags(
   change: Change,
 ): Promise<readonly RetiredFlag[]> {
   const results = new Map<number, RetiredFlag>()
-  const revision = await serializeDefinitionWrite(deps.management, projectId, () =>
-    retireInRounds(deps, projectId, flagIds, how, results, change),
-  )
-  if (revision !== null) await deps.definitionsReady(revision)
-  return flagIds.map(flagId => results.get(flagId) ?? { flagId, flag: null, refused: { kind: 'not_found' } })
-}
-
-/** @returns the newest revision that it wrote; null when it wrote none. */
-async function retireInRounds(
-  deps: RetireFlagsDeps,
-  projectId: number,
-  flagIds: readonly number[],
-  how: 'delete' | 'archive',
-  results: Map<number, RetiredFlag>,
-  change: Change,
-): Promise<number | null> {
   let revision: number | null = null
-  for (let lostRaces = 0; results.size < new Set(flagIds).size; ) {
-    const round = await startRound(deps, projectId, flagIds, how)
-    const written = await runRound(deps, round, results, change)
-    revision = written.revision ?? revision
-    if (!written.hasLostRace) break
-    lostRaces = written.revision === null ? lostRaces + 1 : 1
-    if (lostRaces < lostRacesMax) continue
-    for (const [flagId, flag] of round.flags)
-      if (!results.has(flagId)) results.set(flagId, { flagId, flag, refused: { kind: 'busy' } })
-    break
-  }
-  return revision
+  const flags = await serializeDefinitionWrite(deps.management, projectId, async () => {
+    for (;;) {
+      const round = await writeOptimistically(
+        async () => runRound(deps, await startRound(deps, projectId, flagIds, how), results, change),
+        ({ hasLostRace, revision: written }) => hasLostRace && written === null,
+      )
+      revision = round.revision ?? revision
+      if (!round.hasLostRace || round.revision === null) return round.flags
+    }
+  })
+  if (revision !== null) await deps.definitionsReady(revision)
+  return flagIds.map(flagId => {
+    const flag = flags.get(flagId) ?? null
+    return results.get(flagId) ?? { flagId, flag, refused: { kind: flag === null ? 'not_found' : 'busy' } }
+  })
 }
 
 /** The project as of one revision. */
@@ -159,8 +144,9 @@ async function runRound(
   round: Round,
   results: Map<number, RetiredFlag>,
   change: Change,
-): Promise<{ readonly revision: number | null; readonly hasLostRace: boolean }> {
-  const waiting = new Map([...round.flags].filter(([flagId]) => !results.has(flagId)))
+): Promise<Pick<Round, 'flags'> & { readonly revision: number | null; readonly hasLostRace: boolean }> {
+  const { flags } = round
+  const waiting = new Map([...flags].filter(([flagId]) => !results.has(flagId)))
   /** Flags retired in this call no longer use anything. */
   const findRemainingUsers = (flagId: number) =>
     round.usersOf
@@ -175,7 +161,7 @@ async function runRound(
       if (round.how === 'archive' && flag.archived) results.set(flagId, { flagId, flag, refused: null })
       else {
         const written = await writeRetirement(deps, round, flag, linksRevision, change)
-        if (written === null) return { revision, hasLostRace: true }
+        if (written === null) return { flags, revision, hasLostRace: true }
         // No other writer came in between, so what was read is still current.
         linksRevision = revision = written.revision
         results.set(flagId, { flagId, flag: written.flag, refused: null })
@@ -186,7 +172,7 @@ async function runRound(
   }
   for (const [flagId, flag] of waiting)
     results.set(flagId, { flagId, flag, refused: { kind: 'in_use', by: findRemainingUsers(flagId) } })
-  return { revision, hasLostRace: false }
+  return { flags, revision, hasLostRace: false }
 }
 
 /** @returns null when the project's definitions have changed in between. */
