@@ -113,6 +113,13 @@ describe('concurrent changes', () => {
     }
   })
 
+  it('to one flag all succeed, even by more clients than a write has tries', async t => {
+    const api = await startReadingTogether(t)
+    const path = await create(api, 'feature_flags/', { key: 'popular' })
+    const bodies = Array.from({ length: 40 }, (_, n) => ({ filters: { groups: [{}], payloads: { true: `${n}` } } }))
+    assert.equal((await changeAtOnce(api, path, bodies)).version, 41)
+  })
+
   it('to a flag are kept when its experiment ships a variant', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'experiments/', { name: 'X', feature_flag_key: 'button' })

@@ -155,11 +155,12 @@ function deleteUnused(
   options: CohortWriteOptions,
   save: Save,
 ): Promise<Result<CheckedWrite<Written<Cohort>>, CohortRefusal>> {
-  return writeWithLinks(deps.management, cohort.projectId, async (links, linked) => {
+  return writeWithLinks(deps.management, cohort.projectId, async findLinks => {
+    const links = await findLinks()
     const users = usersOfCohort(cohort.id, links)
     const issues = users.length === 0 ? [] : [inUseIssue(users)]
     if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues } as const)
-    const written = await save(options.skipValidation ? {} : linked)
+    const written = await save(options.skipValidation ? {} : { linksRevision: links.revision })
     return written.ok ? ok({ written: written.value, warnings: issues }) : written
   })
 }

@@ -2,11 +2,7 @@
 // `core/flags/definitions/validate-flag.ts` decides what may be stored; callers have checked that the key may write.
 
 import type { Change } from '#core/author.ts'
-import {
-  type DefinitionLinks,
-  type DefinitionReference,
-  referencesOfFlag,
-} from '#core/flags/definitions/definition-links.ts'
+import { type DefinitionReference, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import { type Flag, type FlagFields, flagDefaults, pickWritableFields } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
@@ -22,7 +18,14 @@ import type { Written } from '#ports/state/written.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads, sealRestoredFields } from './seal-payloads.ts'
-import { type CheckedWrite, writeDefinition } from './write-with-links.ts'
+import {
+  type CheckedWrite,
+  checkAndWrite,
+  type DefinitionWrite,
+  type FindLinks,
+  writeDefinition,
+  writeWithLinks,
+} from './write-with-links.ts'
 
 export interface ManageFlagsDeps {
   readonly management: Pick<FlagStore, 'createFlag' | 'updateFlag' | 'findFlagVersion'> & ReferenceReader
@@ -108,66 +111,49 @@ export function prepareNewFlag(
   return ok({ flag: { ...whole, projectId }, warnings: issues })
 }
 
-/** How many times a change is attempted when others change the same flag at the same time. */
-const changeTryCount = 5
-
 /** Writes the given fields and adds 1 to the version. Only the given fields are validated. */
-export async function updateFlag<E extends Refusal = never>(
+export function updateFlag(
   deps: ManageFlagsDeps,
   flag: Flag,
   fields: FlagFields,
-  options: UpdateOptions<E>,
-): Promise<Result<WrittenFlag, FlagRefusal | E>> {
-  if (options.expectedVersion !== undefined) return updateOnce(deps, flag, fields, options)
-  return retryIfStale(flag, read => updateOnce(deps, read, fields, options))
+  options: UpdateOptions,
+): Promise<Result<WrittenFlag, FlagRefusal>> {
+  return changeFlag(deps, flag, read => prepareChange(deps, read, fields, options), options)
 }
 
-/** @param change called again with the newest flag if another write replaced the version that it was based on. */
-export async function retryIfStale<E extends Refusal>(
-  flag: Flag,
-  change: (read: Flag) => Promise<Result<WrittenFlag, E | StaleVersion>>,
-): Promise<Result<WrittenFlag, E | StaleVersion>> {
-  let read = flag
-  for (let tries = 1; ; tries++) {
-    const written = await change(read)
-    if (written.ok || !isStale(written.error) || tries === changeTryCount) return written
-    read = written.error.current
-  }
+type UpdateOptions = WriteOptions & {
+  /** The version that the caller saw; without it, the change applies to the newest version. */
+  readonly expectedVersion?: number | undefined
 }
 
-interface Refusal {
-  readonly kind: string
+/** What to write onto the flag that was read. */
+export interface PreparedChange<E> {
+  readonly fields: FlagFields
+  /** Issues of the fields themselves. */
+  readonly warnings: readonly FlagIssue[]
+  readonly expectedVersion?: number | undefined
+  readonly refuse?: DefinitionWrite<never, E>['refuse']
 }
 
-function isStale(refusal: Refusal): refusal is StaleVersion {
-  return refusal.kind === 'stale_version'
-}
-
-type UpdateOptions<E> = WriteOptions & {
-  readonly expectedVersion?: number
-  /**
-   * Decides from the project's definitions at the time of the write: returns the refusal, or null to allow the write.
-   */
-  readonly refuse?: ((links: DefinitionLinks) => Promise<E | null>) | undefined
-}
-
-async function updateOnce<E extends Refusal>(
+/** Checks the fields against the flag that was read. */
+export async function prepareChange(
   deps: ManageFlagsDeps,
   flag: Flag,
   fields: FlagFields,
-  options: UpdateOptions<E>,
-): Promise<Result<WrittenFlag, FlagRefusal | E>> {
+  options: Omit<UpdateOptions, 'change'>,
+): Promise<Result<PreparedChange<never>, InvalidFlag | StaleVersion>> {
   const { expectedVersion: sentVersion } = options
   // Compared with the rules of another version, the ids in the document would seem to be wrong.
   if (hasRules(fields) && sentVersion !== undefined && sentVersion !== flag.version)
     return err({ kind: 'stale_version', sentVersion, current: flag })
   const prepared = prepareFlagFields(deps, flag, fields, options)
   if (!prepared.ok) return prepared
+  const { warnings } = prepared.value
   const sealed = await sealPayloads(deps.payloadCipher, flag.projectId, flag, prepared.value.fields)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
   const restsOnStored = sealed.value.restsOnStored || hasRules(fields)
   const expectedVersion = sentVersion ?? (restsOnStored ? flag.version : undefined)
-  return saveChecked(deps, flag, sealed.value.fields, { ...options, expectedVersion }, prepared.value.warnings)
+  return ok({ fields: sealed.value.fields, warnings, expectedVersion })
 }
 
 /**
@@ -196,7 +182,8 @@ export function deleteFlag(
   flag: Flag,
   change: Change,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
-  return saveChecked(deps, flag, { deleted: true }, { change, skipValidation: false }, [])
+  const deletion = ok({ fields: { deleted: true }, warnings: [] })
+  return changeFlag(deps, flag, async () => deletion, { change, skipValidation: false })
 }
 
 /**
@@ -211,12 +198,13 @@ export async function restoreFlag(
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const snapshot = await deps.management.findFlagVersion(flag.projectId, flag.id, version)
   if (snapshot === null) return err({ kind: 'not_found' })
-  return retryIfStale(flag, async read => {
+  const prepare = async (read: Flag) => {
     const sealed = await sealRestoredFields(deps.payloadCipher, read, pickWritableFields(snapshot.flag))
-    if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
-    const expectedVersion = sealed.value.restsOnStored ? read.version : undefined
-    return saveChecked(deps, read, sealed.value.fields, { ...options, expectedVersion }, [])
-  })
+    if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error } as const)
+    const { fields, restsOnStored } = sealed.value
+    return ok({ fields, warnings: [], ...(restsOnStored && { expectedVersion: read.version }) })
+  }
+  return changeFlag(deps, flag, prepare, options)
 }
 
 function hasRules({ filters }: FlagFields): boolean {
@@ -246,26 +234,38 @@ function prepareFields<T extends FlagFields>(
     : err({ kind: 'invalid', issues: [identified.error] })
 }
 
-/** @param warnings issues of the fields themselves. */
-async function saveChecked<E extends Refusal = never>(
+/**
+ * @param prepare called again if another writer came first: with the newest flag when that flag was changed, unless the
+ *   caller expects a version, which is then refused.
+ */
+export async function changeFlag<E extends { readonly kind: string } = never>(
   deps: ManageFlagsDeps,
   flag: Flag,
-  fields: FlagFields,
-  options: Pick<UpdateOptions<E>, 'skipValidation' | 'change' | 'refuse'> & {
-    readonly expectedVersion?: number | undefined
-  },
-  warnings: readonly FlagIssue[],
+  prepare: (read: Flag) => Promise<Result<PreparedChange<E>, FlagRefusal | E>>,
+  options: Pick<UpdateOptions, 'expectedVersion' | 'skipValidation' | 'change'>,
 ): Promise<Result<WrittenFlag, FlagRefusal | E>> {
-  const written = await writeDefinition<Written<Flag>, FlagRefusal | E>(deps.management, {
-    projectId: flag.projectId,
-    self: { kind: 'flag', id: flag.id, name: fields.key ?? flag.key },
-    references: listReferencesToCheck(flag, fields),
-    issues: warnings,
-    skipValidation: options.skipValidation,
-    refuse: options.refuse,
-    write: linked => saveFlag(deps, flag, fields, { ...options, ...linked }),
-  })
+  const { projectId, id } = flag
+  const { skipValidation, change } = options
+  let read = flag
+  const tryOnce = async (findLinks: FindLinks) => {
+    const prepared = await prepare(read)
+    if (!prepared.ok) return prepared
+    const { fields, warnings: issues, expectedVersion, refuse } = prepared.value
+    const self = { kind: 'flag', id, name: fields.key ?? read.key } as const
+    const references = listReferencesToCheck(read, fields)
+    const write = (linked: LinkedWrite) => saveFlag(deps, read, fields, { expectedVersion, change, ...linked })
+    const definition = { projectId, self, references, issues, skipValidation, refuse, write }
+    const written = await checkAndWrite<Written<Flag>, FlagRefusal | E>(deps.management, findLinks, definition)
+    if (!written.ok && isStale(written.error)) read = written.error.current
+    return written
+  }
+  const isLate = (refusal: FlagRefusal | E) => options.expectedVersion === undefined && isStale(refusal)
+  const written = await writeWithLinks(deps.management, projectId, tryOnce, isLate)
   return written.ok ? waitUntilServed(deps, written.value) : written
+}
+
+function isStale(refusal: { readonly kind: string } | string): refusal is StaleVersion {
+  return typeof refusal === 'object' && refusal.kind === 'stale_version'
 }
 
 /** The references to check after a change. Inactive flags are checked too, so switching one on needs no new check. */

@@ -5,12 +5,19 @@
 import type { Change } from '#core/author.ts'
 import { type DefinitionLinks, flagDependencies } from '#core/flags/definitions/definition-links.ts'
 import { redactEncryptedPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
-import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { NarrowRefusal, NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
-import { err, type Result } from '#core/result.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import { type FlagRefusal, type ManageFlagsDeps, retryIfStale, updateFlag, type WrittenFlag } from './manage-flags.ts'
+import {
+  changeFlag,
+  type FlagRefusal,
+  type ManageFlagsDeps,
+  type PreparedChange,
+  prepareChange,
+  type WrittenFlag,
+} from './manage-flags.ts'
 import { type FlagUser, listFlagUsers } from './retire-flags.ts'
 
 export interface WriteNarrowlyDeps extends ManageFlagsDeps {
@@ -44,32 +51,23 @@ export function writeNarrowly(
   decide: NarrowWrite,
   options: NarrowOptions,
 ): Promise<Result<WrittenFlag, NarrowWriteRefusal>> {
-  const { sentVersion } = options
-  return retryIfStale<NarrowWriteRefusal>(flag, async read => {
+  const { sentVersion, obstacle, change } = options
+  const prepare = async (read: Flag): Promise<Result<PreparedChange<NarrowWriteRefusal>, NarrowWriteRefusal>> => {
     if (read.deleted) return err(isDeleted)
     if (sentVersion !== undefined && sentVersion !== read.version)
       return err({ kind: 'stale_version', sentVersion, current: read })
     const changed = decide(read)
     if (!changed.ok) return err({ kind: 'refused', ...changed.error })
-    return writeChange(deps, read, changed.value, options)
-  })
-}
-
-function writeChange(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { obstacle, change }: NarrowOptions) {
-  const { filters } = fields
-  const changesNothing = Object.keys(fields).length === 0
-  return updateFlag<NarrowWriteRefusal>(
-    deps,
-    read,
+    const { filters } = changed.value
     // Payloads that are stored encrypted would be encrypted again; the marker keeps them unchanged.
-    filters === undefined ? fields : { ...fields, filters: redactEncryptedPayloads({ ...read, filters }) },
-    {
-      expectedVersion: read.version,
-      skipValidation: false,
-      ...(obstacle !== undefined && !changesNothing && { refuse: links => obstacle(deps, read, links) }),
-      change,
-    },
-  )
+    const kept = filters && { filters: redactEncryptedPayloads({ ...read, filters }) }
+    const whole = { expectedVersion: read.version, skipValidation: false }
+    const prepared = await prepareChange(deps, read, { ...changed.value, ...kept }, whole)
+    const changesNothing = Object.keys(changed.value).length === 0
+    if (!prepared.ok || obstacle === undefined || changesNothing) return prepared
+    return ok({ ...prepared.value, refuse: links => obstacle(deps, read, links) })
+  }
+  return changeFlag(deps, flag, prepare, { expectedVersion: sentVersion, skipValidation: false, change })
 }
 
 /** Active flags that depend on the flag. */

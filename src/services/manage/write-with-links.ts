@@ -8,39 +8,40 @@ import type { ReferringDefinition } from '#core/flags/definitions/validate-refer
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import { writeOptimistically } from '../shared/write-optimistically.ts'
 import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
 import { serializeDefinitionWrite } from './definition-writes.ts'
 
-/** Only writes of other fronts, and writes of flags that an experiment, survey or feature owns, can come in between. */
-const attemptCountMax = 30
+/** Reads the project's links; a write that was checked against them names their revision. */
+export type FindLinks = () => Promise<DefinitionLinks>
 
 /**
- * @param write checks against the links and writes with the given options.
+ * Only writes of other fronts, and writes of flags that an experiment, survey or feature owns, can come in between.
+ * @param write reads, checks and writes; runs again if the definitions changed in between.
+ * @param isLate which of its other refusals mean that another writer came first.
  * @throws PortError `conflict` when the definitions change faster than they can be checked.
  */
-export function writeWithLinks<T, E>(
+export async function writeWithLinks<T, E>(
   store: DefinitionLinkReader,
   projectId: number,
-  write: (links: DefinitionLinks, linked: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
-): Promise<Result<T, E>> {
-  return serializeDefinitionWrite(store, projectId, () => writeChecked(store, projectId, write))
-}
-
-async function writeChecked<T, E>(
-  store: DefinitionLinkReader,
-  projectId: number,
-  write: (links: DefinitionLinks, linked: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
+  write: (findLinks: FindLinks) => Promise<Result<T, E | 'definitions_changed'>>,
+  isLate: (refusal: E) => boolean = () => false,
 ): Promise<Result<T, E>> {
   let typesAtFirst: DefinitionLinks['groupTypes'] | undefined
-  for (let attempt = 1; attempt <= attemptCountMax; attempt++) {
+  const findLinks = async () => {
     const links = await store.findLinks(projectId)
     typesAtFirst ??= links.groupTypes
-    const groupTypes = [...findDeletedTypes(typesAtFirst, links.groupTypes), ...links.groupTypes]
-    const result = await write({ ...links, groupTypes }, { linksRevision: links.revision })
-    if (result.ok) return result
-    if (result.error !== 'definitions_changed') return err(result.error as E)
+    return { ...links, groupTypes: [...findDeletedTypes(typesAtFirst, links.groupTypes), ...links.groupTypes] }
   }
-  throw new PortError('management-store', 'conflict', new Error('the definitions changed during every attempt'))
+  const written = await serializeDefinitionWrite(store, projectId, () =>
+    writeOptimistically(
+      () => write(findLinks),
+      tried => !tried.ok && (tried.error === 'definitions_changed' || isLate(tried.error as E)),
+    ),
+  )
+  if (!written.ok && written.error === 'definitions_changed')
+    throw new PortError('management-store', 'conflict', new Error('the definitions changed during every attempt'))
+  return written as Result<T, E>
 }
 
 /** Types that were deleted in between: a new type with the same index is a different one. */
@@ -80,24 +81,26 @@ export interface InvalidDefinition {
 }
 
 /** Refuses as `invalid` when the definition itself or one of its references is wrong. @throws PortError `conflict` */
-export async function writeDefinition<W, E>(
+export function writeDefinition<W, E>(
   store: ReferenceReader,
   definition: DefinitionWrite<W, E>,
 ): Promise<Result<CheckedWrite<W>, E | InvalidDefinition>> {
-  const { self, references, issues, skipValidation, refuse } = definition
+  return writeWithLinks(store, definition.projectId, findLinks => checkAndWrite(store, findLinks, definition))
+}
+
+/** Like `writeDefinition`, but only one try, within `writeWithLinks`. */
+export async function checkAndWrite<W, E>(
+  store: ReferenceReader,
+  findLinks: FindLinks,
+  { projectId, self, references, issues, skipValidation, refuse, write }: DefinitionWrite<W, E>,
+): Promise<Result<CheckedWrite<W>, E | InvalidDefinition | 'definitions_changed'>> {
   if (issues.length > 0 && !skipValidation) return err({ kind: 'invalid', issues })
-  if (references.length === 0 && refuse === undefined) {
-    const written = await serializeDefinitionWrite(store, definition.projectId, () => definition.write({}))
-    if (written.ok) return ok({ written: written.value, warnings: issues })
-    if (written.error === 'definitions_changed') throw new Error('a write that relies on nothing was refused for it')
-    return err(written.error as E)
-  }
-  return writeWithLinks<CheckedWrite<W>, E | InvalidDefinition>(store, definition.projectId, async (links, linked) => {
-    const found = [...issues, ...(await findReferenceIssues(store, definition.projectId, self, references, links))]
-    if (found.length > 0 && !skipValidation) return err({ kind: 'invalid', issues: found })
-    const refused = (await refuse?.(links)) ?? null
-    if (refused !== null) return err(refused)
-    const written = await definition.write(skipValidation ? {} : linked)
-    return written.ok ? ok({ written: written.value, warnings: found }) : written
-  })
+  const links = references.length > 0 || refuse !== undefined ? await findLinks() : null
+  const ofReferences = links === null ? [] : await findReferenceIssues(store, projectId, self, references, links)
+  const found = [...issues, ...ofReferences]
+  if (found.length > 0 && !skipValidation) return err({ kind: 'invalid', issues: found })
+  const refused = (links && (await refuse?.(links))) ?? null
+  if (refused !== null) return err(refused)
+  const written = await write(links === null || skipValidation ? {} : { linksRevision: links.revision })
+  return written.ok ? ok({ written: written.value, warnings: found }) : written
 }
