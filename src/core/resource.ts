@@ -2,7 +2,7 @@
 // the activity log follow from the fields. What a write decides stays in `services/manage`.
 
 import type { Author } from './author.ts'
-import { type JsonObject, type JsonValue, ownValue, setOwn } from './json.ts'
+import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from './json.ts'
 import { ok, type Result } from './result.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -160,6 +160,23 @@ export function initialFields<R extends Pick<Resource, 'fields'>>({ fields }: R)
     initial !== undefined ? [[key, initial]] : isNullable ? [[key, null]] : [],
   )
   return Object.fromEntries(values)
+}
+
+/** @param patch of a field of kind `members` or `group`, it has only what changes. */
+export function patchItem<R extends Resource>(
+  { fields }: R,
+  item: ItemOf<R>,
+  patch: { readonly [K in keyof R['fields']]?: unknown },
+): ItemOf<R> {
+  const patched: Record<string, unknown> = {}
+  for (const [key, { kind }] of Object.entries(fields)) {
+    const change = patch[key as keyof typeof patch]
+    if (change === undefined) patched[key] = item[key]
+    else if (kind === 'members' || kind === 'group')
+      patched[key] = mergeObjects(item[key] as JsonObject, change as JsonObject)
+    else patched[key] = change
+  }
+  return patched as ItemOf<R>
 }
 
 /** The item by the names of its fields, without its author. */

@@ -278,8 +278,9 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
 
     it('changes an experiment with its flag, and deletes one whose flag is gone', async t => {
       const { store } = await openWithProjects(open, t)
-      written(await store.createResource('experiment', anExperiment(), { flagId: create('button') }, aChange()))
-      const patch = { startDateMs: 4, archived: true }
+      const input = anExperiment({ content: { description: 'Why', type: 'product' } })
+      written(await store.createResource('experiment', input, { flagId: create('button') }, aChange()))
+      const patch = { startDateMs: 4, archived: true, content: { type: null } }
       assert.deepEqual(await store.updateResource('experiment', 1, 1, patch, { flagId: switchOff(1, 5) }, aChange()), {
         ok: false,
         error: 'flag_changed',
@@ -289,6 +290,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
         await store.updateResource('experiment', 1, 1, patch, { flagId: switchOff(1, 1) }, aChange()),
       )
       assert.deepEqual([updated.startDateMs, updated.archived, updated.name], [4, true, 'Button'])
+      assert.deepEqual(updated.content, { description: 'Why', type: null }, 'other members are kept')
       await change(store, 1, 1, { deleted: true })
       written(await store.deleteResource('experiment', 1, 1, {}, aChange('Test', 11), {}))
       assert.equal(await store.findResource('experiment', 1, 1), null)

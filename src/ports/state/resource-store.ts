@@ -54,7 +54,10 @@ export interface ResourceStore {
     flags: FlagWrites<N>,
     change: Change,
   ): Promise<Result<Written<Item<N>>, FlagWriteRefusal | (N extends 'early_access_feature' ? 'flag_in_use' : never)>>
-  /** @param basedOn what the caller read: refused as `flag_changed` if it was written since. Not compared when absent. */
+  /**
+   * @param patch of a field of kind `members`, it has the members that change.
+   * @param basedOn what the caller read: refused as `flag_changed` if it was written since. Not compared when absent.
+   */
   updateResource<N extends ResourceName>(
     name: N,
     projectId: number,

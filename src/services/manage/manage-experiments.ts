@@ -118,8 +118,8 @@ export function updateExperiment<E = never>(
     const linked = await findFlagById(deps.management, projectId, current.flagId)
     const fields = fieldsOf(current, linked)
     if (!fields.ok) return fields
-    const { content, flagConfig, flagActive, ...others } = fields.value
-    const starts = current.startDateMs === null && typeof others.startDateMs === 'number'
+    const { flagConfig, flagActive, ...patch } = fields.value
+    const starts = current.startDateMs === null && typeof patch.startDateMs === 'number'
     const flag = linked?.deleted === true ? null : linked
     const active = flagActive ?? (starts ? true : undefined)
     if (active === true && flag?.archived === true) return err('flag_archived')
@@ -132,10 +132,6 @@ export function updateExperiment<E = never>(
     if (!isUntouched && !current.flagIsOwn && !mayWriteFlags) return err('flag_not_writable')
     const flagWrite = isUntouched ? ok(null) : await prepareFlagWrite(deps, flag, fieldsOfFlag)
     if (!flagWrite.ok) return flagWrite
-    const patch = {
-      ...others,
-      ...(content && { content: mergeObjects(current.content, content) }),
-    }
     return deps.management.updateResource(
       'experiment',
       projectId,

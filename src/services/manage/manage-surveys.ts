@@ -5,7 +5,7 @@
 import type { Change } from '#core/author.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
-import { initialFields } from '#core/resource.ts'
+import { initialFields, patchItem } from '#core/resource.ts'
 import { type Survey, surveyResource } from '#core/resources/survey.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { isSurveyRunning, surveyFlagKeys, unansweredFilters } from '#core/surveys/survey-flags.ts'
@@ -91,13 +91,13 @@ export function updateSurvey<E = never>(
       return err('no_such_flag')
     const patch = {
       ...others,
-      ...(content && { content: addQuestionIds(mergeObjects(current.content, content), deps.newUuid) }),
+      ...(content && { content: addQuestionIds(content, deps.newUuid) }),
       ...(targetingFilters === null && { targetingFlagId: null }),
     }
-    if ((others.startDateMs != null || content !== undefined) && hasNothingToAsk({ ...current, ...patch }))
-      return err('no_questions')
+    const survey = patchItem(surveyResource, current, patch)
+    if ((others.startDateMs != null || content !== undefined) && hasNothingToAsk(survey)) return err('no_questions')
     const ownFlags = await findOwnFlags(deps, current)
-    const flags = await prepareFlagWrites(deps, { ...current, ...patch }, ownFlags, targetingFilters)
+    const flags = await prepareFlagWrites(deps, survey, ownFlags, targetingFilters)
     if (!flags.ok) return flags
     return deps.management.updateResource('survey', projectId, id, patch, flags.value, change, current)
   })

@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import { activityOfChange, type NewActivity } from '#core/activity.ts'
 import type { Change } from '#core/author.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import { initialFields, type Resource, type RowOf, showLogged } from '#core/resource.ts'
+import { initialFields, patchItem, type Resource, type RowOf, showLogged } from '#core/resource.ts'
 import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
@@ -56,8 +56,8 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         if (isChanged(resource, current, basedOn)) return err('flag_changed')
         const ofFlags = await applyFlagWrites(trx, projectId, flags, change)
         if (!ofFlags.ok) return ofFlags
-        const times = { updatedAtMs: change.atMs }
-        const item = pickFields(resource, { ...current, ...ofFlags.value, ...omitUndefined(patch), ...times })
+        const patched = { ...ofFlags.value, ...omitUndefined(patch), updatedAtMs: change.atMs }
+        const item = patchItem<Resource>(resource, current, patched) as AnyItem
         await anyTable(trx).updateTable(resource.table).set(rowOf(resource, item)).where('id', '=', id).execute()
         await recordActivity(trx, activityOfItem(name, current, item), change)
         return ok({ value: item as never, revision: await bumpRevision(trx, projectId) })

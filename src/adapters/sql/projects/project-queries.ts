@@ -3,10 +3,8 @@
 
 import { type Kysely, sql } from 'kysely'
 import { activityOfChange, type NewActivity } from '#core/activity.ts'
-import { mergeObjects } from '#core/json.ts'
-import { omitUndefined } from '#core/omit-undefined.ts'
 import { type Project, projectResource } from '#core/project.ts'
-import { showLogged } from '#core/resource.ts'
+import { patchItem, showLogged } from '#core/resource.ts'
 import { err, ok } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
@@ -38,10 +36,7 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
         if (current === null) return err('not_found')
         if (patch.apiToken !== undefined && (await isTokenTaken(trx, patch.apiToken, projectId)))
           return err('token_taken')
-        const clientSettings = mergeObjects(current.clientSettings, patch.clientSettings ?? {})
-        const quotas = { ...current.quotas, ...patch.quotas }
-        const ingestion = { ...current.ingestion, ...patch.ingestion }
-        const project = { ...current, ...omitUndefined(patch), quotas, clientSettings, ingestion }
+        const project = patchItem(projectResource, current, patch)
         await trx.updateTable('project').set(rowOf(projectResource, project)).where('id', '=', projectId).execute()
         await recordActivity(trx, activityOfProject(current, project), change)
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
