@@ -71,6 +71,11 @@ type ColumnNameOf<F> = F extends Field<unknown, string, infer C> ? C : never
 
 export type ItemOf<R extends Pick<Resource, 'fields'>> = { readonly [K in keyof R['fields']]: ValueOf<R['fields'][K]> }
 
+/** The fields that the body of a new item must have. */
+export type RequiredKey<R extends Resource> = {
+  [K in keyof R['fields']]: NameOf<R['fields'][K]> extends R['required'][number] ? K : never
+}[keyof R['fields']]
+
 /** What a body says of the fields, by their names; its members of `members` are not typed. */
 export type BodyOf<R extends Resource> = {
   readonly [K in keyof R['fields'] as NameOf<R['fields'][K]>]?: ValueOf<R['fields'][K]> extends infer T

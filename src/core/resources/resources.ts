@@ -1,6 +1,6 @@
 // The resources that are written together with flags, by their names in scopes and in the activity log.
 
-import type { ItemOf } from '../resource.ts'
+import type { Field, ItemOf, Resource } from '../resource.ts'
 import { earlyAccessFeatureResource } from './early-access-feature.ts'
 import { experimentResource } from './experiment.ts'
 import { surveyResource } from './survey.ts'
@@ -9,7 +9,14 @@ export const resources = {
   early_access_feature: earlyAccessFeatureResource,
   survey: surveyResource,
   experiment: experimentResource,
-} as const
+} as const satisfies Readonly<Record<string, Resource & { readonly fields: CommonFields }>>
+
+/** The activity log calls an item by its `name`, which may have another name in the private API. */
+interface CommonFields {
+  readonly id: Field<string> | Field<number>
+  readonly projectId: Field<number>
+  readonly name: Field<string>
+}
 
 export type ResourceName = keyof typeof resources
 export type Item<N extends ResourceName> = ItemOf<(typeof resources)[N]>

@@ -3,7 +3,8 @@
 
 import type { Author, Change } from '#core/author.ts'
 import type { ExperimentFilter } from '#core/experiments/choose-experiments.ts'
-import type { Item, ResourceName } from '#core/resources/resources.ts'
+import type { RequiredKey } from '#core/resource.ts'
+import type { Item, ResourceName, resources } from '#core/resources/resources.ts'
 import type { SurveyStatus } from '#core/resources/survey.ts'
 import type { Result } from '#core/result.ts'
 import type { LinkedWrite } from './definition-links.ts'
@@ -11,7 +12,8 @@ import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
 import type { Page, Written } from './written.ts'
 
 /** Absent fields get their initial values. An `id` that is a number is the store's to give. */
-export type NewItem<N extends ResourceName> = Pick<Item<N>, 'projectId' | 'name'> & Partial<Item<N>>
+export type NewItem<N extends ResourceName> = Pick<Item<N>, 'projectId' | RequiredKey<(typeof resources)[N]>> &
+  Partial<Item<N>>
 
 /**
  * Writes of flags by the item's fields that name them. A field without a write keeps its flag, and null writes nothing.
@@ -21,15 +23,16 @@ export type FlagWrites<N extends ResourceName> = {
   readonly [K in keyof Item<N> & `${string}lagId`]?: FlagWrite | null
 }
 
-interface PageQuery {
+export interface PageQuery {
   readonly limit: number
   readonly offset: number
 }
 
+export type ItemQuery<N extends ResourceName> = PageQuery & (N extends keyof ItemFilters ? ItemFilters[N] : unknown)
+
 /** All filters of a list must match. */
-export interface ItemQueries {
-  early_access_feature: PageQuery
-  survey: PageQuery & {
+interface ItemFilters {
+  survey: {
     /** Part of a name or a description, in any case. */
     readonly search?: string
     readonly archived?: boolean
@@ -39,11 +42,10 @@ export interface ItemQueries {
     /** The survey was made by one of them. */
     readonly createdBy?: readonly Author[]
   }
-  experiment: PageQuery &
-    ExperimentFilter & {
-      /** For the order by duration. */
-      readonly nowMs: number
-    }
+  experiment: ExperimentFilter & {
+    /** For the order by duration. */
+    readonly nowMs: number
+  }
 }
 
 export interface ResourceStore {
@@ -78,5 +80,5 @@ export interface ResourceStore {
   ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
   findResource<N extends ResourceName>(name: N, projectId: number, id: Item<N>['id']): Promise<Item<N> | null>
   /** Newest first, unless the query says otherwise. Without deleted items. */
-  listResources<N extends ResourceName>(name: N, projectId: number, query: ItemQueries[N]): Promise<Page<Item<N>>>
+  listResources<N extends ResourceName>(name: N, projectId: number, query: ItemQuery<N>): Promise<Page<Item<N>>>
 }

@@ -3,11 +3,11 @@
 import { type Kysely, sql } from 'kysely'
 import { chooseExperiments, type ListedExperiment } from '#core/experiments/choose-experiments.ts'
 import { ownValue } from '#core/json.ts'
-import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
+import type { Resource, RowOf } from '#core/resource.ts'
 import { experimentResource } from '#core/resources/experiment.ts'
-import type { Item, ResourceName } from '#core/resources/resources.ts'
+import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
 import { surveyResource } from '#core/resources/survey.ts'
-import type { ItemQueries } from '#ports/state/resource-store.ts'
+import type { ItemQuery, PageQuery } from '#ports/state/resource-store.ts'
 import type { Page } from '#ports/state/written.ts'
 import { containsTextSql, isByOneOf, isIn } from '../tables/conditions.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
@@ -22,30 +22,13 @@ const searchedPerQuery = 500
 type List<N extends ResourceName> = (
   db: Kysely<StateSchema>,
   projectId: number,
-  query: ItemQueries[N],
+  query: ItemQuery<N>,
 ) => Promise<Page<Item<N>>>
 
-const lists: { readonly [N in ResourceName]: List<N> } = {
-  async early_access_feature(db, projectId, { limit, offset }) {
-    const features = db.selectFrom('early_access_feature').where('project_id', '=', projectId)
-    const { count } = await features.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-    const page = features.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
-    const sizes = await page
-      .select(sql<number>`octet_length(payload) + octet_length(description)`.as('bytes'))
-      .limit(limit)
-      .execute()
-    const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-    return { count: Number(count), results: rows.map(row => itemOf(earlyAccessFeatureResource, row)) }
-  },
-
-  async survey(db, projectId, { limit, offset, ...query }) {
-    const surveys = await selectSurveys(db, projectId, query)
-    const { count } = await surveys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-    const page = surveys.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
-    const sizes = await page.select(contentBytes).limit(limit).execute()
-    const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-    return { count: Number(count), results: rows.map(row => itemOf(surveyResource, row)) }
-  },
+/** Those with filters or another order than newest first. */
+const lists: { readonly [N in ResourceName]?: List<N> } = {
+  survey: async (db, projectId, { limit, offset, ...query }) =>
+    readNewest(surveyResource, await selectSurveys(db, projectId, query), { limit, offset }),
 
   async experiment(db, projectId, { limit, offset, nowMs, ...filter }) {
     const chosen = chooseExperiments(await readExperiments(db, projectId), filter, nowMs)
@@ -62,15 +45,46 @@ export function listItems<N extends ResourceName>(
   db: Kysely<StateSchema>,
   name: N,
   projectId: number,
-  query: ItemQueries[N],
+  query: ItemQuery<N>,
 ): Promise<Page<Item<N>>> {
-  return lists[name](db, projectId, query)
+  const list = lists[name] as List<N> | undefined
+  if (list !== undefined) return list(db, projectId, query)
+  return readNewest(resources[name], selectItems(db, resources[name], projectId), query)
+}
+
+/** As tables of any names and columns, for queries whose resource is known only when they run. */
+export function anyTable(db: Kysely<StateSchema>) {
+  return db as unknown as Kysely<Record<string, Record<string, string | number | null>>>
+}
+
+/** Those of a project that are not deleted. */
+export function selectItems(db: Kysely<StateSchema>, { table, keepsDeleted }: Resource, projectId: number) {
+  const items = anyTable(db).selectFrom(table).where('project_id', '=', projectId)
+  return keepsDeleted ? items.where('deleted', '=', 0) : items
+}
+
+async function readNewest<N extends ResourceName>(
+  resource: (typeof resources)[N] & Resource,
+  items: ReturnType<typeof selectItems>,
+  { limit, offset }: PageQuery,
+): Promise<Page<Item<N>>> {
+  const { count } = await items.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  const page = items.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
+  const sizes = await page.select(textBytes(resource)).limit(limit).execute()
+  const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
+  return { count: Number(count), results: rows.map(row => itemOf(resource, row as RowOf<Resource>) as Item<N>) }
+}
+
+function textBytes({ fields }: Resource) {
+  const texts = Object.values(fields).filter(({ kind }) => !['integer', 'boolean', 'instant'].includes(kind))
+  const sizes = texts.map(({ column }) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
+  return sql<number>`${sql.join(sizes, sql` + `)}`.as('bytes')
 }
 
 async function selectSurveys(
   db: Kysely<StateSchema>,
   projectId: number,
-  { search, archived, status, type, ids, createdBy }: Omit<ItemQueries['survey'], 'limit' | 'offset'>,
+  { search, archived, status, type, ids, createdBy }: Omit<ItemQuery<'survey'>, keyof PageQuery>,
 ) {
   let surveys = db.selectFrom('survey').where('project_id', '=', projectId)
   if (archived !== undefined) surveys = surveys.where('archived', '=', flagBit(archived))

@@ -17,10 +17,9 @@ import type { StateSchema } from '../tables/schema.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 import { changeFlag } from './flag-queries.ts'
 import { applyFlagWrite, rollBackIfRefused } from './flag-writes.ts'
-import { listItems } from './resource-lists.ts'
+import { anyTable, listItems, selectItems } from './resource-lists.ts'
 
 type AnyItem = Item<ResourceName>
-type AnyTable = Kysely<Record<string, Record<string, string | number | null>>>
 
 export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
   return {
@@ -34,7 +33,7 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
           return err('flag_in_use' as never)
         const item = pickFields(resource, {
           ...initialFields(resource),
-          ...(resource.fields.id?.kind === 'integer' && { id: await nextId(trx, resource.table as 'experiment') }),
+          ...(resource.fields.id?.kind === 'integer' && { id: await nextId(trx, name) }),
           ...omitUndefined(input),
           ...{
             flagIsOwn: (flags as { readonly flagId?: FlagWrite | null }).flagId?.kind === 'create',
@@ -98,14 +97,8 @@ async function findItem<N extends ResourceName>(
   id: string | number,
 ): Promise<Item<N> | null> {
   const resource: Resource = resources[name]
-  let items = anyTable(db).selectFrom(resource.table).selectAll().where('id', '=', id)
-  if (resource.keepsDeleted) items = items.where('deleted', '=', 0)
-  const row = await items.where('project_id', '=', projectId).executeTakeFirst()
+  const row = await selectItems(db, resource, projectId).selectAll().where('id', '=', id).executeTakeFirst()
   return row === undefined ? null : (itemOf(resource, row as RowOf<Resource>) as Item<N>)
-}
-
-function anyTable(db: Kysely<StateSchema>): AnyTable {
-  return db as unknown as AnyTable
 }
 
 function pickFields({ fields }: Resource, values: Readonly<Record<string, unknown>>): AnyItem {

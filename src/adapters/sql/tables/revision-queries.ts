@@ -2,6 +2,7 @@
 // and recorded on the project concerned, if any. Also allocates the ids that are never used twice.
 
 import { type Kysely, sql } from 'kysely'
+import type { ResourceName } from '#core/resources/resources.ts'
 import type { StateSchema } from './schema.ts'
 
 /** Bumps the counter and records it on the project, unless null. Call it in the transaction of the write itself. */
@@ -29,7 +30,7 @@ export async function readRevision(db: Kysely<StateSchema>): Promise<number> {
 /** The next id of a kind; a transaction that is rolled back returns it. */
 export async function nextId(
   trx: Kysely<StateSchema>,
-  name: 'project' | 'feature_flag' | 'cohort' | 'experiment' | 'import_job',
+  name: 'project' | 'feature_flag' | 'cohort' | 'import_job' | ResourceName,
 ): Promise<number> {
   const { last_id } = await trx
     .updateTable('id_sequence')

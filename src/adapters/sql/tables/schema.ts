@@ -6,11 +6,15 @@ import type { cohortResource } from '#core/flags/definitions/cohort.ts'
 import type { personalKeyResource } from '#core/personal-key.ts'
 import type { projectResource } from '#core/project.ts'
 import type { RowOf } from '#core/resource.ts'
-import type { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
-import type { experimentResource } from '#core/resources/experiment.ts'
-import type { surveyResource } from '#core/resources/survey.ts'
+import type { ResourceName, resources } from '#core/resources/resources.ts'
 
-export interface StateSchema {
+type Resources = typeof resources
+type ResourceTables = {
+  [N in ResourceName as Resources[N]['table']]: RowOf<Resources[N]> &
+    (Resources[N] extends { readonly keepsDeleted: true } ? { deleted: number } : unknown)
+}
+
+export interface StateSchema extends ResourceTables {
   schema_version: { version: number; name: string; applied_at: Generated<string> }
   id_sequence: { name: string; last_id: number }
   revision: { id: number; value: number }
@@ -53,9 +57,6 @@ export interface StateSchema {
   cohort: RowOf<typeof cohortResource>
   cohort_person: { person_id: number; cohort_id: number }
   secret_api_key: SecretKeyTable
-  early_access_feature: RowOf<typeof earlyAccessFeatureResource>
-  survey: RowOf<typeof surveyResource>
-  experiment: RowOf<typeof experimentResource> & { deleted: number }
   activity_log: ActivityTable
 }
 
