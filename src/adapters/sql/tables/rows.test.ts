@@ -3,17 +3,12 @@ import { describe, it } from 'node:test'
 import { cohortResource } from '#core/flags/definitions/cohort.ts'
 import { flagDefaults } from '#core/flags/definitions/flag.ts'
 import { parseJson } from '#core/json.ts'
+import { personalKeyResource } from '#core/personal-key.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
 import { projectResource } from '#core/project.ts'
-import type { RowOf } from '#core/resource.ts'
-import {
-  type EarlyAccessFeature,
-  type EarlyAccessStage,
-  earlyAccessFeatureResource,
-} from '#core/resources/early-access-feature.ts'
-import { type Survey, surveyResource } from '#core/resources/survey.ts'
-import { aCohort } from '../../../../tests/support/values.ts'
+import type { Field, FieldKind, Fields, ItemOf, Resource } from '#core/resource.ts'
+import { resources } from '#core/resources/resources.ts'
 import { itemOf, rowOf } from './resource-rows.ts'
 import {
   flagOf,
@@ -54,9 +49,30 @@ function assertComesBack<Value, Row extends object>(
   for (const column of Object.values(row)) assert.ok(column === null || ['string', 'number'].includes(typeof column))
 }
 
+const declared: readonly Resource[] = [
+  cohortResource,
+  projectResource,
+  personalKeyResource,
+  ...Object.values(resources),
+]
+
+function anItem(fields: Fields, isSet: boolean): ItemOf<{ fields: Fields }> {
+  const valueOfKind: Readonly<Record<FieldKind, (field: Field) => unknown>> = {
+    ...{ text: () => "'", integer: () => large, boolean: () => isSet, instant: () => large },
+    ...{ object: () => json, members: () => json, group: ({ fields }) => anItem(fields, isSet) },
+    ...{ texts: () => (isSet ? ['', '"'] : []), integers: () => (isSet ? [large] : []) },
+    author: () => ({ id: null, label: '"' }),
+  }
+  const values = Object.entries(fields).map(([key, field]) => [
+    key,
+    field.isNullable && !isSet ? null : valueOfKind[field.kind](field),
+  ])
+  return Object.fromEntries(values)
+}
+
 describe('a definition as a row', () => {
   for (const isSet of [true, false]) {
-    const [text, number] = isSet ? ['a', large] : [null, null]
+    const text = isSet ? 'a' : null
     const author = isSet ? { id: null, label: '"' } : null
 
     it(`comes back as it was, ${isSet ? 'with everything set' : 'with nothing set'}`, () => {
@@ -77,49 +93,12 @@ describe('a definition as a row', () => {
         },
       }
       assertComesBack(flag, flagRowOf, flagOf)
-      const cohort = aCohort({
-        ...{ ...times, id: 7, projectId: 9, filters: json, version: 3, isStatic: isSet, deleted: isSet },
-        ...{ memberCount: number, countedAtMs: number, createdBy: author },
-      })
-      assertComesBack(
-        cohort,
-        of => rowOf(cohortResource, of),
-        row => itemOf(cohortResource, row),
-      )
-      assertComesBack<EarlyAccessFeature, RowOf<typeof earlyAccessFeatureResource>>(
-        {
-          ...{
-            id: 'u',
-            projectId: 9,
-            flagId: number,
-            flagIsOwn: isSet,
-            name: 'n',
-            description: '',
-            stage: 'beta' as EarlyAccessStage,
-          },
-          ...{ documentationUrl: '', payload: json, createdAtMs: large, createdBy: author },
-        },
-        feature => rowOf(earlyAccessFeatureResource, feature),
-        row => itemOf(earlyAccessFeatureResource, row),
-      )
-      const survey: Survey = {
-        ...{
-          ...times,
-          id: 'u',
-          projectId: 9,
-          name: 'n',
-          type: 'popover' as Survey['type'],
-          content: json,
-          linkedFlagId: number,
-        },
-        ...{ targetingFlagId: number, internalTargetingFlagId: number, startDateMs: number, endDateMs: number },
-        ...{ archived: isSet, createdBy: author },
-      }
-      assertComesBack(
-        survey,
-        of => rowOf(surveyResource, of),
-        row => itemOf(surveyResource, row),
-      )
+      for (const resource of declared)
+        assertComesBack(
+          anItem(resource.fields, isSet),
+          item => rowOf<Resource>(resource, item),
+          row => itemOf<Resource>(resource, row),
+        )
     })
   }
 })
