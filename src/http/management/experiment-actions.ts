@@ -20,10 +20,10 @@ import {
 import { nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './kit/answers.ts'
-import { ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
 import { toWriter } from './kit/owned-flags.ts'
 import type { QuerySpec } from './kit/query-params.ts'
+import { itemAction } from './kit/resource-routes.ts'
 
 type ActionDeps = ManageExperimentsDeps & { readonly management: Pick<FlagStore, 'listFlagsById'> }
 type Call<B = unknown> = ItemCall<Experiment, QuerySpec, B>
@@ -85,12 +85,12 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
     changeInStatus(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
 
   return [
-    ownerAction({
+    itemAction({
       name: 'launch',
       summary: 'Start a draft now and enable its flag.',
       run: (call: Call) => changeInStatus(call, ['draft'], () => ok({ startDateMs: call.change.atMs })),
     }),
-    ownerAction({
+    itemAction({
       name: 'end',
       summary: 'End an experiment now. The flag is not changed.',
       body: endSchema,
@@ -99,17 +99,17 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
           ok({ endDateMs: call.change.atMs, content: toConclusion(call.body) }),
         ),
     }),
-    ownerAction({
+    itemAction({
       name: 'pause',
       summary: 'Pause a running experiment: disable its flag.',
       run: (call: Call) => switchFlag(call, ['running'], false),
     }),
-    ownerAction({
+    itemAction({
       name: 'resume',
       summary: 'Resume a paused experiment: enable its flag.',
       run: (call: Call) => switchFlag(call, ['paused'], true),
     }),
-    ownerAction({
+    itemAction({
       name: 'archive',
       summary: 'Archive an ended experiment.',
       body: archiveSchema,
@@ -118,12 +118,12 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
           ok({ archived: true, ...(call.body.disable_feature_flag === true && { flagActive: false }) }),
         ),
     }),
-    ownerAction({
+    itemAction({
       name: 'unarchive',
       summary: 'Unarchive an experiment.',
       run: (call: Call) => write(call, () => ok({ archived: false })),
     }),
-    ownerAction({
+    itemAction({
       name: 'reset',
       summary: 'Reset an experiment to a draft. The flag is not changed.',
       run: (call: Call) =>
@@ -134,7 +134,7 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
           }),
         ),
     }),
-    ownerAction({
+    itemAction({
       name: 'ship_variant',
       summary: 'Serve one variant to every user the flag matches, or to all users, and end the experiment.',
       body: shipSchema,
@@ -150,7 +150,7 @@ export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
           })
         }),
     }),
-    ownerAction({
+    itemAction({
       name: 'duplicate',
       summary: 'Duplicate the experiment as a draft, on the same flag or on another flag with the same variants.',
       body: duplicateSchema,

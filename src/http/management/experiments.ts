@@ -40,7 +40,6 @@ import { isWireError, type WireError } from '#wire/wire-error.ts'
 import { buildExperimentActions } from './experiment-actions.ts'
 import { invalidInput, notFoundError } from './kit/answers.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
-import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
 import { asFilter, authorsParam, listChosenAuthors, mapParam } from './kit/list-filters.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import {
@@ -53,6 +52,7 @@ import {
   withDefault,
 } from './kit/query-params.ts'
 import { readBodyFields } from './kit/resource-body.ts'
+import { resourceRoutes } from './kit/resource-routes.ts'
 
 type ExperimentsDeps = EndpointDeps &
   ManageExperimentsDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
@@ -82,7 +82,7 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
   const destroy = async ({ id, projectId }: Experiment, change: Change): Promise<Result<null, WireError>> =>
     toWireResult(await deleteExperiment(deps, projectId, id, change))
 
-  return flagOwnerRoutes(deps, {
+  return resourceRoutes(deps, {
     actions: buildExperimentActions(deps, toWireResult),
     tag: 'experiments',
     resource: 'experiment',

@@ -25,12 +25,12 @@ import {
 import { isWireError, type WireError, wireError } from '#wire/wire-error.ts'
 import { invalidInput, notFoundError } from './kit/answers.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
-import { flagOwnerRoutes, ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
 import { asFilter, authorsParam, listChosenAuthors, uuidsParam } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/query-params.ts'
 import { readBodyFields } from './kit/resource-body.ts'
+import { itemAction, resourceRoutes } from './kit/resource-routes.ts'
 
 type SurveysDeps = EndpointDeps &
   ManageSurveysDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
@@ -57,7 +57,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
   const update = (call: ItemCall<Survey, QuerySpec, UpdateSurveyJson>) =>
     write(call, current => readFields(call.body, call.project, current))
 
-  return flagOwnerRoutes(deps, {
+  return resourceRoutes(deps, {
     tag: 'surveys',
     resource: 'survey',
     itemPath: '/surveys/:surveyId',
@@ -102,7 +102,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
       update,
     },
     actions: [
-      ownerAction({
+      itemAction({
         name: 'launch',
         summary: 'Start a survey now. It must be a draft.',
         run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
@@ -110,7 +110,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
             startDateMs === null ? ok({ startDateMs: call.change.atMs }) : err(noDraft),
           ),
       }),
-      ownerAction({
+      itemAction({
         name: 'stop',
         summary: 'Stop a survey now. It must be running.',
         run: (call: ItemCall<Survey, QuerySpec, unknown>) =>

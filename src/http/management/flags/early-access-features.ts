@@ -21,17 +21,17 @@ import { postHogFeatureFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput, notFoundError } from '../kit/answers.ts'
 import type { EndpointDeps, ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
-import { flagOwnerRoutes } from '../kit/flag-owner-routes.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from '../kit/owned-flags.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
 import { readBodyFields } from '../kit/resource-body.ts'
+import { resourceRoutes } from '../kit/resource-routes.ts'
 
 type EarlyAccessDeps = EndpointDeps &
   ManageEarlyAccessDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById'> }
 
 export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRoute[] {
   const { management } = deps
-  return flagOwnerRoutes(deps, {
+  return resourceRoutes(deps, {
     tag: 'early_access_feature',
     resource: 'early_access_feature',
     itemPath: '/early_access_feature/:featureId',

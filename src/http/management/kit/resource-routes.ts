@@ -16,7 +16,7 @@ import { type ItemCall, itemRoutes, type ProjectItem, parseIdNumber } from './it
 import type { PageRequest } from './page.ts'
 import { pageParams, type QuerySpec, type QueryValues } from './query-params.ts'
 
-export interface FlagOwner<
+export interface ResourceEndpoints<
   N extends ResourceName,
   T extends Item<N>,
   Q extends QuerySpec,
@@ -48,30 +48,30 @@ export interface FlagOwner<
   }
   readonly destroy: (call: ItemCall<T, QuerySpec, unknown>) => Promise<Result<unknown, WireError>>
   /** Actions that PostHog's tools POST on one item. */
-  readonly actions?: readonly OwnerAction<T>[]
+  readonly actions?: readonly ItemAction<T>[]
 }
 
-interface OwnerAction<T> {
+interface ItemAction<T> {
   readonly name: string
   readonly summary: string
   readonly body: TSchema
   /** 201 when the action creates the answered item. */
   readonly status: 200 | 201
-  // biome-ignore lint/suspicious/noExplicitAny: `ownerAction` checks that the body has the type of `body`
+  // biome-ignore lint/suspicious/noExplicitAny: `itemAction` checks that the body has the type of `body`
   readonly run: (call: ItemCall<T, QuerySpec, any>) => Promise<Result<T, WireError>>
 }
 
-export function ownerAction<T, S extends TSchema>(
-  action: Pick<OwnerAction<T>, 'name' | 'summary'> & {
+export function itemAction<T, S extends TSchema>(
+  action: Pick<ItemAction<T>, 'name' | 'summary'> & {
     readonly body?: S
     readonly status?: 201
     readonly run: (call: ItemCall<T, QuerySpec, Static<S>>) => Promise<Result<T, WireError>>
   },
-): OwnerAction<T> {
+): ItemAction<T> {
   return { status: 200, body: Type.Object({}), ...action }
 }
 
-export function flagOwnerRoutes<
+export function resourceRoutes<
   N extends ResourceName,
   T extends Item<N>,
   Q extends QuerySpec,
@@ -79,7 +79,7 @@ export function flagOwnerRoutes<
   U extends TSchema,
 >(
   deps: EndpointDeps & { readonly management: Pick<ResourceStore, 'findResource'> },
-  declared: FlagOwner<N, T, Q, C, U>,
+  declared: ResourceEndpoints<N, T, Q, C, U>,
 ): ManagementRoute[] {
   const { resource, tag, summaries, schemas, postHogFields, replace, actions = [] } = declared
   const find = async (projectId: number, text: string) => {
