@@ -10,6 +10,7 @@ import {
   membersField,
   nullable,
   textField,
+  uuidField,
 } from './resource.ts'
 
 /**
@@ -93,7 +94,7 @@ export const projectResource = {
   fields: {
     /** Ascending from 1, never reused; also PostHog's team id. */
     id: integerField('id'),
-    uuid: textField('uuid'),
+    uuid: uuidField('uuid'),
     name: textField('name', { schema: { type: 'string', minLength: 1, maxLength: 200 } }),
     /** The public project API key (`phc_…`). */
     apiToken: textField('api_token', { isLogged: true }),

@@ -9,6 +9,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 
 interface KindValues {
   text: string
+  uuid: string
   integer: number
   boolean: boolean
   object: JsonObject
@@ -111,6 +112,7 @@ function declareField<T, const N extends string>(kind: FieldKind, name: N, optio
 
 export const textField = <const N extends string>(name: N, options: Options<string> = {}) =>
   declareField<string, N>('text', name, options)
+export const uuidField = <const N extends string>(name: N) => declareField<string, N>('uuid', name, {})
 export const choiceField = <const N extends string, const T extends string>(
   name: N,
   choices: readonly T[],

@@ -54,6 +54,27 @@ describe('the OpenAPI document', () => {
     assert.equal(count, api.routes.length + 1)
   })
 
+  it('gives answers the values that they can have, which are fewer than those of bodies', async t => {
+    const api = await startManagement(t)
+    const { body: document } = await api.call('GET', '/api/schema/')
+    const { Cohort, EarlyAccessFeature, Project, Quotas, Survey } = document.components.schemas
+    for (const name of ['name', 'description']) assert.deepEqual(Cohort.properties[name], { type: 'string' })
+    for (const id of [EarlyAccessFeature.properties.id, Survey.properties.id, Project.properties.uuid])
+      assert.deepEqual(id, { type: 'string', format: 'uuid' })
+    const { drop_events_older_than_seconds: limit, cookieless_server_hash_mode: mode } = Project.properties
+    for (const { anyOf } of [limit, Quotas.properties.events, Survey.properties.linked_flag_id])
+      assert.deepEqual(
+        anyOf.map(({ type }: Json) => type),
+        ['integer', 'null'],
+      )
+    assert.deepEqual(
+      mode.anyOf.map((value: Json) => value.const),
+      [0, 1, 2],
+    )
+    for (const setting of ['person_processing_opt_out', 'feature_flag_called_dedup', 'group_types_frozen'])
+      assert.ok(Project.properties[setting].description, setting)
+  })
+
   it('is structurally valid', async t => {
     const api = await startManagement(t, { otherRoutes: [decide] })
     const { body: document } = await api.call('GET', '/api/schema/')

@@ -12,6 +12,7 @@ import {
   nullable,
   objectField,
   textField,
+  uuidField,
 } from '../resource.ts'
 
 export const earlyAccessStages = ['draft', 'concept', 'alpha', 'beta', 'general-availability', 'archived'] as const
@@ -21,7 +22,7 @@ export const earlyAccessFeatureResource = {
   table: 'early_access_feature',
   required: ['name'],
   fields: {
-    id: textField('id'),
+    id: uuidField('id'),
     projectId: integerField('project_id', { isShown: false }),
     flagId: nullable(integerField('feature_flag_id', { isShown: false })),
     /** True when the flag was made for the feature; false when it existed before and may have other uses. */

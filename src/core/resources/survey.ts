@@ -16,6 +16,7 @@ import {
   oneOf,
   orNull,
   textField,
+  uuidField,
 } from '../resource.ts'
 
 /** A draft has not started, a complete one has ended. */
@@ -42,7 +43,7 @@ export const surveyResource = {
   table: 'survey',
   required: ['name', 'type'],
   fields: {
-    id: textField('id'),
+    id: uuidField('id'),
     projectId: integerField('project_id', { isShown: false }),
     name: textField('name', { schema: nameSchema(400) }),
     type: choiceField('type', surveyTypes),

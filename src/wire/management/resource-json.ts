@@ -2,9 +2,17 @@
 
 import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox'
 import type { JsonObject } from '#core/json.ts'
-import { type BodyOf, type Field, type Fields, type ItemOf, type Resource, showItem } from '#core/resource.ts'
+import {
+  type BodyOf,
+  type Field,
+  type Fields,
+  type ItemOf,
+  type JsonSchema,
+  type Resource,
+  showItem,
+} from '#core/resource.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
-import { instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
+import { instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
 
 type Body<R extends Resource, X extends TProperties> = BodyOf<R> & Static<TObject<X>>
 type Required<R extends Resource> = Extract<R['required'][number], keyof BodyOf<R>>
@@ -56,13 +64,20 @@ export function itemSchema<X extends TProperties>({ fields }: Pick<Resource, 'fi
   return Type.Object({ ...properties, ...extra }) as unknown as TObject<X>
 }
 
+/** Bodies may set what answers show, and null for an initial value; limits of a text may be newer than what is stored. */
 function valueSchema({ kind, schema, fields }: Field): TSchema {
+  const set = schema && withoutNull(schema)
   switch (kind) {
+    case 'text':
+      return set !== null && 'anyOf' in set ? Type.Unsafe(set) : Type.String()
+    case 'uuid':
+      return uuidSchema
     case 'integer':
-      return schema !== null && 'anyOf' in schema ? Type.Unsafe(schema) : Type.Integer()
+      return set === null ? Type.Integer() : Type.Unsafe(set)
     case 'boolean':
-      return Type.Boolean()
+      return set === null ? Type.Boolean() : Type.Unsafe(set)
     case 'object':
+    case 'members':
       return jsonObjectSchema()
     case 'instant':
       return instantSchema
@@ -74,9 +89,13 @@ function valueSchema({ kind, schema, fields }: Field): TSchema {
       return Type.Array(Type.String())
     case 'integers':
       return Type.Array(Type.Integer())
-    default:
-      return schema !== null && 'anyOf' in schema ? Type.Unsafe(schema) : Type.String()
   }
+}
+
+function withoutNull(schema: JsonSchema): JsonSchema {
+  const { anyOf = [] } = schema as { readonly anyOf?: readonly JsonSchema[] }
+  const others = anyOf.filter(({ type }) => type !== 'null')
+  return others.length === 1 ? others[0]! : schema
 }
 
 /** The item as answers show it, followed by `extra`. */

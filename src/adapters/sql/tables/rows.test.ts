@@ -58,7 +58,7 @@ const declared: readonly Resource[] = [
 
 function anItem(fields: Fields, isSet: boolean): ItemOf<{ fields: Fields }> {
   const valueOfKind: Readonly<Record<FieldKind, (field: Field) => unknown>> = {
-    ...{ text: () => "'", integer: () => large, boolean: () => isSet, instant: () => large },
+    ...{ text: () => "'", uuid: () => 'u', integer: () => large, boolean: () => isSet, instant: () => large },
     ...{ object: () => json, members: () => json, group: ({ fields }) => anItem(fields, isSet) },
     ...{ texts: () => (isSet ? ['', '"'] : []), integers: () => (isSet ? [large] : []) },
     author: () => ({ id: null, label: '"' }),
