@@ -32,3 +32,28 @@ test('walks __proto__ and constructor like any other key', () => {
     ['__proto__.a', 'constructor'],
   )
 })
+
+test('lists a member as a whole where its changes would take more text than the member before and after', () => {
+  const list = (value: number) => Array<number>(1_000).fill(value)
+  const long = 'k'.repeat(5_000)
+  const [before, after] = [
+    { kept: 1, deep: { [long]: list(0) }, list: list(0) },
+    { kept: 2, deep: { [long]: list(1) }, list: list(1) },
+  ]
+  assert.deepEqual(diffJson(before, after), [
+    { path: 'kept', action: 'changed', before: 1, after: 2 },
+    { path: 'deep', action: 'changed', before: before.deep, after: after.deep },
+    { path: 'list', action: 'changed', before: before.list, after: after.list },
+  ])
+  assert.deepEqual(diffJson(before.list, after.list), [
+    { path: '', action: 'changed', before: before.list, after: after.list },
+  ])
+})
+
+test('lists changes of a large member one by one where they are small', () => {
+  const rest = 'x'.repeat(1_000_000)
+  const list = (value: number) => Array<number>(1_000).fill(value)
+  assert.equal(diffJson({ a: { rest, list: list(0) } }, { a: { rest, list: list(1) } }).length, 1_000)
+  const few = { a: Array<number>(100).fill(0) }
+  assert.equal(diffJson(few, { a: few.a.map(value => value + 1) }).length, 100)
+})

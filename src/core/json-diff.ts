@@ -1,6 +1,6 @@
 // Lists what changed between two JSON values, by path: the diff between two versions of a flag.
 
-import { compactJson, isJsonObject, type JsonValue, ownValue } from './json.ts'
+import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.ts'
 
 export interface JsonChange {
   /** Keys and list indexes joined by dots: `filters.groups.0.rollout_percentage`. */
@@ -12,28 +12,52 @@ export interface JsonChange {
   readonly after: JsonValue
 }
 
+/** Changes of a member that take no more text than this are listed one by one, however small the member is. */
+const detailCharsMin = 10_000
+/** Text of a change besides its path and values. */
+const charsPerChange = 50
+
 /**
  * The innermost values that differ, in the order of `before`'s keys, then new keys. Lists are compared position by
- * position, numbers by their text form: `1` and `1.0` differ, as they do for a filter.
+ * position, numbers by their text form: `1` and `1.0` differ, as they do for a filter. Where the changes in a member of
+ * the two objects take more text than the member before and after, as those of a long list or below a long key may, it
+ * is listed as a whole, so that the changes never take much more text than the values.
  * Source: ours.
  */
 export function diffJson(before: JsonValue, after: JsonValue): JsonChange[] {
-  const changes: JsonChange[] = []
-  collectChanges('', before, after, changes)
-  return changes
+  if (!isJsonObject(before) || !isJsonObject(after)) return diffMember('', before, after)
+  return listKeys(before, after).flatMap(key => diffMember(key, ownValue(before, key), ownValue(after, key)))
 }
 
-function collectChanges(path: string, before: JsonValue, after: JsonValue, changes: JsonChange[]): void {
+function diffMember(path: string, before: JsonValue | undefined, after: JsonValue | undefined): JsonChange[] {
+  if (before === undefined) return [{ path, action: 'created', before: null, after: after! }]
+  if (after === undefined) return [{ path, action: 'deleted', before, after: null }]
+  const whole: JsonChange = { path, action: 'changed', before, after }
+  const listWithin = (charsMax: number) => {
+    const found: Found = { changes: [], charsLeft: charsMax }
+    collectChanges(path, before, after, found)
+    return found.charsLeft < 0 ? null : found.changes
+  }
+  return listWithin(detailCharsMin) ?? listWithin(charsOf(whole)) ?? [whole]
+}
+
+/** Negative `charsLeft`: the changes take too much text, and the rest of them is not collected. */
+interface Found {
+  readonly changes: JsonChange[]
+  charsLeft: number
+}
+
+function collectChanges(path: string, before: JsonValue, after: JsonValue, found: Found): void {
   if (Array.isArray(before) && Array.isArray(after)) {
-    for (let index = 0; index < Math.max(before.length, after.length); index++) {
-      collectMemberChanges(joinPath(path, String(index)), before[index], after[index], changes)
-    }
+    for (let index = 0; index < Math.max(before.length, after.length) && found.charsLeft >= 0; index++)
+      collectMemberChanges(joinPath(path, String(index)), before[index], after[index], found)
   } else if (isJsonObject(before) && isJsonObject(after)) {
-    const keys = new Set([...Object.keys(before), ...Object.keys(after)])
-    for (const key of keys)
-      collectMemberChanges(joinPath(path, key), ownValue(before, key), ownValue(after, key), changes)
+    for (const key of listKeys(before, after)) {
+      if (found.charsLeft < 0) return
+      collectMemberChanges(joinPath(path, key), ownValue(before, key), ownValue(after, key), found)
+    }
   } else if (compactJson(before) !== compactJson(after)) {
-    changes.push({ path, action: 'changed', before, after })
+    addChange({ path, action: 'changed', before, after }, found)
   }
 }
 
@@ -41,11 +65,24 @@ function collectMemberChanges(
   path: string,
   before: JsonValue | undefined,
   after: JsonValue | undefined,
-  changes: JsonChange[],
+  found: Found,
 ): void {
-  if (before === undefined && after !== undefined) changes.push({ path, action: 'created', before: null, after })
-  else if (before !== undefined && after === undefined) changes.push({ path, action: 'deleted', before, after: null })
-  else if (before !== undefined && after !== undefined) collectChanges(path, before, after, changes)
+  if (before !== undefined && after !== undefined) collectChanges(path, before, after, found)
+  else if (after !== undefined) addChange({ path, action: 'created', before: null, after }, found)
+  else if (before !== undefined) addChange({ path, action: 'deleted', before, after: null }, found)
+}
+
+function addChange(change: JsonChange, found: Found): void {
+  found.changes.push(change)
+  found.charsLeft -= charsOf(change)
+}
+
+function charsOf({ path, before, after }: JsonChange): number {
+  return charsPerChange + path.length + JSON.stringify(before).length + JSON.stringify(after).length
+}
+
+function listKeys(before: JsonObject, after: JsonObject): string[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
 }
 
 function joinPath(path: string, key: string): string {

@@ -215,6 +215,20 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       assert.deepEqual(await told(), before)
     })
 
+    it('takes no more text for a change than what was changed, before and after', async t => {
+      const { store, log } = await start(t)
+      const content = (value: number) => ({ appearance: { ['k'.repeat(1_000)]: Array<number>(2_000).fill(value) } })
+      const survey = { id: 'd1', projectId: 1, name: 'Why', type: 'popover' as const, content: content(0) }
+      written(await store.createResource('survey', survey, {}, ada))
+      written(await store.updateResource('survey', 1, 'd1', { content: content(1) }, {}, bob))
+      assert.deepEqual((await log()).at(-1)?.changes, [
+        {
+          ...{ path: 'appearance', action: 'changed' },
+          ...{ before: content(0).appearance, after: content(1).appearance },
+        },
+      ])
+    })
+
     it('is filtered by project, kinds, item and authors, newest first', async t => {
       const { store } = await start(t)
       await store.createProject(aNewProject({ name: 'Second' }), bob)
