@@ -119,6 +119,16 @@ describe('cohorts', () => {
     assert.equal((await api.call('POST', path, { body: { name: 'next', filters: treeOf() } })).body.id, 4)
   })
 
+  it('ignore whether they are deleted when they are created', async t => {
+    const api = await startManagement(t)
+    for (const deleted of [true, null, 'no']) {
+      const { status, body } = await api.call('POST', path, { body: { name: 'New', is_static: true, deleted } })
+      assert.deepEqual([status, body.deleted], [201, false])
+    }
+    const { body: document } = await api.call('GET', '/api/schema/')
+    assert.ok(!('deleted' in document.components.schemas.NewCohort.properties))
+  })
+
   it('of another project are not found', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })

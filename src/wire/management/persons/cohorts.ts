@@ -49,7 +49,8 @@ const memberLists = {
   ),
 }
 
-export const createCohortSchema = bodySchemas(cohortResource, memberLists).create
+const { deleted: _onlyUpdates, ...fieldsOfNew } = cohortResource.fields
+export const createCohortSchema = bodySchemas({ ...cohortResource, fields: fieldsOfNew }, memberLists).create
 export const updateCohortSchema = bodySchemas(cohortResource, {
   ...memberLists,
   version: Type.Optional(
