@@ -64,6 +64,8 @@ export interface Resource {
   readonly required: readonly string[]
   /** A deleted item keeps its row, in a column `deleted`, and its id is never used again. */
   readonly keepsDeleted?: true
+  /** Flag evaluation and browsers do not depend on it, so a write leaves the revision of definitions as it is. */
+  readonly keepsRevision?: true
 }
 
 type ValueOf<F> = F extends Field<infer T> ? T : never

@@ -38,7 +38,7 @@ import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-f
 import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
 import { isWireError, type WireError } from '#wire/wire-error.ts'
 import { buildExperimentActions } from './experiment-actions.ts'
-import { invalidInput, notFoundError } from './kit/answers.ts'
+import { invalidInput } from './kit/answers.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { asFilter, authorsParam, listChosenAuthors, mapParam } from './kit/list-filters.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
@@ -52,7 +52,7 @@ import {
   withDefault,
 } from './kit/query-params.ts'
 import { readBodyFields } from './kit/resource-body.ts'
-import { resourceRoutes } from './kit/resource-routes.ts'
+import { noSuchItem, resourceRoutes } from './kit/resource-routes.ts'
 
 type ExperimentsDeps = EndpointDeps &
   ManageExperimentsDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
@@ -86,12 +86,8 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
     actions: buildExperimentActions(deps, toWireResult),
     tag: 'experiments',
     resource: 'experiment',
-    itemPath: '/experiments/:experimentId',
-    missing: noSuchExperiment,
     summaries: {
-      list: 'List experiments, newest first.',
       create: 'Create an experiment on the flag with this key; the flag is created if it does not exist.',
-      retrieve: 'Get one experiment.',
       update: 'Update fields of an experiment. Setting `start_date` for the first time enables the flag.',
       destroy: 'Delete an experiment. Its flag is kept.',
     },
@@ -201,9 +197,8 @@ const keepsItsFlag = invalidInput(
   'feature_flag_key',
   'The flag of an experiment cannot be changed: create another experiment for another flag.',
 )
-const noSuchExperiment = notFoundError('The project has no experiment with this id.')
 const errors = {
-  not_found: noSuchExperiment,
+  not_found: noSuchItem('experiment'),
   flag_without_variants: invalidInput('feature_flag_key', 'The flag with this key has fewer than two variants.'),
   flag_not_started: invalidInput(
     'feature_flag.active',

@@ -23,14 +23,14 @@ import {
   updateSurveySchema,
 } from '#wire/management/surveys.ts'
 import { isWireError, type WireError, wireError } from '#wire/wire-error.ts'
-import { invalidInput, notFoundError } from './kit/answers.ts'
+import { invalidInput } from './kit/answers.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import type { ItemCall } from './kit/item-routes.ts'
 import { asFilter, authorsParam, listChosenAuthors, uuidsParam } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/query-params.ts'
 import { readBodyFields } from './kit/resource-body.ts'
-import { itemAction, resourceRoutes } from './kit/resource-routes.ts'
+import { itemAction, noSuchItem, resourceRoutes } from './kit/resource-routes.ts'
 
 type SurveysDeps = EndpointDeps &
   ManageSurveysDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
@@ -60,12 +60,8 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
   return resourceRoutes(deps, {
     tag: 'surveys',
     resource: 'survey',
-    itemPath: '/surveys/:surveyId',
-    missing: noSuchSurvey,
     summaries: {
-      list: 'List surveys, newest first.',
       create: 'Create a survey. Browsers show it once it has a `start_date`.',
-      retrieve: 'Get one survey.',
       update: 'Update fields of a survey. `end_date` stops it, `archived` hides it.',
       destroy: 'Delete a survey and the flags created for it. Responses are kept, as events.',
     },
@@ -133,9 +129,8 @@ const noDraft = invalidInput(
   'The survey has already started. To resume an ended survey, send `end_date: null`.',
 )
 const notRunning = invalidInput('end_date', 'The survey is not running.')
-const noSuchSurvey = notFoundError('There is no survey with this id here.')
 const errors = {
-  not_found: noSuchSurvey,
+  not_found: noSuchItem('survey'),
   no_questions: wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'),
   no_such_flag: invalidInput('linked_flag_id', 'The project has no feature flag with this id.'),
   flag_not_readable: flagNotReadable,

@@ -49,7 +49,8 @@ export const postHogExperimentFields: PostHogFields = {
   onlyOff: ['holdout_id', 'only_count_matured_users', 'scheduling_config'],
 }
 
-export const postHogFeatureFields: PostHogFields = {
+/** Those of most objects. */
+export const postHogCommonFields: PostHogFields = {
   withoutEffect: ['user_access_level', '_create_in_folder'],
   onlyOff: [],
 }

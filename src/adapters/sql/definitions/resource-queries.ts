@@ -12,7 +12,7 @@ import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import type { ResourceStore } from '#ports/state/resource-store.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { itemOf, rowOf } from '../tables/resource-rows.ts'
-import { bumpRevision, nextId } from '../tables/revision-queries.ts'
+import { bumpRevision, nextId, readRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 import { changeFlag } from './flag-queries.ts'
@@ -44,7 +44,7 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         const row = { ...rowOf(resource, item), ...(resource.keepsDeleted && { deleted: 0 }) }
         await anyTable(trx).insertInto(resource.table).values(row).execute()
         await recordActivity(trx, activityOfItem(name, null, item), change)
-        return ok({ value: item as never, revision: await bumpRevision(trx, projectId) })
+        return ok({ value: item as never, revision: await newRevision(trx, resource, projectId) })
       }),
 
     updateResource: (name, projectId, id, patch, flags, change, basedOn) =>
@@ -59,7 +59,7 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         const item = patchItem<Resource>(resource, current, patched) as AnyItem
         await anyTable(trx).updateTable(resource.table).set(rowOf(resource, item)).where('id', '=', id).execute()
         await recordActivity(trx, activityOfItem(name, current, item), change)
-        return ok({ value: item as never, revision: await bumpRevision(trx, projectId) })
+        return ok({ value: item as never, revision: await newRevision(trx, resource, projectId) })
       }),
 
     deleteResource: (name, projectId, id, flags, change, options = {}) =>
@@ -82,7 +82,7 @@ export function createResourceQueries(db: Kysely<StateSchema>): ResourceStore {
         if (name === 'experiment' && !(await unmarkFlag(trx, current as Item<'experiment'>, change)))
           return err('flag_changed')
         await recordActivity(trx, activityOfItem(name, current, null), change)
-        return ok({ value: null, revision: await bumpRevision(trx, projectId) })
+        return ok({ value: null, revision: await newRevision(trx, resource, projectId) })
       }),
 
     findResource: (name, projectId, id) => findItem(db, name, projectId, id),
@@ -99,6 +99,10 @@ async function findItem<N extends ResourceName>(
   const resource: Resource = resources[name]
   const row = await selectItems(db, resource, projectId).selectAll().where('id', '=', id).executeTakeFirst()
   return row === undefined ? null : (itemOf(resource, row as RowOf<Resource>) as Item<N>)
+}
+
+function newRevision(trx: Kysely<StateSchema>, { keepsRevision }: Resource, projectId: number): Promise<number> {
+  return keepsRevision ? readRevision(trx) : bumpRevision(trx, projectId)
 }
 
 function pickFields({ fields }: Resource, values: Readonly<Record<string, unknown>>): AnyItem {

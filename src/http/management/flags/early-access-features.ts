@@ -17,14 +17,13 @@ import {
   encodeEarlyAccessFeature,
   updateEarlyAccessFeatureSchema,
 } from '#wire/management/flags/early-access.ts'
-import { postHogFeatureFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalidInput, notFoundError } from '../kit/answers.ts'
+import { invalidInput } from '../kit/answers.ts'
 import type { EndpointDeps, ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from '../kit/owned-flags.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
 import { readBodyFields } from '../kit/resource-body.ts'
-import { resourceRoutes } from '../kit/resource-routes.ts'
+import { noSuchItem, resourceRoutes } from '../kit/resource-routes.ts'
 
 type EarlyAccessDeps = EndpointDeps &
   ManageEarlyAccessDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById'> }
@@ -34,13 +33,9 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
   return resourceRoutes(deps, {
     tag: 'early_access_feature',
     resource: 'early_access_feature',
-    itemPath: '/early_access_feature/:featureId',
-    missing: noSuchFeature,
     summaries: {
-      list: 'List early access features, newest first.',
       create:
         "Create an early access feature. Its flag follows users' opt-ins; without `feature_flag_id`, a flag is created.",
-      retrieve: 'Get one early access feature.',
       update:
         "Update fields of an early access feature. Archiving suspends users' choices; any other stage restores them.",
       destroy: "Delete an early access feature. Its flag is kept and no longer follows users' choices.",
@@ -50,9 +45,6 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
       create: createEarlyAccessFeatureSchema,
       update: updateEarlyAccessFeatureSchema,
     },
-    postHogFields: postHogFeatureFields,
-    filters: {},
-    list: (projectId, page) => management.listResources('early_access_feature', projectId, page),
     encode: async (caller, projectId, features: readonly EarlyAccessFeature[]) => {
       const ids = features.map(feature => feature.flagId)
       const flagOf = await loadLinkedFlags(management, caller, projectId, ids)
@@ -93,10 +85,9 @@ function isWebAddress(text: string | undefined): boolean {
 }
 
 const noWebAddress = invalidInput('documentation_url', 'Must be an http or https address, or empty.')
-const noSuchFeature = notFoundError('The project has no early access feature with this id.')
 const unfitError = (reason: string) => invalidInput('feature_flag_id', reason)
 const errors = {
-  not_found: noSuchFeature,
+  not_found: noSuchItem('early_access_feature'),
   no_such_flag: unfitError('The project has no feature flag with this id.'),
   flag_of_rules: unfitError('A version 2 flag (with rules) cannot be used for early access.'),
   flag_of_groups: unfitError('A flag that targets groups cannot be used for early access.'),

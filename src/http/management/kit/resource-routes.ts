@@ -1,20 +1,24 @@
-// The endpoints of things that own flags: early access features, surveys and experiments are listed, created, read,
-// changed and deleted alike. `services/manage` decides what a write does to the flags.
+// The endpoints of declared resources, whose items are listed, created, read, changed and deleted alike. What a resource
+// does not provide follows from its declaration; writes then store the fields of the body, and decide nothing.
 
 import Type, { type Static, type TSchema } from 'typebox'
+import type { ItemOf, Resource } from '#core/resource.ts'
 import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
-import type { Result } from '#core/result.ts'
-import type { ResourceStore } from '#ports/state/resource-store.ts'
-import type { PostHogFields } from '#wire/management/posthog-fields.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { ItemQuery, NewItem, ResourceStore } from '#ports/state/resource-store.ts'
+import type { Written } from '#ports/state/written.ts'
+import { type PostHogFields, postHogCommonFields } from '#wire/management/posthog-fields.ts'
+import { bodySchemas, encodeItem, itemSchema } from '#wire/management/resource-json.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, noContent, refusal } from './answers.ts'
+import { answer, changedAtOnce, noContent, notFoundError, refusal } from './answers.ts'
 import type { Caller } from './authenticate.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { answerCountedList, encodeTogether } from './full-page.ts'
 import { type ItemCall, itemRoutes, type ProjectItem, parseIdNumber } from './item-routes.ts'
 import type { PageRequest } from './page.ts'
 import { pageParams, type QuerySpec, type QueryValues } from './query-params.ts'
+import { readBodyFields } from './resource-body.ts'
 
 export interface ResourceEndpoints<
   N extends ResourceName,
@@ -22,31 +26,31 @@ export interface ResourceEndpoints<
   Q extends QuerySpec,
   C extends TSchema,
   U extends TSchema,
-> extends Omit<ProjectItem<T>, 'find'> {
+> {
   /** The resource, and the object of the scopes: `survey` in `survey:read` and `survey:write`. */
   readonly resource: N
   /** The path of the list, and the prefix of each operation's id. */
   readonly tag: string
-  readonly summaries: Readonly<Record<'list' | 'create' | 'retrieve' | 'update' | 'destroy', string>>
-  readonly schemas: { readonly item: TSchema; readonly create: C; readonly update: U }
+  readonly summaries?: Readonly<Partial<Record<'list' | 'create' | 'retrieve' | 'update' | 'destroy', string>>>
+  readonly schemas?: { readonly item: TSchema; readonly create: C; readonly update: U }
   /** Fields of PostHog's object that the schemas lack. */
-  readonly postHogFields: PostHogFields
+  readonly postHogFields?: PostHogFields
   /** Query parameters of the list, except for paging. */
-  readonly filters: Q
-  readonly list: (
+  readonly filters?: Q
+  readonly list?: (
     projectId: number,
     query: PageRequest & QueryValues<Q>,
   ) => Promise<{ count: number; results: readonly T[] }>
   /** Encodes many items at once, so that their flags are read in one call. */
-  readonly encode: (caller: Caller, projectId: number, items: readonly T[]) => Promise<readonly object[]>
-  readonly create: (call: ProjectCall<QuerySpec, Static<C>>) => Promise<Result<T, WireError>>
-  readonly update: (call: ItemCall<T, QuerySpec, Static<U>>) => Promise<Result<T, WireError>>
+  readonly encode?: (caller: Caller, projectId: number, items: readonly T[]) => Promise<readonly object[]>
+  readonly create?: (call: ProjectCall<QuerySpec, Static<C>>) => Promise<Result<T, WireError>>
+  readonly update?: (call: ItemCall<T, QuerySpec, Static<U>>) => Promise<Result<T, WireError>>
   /** Adds a PUT, which takes the body of a creation. */
   readonly replace?: {
     readonly summary: string
     readonly update: (call: ItemCall<T, QuerySpec, Static<C>>) => Promise<Result<T, WireError>>
   }
-  readonly destroy: (call: ItemCall<T, QuerySpec, unknown>) => Promise<Result<unknown, WireError>>
+  readonly destroy?: (call: ItemCall<T, QuerySpec, unknown>) => Promise<Result<unknown, WireError>>
   /** Actions that PostHog's tools POST on one item. */
   readonly actions?: readonly ItemAction<T>[]
 }
@@ -71,31 +75,45 @@ export function itemAction<T, S extends TSchema>(
   return { status: 200, body: Type.Object({}), ...action }
 }
 
+export type ResourceDeps = EndpointDeps & {
+  readonly management: ResourceStore
+  readonly definitionsReady: (revision: number) => Promise<void>
+  readonly newUuid: () => string
+}
+
 export function resourceRoutes<
   N extends ResourceName,
   T extends Item<N>,
   Q extends QuerySpec,
   C extends TSchema,
   U extends TSchema,
->(
-  deps: EndpointDeps & { readonly management: Pick<ResourceStore, 'findResource'> },
-  declared: ResourceEndpoints<N, T, Q, C, U>,
-): ManagementRoute[] {
-  const { resource, tag, summaries, schemas, postHogFields, replace, actions = [] } = declared
-  const find = async (projectId: number, text: string) => {
-    const id = resources[resource].fields.id.kind === 'integer' ? parseIdNumber(text) : text.toLowerCase()
-    return id === null
-      ? null
-      : ((await deps.management.findResource(resource, projectId, id as Item<N>['id'])) as T | null)
+>(deps: ResourceDeps, declared: ResourceEndpoints<N, T, Q, C, U>): ManagementRoute[] {
+  const { resource, tag, replace, actions = [] } = declared
+  const endpoints = { ...(plainEndpoints(deps, resource) as unknown as Required<typeof declared>), ...declared }
+  const { schemas, postHogFields } = endpoints
+  const noun = resource.replaceAll('_', ' ')
+  const aNoun = `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
+  const summaries = {
+    ...{ list: `List ${noun}s, newest first.`, create: `Create ${aNoun}.`, retrieve: `Get one ${noun}.` },
+    ...{ update: `Update fields of ${aNoun}.`, destroy: `Delete ${aNoun}.`, ...declared.summaries },
   }
-  const owner = { ...declared, find }
+  const items: ProjectItem<T> = {
+    itemPath: `/${tag}/:${noun.split(' ').at(-1)}Id`,
+    missing: noSuchItem(resource),
+    find: async (projectId, text) => {
+      const id = resources[resource].fields.id.kind === 'integer' ? parseIdNumber(text) : text.toLowerCase()
+      return id === null
+        ? null
+        : ((await deps.management.findResource(resource, projectId, id as Item<N>['id'])) as T | null)
+    },
+  }
   const [read, write] = [`${resource}:read`, `${resource}:write`]
   const listPath = `/${tag}`
   const itemAnswer = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
-    answer(status, (await owner.encode(caller, project.id, [item]))[0])
+    answer(status, (await endpoints.encode(caller, project.id, [item]))[0])
   const answerWritten = async (status: number, call: ProjectCall<QuerySpec, unknown>, result: Result<T, WireError>) =>
     result.ok ? itemAnswer(status, call, result.value) : refusal(result.error)
-  const query = { ...pageParams(), ...owner.filters }
+  const query = { ...pageParams(), ...endpoints.filters }
 
   return [
     ...projectRoutes(deps, {
@@ -108,8 +126,8 @@ export function resourceRoutes<
         return answerCountedList(
           call,
           asked,
-          slice => owner.list(project.id, { ...asked, ...slice }),
-          encodeTogether(items => owner.encode(caller, project.id, items)),
+          slice => endpoints.list(project.id, { ...asked, ...slice }),
+          encodeTogether(items => endpoints.encode(caller, project.id, items)),
         )
       },
     }),
@@ -118,23 +136,23 @@ export function resourceRoutes<
       body: schemas.create,
       postHogFields,
       success: { status: 201, schema: schemas.item },
-      handle: async call => answerWritten(201, call, await owner.create(call)),
+      handle: async call => answerWritten(201, call, await endpoints.create(call)),
     }),
-    ...itemRoutes(deps, owner, {
+    ...itemRoutes(deps, items, {
       ...{ method: 'GET', path: '', id: `${tag}_retrieve`, tag, summary: summaries.retrieve, scope: read },
       success: { status: 200, schema: schemas.item },
       handle: call => itemAnswer(200, call, call.item),
     }),
-    ...itemRoutes(deps, owner, {
+    ...itemRoutes(deps, items, {
       ...{ method: 'PATCH', path: '', id: `${tag}_partial_update`, tag, summary: summaries.update, scope: write },
       body: schemas.update,
       postHogFields,
       success: { status: 200, schema: schemas.item },
-      handle: async call => answerWritten(200, call, await owner.update(call)),
+      handle: async call => answerWritten(200, call, await endpoints.update(call)),
     }),
     ...(replace === undefined
       ? []
-      : itemRoutes(deps, owner, {
+      : itemRoutes(deps, items, {
           ...{ method: 'PUT', path: '', id: `${tag}_update`, tag, summary: replace.summary, scope: write },
           body: schemas.create,
           postHogFields,
@@ -142,20 +160,59 @@ export function resourceRoutes<
           handle: async call => answerWritten(200, call, await replace.update(call)),
         })),
     ...actions.flatMap(({ name, summary, body, status, run }) =>
-      itemRoutes(deps, owner, {
+      itemRoutes(deps, items, {
         ...{ method: 'POST', path: `/${name}`, id: `${tag}_${name}`, tag, summary, scope: write },
         body,
         success: { status, schema: schemas.item },
         handle: async call => answerWritten(status, call, await run(call)),
       }),
     ),
-    ...itemRoutes(deps, owner, {
+    ...itemRoutes(deps, items, {
       ...{ method: 'DELETE', path: '', id: `${tag}_destroy`, tag, summary: summaries.destroy, scope: write },
       success: { status: 204 },
       handle: async call => {
-        const deleted = await owner.destroy(call)
+        const deleted = await endpoints.destroy(call)
         return deleted.ok ? noContent : refusal(deleted.error)
       },
     }),
   ]
+}
+
+export function noSuchItem(resource: ResourceName): WireError {
+  return notFoundError(`The project has no ${resource.replaceAll('_', ' ')} with this id.`)
+}
+
+function plainEndpoints<N extends ResourceName>({ management, definitionsReady, newUuid }: ResourceDeps, name: N) {
+  const resource: Resource = resources[name]
+  const readFields = ({ body, project, change }: ProjectCall<QuerySpec, object>) =>
+    readBodyFields(resource, body, project, change.atMs)
+  const settle = async <V>(write: Promise<Result<Written<V>, unknown>>): Promise<Result<V, WireError>> => {
+    const written = await write
+    if (!written.ok) return err(written.error === 'not_found' ? noSuchItem(name) : changedAtOnce)
+    await definitionsReady(written.value.revision)
+    return ok(written.value.value)
+  }
+  return {
+    schemas: { item: itemSchema(resource, {}), ...bodySchemas(resource, {}) },
+    postHogFields: postHogCommonFields,
+    filters: {},
+    list: (projectId: number, page: PageRequest) => management.listResources(name, projectId, page as ItemQuery<N>),
+    encode: async (_caller: Caller, _projectId: number, items: readonly ItemOf<Resource>[]) =>
+      items.map(item => encodeItem(resource, item, {})),
+    create: async (call: ProjectCall<QuerySpec, object>) => {
+      const fields = readFields(call)
+      if (!fields.ok) return fields
+      const id = resource.fields.id?.kind === 'text' ? { id: newUuid() } : {}
+      const item = { ...fields.value, ...id, projectId: call.project.id } as NewItem<N>
+      return settle(management.createResource(name, item, {}, call.change))
+    },
+    update: async (call: ItemCall<Item<N>, QuerySpec, object>) => {
+      const fields = readFields(call)
+      if (!fields.ok) return fields
+      const { change, project, item } = call
+      return settle(management.updateResource(name, project.id, item.id, fields.value as Partial<Item<N>>, {}, change))
+    },
+    destroy: ({ change, project, item }: ItemCall<Item<N>, QuerySpec, unknown>) =>
+      settle(management.deleteResource(name, project.id, item.id, {}, change)),
+  }
 }
