@@ -33,8 +33,6 @@ export const searchMethods: ReadonlySet<StateMethod> = new Set<StateMethod>([
   'listGroupsAfter',
   'countPersons',
   'countGroups',
-  'listActivity',
-  'listActivityAuthors',
 ])
 
 export interface StateThreadData {
