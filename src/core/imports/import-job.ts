@@ -81,6 +81,16 @@ export const usualOptions: ImportOptions = {
   countsInExperiments: false,
 }
 
+/** The options by their names in the private API. */
+export function showImportOptions(options: ImportOptions) {
+  return {
+    person_properties: options.overwritesPersons ? ('overwrite' as const) : ('keep' as const),
+    first_touch_backdate: options.backdatesFirstTouch,
+    geoip: options.looksUpGeoip,
+    experiments: options.countsInExperiments,
+  }
+}
+
 export interface ImportJob {
   /** The job number used in rows, partitions, marks and the staging overlay. Sequential, not a secret. */
   readonly id: number

@@ -9,6 +9,7 @@ import {
   importJobStates,
   type OpenState,
   openStates,
+  showImportOptions,
 } from '#core/imports/import-job.ts'
 import type { ImportedCount, ImportedRowCounts } from '#core/imports/imported-counts.ts'
 import { failureMessage } from '#core/imports/job-failure.ts'
@@ -176,12 +177,7 @@ export function encodeImportJob(job: DescribedImportJob, showsId: boolean): Impo
     source: job.source,
     state: job.state,
     day: job.day?.slice(0, 10) ?? null,
-    options: {
-      person_properties: job.options.overwritesPersons ? 'overwrite' : 'keep',
-      first_touch_backdate: job.options.backdatesFirstTouch,
-      geoip: job.options.looksUpGeoip,
-      experiments: job.options.countsInExperiments,
-    },
+    options: showImportOptions(job.options),
     step: job.step,
     plan: job.plan,
     progress: job.progress,

@@ -8,6 +8,7 @@ import {
   type ImportJobState,
   type ImportOptions,
   type ImportStep,
+  showImportOptions,
   toImplicitJob,
   usualOptions,
 } from '#core/imports/import-job.ts'
@@ -232,10 +233,9 @@ async function findExceededLimit(
 function activityOfJob(before: DescribedImportJob | null, after: DescribedImportJob): NewActivity | null {
   const { projectId, id, name } = after
   const item = { kind: 'import_job', projectId, itemId: String(id), itemName: name } as const
-  const shownOf = ({ name, source, state, plan, options }: DescribedImportJob): JsonObject => ({
-    ...{ name, source, state, plan },
-    options: { ...options },
-  })
+  const shownOf = ({ name, source, state, plan, options }: DescribedImportJob): JsonObject => {
+    return { name, source, state, plan, options: showImportOptions(options) }
+  }
   return activityOfChange(item, before && shownOf(before), shownOf(after))
 }
 
