@@ -59,6 +59,21 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
       ])
     })
 
+    it('records a restored cohort, and a deleted one as the write that deletes it leaves it', async t => {
+      const { store, log } = await start(t)
+      written(await store.createCohort(aNewCohort(), ada, {}))
+      written(await store.updateCohort(1, 1, { deleted: true, name: 'Last' }, bob, {}))
+      written(await store.updateCohort(1, 1, { deleted: false }, ada, {}))
+      const [, deleted, restored] = await log()
+      assert.deepEqual([deleted?.activity, deleted?.itemName], ['deleted', 'Last'])
+      assert.deepEqual(
+        deleted?.changes.filter(({ path }) => path === 'name'),
+        lost({ name: 'Last' }),
+      )
+      assert.deepEqual([restored?.activity, restored?.itemName], ['updated', 'Last'])
+      assert.deepEqual(restored?.changes, [{ path: 'deleted', action: 'changed', before: true, after: false }])
+    })
+
     it('records settings of a project and its masked secret keys, and its entries outlive it', async t => {
       const { store, log, told } = await start(t)
       written(await store.updateProject(1, { name: 'Renamed', quotas: { ...noQuotas, events: 3 } }, bob))
@@ -176,6 +191,9 @@ export function activityStoreContract(adapter: string, open: OpenManagement): vo
         'bob updated import_job 2',
         'bob updated import_job 2',
       ])
+      const options = { person_properties: 'keep', first_touch_backdate: false, geoip: false, experiments: false }
+      const shown = { name: 'history', source: 'test', state: 'planned', plan: {}, options }
+      assert.deepEqual((await log())[0]!.changes, gained(shown))
       const text = JSON.stringify(await log())
       assert.ok(!text.includes(String(newJob.publicId)), 'whoever knows the public id can add events')
     })

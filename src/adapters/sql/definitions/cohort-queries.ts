@@ -160,15 +160,14 @@ export async function haveLinksChanged(
   return linksRevision !== undefined && linksRevision !== (await readProjectRevision(trx, projectId))
 }
 
+/** A deletion may change fields too: it lists what was left of the cohort. */
 function activityOfCohort(before: Cohort | null, after: Cohort) {
   const { projectId, id, name } = after
   const item = { kind: 'cohort', projectId, itemId: String(id), itemName: name } as const
-  const isDeletion = after.deleted && before?.deleted === false
-  return activityOfChange(
-    item,
-    before && showLogged(cohortResource, before),
-    isDeletion ? null : showLogged(cohortResource, after),
-  )
+  const showIfAny = (cohort: Cohort | null) => cohort && showLogged(cohortResource, cohort)
+  return after.deleted && before?.deleted === false
+    ? activityOfChange(item, showIfAny({ ...after, deleted: false }), null)
+    : activityOfChange(item, showIfAny(before), showIfAny(after))
 }
 
 async function readProjectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {
