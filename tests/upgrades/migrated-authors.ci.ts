@@ -108,16 +108,14 @@ function testMigration(openState: (t: TestContext) => Promise<State>): void {
 
   it('each version of a flag becomes an entry, in the order of their times', async t => {
     const label = oddLabels[1]!
-    const version = (flagId: number, version: number, changedBy: string | null, atMs: number) =>
+    const version = (flagId: number, version: number, changedBy: string | null, atMs: number, deleted = false) =>
       [
         'feature_flag_version',
         {
           ...{ flag_id: flagId, version, project_id: 1, changed_by: changedBy, created_at: atMs },
           snapshot: JSON.stringify({
-            id: flagId,
-            key: `flag-${flagId}`,
-            version,
-            createdBy: flagId === 1 ? label : null,
+            ...{ id: flagId, key: `flag-${flagId}`, filters: { payloads: { true: '{"deleted":true,"version":2,}' } } },
+            ...{ deleted, version, hasExperiment: false, createdBy: flagId === 1 ? label : null },
           }),
         },
       ] as const
@@ -127,12 +125,22 @@ function testMigration(openState: (t: TestContext) => Promise<State>): void {
       version(1, 1, label, 10),
       version(1, 2, 'ci', 30),
       version(2, 1, null, 20),
+      version(2, 2, 'ci', 40, true),
+      version(2, 3, 'ci', 50),
     ])
     const { results } = await store.listActivity({ projectId: 1, kinds: activityKinds, limit: 9 })
     const entry = { projectId: 1, kind: 'feature_flag', changes: [] }
     assert.deepEqual(
       results.map(({ id: _, ...shown }) => shown),
       [
+        {
+          ...{ ...entry, itemId: '2', itemName: 'flag-2', activity: 'updated', version: 3 },
+          ...{ by: authorOf('ci'), atMs: 50 },
+        },
+        {
+          ...{ ...entry, itemId: '2', itemName: 'flag-2', activity: 'deleted', version: 2 },
+          ...{ by: authorOf('ci'), atMs: 40 },
+        },
         {
           ...{ ...entry, itemId: '1', itemName: 'flag-1', activity: 'updated', version: 2 },
           ...{ by: authorOf('ci'), atMs: 30 },

@@ -32,11 +32,18 @@ export const activity: Migration = {
       created_at BIGINT NOT NULL
     )`,
     `CREATE INDEX activity_log_project ON activity_log (project_id, id)`,
-    `CREATE INDEX activity_log_item ON activity_log (project_id, kind, item_id, id)`,
+    // Without the kind, since a page is in the order of the entries' ids whatever its kinds are.
+    `CREATE INDEX activity_log_item ON activity_log (project_id, item_id, id)`,
+    // The flag's own `deleted`: in its snapshot, the version follows.
     `INSERT INTO activity_log
         (project_id, kind, item_id, item_name, activity, version, changes, author, created_at)
       SELECT v.project_id, 'feature_flag', CAST(v.flag_id AS TEXT), f.key,
-        CASE WHEN v.version = 1 THEN 'created' ELSE 'updated' END, v.version, '[]', v.changed_by, v.created_at
+        CASE
+          WHEN v.version = 1 THEN 'created'
+          WHEN v.snapshot LIKE '%"deleted":true,"version":' || v.version || ',%' THEN 'deleted'
+          ELSE 'updated'
+        END,
+        v.version, '[]', v.changed_by, v.created_at
       FROM feature_flag_version v JOIN feature_flag f ON f.id = v.flag_id
       ORDER BY v.created_at, v.flag_id, v.version`,
   ],
