@@ -316,6 +316,22 @@ describe('the activity log', () => {
     assert.equal((await replay({ dry_run: true })).status, 200)
   })
 
+  it('has no entry of a replay that stored nothing', async t => {
+    const refused = {
+      rejectId: 'r',
+      result: 'refused',
+      reason: 'no',
+      field: null,
+      eventCount: 0,
+      refusedCount: 0,
+    } as const
+    for (const results of [[], [refused]]) {
+      const api = await startManagement(t, { rejects: { replay: async () => ({ results, next: null, remaining: 0 }) } })
+      await send(api, 'POST', `${project}rejected_events/replay/`, { filter: {} })
+      assert.deepEqual(await read(api, '?scopes=RejectedEvent'), [])
+    }
+  })
+
   it('is filtered by scopes, item and author', async t => {
     const api = await startManagement(t)
     const id = await flag()(api)

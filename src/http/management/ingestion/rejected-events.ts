@@ -183,7 +183,7 @@ async function replayRejects(
   )
   if ('status' in replayed) return replayed
   const shown = encodeReport(replayed, isDryRun, ids)
-  if (!isDryRun) await deps.management.recordActivity(toActivity(project, shown), change)
+  if (!isDryRun && shown.counts.stored > 0) await deps.management.recordActivity(toActivity(project, shown), change)
   return answer(200, shown)
 }
 
