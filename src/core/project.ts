@@ -90,7 +90,6 @@ export const noIngestionSettings = initialFields({ fields: ingestion }) as Inges
 export const projectResource = {
   table: 'project',
   required: ['name'],
-  keepsDeleted: true,
   fields: {
     /** Ascending from 1, never reused; also PostHog's team id. */
     id: integerField('id'),

@@ -7,7 +7,7 @@ import { deriveNumber, deriveUuid } from './made-ids.ts'
 import { nullable } from './shapes.ts'
 
 export const authorFields = {
-  id: Type.Integer({ description: 'Derived from `uuid`.' }),
+  id: Type.Integer({ description: 'Derived from the id of the key, or from its label.' }),
   uuid: Type.String({
     format: 'uuid',
     description: 'Id of the personal API key. For changes without a known key, derived from the label.',
