@@ -16,9 +16,9 @@ interface KindValues {
   /** Lists of texts and of numbers. */
   texts: readonly string[]
   integers: readonly number[]
-  /** An object of fields with names of their own. */
+  /** An object whose fields are declared too. */
   group: object
-  /** An object whose members stand beside the other fields in the private API. */
+  /** An object whose members appear beside the other fields in the private API. */
   members: JsonObject
   /** Epoch ms; ISO 8601 in the private API. */
   instant: number
@@ -39,11 +39,11 @@ export interface Field<T = unknown, N extends string = string, C extends string 
   readonly isShown: boolean
   /** Whether the activity log shows the field too: usually when a body may set it. */
   readonly isLogged: boolean
-  /** Of a field of kind `members`, in the order of answers; without any, answers show every member. */
+  /** Those of a field of kind `members`, in the order of answers. If none are declared, answers show every member. */
   readonly members: Readonly<Record<string, Member>>
-  /** Of a field of kind `group`. */
+  /** Those of a field of kind `group`. */
   readonly fields: Fields
-  /** The fields of the group stand beside the other fields in the private API. */
+  /** The fields of the group appear beside the other fields in the private API. */
   readonly isFlat: boolean
   /** The value in a new item that does not set it; a nullable field is null then. */
   readonly initial?: T
@@ -51,7 +51,7 @@ export interface Field<T = unknown, N extends string = string, C extends string 
 
 export interface Member {
   readonly schema: JsonSchema
-  /** What answers show in the place of null. */
+  /** Shown in answers in place of null. */
   readonly shown?: JsonValue
 }
 

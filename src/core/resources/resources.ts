@@ -1,4 +1,4 @@
-// The resources that are written together with flags, by their names in scopes and in the activity log.
+// The resources whose items `ResourceStore` writes, by their names in scopes and in the activity log.
 
 import type { Field, ItemOf, Resource } from '../resource.ts'
 import { earlyAccessFeatureResource } from './early-access-feature.ts'
