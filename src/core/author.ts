@@ -1,5 +1,7 @@
 // Who changes something, and when: every write of the private API takes a `Change`, and its store records it.
 
+import { hash } from 'node:crypto'
+
 export interface Author {
   /** Id of the personal API key; null for a command on the host, and for writes older than the ids. */
   readonly id: string | null
@@ -10,6 +12,11 @@ export interface Author {
 export interface Change {
   readonly by: Author
   readonly atMs: number
+}
+
+/** A whole number of 31 bits that stands for an author in the private API, as PostHog's users have. */
+export function authorNumber({ id, label }: Author): number {
+  return Number.parseInt(hash('sha256', id ?? label, 'hex').slice(32, 40), 16) >>> 1
 }
 
 export function isSameAuthor(a: Author | null, b: Author | null): boolean {

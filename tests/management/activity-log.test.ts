@@ -367,6 +367,30 @@ describe('the activity log', () => {
     }
     assert.deepEqual(seen, flagIds)
   })
+
+  it('searches on until its page is full, but no longer than a second', async t => {
+    let searchMs = 0
+    let calls = 0
+    const api: ManagementApi = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        listActivity: async query => {
+          calls++
+          api.clock.advance(searchMs)
+          // As if the newest 50 ids had been looked at in vain, ten at a time.
+          const belowId = query.belowId ?? 50
+          return belowId > 10 ? { results: [], nextBelowId: belowId - 10 } : store.listActivity(query)
+        },
+      }),
+    })
+    const first = await api.call('GET', instanceLog)
+    assert.deepEqual([first.body.results.at(-1).scope, first.body.next, calls], ['PersonalAPIKey', null, 5])
+    searchMs = 400
+    const slow = await api.call('GET', instanceLog)
+    assert.deepEqual([slow.body.results, slow.body.next], [[], `${api.url}${instanceLog}?cursor=20`])
+    const rest = await send(api, 'GET', slow.body.next.replace(api.url, ''))
+    assert.deepEqual(rest, first.body)
+  })
 })
 
 interface Entry {

@@ -9,6 +9,7 @@ import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { activityKinds } from '#core/activity.ts'
+import { authorNumber } from '#core/author.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { logger } from '../support/postgres-state.ts'
@@ -152,10 +153,12 @@ function testMigration(openState: (t: TestContext) => Promise<State>): void {
         },
       ],
     )
-    const authors = await store.listActivityAuthors(1)
-    assert.deepEqual(authors.map(author => author.label).sort(), ['ci', label])
     const by = [authorOf(label)]
-    assert.equal((await store.listActivity({ projectId: 1, kinds: activityKinds, by, limit: 9 })).results.length, 1)
+    assert.equal(
+      (await store.listActivity({ projectId: 1, kinds: activityKinds, by: by.map(authorNumber), limit: 9 })).results
+        .length,
+      1,
+    )
 
     const old = await store.findFlagVersion(1, 1, 1)
     assert.deepEqual([old?.changedBy, old?.flag.createdBy], [by[0], by[0]])

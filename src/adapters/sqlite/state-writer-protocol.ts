@@ -19,7 +19,6 @@ export type StateMethod = keyof StateCalls
 export const searchMethods: ReadonlySet<StateMethod> = new Set<StateMethod>([
   'listProjectFlagVersions',
   'listActivity',
-  'listActivityAuthors',
   'searchFlags',
   'findLinks',
   'listCohortMembers',

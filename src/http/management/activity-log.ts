@@ -7,7 +7,6 @@ import { ok } from '#core/result.ts'
 import type { ActivityStore } from '#ports/state/activity-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import { type ActivityJson, activitySchema, activityScopes, encodeActivity } from '#wire/management/activity.ts'
-import { encodeAuthor } from '#wire/management/author.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { diffVersion } from './flags/flag-activity.ts'
 import { permissionDenied, refusal } from './kit/answers.ts'
@@ -18,15 +17,20 @@ import { asFilter, authorsParam, commaListParam } from './kit/list-filters.ts'
 import { limitParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
 
 type ActivityLogDeps = EndpointDeps & {
-  readonly management: Pick<ActivityStore, 'listActivity' | 'listActivityAuthors'> &
-    Pick<FlagStore, 'findFlag' | 'findFlagVersion'>
+  readonly management: Pick<ActivityStore, 'listActivity'> & Pick<FlagStore, 'findFlag' | 'findFlagVersion'>
+  readonly monotonicNowMs: () => number
 }
 
 const tag = 'activity_log'
+/** A search that takes longer ends its page, which may be empty then. */
+const searchMsMax = 1_000
 const filters = {
   // As for flags, whose entries are compared when they are read.
   limit: limitParam(100, 1_000),
-  cursor: wholeNumberParam({ description: 'From `next` of the previous page.', minimum: 1 }),
+  cursor: wholeNumberParam({
+    description: 'From `next` of the previous page. Pages of a long search may be short or empty: follow `next`.',
+    minimum: 1,
+  }),
   scopes: commaListParam(`What was changed, comma-separated: ${Object.values(activityScopes).join(', ')}.`),
   item_id: asFilter(textParam('Only changes of the item with this id.')),
   user: authorsParam(),
@@ -62,34 +66,25 @@ const limitedKey = permissionDenied('A key that is limited to some projects sees
 
 async function answerActivity(deps: ActivityLogDeps, call: Call<typeof filters, unknown>, projectId: number | null) {
   const { limit, cursor } = call.query
-  const chosen = { projectId, ...(await readFilters(deps, call, projectId)) }
+  const chosen = { projectId, ...readFilters(call) }
+  const startMs = deps.monotonicNowMs()
   return answerCursorList<Activity, number | undefined>(
     call,
     { cursor, limit },
     async (belowId, limit) => {
-      const { results, hasMore } = await deps.management.listActivity({
-        ...chosen,
-        limit,
-        ...omitUndefined({ belowId }),
-      })
-      return ok({ rows: results, next: hasMore ? (results.at(-1)?.id ?? null) : null })
+      const query = { ...chosen, limit, ...omitUndefined({ belowId }) }
+      const { results, nextBelowId } = await deps.management.listActivity(query)
+      return ok({ rows: results, next: nextBelowId, endsPage: deps.monotonicNowMs() - startMs >= searchMsMax })
     },
     { rows: encodeTogether(entries => encodeEntries(deps, entries)), cursor: String },
   )
 }
 
-async function readFilters(
-  { management }: ActivityLogDeps,
-  { caller, query }: { readonly caller: Caller; readonly query: QueryValues<typeof filters> },
-  projectId: number | null,
-) {
-  const { scopes, item_id: itemId, user: authorIds } = query
+function readFilters({ caller, query }: { readonly caller: Caller; readonly query: QueryValues<typeof filters> }) {
+  const { scopes, item_id: itemId, user: by } = query
   const kinds = activityKinds.filter(
     kind => holdsScope(caller, readScopes[kind] ?? `${kind}:read`) && (scopes?.includes(activityScopes[kind]) ?? true),
   )
-  const by =
-    authorIds &&
-    (await management.listActivityAuthors(projectId)).filter(author => authorIds.includes(encodeAuthor(author)!.id))
   return { kinds, ...omitUndefined({ itemId, by }) }
 }
 

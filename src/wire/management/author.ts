@@ -1,9 +1,9 @@
 // The author of a write, in the form of PostHog's users. There are no user accounts: an author is a personal API key.
 
 import Type, { type Static } from 'typebox'
-import type { Author } from '#core/author.ts'
+import { type Author, authorNumber } from '#core/author.ts'
 import { isUuid } from '#core/events/uuid.ts'
-import { deriveNumber, deriveUuid } from './made-ids.ts'
+import { deriveUuid } from './made-ids.ts'
 import { nullable } from './shapes.ts'
 
 export const authorFields = {
@@ -26,5 +26,5 @@ export function encodeAuthor(author: Author | null): AuthorJson {
   if (author === null) return null
   const { id, label } = author
   const uuid = id !== null && isUuid(id) ? id : deriveUuid(id ?? label)
-  return { id: deriveNumber(id ?? label), uuid, distinct_id: uuid, first_name: label, last_name: '', email: '' }
+  return { id: authorNumber(author), uuid, distinct_id: uuid, first_name: label, last_name: '', email: '' }
 }

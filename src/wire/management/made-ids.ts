@@ -7,8 +7,3 @@ export function deriveUuid(text: string): string {
   const hex = hash('sha256', text, 'hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
-
-/** A whole number of 31 bits derived from any text. */
-export function deriveNumber(text: string): number {
-  return Number.parseInt(hash('sha256', text, 'hex').slice(32, 40), 16) >>> 1
-}

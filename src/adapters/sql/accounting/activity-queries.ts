@@ -2,6 +2,7 @@
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Activity, ActivityKind } from '#core/activity.ts'
+import { authorNumber } from '#core/author.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import type { ActivityStore } from '#ports/state/activity-store.ts'
 import { isByOneOf } from '../tables/conditions.ts'
@@ -11,24 +12,47 @@ import { authorOf, jsonOf } from '../tables/rows.ts'
 import type { ActivityTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/storable-text.ts'
 
+/** Entries that one call looks at: a few milliseconds, during which the thread of searches does nothing else. */
+const searchedMax = 2_000
+
 export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
   return {
     recordActivity: (activity, change) => recordActivity(db, activity, change),
 
     async listActivity({ projectId, kinds, itemId, by, belowId, limit }) {
-      if (kinds.length === 0) return { results: [], hasMore: false }
-      let entries = db.selectFrom('activity_log').where('kind', 'in', kinds)
-      if (projectId !== null) entries = entries.where('project_id', '=', projectId)
-      if (itemId !== undefined) entries = entries.where('item_id', '=', toStorableText(itemId))
-      if (by !== undefined) entries = entries.where(isByOneOf('author', by))
-      if (belowId !== undefined) entries = entries.where('id', '<', belowId)
-      const sizes = await entries
-        .select(['id', entryBytes])
+      if (kinds.length === 0) return { results: [], nextBelowId: null }
+      // By one index, so that an engine does not look through the whole log for the entries of a small project.
+      let range = db.selectFrom('activity_log')
+      if (itemId !== undefined) range = range.where('item_id', '=', toStorableText(itemId))
+      else if (projectId !== null) range = range.where('project_id', '=', projectId)
+      if (belowId !== undefined) range = range.where('id', '<', belowId)
+      range = range.orderBy('id', 'desc')
+      const last = await range
+        .select('id')
+        .offset(searchedMax - 1)
+        .limit(1)
+        .executeTakeFirst()
+      const endId = last === undefined ? null : Number(last.id)
+      const searched = range.select(['id', 'project_id', 'kind', 'author']).limit(searchedMax)
+      let found = db.selectFrom(searched.as('searched')).where('kind', 'in', kinds)
+      if (projectId !== null) found = found.where('project_id', '=', projectId)
+      if (by !== undefined) {
+        const authors = (await found.select('author').distinct().execute()).flatMap(row => authorOf(row.author) ?? [])
+        const chosen = authors.filter(author => by.includes(authorNumber(author)))
+        found = found.where(isByOneOf('author', chosen))
+      }
+      const newest = found
+        .select('id')
         .orderBy('id', 'desc')
         .limit(limit + 1)
+      const sizes = await db
+        .selectFrom('activity_log')
+        .select(['id', entryBytes])
+        .where('id', 'in', newest)
+        .orderBy('id', 'desc')
         .execute()
       const fitting = countFittingRows(sizes.slice(0, limit))
-      if (fitting === 0) return { results: [], hasMore: false }
+      if (fitting === 0) return { results: [], nextBelowId: endId }
       // By id: entries that were added in between would take the places of the oldest ones.
       const ids = sizes.slice(0, fitting).map(({ id }) => id)
       const rows = await db
@@ -37,13 +61,7 @@ export function createActivityQueries(db: Kysely<StateSchema>): ActivityStore {
         .where('id', 'in', ids)
         .orderBy('id', 'desc')
         .execute()
-      return { results: rows.map(activityOf), hasMore: sizes.length > fitting }
-    },
-
-    async listActivityAuthors(projectId) {
-      let entries = db.selectFrom('activity_log').select('author').distinct().where('author', 'is not', null)
-      if (projectId !== null) entries = entries.where('project_id', '=', projectId)
-      return (await entries.execute()).map(({ author }) => authorOf(author)!)
+      return { results: rows.map(activityOf), nextBelowId: sizes.length > fitting ? Number(ids.at(-1)!) : endId }
     },
   }
 }

@@ -18,7 +18,8 @@ export const activity: Migration = {
       ([table, column]) => `UPDATE ${table} SET ${column} = ${authorWithLabel(column)} WHERE ${column} IS NOT NULL`,
     ),
     `ALTER TABLE early_access_feature ADD COLUMN created_by ${text}`,
-    // project_id: null for what belongs to the instance.
+    // project_id: null for what belongs to the instance. The long column is the last: SQLite reads through it to get at
+    // those behind it.
     `CREATE TABLE activity_log (
       id ${autoId},
       project_id BIGINT,
@@ -27,23 +28,23 @@ export const activity: Migration = {
       item_name ${text} NOT NULL,
       activity ${text} NOT NULL,
       version BIGINT,
-      changes ${text} NOT NULL,
       author ${text},
-      created_at BIGINT NOT NULL
+      created_at BIGINT NOT NULL,
+      changes ${text} NOT NULL
     )`,
     `CREATE INDEX activity_log_project ON activity_log (project_id, id)`,
-    // Without the kind, since a page is in the order of the entries' ids whatever its kinds are.
-    `CREATE INDEX activity_log_item ON activity_log (project_id, item_id, id)`,
+    // Without the project and the kind: a page is in the order of the entries' ids, whatever these are.
+    `CREATE INDEX activity_log_item ON activity_log (item_id, id)`,
     // The flag's own `deleted`: in its snapshot, the version follows.
     `INSERT INTO activity_log
-        (project_id, kind, item_id, item_name, activity, version, changes, author, created_at)
+        (project_id, kind, item_id, item_name, activity, version, author, created_at, changes)
       SELECT v.project_id, 'feature_flag', CAST(v.flag_id AS TEXT), f.key,
         CASE
           WHEN v.version = 1 THEN 'created'
           WHEN v.snapshot LIKE '%"deleted":true,"version":' || v.version || ',%' THEN 'deleted'
           ELSE 'updated'
         END,
-        v.version, '[]', v.changed_by, v.created_at
+        v.version, v.changed_by, v.created_at, '[]'
       FROM feature_flag_version v JOIN feature_flag f ON f.id = v.flag_id
       ORDER BY v.created_at, v.flag_id, v.version`,
   ],

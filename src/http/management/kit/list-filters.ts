@@ -1,11 +1,10 @@
 // Readers of the filters that PostHog's lists take: lists of names and of ids, and who made a thing.
 
 import Type, { type TSchema } from 'typebox'
-import type { Author } from '#core/author.ts'
+import { type Author, authorNumber } from '#core/author.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import { encodeAuthor } from '#wire/management/author.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput } from './answers.ts'
 import { readJson } from './property-filters.ts'
@@ -67,7 +66,7 @@ export async function listChosenAuthors(
 ): Promise<readonly Author[] | undefined> {
   if (ids === undefined) return undefined
   const authors = await store.listAuthors(projectId, ofWhat)
-  return authors.filter(author => ids.includes(encodeAuthor(author)!.id))
+  return authors.filter(author => ids.includes(authorNumber(author)))
 }
 
 /** A parameter whose value is converted by `meaning`. */
