@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isKnownScope } from '#core/scopes.ts'
 import { toDocumentedPath } from '#http/management/kit/openapi.ts'
 import { type Route, sendJson } from '#http/shared/route.ts'
 import { startManagement } from '../support/management-api.ts'
@@ -46,9 +47,11 @@ describe('the OpenAPI document', () => {
       const operation = document.paths[toDocumentedPath(route.path)]?.[route.method.toLowerCase()]
       assert.ok(operation, `${route.method} ${route.path}`)
       assert.equal(operation['x-scope'], route.scope)
+      for (const scope of route.scope.split(' ')) assert.ok(scope === 'any' || isKnownScope(scope), scope)
       assert.equal(operation.requestBody !== undefined, route.operation.body !== null)
       assert.ok(operation.responses[route.operation.success.status])
     }
+    for (const { name, description } of document.tags) assert.notEqual(description, name, 'the tag has a description')
     assert.ok(document.paths['/decide'].post)
     const count = Object.values<object>(document.paths).flatMap(Object.keys).length
     assert.equal(count, api.routes.length + 1)
