@@ -56,6 +56,8 @@ export function activityOfChange(
   after: JsonObject | null,
 ): NewActivity | null {
   const changes = diffJson(before ?? {}, after ?? {})
+    // Of an item that came or went, only what it had.
+    .filter(change => (before !== null && after !== null) || (change.before ?? change.after) !== null)
   if (before === null) return { ...item, activity: 'created', changes }
   if (after === null) return { ...item, activity: 'deleted', changes }
   return changes.length === 0 ? null : { ...item, activity: 'updated', changes }

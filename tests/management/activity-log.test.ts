@@ -293,6 +293,33 @@ describe('the activity log', () => {
       assert.ok(!text.includes(secret), `${secret} in ${text}`)
   })
 
+  it('refuses a name of what was changed that it does not know, and says which was meant', async t => {
+    const api = await startManagement(t)
+    const answer = await api.call('GET', '/api/activity_log/?scopes=Survey,feature_flag')
+    assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, 'invalid_input', 'scopes'])
+    assert.match(answer.body.detail, /^Unknown scope 'feature_flag'\. Did you mean FeatureFlag\?/)
+  })
+
+  it('lists of a new or deleted object only what it has', async t => {
+    const api = await startManagement(t)
+    const survey = { name: 'Why', type: 'api', responses_limit: 5 }
+    const { id } = await send(api, 'POST', `${project}surveys/`, survey)
+    await send(api, 'DELETE', `${project}surveys/${id}/`)
+    type Detailed = { readonly detail: { readonly changes: readonly Record<string, unknown>[] } }
+    const [deleted, created] = (await read(api, '?scopes=Survey')) as unknown as [Detailed, Detailed]
+    const shownIn = (entry: Detailed, side: 'before' | 'after') =>
+      Object.fromEntries(entry.detail.changes.map(change => [change.path, change[side]]))
+    const all = {
+      ...survey,
+      description: '',
+      schedule: 'once',
+      response_sampling_interval_type: 'week',
+      archived: false,
+    }
+    assert.deepEqual(shownIn(created, 'after'), all)
+    assert.deepEqual(shownIn(deleted, 'before'), all)
+  })
+
   it('has the same changes of a flag as the activity of the flag', async t => {
     const api = await startManagement(t)
     const id = await renamedFlag(api)

@@ -2,19 +2,20 @@
 // what it may read.
 
 import { type Activity, type ActivityKind, activityKinds } from '#core/activity.ts'
+import { nearestName } from '#core/nearest-name.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import { ok } from '#core/result.ts'
+import { err, ok } from '#core/result.ts'
 import type { ActivityStore } from '#ports/state/activity-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import { type ActivityJson, activitySchema, activityScopes, encodeActivity } from '#wire/management/activity.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { diffVersion } from './flags/flag-activity.ts'
-import { permissionDenied, refusal } from './kit/answers.ts'
+import { invalidInput, permissionDenied, refusal } from './kit/answers.ts'
 import { type Caller, holdsScope, isLimitedToProjects } from './kit/authenticate.ts'
 import { type Call, type EndpointDeps, instanceRoutes, type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 import { answerCursorList, encodeTogether } from './kit/full-page.ts'
 import { asFilter, authorsParam, commaListParam } from './kit/list-filters.ts'
-import { limitParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
+import { limitParam, type QueryParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
 
 type ActivityLogDeps = EndpointDeps & {
   readonly management: Pick<ActivityStore, 'listActivity'> & Pick<FlagStore, 'findFlag' | 'findFlagVersion'>
@@ -31,9 +32,27 @@ const filters = {
     description: 'From `next` of the previous page. Pages of a long search may be short or empty: follow `next`.',
     minimum: 1,
   }),
-  scopes: commaListParam(`What was changed, comma-separated: ${Object.values(activityScopes).join(', ')}.`),
+  scopes: scopesParam(),
   item_id: asFilter(textParam('Only changes of the item with this id.')),
   user: authorsParam(),
+}
+
+/** Names of what was changed; a scope of keys (`feature_flag`) is likely to be taken for one. */
+function scopesParam(): QueryParam<readonly string[] | undefined> {
+  const known = Object.values(activityScopes)
+  const names = commaListParam(`What was changed, comma-separated: ${known.join(', ')}.`)
+  return {
+    ...names,
+    read(text, name) {
+      const read = names.read(text, name)
+      const wrong = read.ok ? read.value?.find(one => !known.includes(one)) : undefined
+      if (wrong === undefined) return read
+      const meant = nearestName(wrong.replaceAll('_', '').slice(0, 40), known)
+      return err(
+        invalidInput(name, `Unknown scope '${wrong.slice(0, 80)}'. Did you mean ${meant}? Known: ${known.join(', ')}.`),
+      )
+    },
+  }
 }
 
 /** What a caller must be able to read to see the entries of a kind, where it is not the scope of the same name. */
