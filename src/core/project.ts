@@ -1,5 +1,6 @@
 // A project: the tenant that a project API key names.
 
+import { clientSettings } from './client-settings.ts'
 import {
   booleanField,
   groupField,
@@ -123,8 +124,8 @@ export const projectResource = {
     }),
     quotas: groupField('quotas', quotas, { schema: { description: 'Omitted quotas are unchanged.' } }),
     ingestion: groupField('ingestion_settings', ingestion, { isFlat: true }),
-    /** The settings that clients get besides flags, as far as they are set; see `wire/management/client-settings.ts`. */
-    clientSettings: membersField('client_settings', {}),
+    /** As far as they are set. */
+    clientSettings: membersField('client_settings', clientSettings),
     createdAtMs: instantField('created_at'),
   },
 } as const

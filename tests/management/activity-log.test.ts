@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
+import type { JsonChange } from '#core/json-diff.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ManagementApi, type Reply, startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
@@ -343,6 +344,30 @@ describe('the activity log', () => {
     assert.equal((await replay({ dry_run: true })).status, 200)
   })
 
+  it('has no entry of an answer that is sent back, and values as answers show them', async t => {
+    const api = await startManagement(t)
+    const paths = ['/api/projects/1/']
+    for (const [tag, make] of [
+      ['surveys', survey()],
+      ['experiments', experiment()],
+      ['cohorts', cohort()],
+      ['early_access_feature', feature],
+    ] as const)
+      paths.push(`${project}${tag}/${await make(api)}/`)
+    const last = await newestId(api)
+    for (const path of paths) {
+      const before = await send(api, 'GET', path)
+      await send(api, 'PATCH', path, before)
+      assert.equal(await newestId(api), last, path)
+    }
+    await send(api, 'PATCH', '/api/projects/1/', { session_recording_opt_in: true, app_urls: null })
+    const [newest] = await read(api, '?limit=1')
+    assert.deepEqual(
+      newest!.detail.changes.map(({ path, action, before, after }) => [path, action, before, after]),
+      [['session_recording_opt_in', 'changed', false, true]],
+    )
+  })
+
   it('has no entry of a replay that stored nothing', async t => {
     const refused = {
       rejectId: 'r',
@@ -427,6 +452,7 @@ interface Entry {
   readonly scope: string
   readonly item_id: string
   readonly project_id: number | null
+  readonly detail: { readonly changes: readonly JsonChange[] }
 }
 
 /** The log of the instance, newest first. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { clientSettings } from '#core/client-settings.ts'
+import type { Member } from '#core/resource.ts'
 import { PortError } from '#ports/port-error.ts'
-import { encodeClientSettings } from '#wire/management/client-settings.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
 
@@ -36,7 +37,7 @@ describe('projects', () => {
       feature_flag_called_dedup: false,
       group_types_frozen: false,
       cookieless_server_hash_mode: 1,
-      ...encodeClientSettings({}),
+      ...Object.fromEntries(Object.entries<Member>(clientSettings).map(([name, { shown = null }]) => [name, shown])),
       person_on_events_querying_enabled: true,
       created_at: '2026-05-01T12:00:00.000Z',
     })

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { keptSettings } from '#core/client-settings.ts'
 import { rawNumber } from '#core/json.ts'
-import { keptSettingsFields } from '#wire/management/kept-settings.ts'
 import { postHogProjectFields } from '#wire/management/posthog-fields.ts'
 import { startManagement } from '../support/management-api.ts'
 
@@ -44,7 +44,7 @@ describe('project settings that the Terraform provider sends', () => {
 
   it('are stored and returned, in order, and null restores the default', async t => {
     const api = await startManagement(t)
-    assert.deepEqual(Object.keys(sent).sort(), Object.keys(keptSettingsFields).sort())
+    assert.deepEqual(Object.keys(sent).sort(), Object.keys(keptSettings).sort())
     const before = (await api.call('GET', path)).body
     assert.deepEqual([before.app_urls, before.week_start_day], [[], null])
     const patched = await api.call('PATCH', path, { body: sent })

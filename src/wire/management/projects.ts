@@ -12,12 +12,7 @@ import {
 } from '#core/project.ts'
 import { readFields } from '#core/resource.ts'
 import { err, type Result } from '#core/result.ts'
-import {
-  clientSettingsPatchSchema,
-  clientSettingsSchema,
-  decodeClientSettings,
-  encodeClientSettings,
-} from './client-settings.ts'
+import { decodeClientSettings } from './client-settings.ts'
 import { bodySchemas, encodeItem, itemSchema } from './resource-json.ts'
 import { nullable, uuidSchema } from './shapes.ts'
 
@@ -27,18 +22,16 @@ export const projectSchema = itemSchema(projectResource, {
   organization: uuidSchema,
   secret_api_token: secretKey,
   secret_api_token_backup: secretKey,
-  ...clientSettingsSchema.properties,
   person_on_events_querying_enabled: Type.Literal(true, {
     description: "Queries use a person's properties at the time of the event.",
   }),
 })
 export const createProjectSchema = bodySchemas(projectResource, {
-  ...clientSettingsPatchSchema.properties,
   api_token: Type.Optional(
     Type.String({ description: 'A custom project API key: printable ASCII, at most 64 bytes, unique.' }),
   ),
 }).create
-export const updateProjectSchema = bodySchemas(projectResource, clientSettingsPatchSchema.properties).update
+export const updateProjectSchema = bodySchemas(projectResource, {}).update
 
 /** The one organization of an instance. Nothing is stored about it; clients only need an id. */
 export const organizationId = '00000000-0000-4000-8000-000000000001'
@@ -48,7 +41,6 @@ export function encodeProject(project: Project, secretKeys: SecretKeys): object 
     organization: organizationId,
     secret_api_token: secretKeys.primary,
     secret_api_token_backup: secretKeys.backup,
-    ...encodeClientSettings(project.clientSettings),
     person_on_events_querying_enabled: true,
   })
 }
@@ -62,12 +54,11 @@ export type ProjectChanges = Partial<Omit<Project, 'quotas' | 'ingestion'>> & {
 export function decodeProject(body: object): ProjectChanges {
   const fields = readFields(projectResource, body as JsonObject, () => err(null)) as Result<ProjectChanges, null>
   if (!fields.ok) throw new Error('no field of a project is a time')
-  const clientSettings = decodeClientSettings(body)
-  const { ingestion, ...others } = fields.value
+  const { ingestion, clientSettings, ...others } = fields.value
   return {
     ...others,
     ...(ingestion === undefined ? {} : { ingestion: normalizeIngestion(ingestion, body as JsonObject) }),
-    ...(clientSettings === undefined ? {} : { clientSettings }),
+    ...(clientSettings === undefined ? {} : { clientSettings: decodeClientSettings(clientSettings) }),
   }
 }
 
