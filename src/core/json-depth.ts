@@ -1,16 +1,10 @@
 // Measures how deep JSON nests, and whether a text holds very many values, without parsing it, so that recursive code (a
 // reviver, JSON.stringify, a validator) never gets a text or a value that overflows the stack.
 
+import { ascii } from './ascii.ts'
 import { isRawNumber, type JsonObject, type JsonValue, type RawNumber } from './json.ts'
 
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
-const colon = 0x3a
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
+const { quote, comma, colon, openBracket, backslash, closeBracket, openBrace, closeBrace } = ascii
 
 /** Whether lists and objects nest more than `depthMax` deep. The text need not be valid JSON. */
 export function nestsDeeperThan(text: string, depthMax: number): boolean {

@@ -1,6 +1,10 @@
 // Finds the parts of an object in its JSON text, so that some can be picked or left out without parsing the others.
 // Walking over a text takes one or two nanoseconds per character, whatever its content.
 
+import { ascii } from './ascii.ts'
+
+const { quote, comma, colon, openBracket, backslash, closeBracket, openBrace, closeBrace } = ascii
+
 /**
  * @returns the index after the string that begins at `start`.
  * @throws SyntaxError when no string begins there or it does not end.
@@ -218,12 +222,3 @@ function skipBlanks(text: string, start: number): number {
   while (text.charCodeAt(at) <= 0x20) at++
   return at
 }
-
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d

@@ -2,6 +2,11 @@
 // 64-bit id does not fit a double. Literals that a double cannot reproduce become `RawNumber`s (JSON.rawJSON), which
 // JSON.stringify writes unchanged. Everything else is what JSON.parse makes.
 
+import { ascii } from './ascii.ts'
+
+const { quote, comma, minus, dot, zero, nine, colon, openBracket, backslash, closeBracket, lowerE, lowerF } = ascii
+const { lowerN, lowerT, openBrace, closeBrace, caseBit } = ascii
+
 /** A number kept as its literal, made by `JSON.rawJSON`; recognised with `isRawNumber`. */
 export type RawNumber = { readonly rawJSON: string }
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject | RawNumber
@@ -324,7 +329,7 @@ class JsonReader {
       unit = text.charCodeAt(++end)
     }
     // No point and no exponent follows; `-0` is excluded below.
-    const isInteger = unit !== point && (unit | caseBit) !== lowerE
+    const isInteger = unit !== dot && (unit | caseBit) !== lowerE
     if (isInteger && end - firstDigit <= exactDigitsMax && !(isNegative && integer === 0)) {
       this.#at = end
       return isNegative ? -integer : integer
@@ -334,22 +339,3 @@ class JsonReader {
     return this.#numberOf(text.slice(at, end))
   }
 }
-
-/** Turns `E` into `e`, and `]` into `}`. */
-const caseBit = 0x20
-const quote = 0x22
-const comma = 0x2c
-const minus = 0x2d
-const point = 0x2e
-const zero = 0x30
-const nine = 0x39
-const colon = 0x3a
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
-const lowerE = 0x65
-const lowerF = 0x66
-const lowerN = 0x6e
-const lowerT = 0x74
-const openBrace = 0x7b
-const closeBrace = 0x7d

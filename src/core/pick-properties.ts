@@ -1,8 +1,11 @@
 // Picks a few properties from the JSON text of many. A person or a group may have 640 KiB of them. Parsing such a text
 // whole takes tens of milliseconds if its numbers have to keep their literals; walking over it takes a few.
 
+import { ascii } from './ascii.ts'
 import { isJsonObject, type JsonValue, type PropertyBag, parseJson, parsePlainJson, setOwn } from './json.ts'
 import { endOfValue, keyAt, stringEnd } from './json-text.ts'
+
+const { comma, colon, openBrace, closeBrace } = ascii
 
 /** Values longer than this are parsed as plain JSON: their numbers become doubles and lose their literals. */
 const literalCharsMax = 64 * 1024
@@ -34,8 +37,7 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
     const key = keyAt(text, at + 1, keyEnd)
     if (names.has(key)) setOwn(picked, key, parseValueText(text.slice(keyEnd + 1, valueEnd)))
     at = valueEnd
-    if (text.charCodeAt(at) !== comma && (text.charCodeAt(at) !== closeBrace || at !== text.length - 1))
-      throw new SyntaxError(`unexpected character in stored properties at ${at}`)
+    if (at !== text.length - 1) expectChar(text, at, comma)
   }
   return picked
 }
@@ -43,11 +45,6 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
 function parseValueText(text: string): JsonValue {
   return text.length > literalCharsMax ? (parsePlainJson(text) as JsonValue) : parseJson(text)
 }
-
-const comma = 0x2c
-const colon = 0x3a
-const openBrace = 0x7b
-const closeBrace = 0x7d
 
 function expectChar(text: string, at: number, char: number): void {
   if (text.charCodeAt(at) !== char) throw new SyntaxError(`unexpected character in stored properties at ${at}`)

@@ -1,7 +1,10 @@
 // Reads the time texts that clients send; `event-time.ts` decides what a readable or unreadable time means. Nearly
 // every event has RFC 3339, so that form is tried first and read by hand; the lenient forms follow.
 
+import { ascii } from '../ascii.ts'
 import { dayMs } from '../time.ts'
+
+const { blank, plus, minus, dot, zero, colon, upperT, upperZ, lowerT, lowerZ, caseBit } = ascii
 
 /** Longer texts count as unreadable, which bounds the work of every pattern below. */
 const textLengthMax = 64
@@ -41,7 +44,7 @@ export function parseStrictTimestampText(text: string): number | null {
 function parseIsoDateTime(text: string): { epochMs: number; hasZone: boolean } | null {
   const length = text.length
   if (length < 19 || length > textLengthMax) return null
-  if (text.charCodeAt(4) !== dash || text.charCodeAt(7) !== dash) return null
+  if (text.charCodeAt(4) !== minus || text.charCodeAt(7) !== minus) return null
   if (text.charCodeAt(13) !== colon || text.charCodeAt(16) !== colon) return null
   const separator = text.charCodeAt(10)
   if (separator !== upperT && separator !== lowerT && separator !== blank) return null
@@ -67,7 +70,7 @@ function zoneOffsetMs(text: string, at: number): number {
   const sign = text.charCodeAt(at)
   const rest = text.length - at
   if (sign === upperZ || sign === lowerZ) return rest === 1 ? 0 : Number.NaN
-  if (sign !== plus && sign !== dash) return Number.NaN
+  if (sign !== plus && sign !== minus) return Number.NaN
   const hours = twoDigits(text, at + 1)
   let minutes = 0
   if (rest === 5) minutes = twoDigits(text, at + 3)
@@ -75,7 +78,7 @@ function zoneOffsetMs(text: string, at: number): number {
   else if (rest !== 3) return Number.NaN
   if (!(hours < 24 && minutes < 60)) return Number.NaN
   const offsetMs = (hours * 60 + minutes) * minuteMs
-  return sign === dash ? -offsetMs : offsetMs
+  return sign === minus ? -offsetMs : offsetMs
 }
 
 function parseLenientTimestamp(text: string): number | null {
@@ -207,14 +210,3 @@ function nullIfNaN(epochMs: number): number | null {
 }
 
 const minuteMs = 60_000
-const blank = 0x20
-const plus = 0x2b
-const dash = 0x2d
-const dot = 0x2e
-const zero = 0x30
-const colon = 0x3a
-const upperT = 0x54
-const upperZ = 0x5a
-const lowerT = 0x74
-const lowerZ = 0x7a
-const caseBit = 0x20

@@ -1,6 +1,10 @@
 // Finds where JSON values start and end in a text: elements of lists, and consecutive objects, with or without a separator.
 // Only counts brackets outside strings; validating a value is left to the parser. Source: docs/wire/import.md §1.9.
 
+import { ascii } from '#core/ascii.ts'
+
+const { lineFeed, blank, quote, comma, openBracket, backslash, closeBracket, openBrace, closeBrace } = ascii
+
 export type ValueStep = 'nothing' | 'begins' | 'ends'
 
 export interface ValueRange {
@@ -8,14 +12,6 @@ export interface ValueRange {
   readonly end: number
   readonly isInList: boolean
 }
-
-const newline = 0x0a
-const blank = 0x20
-const quote = 0x22
-const comma = 0x2c
-const backslash = 0x5c
-const [braceOpen, braceClose] = [0x7b, 0x7d]
-const [bracketOpen, bracketClose] = [0x5b, 0x5d]
 
 /** A word is a value that is no list, object or string, such as a number. */
 type Place = 'before values' | 'between' | 'nested' | 'word' | 'rest of line'
@@ -74,7 +70,7 @@ export class JsonValues {
       switch (this.#place) {
         case 'nested':
           if (structuralBytes[unit] === 1) {
-            if (unit === newline && this.#isByLine === true) return this.#endOfLine(at)
+            if (unit === lineFeed && this.#isByLine === true) return this.#endOfLine(at)
             if (this.#stepNested(unit)) return this.#end(at + 1)
           } else if (this.#isEscaped) this.#isEscaped = false
           break
@@ -82,15 +78,15 @@ export class JsonValues {
           if (unit <= blank || isPunctuation(unit)) return this.#end(at)
           break
         case 'rest of line':
-          if (unit === newline) return this.#end(at)
+          if (unit === lineFeed) return this.#end(at)
           break
         case 'before values':
-          if (unit !== bracketOpen && unit !== braceOpen) break
+          if (unit !== openBracket && unit !== openBrace) break
           this.#place = 'between'
           if (this.#stepBetween(unit)) return { step: 'begins', at }
           break
         default:
-          if (unit === bracketOpen && this.#isInList && this.#isLineBegin && this.#isByLine === true) {
+          if (unit === openBracket && this.#isInList && this.#isLineBegin && this.#isByLine === true) {
             this.#isInList = false
             return { step: 'ends', at }
           }
@@ -102,15 +98,15 @@ export class JsonValues {
 
   /** @returns whether a value begins. */
   #stepBetween(unit: number): boolean {
-    if (unit === newline) this.#spansLines = this.#isLineBegin = true
+    if (unit === lineFeed) this.#spansLines = this.#isLineBegin = true
     if (unit <= blank) return false
     this.#isLineBegin = false
     if (unit === comma) return false
-    if (unit === bracketOpen && !this.#isInList) {
+    if (unit === openBracket && !this.#isInList) {
       this.#openList()
       return false
     }
-    if (unit === bracketClose && this.#isInList) {
+    if (unit === closeBracket && this.#isInList) {
       this.#isInList = false
       if (!this.#isListEmpty) this.#isByLine ??= !this.#spansLines
       return false
@@ -118,16 +114,16 @@ export class JsonValues {
     if (!this.#isInList) this.#spansLines = false
     this.#isListEmpty = this.#hasName = false
     this.#isText = unit === quote
-    this.#depth = unit === braceOpen || unit === bracketOpen ? 1 : 0
+    this.#depth = unit === openBrace || unit === openBracket ? 1 : 0
     this.#place = this.#isText || this.#depth > 0 ? 'nested' : 'word'
     // The line has lost its beginning, so objects in it are no records of the file.
-    if (this.#isFile && this.#isByLine === true && !this.#isInList && unit !== braceOpen) this.#place = 'rest of line'
+    if (this.#isFile && this.#isByLine === true && !this.#isInList && unit !== openBrace) this.#place = 'rest of line'
     return true
   }
 
   /** @returns whether the value ends with that byte. */
   #stepNested(unit: number): boolean {
-    if (unit === newline) this.#spansLines = true
+    if (unit === lineFeed) this.#spansLines = true
     if (this.#isText) {
       if (this.#isEscaped) this.#isEscaped = false
       else if (unit === backslash) this.#isEscaped = true
@@ -135,8 +131,8 @@ export class JsonValues {
       return !this.#isText && this.#depth === 0
     }
     if (unit === quote) this.#isText = this.#hasName = true
-    else if (unit === braceOpen || unit === bracketOpen) this.#depth++
-    else if (unit === braceClose || unit === bracketClose) return --this.#depth === 0
+    else if (unit === openBrace || unit === openBracket) this.#depth++
+    else if (unit === closeBrace || unit === closeBracket) return --this.#depth === 0
     return false
   }
 
@@ -163,11 +159,10 @@ export class JsonValues {
 
 /** The bytes with a meaning within a list, an object or a string. */
 const structuralBytes = new Uint8Array(256)
-for (const unit of [newline, quote, backslash, braceOpen, braceClose, bracketOpen, bracketClose])
-  structuralBytes[unit] = 1
+for (const unit of Buffer.from('\n"\\{}[]')) structuralBytes[unit] = 1
 
 function isPunctuation(unit: number): boolean {
-  return unit === comma || (unit !== newline && unit !== backslash && structuralBytes[unit] === 1)
+  return unit === comma || (unit !== lineFeed && unit !== backslash && structuralBytes[unit] === 1)
 }
 
 /** The values of a line or part of a line. The last one extends to the end if nothing ends it. */

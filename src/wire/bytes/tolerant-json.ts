@@ -1,7 +1,10 @@
 // Parses JSON as old clients write it: JSON5 syntax (comments, single quotes, bare keys, trailing commas, hex numbers),
 // and NaN and Infinity, which become null. Used only when strict JSON failed. Source: docs/wire/evaluation.md 1.3.
 
+import { ascii } from '#core/ascii.ts'
 import { type JsonObject, type JsonValue, numberOrLiteral, setOwn } from '#core/json.ts'
+
+const { blank, dot, slash, zero, nine, lowerE, lowerX, caseBit } = ascii
 
 const depthMax = 128
 /** Longer texts are refused unread: this parser is a hundred times slower than the strict one. */
@@ -20,15 +23,6 @@ export function parseTolerantJson(text: string): JsonValue {
 
 /** A double holds every integer of this many digits exactly. */
 const exactDigitsMax = 15
-/** The bit that turns `E` into `e`, and `X` into `x`. */
-const caseBit = 0x20
-const blank = 0x20
-const point = 0x2e
-const slash = 0x2f
-const zero = 0x30
-const nine = 0x39
-const lowerE = 0x65
-const lowerX = 0x78
 /** From here on, some characters are blanks. */
 const notAscii = 0x80
 
@@ -145,7 +139,7 @@ class TolerantParser {
       unit = text.charCodeAt(++end)
     }
     const count = end - at
-    const isMore = unit === point || (unit | caseBit) === lowerE || (unit | caseBit) === lowerX
+    const isMore = unit === dot || (unit | caseBit) === lowerE || (unit | caseBit) === lowerX
     if (isMore || count === 0 || count > exactDigitsMax || (count > 1 && text.charCodeAt(at) === zero)) return null
     this.#at = end
     return value

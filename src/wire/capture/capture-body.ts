@@ -2,6 +2,7 @@
 // encodings, in the exact order that every SDK since 2020 relies on. `capture-request.ts` reads the JSON of events.
 
 import { isAscii, isUtf8 } from 'node:buffer'
+import { ascii } from '#core/ascii.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64, looksLikeBase64 } from '../bytes/base64.ts'
 import { formField, isRepeatedField, replaceBytes } from '../bytes/form-fields.ts'
@@ -9,6 +10,8 @@ import { expandedBytesMax, gunzip, type Inflated, inflateEncoding, isGzip, start
 import { decompressLz64 } from '../bytes/lz64.ts'
 import type { WireError } from '../wire-error.ts'
 import { captureErrors } from './capture-errors.ts'
+
+const { blank, plus, openBracket, openBrace } = ascii
 
 export interface CaptureBody {
   readonly body: Buffer
@@ -173,8 +176,3 @@ function readForm(payload: Buffer): Result<CaptureForm, WireError> {
     token: formField(form, 'token') ?? formField(form, 'api_key'),
   })
 }
-
-const blank = 0x20
-const plus = 0x2b
-const openBracket = 0x5b
-const openBrace = 0x7b

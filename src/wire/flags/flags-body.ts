@@ -2,6 +2,7 @@
 // order that clients since 2020 rely on. `decide-request.ts` reads the JSON.
 // Source: docs/wire/evaluation.md 1.3.
 
+import { ascii } from '#core/ascii.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from '../bytes/base64.ts'
@@ -12,6 +13,8 @@ import { decompressLz64 } from '../bytes/lz64.ts'
 import { parseTolerantJson } from '../bytes/tolerant-json.ts'
 import type { WireError } from '../wire-error.ts'
 import { decideErrors, unsupportedContentType } from './decide-errors.ts'
+
+const { blank, percent, zero, nine, lowerA, lowerF, caseBit } = ascii
 
 export interface FlagsBody {
   readonly bytes: Buffer
@@ -220,12 +223,3 @@ function formCompression(text: string): string {
   const field = /(?:^|&)compression=([^&]*)/.exec(text)?.[1]?.toLowerCase() ?? ''
   return field === 'lz64' || field === 'lz-string' ? field : ''
 }
-
-const blank = 0x20
-const percent = 0x25
-const zero = 0x30
-const nine = 0x39
-/** The bit that turns `A` into `a`. */
-const caseBit = 0x20
-const lowerA = 0x61
-const lowerF = 0x66

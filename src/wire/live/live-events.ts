@@ -1,9 +1,12 @@
 // The live view as text: server-sent events, whose names separate accepted events, rejects and what could not be shown.
 // Properties are spliced in as the client wrote them. Source: ours, docs/operating/live-view.md.
 
+import { ascii } from '#core/ascii.ts'
 import type { CapturedEvent, CapturedReject } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import { instant } from '../management/shapes.ts'
+
+const { quote, comma, openBracket, backslash, closeBracket, openBrace, closeBrace } = ascii
 
 /** How long a client waits before it reconnects, ms. */
 const retryMs = 3_000
@@ -129,11 +132,3 @@ export function cutToFirstMembers(json: string, lengthMax: number): string {
   }
   return end === 0 ? '{}' : `${json.slice(0, end)}}`
 }
-
-const quote = 0x22
-const comma = 0x2c
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d

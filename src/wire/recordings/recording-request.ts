@@ -1,6 +1,7 @@
 // Reads a recording payload: its shape, its token, the fields of its first element, and the snapshots of all elements
 // as slices of the client's text. The rules are in `core/capture/prepare-recording.ts`.
 
+import { ascii } from '#core/ascii.ts'
 import type { IncomingRecording, RecordingItems } from '#core/capture/prepare-recording.ts'
 import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -13,6 +14,8 @@ import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn, uu
 import { distinctIdOf, idAllowance } from '../capture/incoming-item.ts'
 import { type CaptureContext, type CaptureRefusal, createRefusalOfOne, readRoot } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
+
+const { comma, openBracket, closeBracket } = ascii
 
 export type RecordingContext = Pick<CaptureContext, 'querySentAtMs' | 'fallbackToken' | 'structuredIdBytesMax'>
 
@@ -65,9 +68,6 @@ function elementsOf(root: unknown): Result<readonly Fields[], WireError> {
   return hasName(root) ? ok([root]) : err(noEnvelope(root))
 }
 
-const openBracket = 0x5b
-const comma = 0x2c
-
 /**
  * Joins lists and adds objects, all as they were written.
  * @param propertiesStart the offset in `json` of an element's properties.
@@ -105,8 +105,6 @@ function joinParts(parts: readonly Buffer[]): Buffer {
   list[parts.length === 0 ? end++ : end - 1] = closeBracket
   return list.subarray(0, end)
 }
-
-const closeBracket = 0x5d
 
 const noProperties: Fields = Object.freeze({})
 
