@@ -2,20 +2,20 @@
 // client wrote them, with number literals, key order and repeats, and no text is rebuilt. The text was parsed before,
 // so this only finds offsets and values that are nested too deeply.
 
+import { ascii } from '#core/ascii.ts'
 import {
-  backslash,
-  closeBrace,
-  closeBracket,
+  firstMember,
   hexUnit,
-  lowerU,
   NotWalkable,
-  openBrace,
-  openBracket,
-  quote,
+  nextElement,
+  nextMember,
   skipBlanks,
+  skipColon,
   skipString,
-} from './json-tokens.ts'
-import { firstMember, nextElement, nextMember, skipColon, skipValue } from './json-walk.ts'
+  skipValue,
+} from './json-walk.ts'
+
+const { quote, openBracket, backslash, closeBracket, lowerU, openBrace, closeBrace } = ascii
 
 /**
  * An upper bound of the number of values in JSON text: parsed, each takes tens of bytes, however short its text. Counts

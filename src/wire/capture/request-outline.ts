@@ -7,25 +7,26 @@
 // writes ASCII as `\u…`. So an outline never decides that something is wrong, and it holds exactly what `JSON.parse`
 // would return.
 
+import { ascii } from '#core/ascii.ts'
 import { visitorNames } from '#core/capture/cookieless-event.ts'
 import type { Member } from '#core/json-text.ts'
 import { type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import {
-  closeBracket,
-  lowerT,
+  KeyTable,
   NotWalkable,
-  openBrace,
-  openBracket,
-  quote,
+  nestingDepthMax,
+  nextElement,
   skipBlanks,
   skipPlain,
+  skipValue,
   terminateText,
   throwNotWalkable,
-} from '../bytes/json-tokens.ts'
-import { nestingDepthMax, nextElement, skipValue, walkObject } from '../bytes/json-walk.ts'
-import { KeyTable } from '../bytes/key-table.ts'
+  walkObject,
+} from '../bytes/json-walk.ts'
 import type { CapturePayload } from './capture-body.ts'
 import type { Fields, ListKey } from './event-fields.ts'
+
+const { quote, openBracket, closeBracket, openBrace, lowerT } = ascii
 
 export interface RequestOutline {
   /** A list of items, or an object; every object has only the fields that are read. */

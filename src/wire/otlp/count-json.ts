@@ -1,26 +1,25 @@
 // Counts the items of an OpenTelemetry request in JSON by walking over its bytes; nothing is built from them. Escapes of
 // lone surrogates are accepted, unlike in events: logs are full of cut texts, and no text is kept.
 
+import { ascii } from '#core/ascii.ts'
 import {
-  backslash,
-  closeBrace,
-  closeBracket,
+  firstMember,
   hexUnit,
-  lowerN,
-  lowerU,
   NotWalkable,
-  openBrace,
-  openBracket,
-  quote,
+  nextElement,
+  nextMember,
   skipBlanks,
+  skipColon,
   skipPlain,
+  skipValue,
   terminateText,
   throwNotWalkable,
-} from '../bytes/json-tokens.ts'
-import { firstMember, nextElement, nextMember, skipColon, skipValue } from '../bytes/json-walk.ts'
+} from '../bytes/json-walk.ts'
 import { ItemTally, type OtlpCount } from './item-tally.ts'
 import { isOnPath, type OtlpField, requestFields } from './otlp-fields.ts'
 import type { OtlpSignal } from './otlp-paths.ts'
+
+const { lineFeed, quote, openBracket, backslash, closeBracket, lowerN, lowerU, openBrace, closeBrace } = ascii
 
 /** How many brackets and braces may be open at once. */
 export const otlpDepthMax = 64
@@ -146,5 +145,4 @@ function openingByte({ inside, isList }: OtlpField): number {
 }
 
 const nothingKnown: readonly OtlpField[] = []
-const lineFeed = 0x0a
 const shortEscapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'))
