@@ -13,7 +13,7 @@ import { nestingDepthMax } from './json-walk.ts'
 const parts = ['properties', '$set', '$set_once', 'distinct_id', 'offset'] as const
 const partSlices = [slice.properties, slice.set, slice.setOnce, slice.distinctId, slice.offset]
 
-function slicesOf(json: string, listKey: string | null, itemCount: number): (string | undefined)[][] {
+function slicesOf(json: string, listKey: 'batch' | null, itemCount: number): (string | undefined)[][] {
   const bytes = Buffer.from(json)
   const slices = sliceItems(bytes, listKey, itemCount)
   assert.ok(slices !== null)
@@ -33,7 +33,7 @@ const anyItem = fc.dictionary(
 )
 const anySeed = fc.integer()
 
-function assertSlices(json: string, listKey: string | null, items: readonly Record<string, unknown>[]): void {
+function assertSlices(json: string, listKey: 'batch' | null, items: readonly Record<string, unknown>[]): void {
   slicesOf(json, listKey, items.length).forEach(([whole, ...found], index) => {
     assert.deepEqual(parsePlainJson(whole!), items[index])
     found.forEach((text, part) => {

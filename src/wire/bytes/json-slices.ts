@@ -3,19 +3,9 @@
 // so this only finds offsets and values that are nested too deeply.
 
 import { ascii } from '#core/ascii.ts'
-import {
-  firstMember,
-  hexUnit,
-  NotWalkable,
-  nextElement,
-  nextMember,
-  skipBlanks,
-  skipColon,
-  skipString,
-  skipValue,
-} from './json-walk.ts'
+import { KeyTable, NotWalkable, nestingDepthMax, nextElement, skipBlanks, skipValue, walkObject } from './json-walk.ts'
 
-const { quote, openBracket, backslash, closeBracket, lowerU, openBrace, closeBrace } = ascii
+const { openBrace, openBracket, closeBracket } = ascii
 
 /**
  * An upper bound of the number of values in JSON text: parsed, each takes tens of bytes, however short its text. Counts
@@ -46,7 +36,7 @@ export const slice = { item: 0, properties: 2, set: 4, setOnce: 6, distinctId: 8
  * @returns the slices of every item; of repeated keys the last counts, as in `JSON.parse`. Null when any value is
  *   nested deeper than `nestingDepthMax`.
  */
-export function sliceItems(json: Uint8Array, listKey: string | null, itemCount: number): ItemSlices | null {
+export function sliceItems(json: Uint8Array, listKey: ListKey | null, itemCount: number): ItemSlices | null {
   const slices = new Int32Array(itemCount * slicesPerItem)
   try {
     fillSlices(json, listKey, slices)
@@ -57,39 +47,29 @@ export function sliceItems(json: Uint8Array, listKey: string | null, itemCount: 
   }
 }
 
-function fillSlices(json: Uint8Array, listKey: string | null, slices: ItemSlices): void {
+function fillSlices(json: Uint8Array, listKey: ListKey | null, slices: ItemSlices): void {
   const root = skipBlanks(json, 0)
-  if (listKey === null) {
-    if (json[root] === openBracket) sliceList(json, root, slices)
-    else sliceItem(json, root, slices, 0)
-    return
-  }
-  const keyBytes = Buffer.from(listKey)
-  let at = firstMember(json, root)
-  while (json[at] !== closeBrace) {
-    const keyEnd = skipString(json, at)
-    const valueStart = skipColon(json, keyEnd)
-    const isList = isKey(json, at, keyBytes) && json[valueStart] === openBracket
-    at = isList ? sliceList(json, valueStart, slices) : skipValue(json, valueStart)
-    at = nextMember(json, at)
-  }
+  if (listKey !== null)
+    walkObject(json, root, nestingDepthMax + 1, listKeys, (name, valueStart) =>
+      name === listKey && json[valueStart] === openBracket
+        ? sliceList(json, valueStart, slices)
+        : skipValue(json, valueStart),
+    )
+  else if (json[root] === openBracket) sliceList(json, root, slices)
+  else sliceItem(json, root, slices, 0)
 }
 
 /**
  * The byte offsets of a member's value, of the last one if its key is repeated; [0, 0] when absent.
  * @param objectStart the offset of the object's opening brace, in JSON text that is valid and not nested too deep.
  */
-export function memberSlice(json: Uint8Array, objectStart: number, key: string): readonly [start: number, end: number] {
-  const keyBytes = Buffer.from(key)
+export function memberSlice(json: Uint8Array, objectStart: number, key: MemberName): readonly [number, number] {
   let found: readonly [number, number] = [0, 0]
-  let at = firstMember(json, objectStart)
-  while (json[at] !== closeBrace) {
-    const keyEnd = skipString(json, at)
-    const valueStart = skipColon(json, keyEnd)
+  walkObject(json, objectStart, nestingDepthMax + 1, memberKeys, (name, valueStart) => {
     const valueEnd = skipValue(json, valueStart)
-    if (isKey(json, at, keyBytes)) found = [valueStart, valueEnd]
-    at = nextMember(json, valueEnd)
-  }
+    if (name === key) found = [valueStart, valueEnd]
+    return valueEnd
+  })
   return found
 }
 
@@ -107,69 +87,39 @@ function sliceList(json: Uint8Array, listStart: number, slices: ItemSlices): num
 }
 
 function sliceItem(json: Uint8Array, itemStart: number, slices: ItemSlices, base: number): number {
-  let at = firstMember(json, itemStart)
-  while (json[at] !== closeBrace) {
-    const keyEnd = skipString(json, at)
-    const valueStart = skipColon(json, keyEnd)
-    const valueEnd = skipValue(json, valueStart)
-    const part = toPart(json, at, keyEnd)
-    if (part !== 0) {
-      slices[base + part] = valueStart
-      slices[base + part + 1] = valueEnd
-    }
-    at = nextMember(json, valueEnd)
-  }
+  const end = walkObject(json, itemStart, nestingDepthMax + 1, partKeys, (name, valueStart) => {
+    const part = base + sliceOf(name)!
+    slices[part] = valueStart
+    slices[part + 1] = skipValue(json, valueStart)
+    return slices[part + 1]!
+  })
   slices[base + slice.item] = itemStart
-  slices[base + slice.item + 1] = at + 1
-  return at + 1
+  slices[base + slice.item + 1] = end
+  return end
 }
 
-type Part = (typeof slice)[keyof typeof slice]
-interface NamedPart {
-  readonly key: Uint8Array
-  readonly part: Part
-}
-
-const namedParts: readonly NamedPart[] = (
-  [
-    ['properties', slice.properties],
-    ['distinct_id', slice.distinctId],
-    ['$distinct_id', slice.distinctId],
-    ['$set', slice.set],
-    ['$set_once', slice.setOnce],
-    ['offset', slice.offset],
-  ] as const
-).map(([name, part]) => ({ key: Buffer.from(name), part }))
-/** By the length of the key, which no two share, so that most keys need not be read. */
-const partOfLength: readonly (NamedPart | undefined)[] = (() => {
-  const parts: NamedPart[] = []
-  for (const named of namedParts) parts[named.key.length] = named
-  return parts
-})()
-/** The length of `$set` with one character escaped. */
-const escapedKeyBytesMin = 9
-
-/** The part that a key names, as its index in `slice`; 0 for every other key. */
-function toPart(json: Uint8Array, start: number, end: number): Part {
-  const length = end - start - 2
-  const candidate = partOfLength[length]
-  if (candidate !== undefined && isKey(json, start, candidate.key)) return candidate.part
-  if (length >= escapedKeyBytesMin) for (const { key, part } of namedParts) if (isKey(json, start, key)) return part
-  return 0
-}
-
-/** Whether the string at `start` is this key, which is ASCII; escapes are decoded as `JSON.parse` does. */
-function isKey(json: Uint8Array, start: number, key: Uint8Array): boolean {
-  let at = start + 1
-  for (let index = 0; index < key.length; index++) {
-    let unit = json[at++]!
-    if (unit === backslash) {
-      // Only the long form can escape a character of these keys.
-      if (json[at] !== lowerU) return false
-      unit = hexUnit(json, at + 1)
-      at += 5
-    }
-    if (unit !== key[index]) return false
+/** The index in `slice` of the part that a key of an item names; null for any other key. */
+export function sliceOf(name: string): number | null {
+  switch (name) {
+    case 'properties':
+      return slice.properties
+    case '$set':
+      return slice.set
+    case '$set_once':
+      return slice.setOnce
+    case 'distinct_id':
+    case '$distinct_id':
+      return slice.distinctId
+    case 'offset':
+      return slice.offset
+    default:
+      return null
   }
-  return json[at] === quote
 }
+
+type ListKey = 'batch' | 'data'
+const listKeys = new KeyTable<ListKey>(['batch', 'data'])
+const partKeys = new KeyTable(['properties', '$set', '$set_once', 'distinct_id', '$distinct_id', 'offset'])
+const memberNames = ['distinct_id', '$distinct_id', '$snapshot_data', 'options', 'product_tour_id'] as const
+const memberKeys = new KeyTable(memberNames)
+type MemberName = (typeof memberNames)[number]

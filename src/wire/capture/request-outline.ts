@@ -3,14 +3,13 @@
 // walked over and cost no objects. This takes half the time of `JSON.parse` and a search for the slices, and makes a
 // fifth less garbage (docs/decisions/0040-reading-a-batch.md).
 //
-// An unusual request has no outline and is read by `JSON.parse`: invalid JSON, a field with an unusual type, a key that
-// writes ASCII as `\u…`. So an outline never decides that something is wrong, and it holds exactly what `JSON.parse`
-// would return.
+// An unusual request has no outline and is read by `JSON.parse`: invalid JSON, a field with an unusual type, a repeated
+// field. So an outline never decides that something is wrong, and it holds exactly what `JSON.parse` would return.
 
 import { ascii } from '#core/ascii.ts'
 import { visitorNames } from '#core/capture/cookieless-event.ts'
 import type { Member } from '#core/json-text.ts'
-import { type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
+import { type ItemSlices, slice, sliceOf, slicesPerItem } from '../bytes/json-slices.ts'
 import {
   KeyTable,
   NotWalkable,
@@ -129,7 +128,7 @@ class OutlineReader {
   #at = 0
   #listKey: ListKey | null = null
   #slicesOfList: ItemSlices | null = null
-  /** Of the known keys of the properties that are being read: name, where the value begins, where it ends. */
+  /** Of the known keys of the properties that are being read: name, where it begins, where its value begins and ends. */
   readonly #found: (PropertyName | VisitorName | number)[] = []
 
   constructor(payload: CapturePayload, itemCountMax: number) {
@@ -174,7 +173,7 @@ class OutlineReader {
       // A repeated key, of which only the last counts, is unusual, and it could be repeated tens of thousands of times.
       if (fields[name] !== undefined) throwNotWalkable()
       fields[name] = this.#valueOf(name, valueStart)
-      const part = sliceColumn(name)
+      const part = sliceOf(name)
       if (part !== null) {
         slices[base + part] = valueStart
         slices[base + part + 1] = this.#at
@@ -217,13 +216,13 @@ class OutlineReader {
     const json = this.#json
     let properties = noProperties
     this.#found.length = 0
-    this.#at = walkObject(json, start, nestingDepthMax, propertyKeys, (name, valueStart) => {
+    this.#at = walkObject(json, start, nestingDepthMax, propertyKeys, (name, valueStart, keyStart) => {
       if (isRead.has(name)) {
         if (properties === noProperties) properties = {}
         if (properties[name as PropertyName] !== undefined) throwNotWalkable()
         properties[name as PropertyName] = this.#scalar(valueStart)
       } else this.#at = skipValue(json, valueStart, nestingDepthMax - 1)
-      this.#found.push(name, valueStart, this.#at)
+      this.#found.push(name, keyStart, valueStart, this.#at)
       return this.#at
     })
     // Only in ASCII text are byte offsets also text offsets.
@@ -235,19 +234,10 @@ class OutlineReader {
   #membersWithin(start: number): Member[] {
     const found = this.#found
     const members: Member[] = []
-    for (let index = 0; index < found.length; index += 3) {
-      const name = found[index] as VisitorName
+    for (let index = 0; index < found.length; index += 4) {
+      const [name, keyStart, valueStart, end] = found.slice(index, index + 4) as [VisitorName, number, number, number]
       if (!isOfVisitor.has(name)) continue
-      const valueStart = found[index + 1] as number
-      let keyEnd = valueStart - 1
-      while (this.#json[keyEnd] !== quote) keyEnd--
-      const keyStart = keyEnd - name.length - 1
-      members.push({
-        name,
-        start: keyStart - start,
-        valueStart: valueStart - start,
-        end: (found[index + 2] as number) - start,
-      })
+      members.push({ name, start: keyStart - start, valueStart: valueStart - start, end: end - start })
     }
     return members
   }
@@ -279,22 +269,4 @@ function doubleCapacity(slices: ItemSlices): ItemSlices {
   const larger = new Int32Array(slices.length * 2)
   larger.set(slices)
   return larger
-}
-
-function sliceColumn(name: FieldName): (typeof slice)[keyof typeof slice] | null {
-  switch (name) {
-    case 'properties':
-      return slice.properties
-    case '$set':
-      return slice.set
-    case '$set_once':
-      return slice.setOnce
-    case 'distinct_id':
-    case '$distinct_id':
-      return slice.distinctId
-    case 'offset':
-      return slice.offset
-    default:
-      return null
-  }
 }
