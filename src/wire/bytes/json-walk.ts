@@ -215,7 +215,14 @@ export function skipBlanks(json: Uint8Array, start: number): number {
 /** @param start the opening quote. */
 export function skipString(json: Uint8Array, start: number): number {
   let at = skipPlain(json, start + 1)
-  while (json[at] === backslash) at = skipPlain(json, skipEscape(json, at))
+  while (json[at] === backslash) at = skipPlain(json, skipEscape(json, at, false))
+  return json[at] === quote ? at + 1 : throwNotWalkable()
+}
+
+/** Like `skipString`, but accepts escapes of lone surrogates. */
+export function skipAnyString(json: Uint8Array, start: number): number {
+  let at = skipPlain(json, start + 1)
+  while (json[at] === backslash) at = skipPlain(json, skipEscape(json, at, true))
   return json[at] === quote ? at + 1 : throwNotWalkable()
 }
 
@@ -226,12 +233,12 @@ export function skipPlain(json: Uint8Array, start: number): number {
   return at
 }
 
-function skipEscape(json: Uint8Array, start: number): number {
+function skipEscape(json: Uint8Array, start: number, takesLone: boolean): number {
   const length = escapeBytes[json[start + 1]!]!
   if (length === 2) return start + 2
   if (length === 0) throwNotWalkable()
   const unit = hexUnit(json, start + 2)
-  if ((unit & 0xf800) !== 0xd800) return start + 6
+  if (takesLone || (unit & 0xf800) !== 0xd800) return start + 6
   // The two surrogates of one character.
   const isPair = unit <= 0xdbff && json[start + 6] === backslash && json[start + 7] === lowerU
   return isPair && (hexUnit(json, start + 8) & 0xfc00) === 0xdc00 ? start + 12 : throwNotWalkable()

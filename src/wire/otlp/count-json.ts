@@ -4,13 +4,12 @@
 import { ascii } from '#core/ascii.ts'
 import {
   firstMember,
-  hexUnit,
   NotWalkable,
   nextElement,
   nextMember,
+  skipAnyString,
   skipBlanks,
   skipColon,
-  skipPlain,
   skipValue,
   terminateText,
   throwNotWalkable,
@@ -19,7 +18,7 @@ import { ItemTally, type OtlpCount } from './item-tally.ts'
 import { isOnPath, type OtlpField, requestFields } from './otlp-fields.ts'
 import type { OtlpSignal } from './otlp-paths.ts'
 
-const { lineFeed, quote, openBracket, backslash, closeBracket, lowerN, lowerU, openBrace, closeBrace } = ascii
+const { lineFeed, quote, openBracket, closeBracket, lowerN, openBrace, closeBrace } = ascii
 
 /** How many brackets and braces may be open at once. */
 export const otlpDepthMax = 64
@@ -63,13 +62,11 @@ class JsonWalk {
     if (json[start] !== openBrace || depthMax === 0) throwNotWalkable()
     let at = firstMember(json, start)
     while (json[at] !== closeBrace) {
-      const keyEnd = this.#string(at)
+      const keyEnd = skipAnyString(json, at)
       const value = skipColon(json, keyEnd)
       const field = this.#fieldOf(at + 1, keyEnd - 1, fields)
-      at = nextMember(
-        json,
-        field === undefined ? this.#any(value, depthMax - 1) : this.#known(field, value, depthMax - 1),
-      )
+      const end = field === undefined ? this.#any(value, depthMax - 1) : this.#known(field, value, depthMax - 1)
+      at = nextMember(json, end)
     }
     return at + 1
   }
@@ -85,7 +82,7 @@ class JsonWalk {
     if (json[start] === lowerN) return this.#any(start, depthMax)
     if (json[start] !== openingByte(field)) return isOnPath(field) ? throwNotWalkable() : this.#any(start, depthMax)
     if (field.inside === 'text') {
-      const end = this.#string(start)
+      const end = skipAnyString(json, start)
       this.tally.noteText(field.role, start + 1, end - 1)
       return end
     }
@@ -119,24 +116,10 @@ class JsonWalk {
       case openBracket:
         return this.#list(start, depthMax, at => this.#any(at, depthMax - 1))
       case quote:
-        return this.#string(start)
+        return skipAnyString(this.#json, start)
       default:
         return skipValue(this.#json, start)
     }
-  }
-
-  #string(start: number): number {
-    const json = this.#json
-    let at = skipPlain(json, start + 1)
-    while (json[at] === backslash) at = skipPlain(json, this.#escape(at))
-    return json[at] === quote ? at + 1 : throwNotWalkable()
-  }
-
-  #escape(start: number): number {
-    const kind = this.#json[start + 1]!
-    if (kind !== lowerU) return shortEscapes.has(kind) ? start + 2 : throwNotWalkable()
-    hexUnit(this.#json, start + 2)
-    return start + 6
   }
 }
 
@@ -145,4 +128,3 @@ function openingByte({ inside, isList }: OtlpField): number {
 }
 
 const nothingKnown: readonly OtlpField[] = []
-const shortEscapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'))
