@@ -4,17 +4,17 @@
 
 import { ascii } from '#core/ascii.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
+import { hasMoreMarksThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from '../bytes/base64.ts'
 import { formField } from '../bytes/form-fields.ts'
 import { gunzip, type Inflated, inflateEncoding, startsAsGzip } from '../bytes/inflate.ts'
-import { hasMoreValuesThan } from '../bytes/json-value-count.ts'
 import { decompressLz64 } from '../bytes/lz64.ts'
 import { parseTolerantJson } from '../bytes/tolerant-json.ts'
 import type { WireError } from '../wire-error.ts'
 import { decideErrors, unsupportedContentType } from './decide-errors.ts'
 
-const { blank, percent, zero, nine, lowerA, lowerF, caseBit } = ascii
+const { blank, percent, comma, zero, nine, lowerA, lowerF, caseBit } = ascii
 
 export interface FlagsBody {
   readonly bytes: Buffer
@@ -126,7 +126,7 @@ const alwaysReadChars = 64 * 1024
 
 /** A short text cannot have too many values, since each takes a character and a separator, so it is not searched. */
 function hasTooManyValues(text: string, { valuesMax }: FlagsBodyLimits): boolean {
-  return valuesMax !== undefined && text.length > valuesMax && hasMoreValuesThan(text, valuesMax)
+  return valuesMax !== undefined && text.length > valuesMax && hasMoreMarksThan(text, valuesMax, comma)
 }
 
 function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
@@ -142,7 +142,8 @@ function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, Text
 
 function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
   if (hasTooManyValues(text, limits)) return err('too_much_to_parse')
-  if (text.length > alwaysReadChars && hasMoreValuesThan(text, readValuesMax)) return err(decideErrors.tooManyValues)
+  if (text.length > alwaysReadChars && hasMoreMarksThan(text, readValuesMax, comma))
+    return err(decideErrors.tooManyValues)
   try {
     return ok(parseJson(text))
   } catch {
