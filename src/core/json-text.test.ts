@@ -4,11 +4,16 @@ import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
 import { parsePlainJson } from './json.ts'
 import {
+  cutToFirstMembers,
   editedMembers,
+  hasLoneSurrogateEscape,
   hasMember,
+  holdsMoreFieldsThan,
+  holdsMoreValuesThan,
   MemberNames,
   membersNamed,
   membersOf,
+  nestsDeeperThan,
   repeatedKey,
   withoutMembers,
 } from './json-text.ts'
@@ -117,4 +122,69 @@ describe('a repeated key', () => {
     ['"a"', null],
   ] as const)
     it(`of ${text} is ${key === null ? 'none' : `"${key}"`}`, () => assert.equal(repeatedKey(text), key))
+})
+
+describe('the first members of an object', () => {
+  it('are valid JSON wherever it is cut, and more of them the more there is room', () => {
+    const json = '{"a\\"":"x\\\\","b,":[1,{"c":"]"}],"d":{"e":"}"} , "f":null}'
+    const whole = Object.keys(JSON.parse(json))
+    let before = 0
+    for (let length = 0; length <= json.length; length++) {
+      const keys = Object.keys(JSON.parse(cutToFirstMembers(json, length)))
+      assert.deepEqual(keys, whole.slice(0, keys.length))
+      assert.ok(keys.length >= before)
+      before = keys.length
+    }
+    assert.equal(cutToFirstMembers(json, json.length), json)
+    assert.equal(before, 4)
+  })
+})
+
+it('counts lists and objects, but not brackets inside strings', () => {
+  assert.equal(nestsDeeperThan('[[{}]]', 3), false)
+  assert.equal(nestsDeeperThan('[[{}]]', 2), true)
+  assert.equal(nestsDeeperThan('["[[[[", "\\"[[[["]', 1), false)
+})
+
+it('brackets beside each other do not add up', () => {
+  assert.equal(nestsDeeperThan('[[],[],[],{}]', 2), false)
+})
+
+it('counts the values of lists and objects at any depth, but not text inside strings', () => {
+  const counted = (text: string) => [1, 2, 3, 4, 5, 6, 7].find(max => !holdsMoreValuesThan(text, max))
+  assert.equal(counted('[0,{"a":1,"b":[0,0]}]'), 7)
+  assert.equal(counted('["0,0,0,0,[[{{","\\",0,0,0"]'), 3)
+  assert.equal(counted('[[],[],{}]'), 6)
+  assert.equal(counted(`"${',[{'.repeat(10)}`), 1)
+})
+
+it('counts the fields of objects at any depth, the objects and the lists, but not the values of lists', () => {
+  const counted = (text: string) => [0, 1, 2, 3, 4, 5, 6, 7].find(max => !holdsMoreFieldsThan(text, max))
+  assert.equal(counted('{"a":1,"b":[0,0,0,{"c":2}]}'), 6)
+  assert.equal(counted('[":[{",0,0,0,0,0,0,0,0]'), 1)
+  assert.equal(counted('[[],[],{}]'), 4)
+})
+
+describe('hasLoneSurrogateEscape', () => {
+  it('agrees with what the parsed text holds', () => {
+    const piece = fc.constantFrom(
+      '\\ud83d',
+      '\\ude00',
+      '\\uD83D\\uDE00',
+      '\\\\ud83d',
+      '\\\\\\ude00',
+      '\\n',
+      'd800',
+      '\\u0041',
+      '😀',
+      '\\"',
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), pieces => {
+        const json = `"${pieces.join('')}"`
+        assert.equal(hasLoneSurrogateEscape(json), !(JSON.parse(json) as string).isWellFormed())
+      }),
+      { numRuns: 1_000 },
+    )
+  })
 })

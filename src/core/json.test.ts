@@ -4,7 +4,16 @@ import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
 import { seededRandom } from '../../tests/support/seeded-random.ts'
 import { misreadFromNowOn, spelledJson } from '../../tests/support/spelled-json.ts'
-import { isRawNumber, type JsonValue, parseJson, parsePlainJson, textOf, withPlainNumbers } from './json.ts'
+import {
+  isDeeperThan,
+  isRawNumber,
+  type JsonValue,
+  parseJson,
+  parsePlainJson,
+  textOf,
+  withPlainNumbers,
+} from './json.ts'
+import { nestsDeeperThan } from './json-text.ts'
 
 const digits = (min: number, max: number) =>
   fc.array(fc.constantFrom(...'0123456789'), { minLength: min, maxLength: max }).map(list => list.join(''))
@@ -179,4 +188,13 @@ describe('textOf', () => {
     assert.equal(textOf(parseJson('1e308')), '1e+308')
     assert.equal(textOf(parseJson('1e-400')), '0.0')
   })
+})
+
+it('a value nests as deep as its text, also one that no recursion could follow', () => {
+  for (const text of ['[[{}]]', '{"a":[{"b":1}],"c":[]}', '[[],{"a":1.0,"b":null}]', '1', '[-0]', '{"__proto__":[[]]}'])
+    for (const depthMax of [0, 1, 2, 3])
+      assert.equal(isDeeperThan(parseJson(text), depthMax), nestsDeeperThan(text, depthMax), `${text} ${depthMax}`)
+  let deep: JsonValue = 1
+  for (let depth = 0; depth < 100_000; depth++) deep = depth % 2 === 0 ? [deep] : { a: deep }
+  assert.equal(isDeeperThan([1, deep], 128), true)
 })

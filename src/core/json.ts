@@ -113,6 +113,31 @@ export function mergeObjects(base: JsonObject, over: JsonObject): JsonObject {
   return merged
 }
 
+/** Whether lists and objects of a value nest more than `depthMax` deep. Recursive code would overflow the stack. */
+export function isDeeperThan(value: JsonValue, depthMax: number): boolean {
+  return mayNest(value) && nestsBeyond(value, depthMax)
+}
+
+function nestsBeyond(value: JsonValue[] | JsonObject | RawNumber, depthLeft: number): boolean {
+  if (depthLeft === 0) return !isRawNumber(value)
+  if (Array.isArray(value)) return value.some(element => mayNest(element) && nestsBeyond(element, depthLeft - 1))
+  const object = value as JsonObject
+  // By key, since reading the values of an object that was built key by key takes four times as long.
+  for (const key of Object.keys(object)) {
+    const member = object[key]!
+    if (mayNest(member) && nestsBeyond(member, depthLeft - 1)) return true
+  }
+  return false
+}
+
+/**
+ * Whether the value may be a list or an object. Also true for a kept number literal, which the caller excludes at the
+ * last level.
+ */
+function mayNest(value: JsonValue): value is JsonValue[] | JsonObject | RawNumber {
+  return typeof value === 'object' && value !== null
+}
+
 const twoTo64 = 18446744073709551615n
 const minusTwoTo63 = -9223372036854775808n
 const integerCharsMax = 20

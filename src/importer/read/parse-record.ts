@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type CsvDelimiter, delimiterNames, splitCsvRow } from '#core/csv.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
-import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
+import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-text.ts'
 import { RecordReject, type Rejected, type Skipped, skipRecord } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { createRowEndFinder, recordValuesMax } from './split-records.ts'

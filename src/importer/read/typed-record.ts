@@ -1,8 +1,7 @@
 // Converts a record of a typed format, such as Parquet and Avro, to JSON for the later stages. The JSON can be far longer than
 // the record in the file, which stores a name or text once and refers to it any number of times.
 
-import type { JsonObject, JsonValue } from '#core/json.ts'
-import { isDeeperThan } from '#core/json-depth.ts'
+import { isDeeperThan, type JsonObject, type JsonValue } from '#core/json.ts'
 import { RecordReject } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { createNestingReject } from './parse-record.ts'

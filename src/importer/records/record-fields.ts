@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §1.0 (empty values).
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, parseJson, setOwn } from '#core/json.ts'
-import { nestsDeeperThan } from '#core/json-depth.ts'
+import { nestsDeeperThan } from '#core/json-text.ts'
 import { RecordReject } from './imported-event.ts'
 
 const emptyTexts = new Set(['', '(not set)', '(not provided)'])

@@ -6,7 +6,6 @@ import { isLinear } from '../../../tests/support/cpu-time.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom } from '../../../tests/support/seeded-random.ts'
 import { spelledJson } from '../../../tests/support/spelled-json.ts'
-import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { slice, sliceItems, slicesPerItem } from './json-slices.ts'
 import { nestingDepthMax } from './json-walk.ts'
 
@@ -92,29 +91,5 @@ describe('sliceItems', () => {
     assert.notEqual(sliceItems(Buffer.from(nested(nestingDepthMax)), null, 1), null)
     assert.equal(sliceItems(Buffer.from(nested(nestingDepthMax + 1)), null, 1), null)
     assert.equal(sliceItems(Buffer.from(nested(1_000_000)), null, 1), null)
-  })
-})
-
-describe('hasLoneSurrogateEscape', () => {
-  it('agrees with what the parsed text holds', () => {
-    const piece = fc.constantFrom(
-      '\\ud83d',
-      '\\ude00',
-      '\\uD83D\\uDE00',
-      '\\\\ud83d',
-      '\\\\\\ude00',
-      '\\n',
-      'd800',
-      '\\u0041',
-      '😀',
-      '\\"',
-    )
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 8 }), pieces => {
-        const json = `"${pieces.join('')}"`
-        assert.equal(hasLoneSurrogateEscape(json), !(JSON.parse(json) as string).isWellFormed())
-      }),
-      { numRuns: 1_000 },
-    )
   })
 })

@@ -4,7 +4,7 @@
 
 import { ascii } from '#core/ascii.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
-import { hasMoreMarksThan } from '#core/json-depth.ts'
+import { hasMoreMarksThan } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from '../bytes/base64.ts'
 import { formField } from '../bytes/form-fields.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
-import { cutToFirstMembers, encodeLiveReady, liveMessages, liveTextMax } from './live-events.ts'
+import { encodeLiveReady, liveMessages, liveTextMax } from './live-events.ts'
 
 /** The lines of a message, which ends with an empty line, and its data. */
 function read(bytes: Uint8Array) {
@@ -65,21 +65,5 @@ describe('messages of the live view', () => {
     )
     assert.deepEqual(lines, ['retry: 3000', 'event: ready'])
     assert.deepEqual(data, { project: { id: 1, name: 'a\nb' }, offsets: { main: 9 }, events_per_second_max: 200 })
-  })
-})
-
-describe('the first members of an object', () => {
-  it('are valid JSON wherever it is cut, and more of them the more there is room', () => {
-    const json = '{"a\\"":"x\\\\","b,":[1,{"c":"]"}],"d":{"e":"}"} , "f":null}'
-    const whole = Object.keys(JSON.parse(json))
-    let before = 0
-    for (let length = 0; length <= json.length; length++) {
-      const keys = Object.keys(JSON.parse(cutToFirstMembers(json, length)))
-      assert.deepEqual(keys, whole.slice(0, keys.length))
-      assert.ok(keys.length >= before)
-      before = keys.length
-    }
-    assert.equal(cutToFirstMembers(json, json.length), json)
-    assert.equal(before, 4)
   })
 })

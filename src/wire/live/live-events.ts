@@ -1,12 +1,10 @@
 // The live view as text: server-sent events, whose names separate accepted events, rejects and what could not be shown.
 // Properties are spliced in as the client wrote them. Source: ours, docs/operating/live-view.md.
 
-import { ascii } from '#core/ascii.ts'
 import type { CapturedEvent, CapturedReject } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
+import { cutToFirstMembers } from '#core/json-text.ts'
 import { instant } from '../management/shapes.ts'
-
-const { quote, comma, openBracket, backslash, closeBracket, openBrace, closeBrace } = ascii
 
 /** How long a client waits before it reconnects, ms. */
 const retryMs = 3_000
@@ -102,33 +100,4 @@ function idOf(stream: LogStream, offset: number): string {
 /** JSON has raw line ends only between tokens, never in strings, so a blank can replace them. */
 function encodeMessage(name: string, data: string, before = ''): Uint8Array {
   return Buffer.from(`${before}event: ${name}\ndata: ${data.replaceAll(/[\r\n]/g, ' ')}\n\n`)
-}
-
-/**
- * An object's JSON text with as many of its first members as fit; unchanged when all fit.
- * @param json text of a valid JSON object.
- */
-export function cutToFirstMembers(json: string, lengthMax: number): string {
-  if (json.length <= lengthMax) return json
-  let end = 0
-  let depth = 0
-  for (let at = 0; at < lengthMax; at++) {
-    switch (json.charCodeAt(at)) {
-      case quote:
-        at++
-        while (at < lengthMax && json.charCodeAt(at) !== quote) at += json.charCodeAt(at) === backslash ? 2 : 1
-        break
-      case openBrace:
-      case openBracket:
-        depth++
-        break
-      case closeBrace:
-      case closeBracket:
-        depth--
-        break
-      case comma:
-        if (depth === 1) end = at
-    }
-  }
-  return end === 0 ? '{}' : `${json.slice(0, end)}}`
 }

@@ -2,8 +2,7 @@
 // one: anything unknown fails the flag, because a rule that is half understood would serve the wrong value. Source:
 // docs/wire/evaluation.md 11.1, 11.2.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
-import { isDeeperThan } from '../../json-depth.ts'
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import { err, ok, type Result } from '../../result.ts'
 import { parseDateFilter } from '../match/match-date.ts'
 import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'

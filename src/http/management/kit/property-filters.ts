@@ -2,7 +2,7 @@
 
 import Type from 'typebox'
 import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
-import { nestsDeeperThan } from '#core/json-depth.ts'
+import { nestsDeeperThan } from '#core/json-text.ts'
 import type { PropertyEquality } from '#core/live/live-filter.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'

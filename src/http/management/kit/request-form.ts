@@ -2,7 +2,7 @@
 
 import type { TSchema } from 'typebox'
 import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
-import { holdsMoreFieldsThan, holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
+import { holdsMoreFieldsThan, holdsMoreValuesThan, nestsDeeperThan } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'

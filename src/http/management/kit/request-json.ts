@@ -2,8 +2,7 @@
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, parseJson, withPlainNumbers } from '#core/json.ts'
-import { nestsDeeperThan } from '#core/json-depth.ts'
-import { repeatedKey } from '#core/json-text.ts'
+import { nestsDeeperThan, repeatedKey } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
