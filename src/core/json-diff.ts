@@ -1,6 +1,14 @@
 // Lists what changed between two JSON values, by path: the diff between two versions of a flag.
 
-import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.ts'
+import {
+  compactJson,
+  isJsonObject,
+  isRawNumber,
+  type JsonObject,
+  type JsonValue,
+  ownValue,
+  type RawNumber,
+} from './json.ts'
 
 export interface JsonChange {
   /** Keys and list indexes joined by dots: `filters.groups.0.rollout_percentage`. */
@@ -50,23 +58,31 @@ interface Found {
 function collectChanges(path: string, before: JsonValue, after: JsonValue, found: Found): void {
   if (Array.isArray(before) && Array.isArray(after)) {
     for (let index = 0; index < Math.max(before.length, after.length) && found.charsLeft >= 0; index++)
-      collectMemberChanges(joinPath(path, String(index)), before[index], after[index], found)
+      collectMemberChanges(path, index, before[index], after[index], found)
   } else if (isJsonObject(before) && isJsonObject(after)) {
-    for (const key of listKeys(before, after)) {
+    for (const key of Object.keys(before)) {
       if (found.charsLeft < 0) return
-      collectMemberChanges(joinPath(path, key), ownValue(before, key), ownValue(after, key), found)
+      collectMemberChanges(path, key, ownValue(before, key), ownValue(after, key), found)
     }
-  } else if (compactJson(before) !== compactJson(after)) {
+    for (const key of Object.keys(after)) {
+      if (found.charsLeft < 0) return
+      if (!Object.hasOwn(before, key)) collectMemberChanges(path, key, undefined, ownValue(after, key), found)
+    }
+  } else if (!isSameScalar(before, after)) {
     addChange({ path, action: 'changed', before, after }, found)
   }
 }
 
 function collectMemberChanges(
-  path: string,
+  parentPath: string,
+  key: string | number,
   before: JsonValue | undefined,
   after: JsonValue | undefined,
   found: Found,
 ): void {
+  // First: most values are the same, and need no path.
+  if (isSameScalar(before, after)) return
+  const path = parentPath === '' ? String(key) : `${parentPath}.${key}`
   if (before !== undefined && after !== undefined) collectChanges(path, before, after, found)
   else if (after !== undefined) addChange({ path, action: 'created', before: null, after }, found)
   else if (before !== undefined) addChange({ path, action: 'deleted', before, after: null }, found)
@@ -85,6 +101,12 @@ function listKeys(before: JsonObject, after: JsonObject): string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
 }
 
-function joinPath(path: string, key: string): string {
-  return path === '' ? key : `${path}.${key}`
+/** False for lists and objects, unless they are the same one. */
+function isSameScalar(before: JsonValue | undefined, after: JsonValue | undefined): boolean {
+  if (before === after) return true
+  return isNumber(before) && isNumber(after) && compactJson(before) === compactJson(after)
+}
+
+function isNumber(value: JsonValue | undefined): value is number | RawNumber {
+  return typeof value === 'number' || (typeof value === 'object' && value !== null && isRawNumber(value))
 }
