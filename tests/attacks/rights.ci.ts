@@ -182,20 +182,6 @@ describe('a key with one scope', () => {
 
   it('a key reads no other objects through those of its scope', async t => {
     const api = await startWorld(t)
-    const readable: Readonly<Record<string, readonly string[]>> = {
-      feature_flag: ['secret-condition', 'secret-payload'],
-      cohort: ['secret-cohort'],
-      person: ['secret-person'],
-      group: ['secret-group'],
-      early_access_feature: ['secret-feature'],
-      survey: ['secret-question'],
-      experiment: ['secret-hypothesis'],
-      query: ['secret-event', 'secret-reject'],
-      event_definition: ['secret-name'],
-      property_definition: ['secret-property'],
-      session_recording: ['secret-session'],
-      ingestion_warning: ['secret-warning'],
-    }
     const secrets = Object.values(readable).flat()
     const seen = new Set<string>()
     let answers = 0
@@ -216,6 +202,44 @@ describe('a key with one scope', () => {
     }
     t.diagnostic(`${answers} answers searched for ${secrets.length} words`)
     assert.deepEqual([...seen].sort(), secrets.toSorted(), 'each word is shown to a key with its scope')
+  })
+
+  it('a key reads no other objects in the entries of the activity log', async t => {
+    const api = await startWorld(t)
+    const payloads = { control: '"secret-payload"' }
+    const changes: readonly (readonly [resource: string, body: object])[] = [
+      ['feature_flags', { filters: { ...offForEverybody, payloads: null } }],
+      ['experiments', { parameters: { feature_flag_payloads: payloads }, feature_flag: { filters: secretFilters } }],
+      ['surveys', { targeting_flag_filters: secretFilters, archived: true }],
+      ['early_access_feature', { stage: 'concept' }],
+      ['cohorts', { name: 'Renamed' }],
+    ]
+    for (const [resource, body] of changes) {
+      const { id } = (await api.call('GET', at(resource))).body.results.at(-1)
+      const { status, text } = await api.call('PATCH', `${at(resource)}${id}/`, { body })
+      assert.equal(status, 200, text)
+      if (!['feature_flags', 'cohorts'].includes(resource))
+        assert.equal((await api.call('DELETE', `${at(resource)}${id}/`)).status, 204)
+    }
+    await api.call('POST', at('rejected_events/replay'), { body: { filter: {} } })
+    await api.call('DELETE', at('groups_types/0'))
+    await api.call('DELETE', at(`persons/${uuid}`))
+    await api.call('PATCH', '/api/projects/1/', { body: { name: 'secret-project' } })
+    const logged = ['feature_flag', 'cohort', 'early_access_feature', 'survey', 'experiment', 'project']
+    const all: typeof readable = { ...readable, project: ['secret-project', '"First"'] }
+    const secrets = Object.values(all).flat()
+    for (const object of scopeObjects) {
+      const key = await api.addKey(['activity_log:read', `${object}:read`])
+      const { text, body } = await api.call('GET', at('activity_log?limit=1000').replace(/\/$/, ''), { key })
+      for (const secret of secrets)
+        assert.equal(
+          text.includes(secret),
+          logged.includes(object) && all[object]!.includes(secret),
+          `${object}, ${secret}: ${text}`,
+        )
+      const scopes = new Set(body.results.map((entry: { scope: string }) => entry.scope))
+      assert.ok(scopes.size <= 1, `${object} sees ${[...scopes]}`)
+    }
   })
 
   it('a key without a scope for flags can neither use, change nor look up existing flags', async t => {
@@ -370,6 +394,22 @@ describe('a key limited to one project', () => {
   })
 })
 
+/** What a key that reads these objects sees, of the world of `startWorld`. */
+const readable: Readonly<Record<string, readonly string[]>> = {
+  feature_flag: ['secret-condition', 'secret-payload'],
+  cohort: ['secret-cohort'],
+  person: ['secret-person'],
+  group: ['secret-group'],
+  early_access_feature: ['secret-feature'],
+  survey: ['secret-question'],
+  experiment: ['secret-hypothesis'],
+  query: ['secret-event', 'secret-reject'],
+  event_definition: ['secret-name'],
+  property_definition: ['secret-property'],
+  session_recording: ['secret-session'],
+  ingestion_warning: ['secret-warning'],
+}
+
 const at = (resource: string) => `/api/projects/1/${resource}/`
 const asked = { distinct_id: 'ada' }
 const offForEverybody = { groups: [{ properties: [], rollout_percentage: 0 }] }
@@ -434,6 +474,10 @@ const event: EventView = {
   ...{ personPropertiesJson: '{}', personMode: 'full' },
 }
 const reject: RejectedView = { ...aReject(1, 1, { body: 'secret-reject' }), replayedAtMs: null }
+const replayed = {
+  ...({ rejectId: uuid, result: 'stored' } as const),
+  ...{ reason: null, field: null, eventCount: 1, refusedCount: 0 },
+}
 const seen = { firstCapturedAtMs: timestampMs, lastSeenMs: timestampMs }
 const secretProperty = { name: 'secret-property', type: null, isSeenOnEvents: false }
 const recording: RecordingView = {
@@ -444,6 +488,7 @@ const recording: RecordingView = {
 /** Makes one object of each kind in project 1, each with a unique word. */
 async function startWorld(t: TestContext): Promise<ManagementApi> {
   const api = await startManagement(t, {
+    rejects: { replay: async () => ({ results: [replayed], next: null, remaining: 0 }) },
     events: {
       listEvents: async () => ({ events: [event], next: null }),
       findEvent: async () => event,
