@@ -56,7 +56,7 @@ export function activityOfChange(
   after: JsonObject | null,
 ): NewActivity | null {
   const changes = diffJson(before ?? {}, after ?? {})
-    // Of an item that came or went, only what it had.
+    // The entry of a new or deleted item lists only the fields that have a value.
     .filter(change => (before !== null && after !== null) || (change.before ?? change.after) !== null)
   if (before === null) return { ...item, activity: 'created', changes }
   if (after === null) return { ...item, activity: 'deleted', changes }

@@ -21,7 +21,7 @@ interface Sample {
   /** Makes what the request is about. Its id is in the path. */
   readonly of?: (api: ManagementApi, senderId: string) => Promise<Id>
   readonly body?: object | ((id: Id) => object)
-  /** Finds the id of the entry's item in the answer; the id in the path, or that of what was created, unless given. */
+  /** Returns the id of the item that the entry is about. By default it is the id in the path, or that of the created item. */
   readonly item?: (body: Reply['body']) => Id
 }
 

@@ -128,7 +128,7 @@ class OutlineReader {
   #at = 0
   #listKey: ListKey | null = null
   #slicesOfList: ItemSlices | null = null
-  /** Of the known keys of the properties that are being read: name, where it begins, where its value begins and ends. */
+  /** Four entries for each known key of these properties: the key, its start, the start of its value, the end of its value. */
   readonly #found: (PropertyName | VisitorName | number)[] = []
 
   constructor(payload: CapturePayload, itemCountMax: number) {

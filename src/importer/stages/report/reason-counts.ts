@@ -22,7 +22,7 @@ export class ReasonCounts {
   readonly #reasons = new Map<string, Counted>()
 
   /**
-   * @param times how many records; the position is that of the first. @param fix the remedy, if the reason alone does
+   * @param times how many records have the reason; the position is that of the first one. @param fix the remedy, if the reason alone does
    * not determine it.
    */
   add(
