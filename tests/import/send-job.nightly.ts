@@ -305,21 +305,4 @@ describe('an import into a running instance', () => {
     assert.deepEqual([verification.ok, verification.stored_rows], [true, 3])
     assert.equal((await commands.call('discard', ...project)).exitCode, 0)
   })
-
-  it('--canary stops after the first events, and the next run sends the rest', async t => {
-    const { commands, run } = await approved(t, 3_000, 12)
-    const first = await run('run', '--canary', '--rate', '100000')
-    assert.match(
-      first.stdout,
-      /^The first 1,00\d events of records are sent, after \d+ events for groups and links, and nothing is visible yet/,
-    )
-    const status = (await run('status')).stdout
-    assert.match(status, /^Import job \d+ in the service: waiting for more events; nothing/m)
-    const looked = (await run('report')).stdout
-    assert.match(looked, /^1,\d{3} of [23],\d{3} events are sent so far, of /m)
-    assert.doesNotMatch(looked, /NOT balance/)
-    const refused = await commands.call('publish', '--project', 'x')
-    assert.match(refused.stderr, /not everything has been sent yet/)
-    assert.match((await run('run', '--rate', '100000')).stdout, /Verified: [23],\d{3} unique events are stored/)
-  })
 })

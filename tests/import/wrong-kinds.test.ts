@@ -107,7 +107,7 @@ async function sentJob(t: TestContext): Promise<JobFolder> {
   folder.writeJson('service-job.json', { id: '7', secretId: 's', target: 'http://localhost', project: '1' })
   const standIn = await startBatchStandIn(t)
   const opened = job.open()
-  const { checkpoint } = await sendStage(sendOptions(folder.path, opened, standIn.url))
+  const checkpoint = await sendStage(sendOptions(folder.path, opened, standIn.url))
   const { progress, signal } = job
   const expected = await collectExpectedEvents({ folder, job: opened, checkpoint, progress, signal })
   opened.close()

@@ -228,7 +228,6 @@ function addRun(command: Command): void {
     .option('--rehearsal-project <key>', 'send a share of the persons to this test project, and compare both projects')
     .option('--share <share>', 'share of the persons for --rehearsal-project (default: 1%)')
     .option('--rehearsal-project-name <name>', 'name of a rehearsal project with other events, instead of typing it')
-    .option('--canary', 'stop after groups, links and the first 1,000 record events, to inspect what is stored')
     .option('--overlap-ok', 'send even if the project has live events on the same days')
     .option('--rate <events>', 'initial events per second (default: 1,000)')
     .option('--rehearse-again', 'rehearse again even if nothing changed, for example to query the target again')

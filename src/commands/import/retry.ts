@@ -82,7 +82,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     // The service forgets its verification too, which does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
     await reportState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))
-    const { checkpoint } = await sendStage({
+    const checkpoint = await sendStage({
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
       secretJobId: serviceJob.secretId,

@@ -64,11 +64,6 @@ export interface RoundOptions {
   readonly personOf: (distinctId: string) => string
   /** The last line of the first round, whatever its size, if that round was begun before a crash. */
   readonly firstToLine?: number | null
-  /**
-   * A round ends when this many events are reached (a canary), and again at each further multiple. A line with several
-   * events may exceed it.
-   */
-  readonly eventsUntilStop?: number
   /** Puts group events and other events into separate rounds, since groups must come first and lanes run in parallel. */
   readonly groupsApart?: boolean
 }
@@ -77,23 +72,18 @@ export async function* divideIntoRounds(
   outcomes: AsyncIterable<StagedOutcome> | Iterable<StagedOutcome>,
   options: RoundOptions,
 ): AsyncGenerator<Round> {
-  const { eventsUntilStop = Infinity } = options
-  const lanesMax = importBatchEventsMax * options.lanes * roundShare
-  let left = eventsUntilStop
+  const eventsMax = importBatchEventsMax * options.lanes * roundShare
   const bytesMax = batchBytesMax * options.lanes * roundShare
   let mustEndAt = options.firstToLine ?? null
   let open = new OpenRound(options)
   const closeRound = (): Round => {
     const round = open.closed()
-    left -= round.events + round.tooLarge.length
-    if (left <= 0) left = eventsUntilStop
     open = new OpenRound(options)
     return round
   }
   for await (const outcome of outcomes) {
     const line = encodeOutcome(outcome, options.marks)
-    if (mustEndAt === null && !open.isEmpty && open.wouldExceed(line, Math.min(left, lanesMax), bytesMax))
-      yield closeRound()
+    if (mustEndAt === null && !open.isEmpty && open.wouldExceed(line, eventsMax, bytesMax)) yield closeRound()
     open.add(outcome, line)
     if (outcome.line === mustEndAt) {
       yield closeRound()

@@ -52,15 +52,7 @@ export interface SendOptions {
   readonly rate?: number
   /** The person that an id is linked to; by default each id is a separate person. */
   readonly personOf?: (distinctId: string) => string
-  /** Ends with `canary` after this many events of records (plus all groups and links), unless as many were sent before. */
-  readonly canaryEvents?: number
   readonly onStep?: (step: SendStep) => void
-}
-
-export interface SendResult {
-  /** `canary`: only the first events are sent, for the user to inspect; call again to send the others. */
-  readonly state: 'sent' | 'canary'
-  readonly checkpoint: Checkpoint
 }
 
 const lanesDefault = 4
@@ -79,11 +71,12 @@ export class TooManyRefused extends JobStopped {
   }
 }
 
-/** @throws JobPaused, JobStopped */
-export async function sendStage(options: SendOptions): Promise<SendResult> {
+/** @returns the checkpoint of the whole job, sent. @throws JobPaused, JobStopped */
+export async function sendStage(options: SendOptions): Promise<Checkpoint> {
   const sender = new Sender(options)
   try {
-    return { state: await sender.sendAll(), checkpoint: sender.checkpoint }
+    await sender.sendAll()
+    return sender.checkpoint
   } catch (error) {
     if (options.signal.aborted && !(error instanceof JobStopped)) throw new JobPaused('paused')
     throw error
@@ -97,7 +90,6 @@ class Sender {
   readonly #options: SendOptions
   readonly #rate: RateControl
   readonly #waits: ServiceWaits
-  readonly #canaryEvents: number | null
   #savedMs: number
 
   constructor(options: SendOptions) {
@@ -110,13 +102,12 @@ class Sender {
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
     this.#waits = new ServiceWaits(clock, options.progress)
     this.#savedMs = clock.nowMs()
-    this.#canaryEvents = this.#recordEvents() < (options.canaryEvents ?? 0) ? options.canaryEvents! : null
   }
 
-  async sendAll(): Promise<'sent' | 'canary'> {
+  async sendAll(): Promise<void> {
     const { job, progress } = this.#options
     const { checkpoint } = this
-    if (checkpoint.phase === 'sent') return 'sent'
+    if (checkpoint.phase === 'sent') return
     if (checkpoint.phase === 'identity') {
       progress.begin('send', { records: job.generatedCount, unit: 'groups and links' })
       await this.#sendLines(checkpoint.identity.progress, null)
@@ -135,12 +126,11 @@ class Sender {
         continue
       }
       progress.day(part.id.slice(0, part.id.indexOf('/')))
-      if ((await this.#sendLines(state, part)) === 'canary') return 'canary'
+      await this.#sendLines(state, part)
       progress.add({ bytes: part.bytes })
     }
     checkpoint.phase = 'sent'
     this.#save()
-    return 'sent'
   }
 
   #progressOf(part: StagedPart): PartProgress {
@@ -152,28 +142,24 @@ class Sender {
   }
 
   /** @param part null for the generated events. */
-  async #sendLines(state: PartProgress, part: StagedPart | null): Promise<'sent' | 'canary'> {
+  async #sendLines(state: PartProgress, part: StagedPart | null): Promise<void> {
     const { job, progress, signal, personOf = (id: string) => id, lanes = lanesDefault } = this.#options
     const { line } = state.committed
     progress.add({ records: line, isEarlier: true })
     const outcomes = part === null ? readGeneratedOutcomes(job, line) : job.readPart(part, line)
-    const canaryLeft = part === null ? null : this.#canaryLeft()
     const rounds = divideIntoRounds(outcomes, {
       marks: { source: this.#options.source, jobId: this.checkpoint.service_job_id ?? this.checkpoint.job_id },
       lanes,
       personOf,
       firstToLine: state.inflight?.to_line ?? null,
       groupsApart: part === null,
-      ...(canaryLeft === null ? {} : { eventsUntilStop: canaryLeft }),
     })
     for await (const round of prefetchOne(rounds)) {
       checkPause(signal)
       await this.#sendRound(state, round)
-      if (part !== null && this.#canaryLeft() === 0) return 'canary'
     }
     state.state = 'sent'
     this.#save()
-    return 'sent'
   }
 
   async #sendRound(state: PartProgress, round: Round): Promise<void> {
@@ -317,16 +303,6 @@ class Sender {
         progress.add(done)
       },
     }
-  }
-
-  #canaryLeft(): number | null {
-    return this.#canaryEvents === null ? null : Math.max(0, this.#canaryEvents - this.#recordEvents())
-  }
-
-  /** Refused events count too: a canary is meant to show them. */
-  #recordEvents(): number {
-    const { sent, refused } = sumCounts(this.checkpoint.parts.map(({ counts }) => counts))
-    return sent + refused
   }
 
   #sums() {

@@ -3,17 +3,15 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { formatDuration } from '#importer/stages/report/report-sections.ts'
 import { rowsErased } from '#importer/verify/erased-rows.ts'
 import { describeRepaired } from '#importer/verify/final-pages.ts'
-import { finalReportNames } from '#importer/verify/final-report.ts'
+import { type FinalReport, finalReportNames } from '#importer/verify/final-report.ts'
 import { formatNote } from '#importer/verify/note-messages.ts'
 import type { Job } from '../job/open-job.ts'
-import { type NextStep, nextLine, quotePath } from '../messages/next-line.ts'
+import { nextLine, quotePath } from '../messages/next-line.ts'
 import { printLines } from '../messages/print.ts'
-import type { SentJob } from './send-job.ts'
 
 /** @throws JobStopped if the stored events differ from the sent ones, or the figures do not balance. */
-export function printSent({ folder }: Job, path: string, { state, report }: SentJob, json: boolean): void {
-  const lines = json ? [JSON.stringify(report)] : sentLines({ state, report }, folder.file(finalReportNames.html), path)
-  printLines(lines)
+export function printSent({ folder }: Job, path: string, report: FinalReport, json: boolean): void {
+  printLines(json ? [JSON.stringify(report)] : sentLines(report, folder.file(finalReportNames.html), path))
   const { verification, balance } = report
   if (!verification.ok) {
     const erased = verification.notes.find(({ reason }) => reason === rowsErased)
@@ -24,46 +22,31 @@ export function printSent({ folder }: Job, path: string, { state, report }: Sent
       `the stored events differ from the sent ones: ${verification.checks.flatMap(({ differences }) => differences)[0]}.${reason} Nothing is published. Next: ${wayOn}pennon import run ${quotePath(path)} verifies again, pennon import report ${quotePath(path)} shows all differences, pennon import discard ${quotePath(path)} undoes the import`,
     )
   }
-  if (state === 'sent' && !balance.isBalanced)
+  if (!balance.isBalanced)
     throw new JobStopped(
       `the counts do not add up, so the import is not complete. Next: pennon import report ${quotePath(path)} shows them, pennon import discard ${quotePath(path)} undoes the import`,
     )
 }
 
-function sentLines({ state, report }: SentJob, html: string, path: string): string[] {
+function sentLines(report: FinalReport, html: string, path: string): string[] {
   const { balance, verification, seconds, eventsPerSecond, retries, repaired } = report
-  const count = (value: number) => value.toLocaleString('en')
-  const before =
-    balance.generated === 0 ? '' : `, after ${formatCount(balance.generated, 'event')} for groups and links`
-  const done =
-    state === 'canary'
-      ? [
-          `The first ${formatCount(balance.fromRecords, 'event')} of records ${balance.fromRecords === 1 ? 'is' : 'are'} sent${before}, and nothing is visible yet. The report has their names, times and counts; to see properties: pennon import report ${quotePath(path)} --samples.`,
-        ]
-      : [
-          `${formatCount(balance.sent - (repaired?.sent ?? 0), 'event')} sent in ${formatDuration(seconds)} (${count(eventsPerSecond)} a second, ${formatCount(retries, 'retry', 'retries')}), 0 charged.`,
-          ...(repaired === null ? [] : [describeRepaired(repaired)]),
-          'Nothing is visible until it is published.',
-        ]
+  const { refused, sent } = balance
+  const stored = formatCount(verification.stored_rows, 'unique event is stored', 'unique events are stored')
+  const next = {
+    command: `pennon import publish ${quotePath(path)}`,
+    why: 'make it visible; can be undone for 30 days',
+  }
   return [
-    ...done,
-    ...(balance.refused === 0
+    `${formatCount(sent - (repaired?.sent ?? 0), 'event')} sent in ${formatDuration(seconds)} (${eventsPerSecond.toLocaleString('en')} a second, ${formatCount(retries, 'retry', 'retries')}), 0 charged.`,
+    ...(repaired === null ? [] : [describeRepaired(repaired)]),
+    'Nothing is visible until it is published.',
+    ...(refused === 0
       ? []
       : [
-          `${formatCount(balance.refused, 'event was', 'events were')} refused: pennon import rejects ${quotePath(path)} --group`,
+          `${formatCount(refused, 'event was', 'events were')} refused: pennon import rejects ${quotePath(path)} --group`,
         ]),
-    ...(verification.ok
-      ? [
-          `Verified: ${formatCount(verification.stored_rows, 'unique event is stored as sent', 'unique events are stored as sent')}.`,
-        ]
-      : []),
+    ...(verification.ok ? [`Verified: ${stored} as sent.`] : []),
     `Report: ${html}`,
-    ...(verification.ok ? [nextLine(findStepAfterSend(state, path))] : []),
+    ...(verification.ok ? [nextLine(next)] : []),
   ]
-}
-
-function findStepAfterSend(state: SentJob['state'], path: string): NextStep {
-  return state === 'canary'
-    ? { command: `pennon import run ${quotePath(path)}`, why: 'send the others' }
-    : { command: `pennon import publish ${quotePath(path)}`, why: 'make it visible; can be undone for 30 days' }
 }

@@ -42,7 +42,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
     const mapping = hashMapping(plan)
     // Another share or mapping is another rehearsal.
     const folder = new JobFolder(run.folder.file('rehearsal-project', `${project}-${share}-${mapping.slice(0, 8)}`))
-    const { checkpoint } = await sendStage({
+    const checkpoint = await sendStage({
       ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
       identity: {
         jobId: `${plan.jobId}${rehearsalMark}`,

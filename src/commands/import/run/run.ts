@@ -16,6 +16,7 @@ import { reportNames } from '#importer/stages/report/report-files.ts'
 import { updateReportLimits } from '#importer/stages/report/report-limits.ts'
 import { formatDuration } from '#importer/stages/report/report-sections.ts'
 import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
+import type { FinalReport } from '#importer/verify/final-report.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
@@ -34,7 +35,7 @@ import { printSent } from './print-sent.ts'
 import { agreeOnProject, parseRehearsalOptions, type RehearsalProjectOptions } from './rehearsal-project.ts'
 import { printDiff, type RehearsalProject, rehearseInProject } from './rehearse-in-project.ts'
 import { runProgress } from './run-progress.ts'
-import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
+import { isApproved, type SendJobOptions, sendJob } from './send-job.ts'
 import { createSpaceWait, retryWhenDiskFull } from './wait-for-space.ts'
 
 /** As commander gives them. */
@@ -42,7 +43,6 @@ export interface RunOptions extends RehearsalProjectOptions {
   readonly sourceTimezone?: string
   readonly maxRejectShare?: string
   readonly allowDamagedFiles?: boolean
-  readonly canary?: boolean
   readonly overlapOk?: boolean
   readonly rate?: string
   /** Rehearse although nothing changed, such as to ask the target again. */
@@ -65,7 +65,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       if (options.rehearseAgain === true) removeRehearsal(job, path)
       const report = readReport(job.folder)
       if (report !== null) updateReportLimits(job.folder, report, job.plan)
-      let sent: SentJob | null = null
+      let sent: FinalReport | null = null
       const send: JobStage = {
         name: 'send',
         isDone: () => false,
@@ -104,10 +104,10 @@ function removeRehearsal({ folder }: Job, path: string): void {
   folder.remove(reportNames.json, approvalFile)
 }
 
-function sendOptionsOf(path: string, { canary = false, overlapOk = false, rate }: RunOptions): SendJobOptions {
+function sendOptionsOf(path: string, { overlapOk = false, rate }: RunOptions): SendJobOptions {
   if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
     refuse(`--rate must be a number of events per second, such as 5000, not ${rate}`)
-  return { path, canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
+  return { path, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
 }
 
 function rateOf({ rate }: SendJobOptions): { readonly rate?: number } {

@@ -41,27 +41,18 @@ import { describeStepAfterRefusals } from './after-refusals.ts'
 export interface SendJobOptions {
   /** The job's folder, as the user wrote it. */
   readonly path: string
-  /** Whether to stop after groups, links and the first thousand events of records, so that the user can check them. */
-  readonly canary?: boolean
   /** Send although the project has live events of the same days. */
   readonly overlapOk?: boolean
   /** Events per second at first. */
   readonly rate?: number
 }
 
-export interface SentJob {
-  readonly state: 'sent' | 'canary'
-  readonly report: FinalReport
-}
-
-const canaryEvents = 1_000
-
 export function isApproved({ folder }: Pick<Job, 'folder'>): boolean {
   return readApproval(folder) !== null
 }
 
 /** @throws JobPaused, JobStopped */
-export async function sendJob(run: StageRun, options: SendJobOptions): Promise<SentJob> {
+export async function sendJob(run: StageRun, options: SendJobOptions): Promise<FinalReport> {
   const { folder, plan, source, progress, signal } = run
   const { path } = options
   const approval = readApproval(folder)!
@@ -117,7 +108,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     }
     await sendState('sending', readCheckpoint(folder))
     const sending = new ProgressReporter(() => sendState('sending', readCheckpoint(folder)), wallClock.nowMs)
-    const { state, checkpoint } = await sendStage({
+    const checkpoint = await sendStage({
       onStep: step => step === 'committed' && sending.moved(),
       ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
       identity: {
@@ -132,7 +123,6 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       secretJobId: serviceJob.secretId,
       maxRejectShare: plan.limits.maxRejectShare,
       personOf: id => job.personOf(id),
-      ...(options.canary === true && { canaryEvents }),
       ...(options.rate !== undefined && { rate: options.rate }),
     })
     await sending.ended()
@@ -147,11 +137,9 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...{ folder, checkpoint, rehearsal, ...verified },
       retried: await collectRetryOutcomes(retried),
     })
-    // The last report of this run. After a canary the job is open for the rest, so it is not left as `verifying`.
-    if (state === 'canary') await sendState('sending', checkpoint)
-    else if (report.verification.ok && report.balance.isBalanced)
+    if (report.verification.ok && report.balance.isBalanced)
       await sendState('pending', checkpoint, { verified_rows: report.verification.stored_rows })
-    return { state, report }
+    return report
   } catch (error) {
     if (isInterruption(error, signal)) await reportLastFigures(run, serviceJob.id, sentState)
     if (error instanceof TooManyRefused) throw toRefusalStop(error, path)
