@@ -1,122 +1,165 @@
-// Finds the project of `pennon import run --rehearsal-project` and asks the user to confirm it: events that are sent there
-// are part of it at once. Source: docs/wire/import.md §2.7, §2.11 (guards).
+// `pennon import run FOLDER --rehearsal-project KEY`: sends the whole history of some persons to a project for tests, where
+// the user looks at it. Source: docs/wire/import.md §2.7, §2.11 (guards).
 
+import { crc32 } from 'node:zlib'
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
-import { refuse } from '#commands/refuse.ts'
 import { readConfig } from '#config.ts'
+import { formatCount } from '#core/format-count.ts'
+import { hashManifest } from '#importer/job/approval.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { findApiAddress } from '#importer/job/plan.ts'
-import { rehearsalMark } from '#importer/send/sampled-job.ts'
-import { confirmTarget } from '../messages/confirm-target.ts'
-import { quotePath } from '../messages/next-line.ts'
-import { findProjectKeyProblem } from '../plan/ask-target.ts'
-import { parseShare } from '../plan/plan-options.ts'
+import { findApiAddress, hashMapping } from '#importer/job/plan.ts'
+import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
+import { sumCounts } from '#importer/send/checkpoint.ts'
+import { sendStage } from '#importer/send/send-stage.ts'
+import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { formatPercent } from '#importer/stages/report/suspicions.ts'
+import { waitForStream } from '#importer/verify/verify-stage.ts'
+import { readReport, requireManifest, type StageRun } from '../job/job-stages.ts'
+import { findNextStep, readStanding } from '../job/next-step.ts'
+import type { Job } from '../job/open-job.ts'
+import { nextLine } from '../messages/next-line.ts'
+import { printJson, printLines } from '../messages/print.ts'
 import { findProjectWithKey, type KnownProject } from '../service/known-project.ts'
 import { type JobOfFolder, recordedTarget } from '../service/recorded-target.ts'
+import { createServiceApi, wallClock } from '../service/service-api.ts'
 
-/** As commander gives them. */
-export interface RehearsalProjectOptions {
-  /** Public key of a project for tests. */
-  readonly rehearsalProject?: string
-  readonly share?: string
-  /** The name of that project, given as an option instead of typed. */
-  readonly rehearsalProjectName?: string
-}
-
-export interface RehearsalRequest {
-  readonly projectKey: string
-  /** The share of the persons, more than 0 and at most 1. */
-  readonly share: number
-  readonly name: string | undefined
-}
-
+/** Suffix of the job id in `$import_job_id`, which distinguishes events of rehearsals. */
+const rehearsalMark = '-rehearsal'
+/** About as many events are sent: enough to look at, in two minutes. */
+const eventsWanted = 100_000
+/** Resolution of the sample: its smallest share is 0.01 %. */
+const buckets = 10_000
 const timeoutMs = 15_000
 
-/** @returns null for a run that sends nothing to another project. */
-export function parseRehearsalOptions(options: RehearsalProjectOptions): RehearsalRequest | null {
-  const { rehearsalProject, share, rehearsalProjectName: name } = options
-  if (rehearsalProject === undefined) {
-    if (share !== undefined) refuse('--share requires --rehearsal-project')
-    if (name !== undefined) refuse('--rehearsal-project-name requires --rehearsal-project')
-    return null
-  }
-  const given = parseShare(share ?? '1%', '--share')
-  if (given === 0) refuse(`--share must be more than 0, such as 1% or 0.01, not ${share}`)
-  const problem = findProjectKeyProblem(rehearsalProject)
-  if (problem !== null) refuse(problem)
-  return { projectKey: rehearsalProject, share: given, name }
+export interface RehearsedInProject {
+  /** Its id. */
+  readonly project: string
+  readonly name: string | null
+  /** The share of the persons, 0 to 1. */
+  readonly share: number
+  readonly sent: number
+  readonly refused: number
 }
 
 /**
- * Finds the project, and asks for its name if it has events from outside rehearsals, or if that is unknown.
- * @param path of the job's folder as the user wrote it.
- * @returns its id.
- * @throws JobStopped if it is the target itself, or the personal key does not see it.
+ * Finds the project that a rehearsal may be sent to.
+ * @throws JobStopped if it is the target itself, has events from outside rehearsals or may have some, or if the personal key
+ *   does not see it.
  */
-export async function agreeOnProject(
-  job: JobOfFolder,
-  { projectKey, name }: RehearsalRequest,
-  path: string,
-): Promise<string> {
+export async function findRehearsalProject(job: JobOfFolder, projectKey: string): Promise<KnownProject> {
   if (job.plan.target === null)
     throw new JobStopped('the plan has no target, so the URL of the rehearsal project is unknown')
   const target = recordedTarget(job)
   if (projectKey === target.projectKey) throw createTargetRefusal()
-  const { project, hasOthers } = await findRehearsalProject(findApiAddress(target), projectKey)
-  if (project.id === target.projectId) throw createTargetRefusal()
-  // A name that was given is always checked.
-  if (hasOthers !== false || name !== undefined)
-    await confirmTarget(project.name ?? projectKey, name, {
-      ...{ option: '--rehearsal-project-name', whose: 'rehearsal project' },
-      what: 'send to it',
-      scripted: `pennon import run ${quotePath(path)} --rehearsal-project ${projectKey}`,
-      reason:
-        hasOthers === null
-          ? 'Cannot check whether the rehearsal project has its own events. Events sent there become visible immediately.'
-          : 'The rehearsal project has events that do not come from a rehearsal. Events sent there become visible immediately.',
-    })
-  return project.id
+  const instance = findApiAddress(target)
+  const read = readConfig(process.env)
+  if (!read.ok) throw new JobStopped(read.error)
+  const personalKey = read.value.personalKey ?? ''
+  try {
+    const project = await findProjectWithKey(instance, personalKey, projectKey)
+    if (project === null)
+      throw new JobStopped(
+        `the key in PENNON_PERSONAL_KEY has no access to a project with the key ${projectKey} at ${instance}`,
+      )
+    if (project.id === target.projectId) throw createTargetRefusal()
+    if (await hasOtherEvents(new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })))
+      throw new JobStopped(
+        `the project ${project.name ?? projectKey} has events that do not come from a rehearsal, and events sent there are visible at once. Create a project for the rehearsal`,
+      )
+    return project
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error
+    throw new JobStopped(`the rehearsal project with the key ${projectKey} cannot be checked: ${error.message}`)
+  }
 }
 
 function createTargetRefusal(): JobStopped {
   return new JobStopped('--rehearsal-project is the target itself; use the key of a test project')
 }
 
-/** Finds the project among those that the personal key may see. */
-async function findRehearsalProject(
-  instance: string,
-  projectKey: string,
-): Promise<{ readonly project: KnownProject; readonly hasOthers: boolean | null }> {
-  const read = readConfig(process.env)
-  if (!read.ok) throw new JobStopped(read.error)
-  const personalKey = read.value.personalKey ?? ''
-  let reason = ''
-  try {
-    const project = await findProjectWithKey(instance, personalKey, projectKey)
-    if (project !== null)
-      return {
-        project,
-        hasOthers: await hasOtherEvents(new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })),
-      }
-  } catch (error) {
-    if (!(error instanceof ClientError)) throw error
-    reason = `: ${error.message}`
-  }
-  throw new JobStopped(
-    `the key in PENNON_PERSONAL_KEY has no access to a project with the key ${projectKey} at ${instance}${reason}`,
-  )
-}
-
-/** @returns null if that is unknown, such as without the scope `query:read`. */
-async function hasOtherEvents(api: PrivateApi): Promise<boolean | null> {
+async function hasOtherEvents(api: PrivateApi): Promise<boolean> {
   const mark = "JSONExtractString(properties, '$import_job_id')"
   const query = `SELECT event FROM events WHERE NOT endsWith(${mark}, {rehearsal}) LIMIT 1`
   const values = { rehearsal: rehearsalMark }
+  const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query, values } })
+  return !Array.isArray(results) || results.length > 0
+}
+
+/** @throws JobPaused, JobStopped */
+export async function rehearseInProject(
+  run: StageRun,
+  { id, name }: KnownProject,
+  { projectKey, rate }: { readonly projectKey: string; readonly rate?: number },
+): Promise<RehearsedInProject> {
+  const { plan, source, progress, signal } = run
+  const target = plan.target!
+  const manifest = requireManifest(run.folder)
+  const share = Math.min(1, eventsWanted / Math.max(1, readReport(run.folder)!.balance.toSend))
+  const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
   try {
-    const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query, values } })
-    return Array.isArray(results) ? results.length > 0 : null
-  } catch (error) {
-    if (error instanceof ClientError) return null
-    throw error
+    const personOf = (distinctId: string) => whole.personOf(distinctId)
+    // Other files or another mapping are another rehearsal.
+    const folder = new JobFolder(run.folder.file('rehearsal-project', `${id}-${hashManifest(manifest).slice(0, 12)}`))
+    const job = createSampledJob(whole, share, personOf)
+    const { identity, parts } = await sendStage({
+      ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
+      identity: {
+        jobId: `${plan.jobId}${rehearsalMark}`,
+        serviceJobId: null,
+        target: target.address,
+        project: id,
+        approvalSha256: 'rehearsal',
+        mappingSha256: hashMapping(plan),
+      },
+      secretJobId: null,
+      maxRejectShare: plan.limits.maxRejectShare,
+      ...(rate !== undefined && { rate }),
+    })
+    await waitForStream(createServiceApi({ ...target, projectId: id }, progress, signal), progress)
+    const { sent, refused } = sumCounts([identity.progress, ...parts].map(({ counts }) => counts))
+    return { project: id, name, share, sent, refused }
+  } finally {
+    whole.close()
   }
+}
+
+/**
+ * All events of some persons, since a sample of events would show no person's history.
+ * @param share 0 to 1.
+ * @param personOf the person that an id is linked to, or the id itself.
+ */
+export function createSampledJob(job: StagedJob, share: number, personOf: (distinctId: string) => string): StagedJob {
+  // Salted, to differ from the hash that assigns lanes; otherwise the whole sample could fall into one lane.
+  const isChosen = (distinctId: string) => crc32(`sample ${personOf(distinctId)}`) % buckets < share * buckets
+  return {
+    parts: job.parts,
+    generatedCount: job.generatedCount,
+    *generatedEvents(from) {
+      // Include all groups, so that the groups of the sampled events have their properties.
+      for (const each of job.generatedEvents(from))
+        if (each.event.event === '$groupidentify' || isChosen(each.event.distinctId)) yield each
+    },
+    async *readPart(part, afterLine) {
+      for await (const outcome of job.readPart(part, afterLine)) yield selectChosenEvents(outcome, isChosen)
+    },
+  }
+}
+
+function selectChosenEvents(outcome: StagedOutcome, isChosen: (distinctId: string) => boolean): StagedOutcome {
+  const { result } = outcome
+  if (result.kind !== 'events') return outcome
+  const events = result.events.filter(({ distinctId }) => isChosen(distinctId))
+  if (events.length === 0) return { ...outcome, result: { kind: 'skipped', reason: 'filtered' } }
+  return { ...outcome, result: { ...result, events } }
+}
+
+export async function printRehearsed(job: Job, path: string, sent: RehearsedInProject, json: boolean): Promise<void> {
+  if (json) return printJson(sent)
+  const refused = sent.refused === 0 ? '' : `, and ${formatCount(sent.refused, 'event was', 'events were')} refused`
+  printLines([
+    `${formatCount(sent.sent, 'event')} of ${formatPercent(sent.share)} of the persons, with their whole history, ${sent.sent === 1 ? 'is' : 'are'} in the project ${sent.name ?? sent.project}${refused}.`,
+    'Nothing was sent to the target.',
+    nextLine(findNextStep(path, await readStanding(job), null)),
+  ])
 }

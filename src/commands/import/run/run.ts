@@ -15,7 +15,6 @@ import { formatChoices } from '#importer/stages/report/plan-choices.ts'
 import { reportNames } from '#importer/stages/report/report-files.ts'
 import { updateReportLimits } from '#importer/stages/report/report-limits.ts'
 import { formatDuration } from '#importer/stages/report/report-sections.ts'
-import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
 import type { FinalReport } from '#importer/verify/final-report.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
@@ -29,20 +28,27 @@ import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
 import { abortOnInterruption, endInterrupted, isInterruption } from '../messages/interruption.ts'
 import { nextLine, quotePath } from '../messages/next-line.ts'
 import { printJson, printLines } from '../messages/print.ts'
+import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { parseShare } from '../plan/plan-options.ts'
 import { wallClock } from '../service/service-api.ts'
 import { printSent } from './print-sent.ts'
-import { agreeOnProject, parseRehearsalOptions, type RehearsalProjectOptions } from './rehearsal-project.ts'
-import { printDiff, type RehearsalProject, rehearseInProject } from './rehearse-in-project.ts'
+import {
+  findRehearsalProject,
+  printRehearsed,
+  type RehearsedInProject,
+  rehearseInProject,
+} from './rehearsal-project.ts'
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, sendJob } from './send-job.ts'
 import { createSpaceWait, retryWhenDiskFull } from './wait-for-space.ts'
 
 /** As commander gives them. */
-export interface RunOptions extends RehearsalProjectOptions {
+export interface RunOptions {
   readonly sourceTimezone?: string
   readonly maxRejectShare?: string
   readonly allowDamagedFiles?: boolean
+  /** Public key of a project for tests. */
+  readonly rehearsalProject?: string
   readonly overlapOk?: boolean
   readonly rate?: string
   /** Rehearse although nothing changed, such as to ask the target again. */
@@ -56,7 +62,9 @@ export async function runImport(path: string, options: RunOptions): Promise<void
   // Modules loaded after this, such as the client of AWS for a few jobs, are compiled again instead of read from the cache.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)
-  const rehearsal = parseRehearsalOptions(options)
+  const { rehearsalProject: projectKey, json = false } = options
+  const keyProblem = projectKey === undefined ? null : findProjectKeyProblem(projectKey)
+  if (keyProblem !== null) refuse(keyProblem)
   let job = openJob(path)
   const unlock = lockJob(job.folder)
   try {
@@ -65,32 +73,24 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       if (options.rehearseAgain === true) removeRehearsal(job, path)
       const report = readReport(job.folder)
       if (report !== null) updateReportLimits(job.folder, report, job.plan)
+      // Checked before the stages, which take long.
+      const project = projectKey === undefined ? null : await findRehearsalProject(job, projectKey)
       let sent: FinalReport | null = null
+      let rehearsed: RehearsedInProject | null = null
       const send: JobStage = {
         name: 'send',
-        isDone: () => false,
-        run: async run => {
-          sent = await sendJob(run, sendOptions)
+        isDone: () => project === null && !isApproved(job),
+        async run(run) {
+          if (project === null) sent = await sendJob(run, sendOptions)
+          else rehearsed = await rehearseInProject(run, project, { ...sendOptions, projectKey: projectKey! })
         },
       }
-      const stages = [fetchJob, ...stagesToRehearse]
-      if (rehearsal !== null) {
-        // Ask before the stages, which take long.
-        const project = await agreeOnProject(job, rehearsal, path)
-        await runInRehearsalProject(
-          job,
-          stages,
-          { ...rehearsal, ...rateOf(sendOptions), project },
-          path,
-          options.json ?? false,
-        )
-        return
-      }
-      await runStages(job, isApproved(job) ? [...stages, send] : stages, path, options.json)
+      await runStages(job, [fetchJob, ...stagesToRehearse, send], path, json)
       // Stages add to the plan: the fetched files, and the time of profiles.
       job = { ...job, plan: readPlan(job.folder)! }
-      if (sent === null) await printResult(job, path, options)
-      else printSent(job, path, sent, options.json ?? false)
+      if (rehearsed !== null) await printRehearsed(job, path, rehearsed, json)
+      else if (sent === null) await printResult(job, path, options)
+      else printSent(job, path, sent, json)
     })
   } finally {
     unlock()
@@ -108,25 +108,6 @@ function sendOptionsOf(path: string, { overlapOk = false, rate }: RunOptions): S
   if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
     refuse(`--rate must be a number of events per second, such as 5000, not ${rate}`)
   return { path, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
-}
-
-function rateOf({ rate }: SendJobOptions): { readonly rate?: number } {
-  return rate === undefined ? {} : { rate }
-}
-
-async function runInRehearsalProject(
-  job: Job,
-  stages: readonly JobStage[],
-  options: RehearsalProject,
-  path: string,
-  json: boolean,
-): Promise<void> {
-  let diff: ProjectDiff | null = null
-  const run: JobStage['run'] = async each => {
-    diff = await rehearseInProject(each, options)
-  }
-  await runStages(job, [...stages, { name: 'rehearse', isDone: () => false, run }], path, json)
-  printDiff(diff!, path, json)
 }
 
 /**
