@@ -63,7 +63,6 @@ describe('an import from the command line', () => {
     const typo = await commands.call('report', '--samples', '--json', '--of', 'Piad')
     assert.deepEqual([typo.stdout, /^There are no samples of Piad\./.test(typo.stderr)], ['', true])
     assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No records are rejected for typo.\n')
-    assert.match((await commands.call('report', '--markdown')).stdout, /^# Rehearsal of an import from generic/)
     const [reject] = (await commands.call('rejects', '--json')).stdout.split('\n')
     const refused = { ...JSON.parse(reject!), part: 'generated', reason: 'server_refused:bad', uuid: 'u' }
     const whole = `${JSON.stringify(refused)}\n`
@@ -89,7 +88,7 @@ describe('an import from the command line', () => {
         ['run', '--json'],
         ['status', '--json'],
       ] as const),
-      ...([['report'], ['report', '--markdown'], ['report', '--json']] as const),
+      ...([['report'], ['report', '--json']] as const),
       ...([
         ['report', '--samples'],
         ['report', '--samples', '--json'],

@@ -50,7 +50,6 @@ both count once. A job can only be published or discarded from the folder it was
     .command('report <folder>')
     .description('show the results of the rehearsal, or the final report once everything is sent')
     .option('--json', 'print as JSON')
-    .option('--markdown', 'print as Markdown')
     .option('--samples', 'show records with the events they produce, or the reason for rejecting or skipping them')
     .option('--of <event>', 'only samples of this event, or of reject:REASON or skip:REASON')
     .option('--day <day>', 'only samples of this day')
@@ -62,8 +61,7 @@ rehearsal/report.html or final/report.html in the folder. Next: pennon import ap
 
   $ pennon import report history
   $ pennon import report history --samples --of Ordered
-  $ pennon import report history --samples --of reject:timestamp_invalid
-  $ pennon import report history --markdown > report.md`,
+  $ pennon import report history --samples --of reject:timestamp_invalid`,
     )
     .action(async (folder: string, options: ReportOptions) => (await import('./report.ts')).showReport(folder, options))
   command

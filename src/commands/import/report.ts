@@ -1,5 +1,5 @@
-// `pennon import report FOLDER`: prints the result of the rehearsal, or the final report once everything is sent, as text,
-// JSON or Markdown.
+// `pennon import report FOLDER`: prints the result of the rehearsal, or the final report once everything is sent, as text
+// or JSON.
 
 import { readFileSync } from 'node:fs'
 import { firstFew, formatCount } from '#core/format-count.ts'
@@ -27,7 +27,6 @@ import { askService, type ServiceAnswer } from './service/ask-service.ts'
 /** As commander gives them. */
 export interface ReportOptions {
   readonly json?: boolean
-  readonly markdown?: boolean
   readonly samples?: boolean
   /** Which samples to show: the name of an event, `reject:REASON` or `skip:REASON`. */
   readonly of?: string
@@ -41,7 +40,7 @@ export async function showReport(path: string, options: ReportOptions): Promise<
 }
 
 async function printReport(job: Job, path: string, options: ReportOptions): Promise<void> {
-  const { json = false, markdown = false, samples = false } = options
+  const { json = false, samples = false } = options
   const { folder } = job
   const report = readReport(folder)
   if (report === null) refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
@@ -51,8 +50,8 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   }
   const final = readFinalReport(folder)
   const names = final === null ? reportNames : finalReportNames
-  if (json || markdown) {
-    printText(readReportText(folder, json ? names.json : names.md))
+  if (json) {
+    printText(readReportText(folder, names.json))
     return
   }
   const terminal = terminalOf(process.stdout)

@@ -38,7 +38,6 @@ const remedies: Readonly<Record<string, string>> = {
     'Delete it, and fetch.db-wal if it exists, and fetch again with the same options: complete files are not downloaded again',
   'approval.json': 'Delete it and approve again with pennon import approve: the same job gets the same approval',
   'checkpoint.json': 'Delete it and run again: everything is sent again, and the service stores each event only once',
-  'rehearsal/report.md': rehearseAgain,
   'rehearsal/samples.jsonl': rehearseAgain,
   rejects: rehearseAgain,
   'service-job.json':

@@ -1,9 +1,8 @@
-// The pages of the final report, as Markdown, HTML and text. Source: docs/wire/import.md §2.9.
+// The page of the final report, as HTML and text. Source: docs/wire/import.md §2.9.
 
 import { formatCount } from '#core/format-count.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { renderHtmlSections } from '#importer/stages/report/report-html.ts'
-import { renderMarkdownSections } from '#importer/stages/report/report-markdown.ts'
 import {
   type BalanceRow,
   choicesTitle,
@@ -31,7 +30,7 @@ import { formatNote } from './note-messages.ts'
 import type { SentSoFar } from './sent-so-far.ts'
 import type { Verification } from './verify-stage.ts'
 
-/** Writes the report as JSON, Markdown and HTML. */
+/** Writes the report as JSON and HTML. */
 export function writeFinalReport(parts: FinalReportParts): FinalReport {
   const report = createFinalReport(parts)
   storeFinalReport(parts.folder, report)
@@ -43,12 +42,11 @@ export function storeFinalReport(folder: JobFolder, report: FinalReport): void {
   writeFinalPages(folder, report, null)
 }
 
-/** Writes only the pages, after the import was published or discarded; the figures in JSON do not change. */
+/** Writes only the page, after the import was published or discarded; the figures in JSON do not change. */
 export function writeFinalPages(folder: JobFolder, report: FinalReport, ending: Ending | null): void {
   const title = `Import from ${report.source}`
   const about = describeJob(report.rehearsal)
   const sections = createFinalSections(report, ending)
-  folder.write(finalReportNames.md, renderMarkdownSections(title, about, sections))
   folder.write(finalReportNames.html, renderHtmlSections(title, { about, sections, days: report.days }))
 }
 

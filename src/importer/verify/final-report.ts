@@ -19,7 +19,6 @@ import type { Verification } from './verify-stage.ts'
 
 export const finalReportNames = {
   json: 'final/report.json',
-  md: 'final/report.md',
   html: 'final/report.html',
 } as const
 
