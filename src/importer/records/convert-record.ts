@@ -24,7 +24,7 @@ const expansionMax = 12
  * @returns the converter's outcome, with a thrown RecordReject as a value.
  */
 export function convertRecord(
-  converter: RecordConverter,
+  converter: Pick<RecordConverter, 'convert'>,
   record: SourceRecord,
   textLength: number = Number.POSITIVE_INFINITY,
 ): ConvertedRecord | Rejected | Skipped {

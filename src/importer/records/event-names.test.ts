@@ -21,6 +21,9 @@ class NamedRecords implements RecordConverter {
   factsOf() {
     return this.#facts
   }
+  timeOf() {
+    return this.#facts.length
+  }
 }
 
 const product: ImportSource = addEventRenaming({
@@ -48,12 +51,12 @@ describe('event_names', () => {
     assert.deepEqual(namesOf({ event: 'toString' }, names), [['toString', undefined, uuid]])
   })
 
-  it('does not affect skips and the facts of records', () => {
+  it('does not affect skips, facts and times of records', () => {
     const converter = product.prepare({ event_names: { a: 'b' } }, context)
     const record = { value: {}, table: null, ordinal: 1 }
     assert.deepEqual(converter.convert(record), skipRecord('filtered'))
     assert.deepEqual(converter.factsOf?.(record), [{ kind: 'k', key: 'a', value: 'b' }])
-    assert.equal(converter.timeOf, undefined)
+    assert.equal(converter.timeOf(record), 1)
   })
 
   const refused: readonly (readonly [string, JsonObject[string], RegExp])[] = [

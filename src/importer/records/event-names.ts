@@ -34,11 +34,11 @@ function createRenamingConverter(
   names: ReadonlyMap<string, string>,
   watch: EventNameWatch | null,
 ): RecordConverter {
-  const { factsOf, timeOf } = converter
+  const { factsOf } = converter
   return {
     convert: record => renameEvents(recordSeenNames(converter.convert(record), watch), names),
     ...(factsOf !== undefined && { factsOf: factsOf.bind(converter) }),
-    ...(timeOf !== undefined && { timeOf: timeOf.bind(converter) }),
+    timeOf: record => converter.timeOf(record),
   }
 }
 

@@ -37,12 +37,13 @@ export interface RecordConverter {
   /** The facts in this record that other records need. Absent if the source has none. */
   factsOf?(record: SourceRecord): readonly SourceFact[]
   /**
-   * The time of a record that cannot be converted yet when records are sorted into days, since the facts of other records
-   * are not known. Absent if the source has no such records.
-   * @returns null for all other records.
-   * @throws RecordReject
+   * The time by which records are sorted, in microseconds since 1970: of a record that converts to events, links or groups,
+   * the earliest of theirs. Depends only on the record and the configuration, and is much cheaper than `convert`. A record
+   * that `convert` skips, or rejects for another reason, has a time too.
+   * @returns null for a record that has no time by its kind.
+   * @throws RecordReject for a time that is missing, unreadable or out of range.
    */
-  timeOf?(record: SourceRecord): number | null
+  timeOf(record: SourceRecord): number | null
 }
 
 export interface ImportSource {

@@ -4,11 +4,13 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { isUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { minOf } from '#core/min-max.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import { isIllegalId } from '../records/distinct-ids.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger } from '../records/import-ledger.ts'
-import { ImportConfigError } from '../records/import-source.ts'
+import { ImportConfigError, type RecordConverter } from '../records/import-source.ts'
+import { RecordReject } from '../records/imported-event.ts'
 import { findSource, listSources, sourceNames } from './sources.ts'
 
 interface Vector {
@@ -62,14 +64,27 @@ function setAt(record: JsonObject, place: readonly string[], value: JsonValue | 
   else members[key] = parseJson(JSON.stringify(value ?? null))
 }
 
+function timeOrNull(converter: RecordConverter, value: JsonObject): number | null {
+  try {
+    return converter.timeOf({ value, table: null, ordinal: 1 })
+  } catch (error) {
+    if (error instanceof RecordReject) return null
+    throw error
+  }
+}
+
 describe('every source', () => {
   for (const name of sourceNames) {
     const ownVectors = vectors.filter(({ source, input }) => source === name && typeof input !== 'string')
     if (ownVectors.length === 0) continue
 
-    it(`converts any record of ${name} to valid events, a reject or a skip, deterministically`, () => {
+    it(`converts any record of ${name} to valid events, a reject or a skip, deterministically, and knows its time`, () => {
       for (const { input, config = {} } of ownVectors) {
         const converter = findSource(name)!.prepare(config, context)
+        const withoutFacts = findSource(name)!.prepare(config, {
+          ...context,
+          findFact: () => assert.fail('asks for a fact'),
+        })
         const outcomeOf = (value: JsonObject) => convertRecord(converter, { value, table: null, ordinal: 1 })
         fc.assert(
           fc.property(spoilt(input as JsonObject), value => {
@@ -77,7 +92,11 @@ describe('every source', () => {
             const outcome = outcomeOf(value)
             assert.equal(JSON.stringify(value), text, 'the record is not changed')
             assert.deepEqual(outcomeOf(parseJson(text) as JsonObject), outcome)
+            const timeUs = timeOrNull(withoutFacts, value)
+            assert.equal(JSON.stringify(value), text, 'the record is not changed')
             if (!('events' in outcome)) return
+            const { events, links = [], groups = [] } = outcome
+            assert.equal(timeUs, minOf([...events, ...links, ...groups].map(each => each.timeUs)))
             for (const event of createRecordEvents(name, outcome, createMemoryLedger()).events) {
               assert.ok(isUuid(event.uuid) && event.uuid === event.uuid.toLowerCase(), event.uuid)
               assert.ok(event.event.length > 0 && event.event.length <= 200)

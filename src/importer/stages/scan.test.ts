@@ -27,15 +27,20 @@ const plain: ImportSource = {
   prepare: (_config, { findFact }) => ({
     convert: record => convertPlain(record, findFact),
     factsOf: ({ value }) => (typeof value.alias === 'string' ? [{ kind: 'alias', key: 'x', value: value.alias }] : []),
+    timeOf: ({ value }) => timeOf(value),
   }),
+}
+
+function timeOf({ at }: JsonObject): number {
+  return (at as number) * 1_000_000 + Date.UTC(2024, 0, 1) * 1_000
 }
 
 function convertPlain(
   { value }: SourceRecord,
   findFact: (kind: string, key: string) => string | null,
 ): ConvertedRecord {
-  const { id, at, user, device, person, group, shift, own } = value
-  const timeUs = (at as number) * 1_000_000 + Date.UTC(2024, 0, 1) * 1_000
+  const { id, user, device, person, group, shift, own } = value
+  const timeUs = timeOf(value)
   const distinctId = user as string
   return {
     events: [
@@ -238,9 +243,9 @@ describe('the scan', () => {
     const asks: ImportSource = {
       ...plain,
       prepare(config, context) {
-        const { convert, factsOf } = plain.prepare(config, { ...context, findFact: () => null })
+        const silent = plain.prepare(config, { ...context, findFact: () => null })
         const asking = plain.prepare(config, context)
-        return { factsOf: factsOf!, convert: record => (record.value.id === 2 ? asking : { convert }).convert(record) }
+        return { ...silent, convert: record => (record.value.id === 2 ? asking : silent).convert(record) }
       },
     }
     const job = await scanned(t, [said], asks)

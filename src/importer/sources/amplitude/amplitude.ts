@@ -17,7 +17,7 @@ import {
 import { readEventName } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { readTime } from '#importer/records/source-time.ts'
-import { checkTime } from '#importer/records/time-window.ts'
+import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import { readGroups } from './amplitude-groups.ts'
 import { convertMerge, isMerge, readMergeTime, readUserFacts } from './amplitude-merges.ts'
 import { mapProperties, readPersonProperties } from './amplitude-properties.ts'
@@ -36,7 +36,7 @@ export const amplitude: ImportSource = {
       convert: ({ value }) =>
         isMerge(value) ? convertMerge(value, allowsMerge, context) : convertEvent(value, context),
       factsOf: ({ value }): readonly SourceFact[] => (isMerge(value) ? [] : readUserFacts(value)),
-      timeOf: ({ value }) => (isMerge(value) ? readMergeTime(value, context) : null),
+      timeOf: ({ value }) => (isMerge(value) ? readMergeTime : readEventTime)(value, context),
     }
   },
 }
@@ -86,7 +86,7 @@ function chooseDistinctId(known: string | null, record: JsonObject): string {
 const timeFields = ['event_time', 'client_event_time', 'server_received_time']
 
 /** The first readable time; later fields are less exact. @throws RecordReject */
-function readEventTime(record: JsonObject, context: SourceContext): number {
+function readEventTime(record: JsonObject, window: TimeWindow): number {
   let firstWritten: string | null = null
   for (const field of timeFields) {
     const value = ownValue(record, field)
@@ -94,7 +94,7 @@ function readEventTime(record: JsonObject, context: SourceContext): number {
     firstWritten ??= field
     const timeUs = readTime(value, { zone: 'UTC' }, field)
     if (timeUs === null) continue
-    checkTime(timeUs, context, field)
+    checkTime(timeUs, window, field)
     return timeUs
   }
   throw new RecordReject(

@@ -34,7 +34,10 @@ export const ga4: ImportSource = {
     keys.end()
     if (settleDays < 0 || settleDays > settleDaysMax)
       throw new ImportConfigError(`settle_days in the configuration of ga4 must be from 0 to ${settleDaysMax}`)
-    return { convert: ({ value }) => convertRow(value, window, settleDays) }
+    return {
+      convert: ({ value }) => convertRow(value, window, settleDays),
+      timeOf: ({ value }) => readRowTime(value, window),
+    }
   },
 }
 
@@ -44,7 +47,7 @@ function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Co
   // Without consent both are null, and no id may be invented.
   const candidates = ['user_id', 'user_pseudo_id'].map(field => ({ value: ownValue(row, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
-  const timeUs = readRecordTime(ownValue(row, 'event_timestamp'), { zone: null, unit: 'us' }, window, 'event_timestamp')
+  const timeUs = readRowTime(row, window)
   if (window.nowMs - readTableDayMs(row, timeUs) < settleDays * dayMs) return skipRecord('filtered')
   const event = eventNames.get(name) ?? name
   const events = [
@@ -54,6 +57,12 @@ function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Co
   const dropped = notKept.filter(field => !isEmptyValue(ownValue(row, field)))
   if (userId === null || deviceId === null) return { events, dropped }
   return { events, dropped, links: [{ userId, deviceId, timeUs, properties: {} }] }
+}
+
+/** @throws RecordReject */
+function readRowTime(row: JsonObject, window: TimeWindow): number {
+  const field = 'event_timestamp'
+  return readRecordTime(ownValue(row, field), { zone: null, unit: 'us' }, window, field)
 }
 
 /** Fields that only the uuid is derived from, or that repeat the time. */

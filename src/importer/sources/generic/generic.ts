@@ -118,7 +118,11 @@ function createConverter(
     watch,
   }
   config.end()
-  return { convert: (record: SourceRecord) => convert(record, conversions) }
+  return {
+    convert: (record: SourceRecord) => convert(record, conversions),
+    timeOf: ({ value }: SourceRecord) =>
+      readMappedTime(new TypedFields(value, mapping, conversions.form, []), conversions),
+  }
 }
 
 function convert(record: SourceRecord, conversions: Conversions): Conversion {
@@ -131,8 +135,7 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const target = findTarget(name, mapping)
   if ('skip' in target) return skipRecord(target.skip)
   const { distinctId, anonId } = readIds(fields, mapping)
-  const [timeField, time] = findFirstValue(fields, mapping.timestamp)
-  const timeUs = readRecordTime(time, form, conversions.window, timeField)
+  const timeUs = readMappedTime(fields, conversions)
   const uuid = deriveUuid(record, fields, conversions)
   const properties = mapProperties(fields, mapping, target, notes)
   const links: IdentityLink[] =
@@ -143,6 +146,12 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
     notes,
     dropped: listDroppedFields(record.value, mapping),
   }
+}
+
+/** @throws RecordReject */
+function readMappedTime(fields: TypedFields, { mapping, form, window }: Conversions): number {
+  const [field, value] = findFirstValue(fields, mapping.timestamp)
+  return readRecordTime(value, form, window, field)
 }
 
 function readName(fields: TypedFields, { event, event_constant }: Mapping): string {

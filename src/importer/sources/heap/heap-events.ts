@@ -5,9 +5,8 @@ import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
 import type { ConvertedRecord } from '#importer/records/imported-event.ts'
 import { putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
 import { putHeapField } from './heap-fields.ts'
-import { type HeapLookups, heapTime } from './heap-lookups.ts'
+import { type HeapLookups, readHeapTime } from './heap-lookups.ts'
 
 /** Fields that are mapped individually. */
 const consumed = new Set(['event_id', 'user_id', 'session_id', 'time', 'domain', 'query', 'hash'])
@@ -23,7 +22,7 @@ export function convertHeapEvent(table: string, row: JsonObject, lookups: HeapLo
     'distinct_id',
   )
   const event = table === 'pageviews' ? '$pageview' : readEventName(table, 'table')
-  const timeUs = readRecordTime(row.time, heapTime, lookups.window, 'time')
+  const timeUs = readHeapTime(row, 'time', lookups.window)
   const eventId = eventIdText(row.event_id)
   const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
   return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, properties: mapProperties(row, userId) }] }

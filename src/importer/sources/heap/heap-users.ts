@@ -5,10 +5,10 @@ import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
 import type { ConvertedRecord } from '#importer/records/imported-event.ts'
 import { isEmptyValue, putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
 import { formatTime, readTime } from '#importer/records/source-time.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
 import { putHeapField, putHeapInitialField } from './heap-fields.ts'
-import { type HeapLookups, heapTime } from './heap-lookups.ts'
+import { type HeapLookups, heapTime, readHeapTime } from './heap-lookups.ts'
 
 const consumed = new Set(['user_id', 'id', 'identity'])
 const dates = new Set(['joindate', 'last_modified', 'lastseen', 'identity_time'])
@@ -29,17 +29,17 @@ export function convertHeapUser(row: JsonObject, { window, identityOf }: HeapLoo
     { value: deviceId ?? undefined, field: 'user_id' },
   ]
   const distinctId = chooseId(candidates, 'distinct_id')
-  const field = findDateField(row)
-  const timeUs = readRecordTime(row[field], heapTime, window, field)
+  const timeUs = readHeapUserTime(row, window)
   const uuid = rootUuid('heap', 'user', deviceId ?? '', formatTime(timeUs))
   const events = [{ uuid, event: '$set', sourceName: 'users', distinctId, timeUs, properties: buildUpdates(row) }]
   if (identity === null || deviceId === null) return { events }
   return { events, links: [{ userId: identity, deviceId, timeUs, properties: {} }] }
 }
 
-/** The field with the time of the row's values. */
-function findDateField(row: JsonObject): 'last_modified' | 'joindate' {
-  return isDate(row.last_modified) || !isDate(row.joindate) ? 'last_modified' : 'joindate'
+/** The time of the row's values. @throws RecordReject */
+export function readHeapUserTime(row: JsonObject, window: TimeWindow): number {
+  const field = isDate(row.last_modified) || !isDate(row.joindate) ? 'last_modified' : 'joindate'
+  return readHeapTime(row, field, window)
 }
 
 function isDate(value: JsonValue | undefined): boolean {

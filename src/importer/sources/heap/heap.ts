@@ -7,12 +7,11 @@ import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { ImportSource, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { convertHeapEvent } from './heap-events.ts'
-import { type HeapLookups, heapTime } from './heap-lookups.ts'
+import { type HeapLookups, readHeapTime } from './heap-lookups.ts'
 import { findHeapTable } from './heap-tables.ts'
-import { convertHeapUser, readHeapUserId } from './heap-users.ts'
+import { convertHeapUser, readHeapUserId, readHeapUserTime } from './heap-users.ts'
 
 const identityFact = 'heap_identity'
 
@@ -33,6 +32,10 @@ export const heap: ImportSource = {
     return {
       convert: record => convertRow(tableOf(record), record.value, lookups),
       factsOf: record => (tableOf(record) === 'users' ? readIdentityFacts(record.value) : []),
+      timeOf: record =>
+        tableOf(record) === 'users'
+          ? readHeapUserTime(record.value, context)
+          : readHeapTime(record.value, 'time', context),
     }
   },
 }
@@ -66,7 +69,7 @@ function convertMigration(row: JsonObject, { identityOf, window }: HeapLookups):
   const alias = chooseId([{ value: row.from_user_id, field: 'from_user_id' }], 'from_user_id')
   const target = chooseId([{ value: row.to_user_id, field: 'to_user_id' }], 'to_user_id')
   const distinctId = identityOf(target) ?? target
-  const timeUs = readRecordTime(row.time, heapTime, window, 'time')
+  const timeUs = readHeapTime(row, 'time', window)
   if (!isLink({ userId: distinctId, deviceId: alias })) return skipRecord('filtered')
   const uuid = rootUuid('alias', 'heap', distinctId, alias)
   const sourceName = 'user_migrations'

@@ -29,7 +29,7 @@ export function findMatomoTimes(
   zone: string | null,
   window: TimeWindow,
 ): ReadonlyMap<MatomoAction, number> {
-  const written = new Map(wanted.map(action => [action, readWrittenTime(action)]))
+  for (const action of wanted) checkWrittenTime(action)
   const timed = sortByPosition(all).flatMap(action => {
     const writtenUs = readSeconds(ownValue(action.value, 'timestamp'))
     return writtenUs === null ? [] : { action, writtenUs }
@@ -40,8 +40,13 @@ export function findMatomoTimes(
     zone,
   )
   const times = new Map(timed.map(({ action }, index) => [action, trueUs[index]!]))
-  for (const action of written.keys()) checkTime(times.get(action)!, window, findTimeField(action))
-  return times
+  return new Map(
+    wanted.map(action => {
+      const timeUs = times.get(action)!
+      checkTime(timeUs, window, findTimeField(action))
+      return [action, timeUs]
+    }),
+  )
 }
 
 /**
@@ -64,12 +69,11 @@ export function readMatomoStart(visit: JsonObject): number | null {
   return readSeconds(ownValue(visit, 'firstActionTimestamp'))
 }
 
-function readWrittenTime(action: MatomoAction): number {
+/** @throws RecordReject */
+function checkWrittenTime(action: MatomoAction): void {
   const value = ownValue(action.value, 'timestamp')
   if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', findTimeField(action))
-  const writtenUs = readSeconds(value)
-  if (writtenUs === null) throw new RecordReject('timestamp_invalid', findTimeField(action))
-  return writtenUs
+  if (readSeconds(value) === null) throw new RecordReject('timestamp_invalid', findTimeField(action))
 }
 
 /**

@@ -10,7 +10,7 @@ import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#
 import { putProperty } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { usPerMs } from '#importer/records/source-time.ts'
-import type { TimeWindow } from '#importer/records/time-window.ts'
+import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import {
   isKnownMatomoType,
   type MatomoAction,
@@ -33,7 +33,10 @@ export const matomo: ImportSource = {
     // Only for visits without start and end times, which otherwise reveal the zone of their actions.
     const zone = keys.zone()
     keys.end()
-    return { convert: ({ value }) => convertVisit(value, zone, window) }
+    return {
+      convert: ({ value }) => convertVisit(value, zone, window),
+      timeOf: ({ value }) => readVisitTime(value, zone, window),
+    }
   },
 }
 
@@ -42,13 +45,12 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
     throw new RecordReject('event_missing', 'actionDetails', 'the record is not a visit')
   const all = listActions(visit)
   if (all.length === 0) return skipRecord('visit_without_actions')
-  // A goal is always reached by another action, which has its own event.
-  const [actions, goals] = [all.filter(({ type }) => type !== 'goal'), all.filter(({ type }) => type === 'goal')]
+  const [actions, goals] = [all.filter(isOwnEvent), all.filter(action => !isOwnEvent(action))]
   if (actions.length === 0) return skipRecord('goal_conversion_duplicate')
   const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
   const times = findMatomoTimes(visit, all, actions, zone, window)
-  const firstUs = minOf(actions.map(action => times.get(action)!))
+  const firstUs = minOf(times.values())
   const sharedProperties = createVisitProperties(visit, readMatomoStart(visit) ?? firstUs)
   const events = actions.map(
     (action): ImportedEvent => ({
@@ -72,6 +74,21 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
     ),
     notes: [...unknown.map(({ type }) => `matomo_type_unknown:${type}`), ...goals.map(() => 'matomo_goal_left_out')],
   }
+}
+
+/** The time of the first action with an event; the start of a visit without any, or null if it has none. */
+function readVisitTime(visit: JsonObject, zone: string | null, window: TimeWindow): number | null {
+  const all = listActions(visit)
+  const actions = all.filter(isOwnEvent)
+  if (actions.length > 0) return minOf(findMatomoTimes(visit, all, actions, zone, window).values())
+  const startUs = readMatomoStart(visit)
+  if (startUs !== null) checkTime(startUs, window, 'firstActionTimestamp')
+  return startUs
+}
+
+/** A goal is always reached by another action, which has its own event. */
+function isOwnEvent({ type }: MatomoAction): boolean {
+  return type !== 'goal'
 }
 
 /** Accepts lists and objects, since PHP writes a list with gaps as an object. */

@@ -23,15 +23,22 @@ const profileRenames: ReadonlyMap<string, string> = new Map([
 const countryKeys = ['$country_code', 'mp_country_code']
 
 /**
- * @param timeUs when the profiles were exported, microseconds since 1970; null refuses them.
+ * @param exportedUs when the profiles were exported, microseconds since 1970; null refuses them.
  * @throws RecordReject
  */
-export function convertProfile(record: JsonObject, timeUs: number | null, window: TimeWindow): Conversion {
+export function checkProfileTime(exportedUs: number | null, window: TimeWindow): number {
+  const field = 'profile_timestamp'
+  if (exportedUs === null) throw new RecordReject('timestamp_missing', field)
+  checkTime(exportedUs, window, field)
+  return exportedUs
+}
+
+/** @param exportedUs as for `checkProfileTime`. @throws RecordReject */
+export function convertProfile(record: JsonObject, exportedUs: number | null, window: TimeWindow): Conversion {
   const from = ownValue(record, '$properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')
   const distinctId = chooseMixpanelId([ownValue(record, '$distinct_id')])
-  if (timeUs === null) throw new RecordReject('timestamp_missing', 'profile_timestamp')
-  checkTime(timeUs, window, 'profile_timestamp')
+  const timeUs = checkProfileTime(exportedUs, window)
   const set: JsonObject = {}
   for (const [key, value] of Object.entries(from)) {
     if (key === '$last_seen' || countryKeys.includes(key)) continue

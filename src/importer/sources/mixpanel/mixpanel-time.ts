@@ -1,19 +1,16 @@
-// The time of Mixpanel's events, which older projects export in their own zone. Each record gets a note about its zone,
+// The time of Mixpanel's events, which older projects export in their own zone. Each record gets notes about its zone,
 // because only all records together show which one it is. Source: docs/wire/import.md §1.2 (time, zone shift).
 
 import { isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 import { readTime, usPerMs, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
+import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 
 export interface EventTime {
   readonly timeUs: number
-  /**
-   * `zone_shift:SECONDS`: the distance from the time of receipt, rounded to quarters of an hour. With a zone,
-   * `zone_shift_differs` if that is not the offset of the zone. Without a time of receipt, `zone_unproved` for an event from
-   * the years in which projects exported their own wall clock.
-   */
-  readonly notes: readonly string[]
+  /** The number read as UTC; null for a text, which names its zone or was read in the configured one. */
+  readonly numberUs: number | null
 }
 
 const millisecondsFrom = 1e10
@@ -25,7 +22,7 @@ const utcFromUs = Date.UTC(2023, 0, 1) * usPerMs
  * @param zone IANA name of the project's zone when its numbers are wall-clock times; null when they are UTC.
  * @throws RecordReject
  */
-export function readEventTime(from: JsonObject, zone: string | null): EventTime {
+export function readEventTime(from: JsonObject, zone: string | null, window: TimeWindow): EventTime {
   const field = 'properties.time'
   const value = ownValue(from, 'time')
   if (isEmptyValue(value)) throw new RecordReject('timestamp_missing', field)
@@ -33,9 +30,9 @@ export function readEventTime(from: JsonObject, zone: string | null): EventTime 
   const unit = size !== null && Math.abs(size) > millisecondsFrom ? 'ms' : 's'
   const writtenUs = readTime(value!, { zone, unit }, field)
   if (writtenUs === null) throw new RecordReject('timestamp_invalid', field)
-  // A text names its zone or was read in the configured one; a number is wall-clock time.
   const timeUs = size === null || zone === null ? writtenUs : wallClockToUtcUs(writtenUs, zone)
-  return { timeUs, notes: size === null ? [] : createShiftNotes(from, writtenUs, timeUs, zone) }
+  checkTime(timeUs, window, field)
+  return { timeUs, numberUs: size === null ? null : writtenUs }
 }
 
 function parseNumber(value: JsonValue): number | null {
@@ -48,13 +45,19 @@ function wallClockToUtcUs(wallUs: number, zone: string): number {
   return wallClockToUtc(wholeUs, zone) + (wallUs - wholeUs)
 }
 
-function createShiftNotes(from: JsonObject, writtenUs: number, timeUs: number, zone: string | null): string[] {
+/**
+ * `zone_shift:SECONDS`: the distance from the time of receipt, rounded to quarters of an hour. With a zone,
+ * `zone_shift_differs` if that is not the offset of the zone. Without a time of receipt, `zone_unproved` for an event from
+ * the years in which projects exported their own wall clock.
+ */
+export function createZoneNotes(from: JsonObject, { timeUs, numberUs }: EventTime, zone: string | null): string[] {
+  if (numberUs === null) return []
   const receivedMs = findReceiptMs(from)
   if (receivedMs === null) return zone === null && timeUs < utcFromUs ? ['zone_unproved'] : []
-  const seconds = (writtenUs - receivedMs * usPerMs) / usPerSecond
+  const seconds = (numberUs - receivedMs * usPerMs) / usPerSecond
   // `+ 0` turns -0 into 0.
   const shift = Math.round(seconds / quarterSeconds) * quarterSeconds + 0
-  const zoneShift = (writtenUs - timeUs) / usPerSecond
+  const zoneShift = (numberUs - timeUs) / usPerSecond
   return [`zone_shift:${shift}`, ...(zone !== null && shift !== zoneShift ? ['zone_shift_differs'] : [])]
 }
 

@@ -5,13 +5,13 @@ import { contentUuid, mixpanelUuid, rootUuid } from '#importer/records/determini
 import { eventIdText } from '#importer/records/distinct-ids.ts'
 import type { ImportSource, RecordConverter } from '#importer/records/import-source.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { readEventName } from '#importer/records/record-fields.ts'
+import { readEventName, readObjectField } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
-import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
 import { createLinks, joinsItself, type Pair, readIdentity } from './mixpanel-ids.ts'
-import { convertProfile, isProfile } from './mixpanel-profile.ts'
+import { checkProfileTime, convertProfile, isProfile } from './mixpanel-profile.ts'
 import { listDroppedFields, mapProperties } from './mixpanel-properties.ts'
-import { type EventTime, readEventTime } from './mixpanel-time.ts'
+import { createZoneNotes, type EventTime, readEventTime } from './mixpanel-time.ts'
 
 const name = 'mixpanel'
 
@@ -37,6 +37,10 @@ export const mixpanel: ImportSource = {
     return {
       convert: ({ value }) =>
         isProfile(value) ? convertProfile(value, profileTimeUs, window) : convertEvent(value, settings),
+      timeOf: ({ value }) =>
+        isProfile(value)
+          ? checkProfileTime(profileTimeUs, window)
+          : readEventTime(readObjectField(value, 'properties'), settings.zone, window).timeUs,
     }
   },
 }
@@ -58,12 +62,14 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   if (sourceName === '$merge' && !settings.allowsMerge)
     throw new RecordReject('merge_needs_approval', 'properties.$distinct_ids')
   const ids = readIdentity(sourceName, from)
-  const time = readEventTime(from, settings.zone)
-  checkTime(time.timeUs, settings.window, 'properties.time')
+  const time = readEventTime(from, settings.zone, settings.window)
   if (joinsItself(ids)) return skipRecord('filtered')
   const properties = mapProperties(sourceName, from)
   const links = createLinks(from, time.timeUs)
-  const rest = { dropped: listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null), notes: time.notes }
+  const rest = {
+    dropped: listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null),
+    notes: createZoneNotes(from, time, settings.zone),
+  }
   switch (ids.kind) {
     case 'identify':
       return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }, ...links] }

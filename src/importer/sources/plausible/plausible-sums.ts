@@ -19,8 +19,13 @@ export interface PlausibleSettings {
   readonly window: TimeWindow
 }
 
-export function convertToSum(table: string, row: JsonObject, { site, zone, window }: PlausibleSettings): Conversion {
-  const timeUs = readRecordTime(ownValue(row, 'date'), { zone }, window, 'date')
+/** The start of the row's day. @throws RecordReject */
+export function readDayStart(row: JsonObject, { zone, window }: PlausibleSettings): number {
+  return readRecordTime(ownValue(row, 'date'), { zone }, window, 'date')
+}
+
+export function convertToSum(table: string, row: JsonObject, settings: PlausibleSettings): Conversion {
+  const timeUs = readDayStart(row, settings)
   const properties: JsonObject = {}
   for (const [column, value] of Object.entries(row)) {
     if (column === 'date') continue
@@ -29,7 +34,7 @@ export function convertToSum(table: string, row: JsonObject, { site, zone, windo
   properties.$import_aggregate = true
   properties.$process_person_profile = false
   const event = readEventName(`plausible_${table}`, 'table')
-  const distinctId = checkIdLength(`plausible:${site}`)
+  const distinctId = checkIdLength(`plausible:${settings.site}`)
   const uuid = contentUuid('plausible', row)
   const filledIn = { isIdFilledIn: true, isTimeFilledIn: true } as const
   return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, ...filledIn, properties }] }

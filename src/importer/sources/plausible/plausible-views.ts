@@ -1,15 +1,14 @@
 // Synthesizes as many page views as a row of Plausible counts: marked as synthetic, deterministic, and with the row's totals
 // of views and visitors. Source: docs/wire/import.md §1.7.
 
-import { type JsonObject, ownValue } from '#core/json.ts'
+import type { JsonObject } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { checkIdLength, idText } from '#importer/records/distinct-ids.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { readTextField } from '#importer/records/record-fields.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
 import { usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
-import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
-import type { PlausibleSettings } from './plausible-sums.ts'
+import { checkTime } from '#importer/records/time-window.ts'
+import { type PlausibleSettings, readDayStart } from './plausible-sums.ts'
 import { readCount } from './plausible-tables.ts'
 
 /** All views of a row are in memory at once: some 200 MB. */
@@ -49,10 +48,11 @@ export function synthesizeViews(table: string, row: JsonObject, settings: Plausi
 /** The time between two local midnights: 23 or 25 hours when clocks change. */
 function findLocalDay(
   row: JsonObject,
-  { zone, window }: { readonly zone: string | null; readonly window: TimeWindow },
+  settings: PlausibleSettings,
 ): { readonly startMs: number; readonly lengthMs: number } {
-  const startUs = readRecordTime(ownValue(row, 'date'), { zone }, window, 'date')
+  const startUs = readDayStart(row, settings)
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(idText(row.date) ?? '') ?? []
+  const { zone } = settings
   if (zone === null || year === undefined) throw new RecordReject('timestamp_invalid', 'date')
   const endUs = wallClockToUtc(Date.UTC(Number(year), Number(month) - 1, Number(day) + 1) * usPerMs, zone)
   return { startMs: startUs / usPerMs, lengthMs: (endUs - startUs) / usPerMs }

@@ -6,7 +6,7 @@ import { idText } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type ImportSource, type SourceRecord } from '#importer/records/import-source.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
-import { convertToSum } from './plausible-sums.ts'
+import { convertToSum, readDayStart } from './plausible-sums.ts'
 import { findPlausibleTable } from './plausible-tables.ts'
 import { synthesizeViews } from './plausible-views.ts'
 
@@ -50,6 +50,8 @@ export const plausible: ImportSource = {
         mode === 'synthesize' && tableOf(record) === pages
           ? [{ kind: pagesFact, key: dateOf(record), value: 'known' }]
           : [],
+      // The first view of a row is made up at the start of its day too.
+      timeOf: ({ value }) => readDayStart(value, settings),
     }
   },
 }

@@ -16,9 +16,10 @@ export function isPersonRow({ value, table: ofFile }: SourceRecord, table: strin
   return Object.hasOwn(value, 'person_distinct_id_version') || /^persons?\b|distinct_id/.test(table ?? ofFile ?? '')
 }
 
-export function readPersonRowTime({ value }: SourceRecord, window: TimeWindow): number {
-  const field = readTextField(value, 'timestamp') === null ? 'created_at' : 'timestamp'
-  return readRecordTime(ownValue(value, field), { zone: 'UTC' }, window, field)
+/** @throws RecordReject */
+export function readPersonRowTime(row: JsonObject, window: TimeWindow): number {
+  const field = readTextField(row, 'timestamp') === null ? 'created_at' : 'timestamp'
+  return readRecordTime(ownValue(row, field), { zone: 'UTC' }, window, field)
 }
 
 type FindFact = SourceContext['findFact']
@@ -62,7 +63,7 @@ export function convertPersonRow(
   const distinctId = findMergeTarget(personId, findFact)
   if (distinctId === null || distinctId === alias) return skipRecord('filtered')
   if (!allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
-  const timeUs = readPersonRowTime(record, window)
+  const timeUs = readPersonRowTime(value, window)
   const uuid = rootUuid('merge', 'posthog', distinctId, alias)
   return {
     events: [{ uuid, event: '$merge_dangerously', sourceName: 'persons', distinctId, timeUs, properties: { alias } }],

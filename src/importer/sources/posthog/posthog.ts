@@ -57,7 +57,7 @@ export const posthog: ImportSource = {
           ? convertPersonRow(record, options, context.findFact)
           : convertEvent(record, options),
       factsOf: record => (isPersonRow(record, table) ? readPersonRowFacts(record, context.findFact) : []),
-      timeOf: record => (isPersonRow(record, table) ? readPersonRowTime(record, context) : null),
+      timeOf: record => (isPersonRow(record, table) ? readPersonRowTime : readEventTime)(record.value, context),
     }
   },
 }
@@ -73,7 +73,7 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
     ],
     'distinct_id',
   )
-  const timeUs = readRecordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, options.window, 'timestamp')
+  const timeUs = readEventTime(record, options.window)
   const notes: RecordNote[] = []
   const uuid = readOrDeriveUuid(record, notes)
   const properties = selectKeptProperties(given, options, notes)
@@ -93,6 +93,11 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
   const event = name === '$group_identify' ? '$groupidentify' : name
   const dropped = [...Object.keys(record).filter(isBookkeeping), ...stripped]
   return { events: [{ uuid, event, sourceName: name, distinctId, timeUs, properties }], notes, dropped }
+}
+
+/** @throws RecordReject */
+function readEventTime(record: JsonObject, window: TimeWindow): number {
+  return readRecordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, window, 'timestamp')
 }
 
 /** The properties as an object; Parquet and ClickHouse store them as text. */

@@ -37,7 +37,10 @@ export const segment: ImportSource = {
     const config = new SourceConfig(name, values)
     const settings = { context, zone: config.zone(), groupType: config.text('segment_group_type') ?? 'company' }
     config.end()
-    return { convert: ({ value }) => convertMessage(value, settings) }
+    return {
+      convert: ({ value }) => convertMessage(value, settings),
+      timeOf: ({ value }) => readSegmentTime(value, settings.zone, context).timeUs,
+    }
   },
 }
 
