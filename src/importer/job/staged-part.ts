@@ -8,7 +8,7 @@ import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../rec
 
 /** A part as recorded in the manifest. */
 export interface StagedPart {
-  /** `<event day>/<number>`, such as `2024-05-01/0`; records with an unreadable time are in `unknown-day/<number>`. */
+  /** `<event day>/<number>`, such as `2024-05-01/0`; records without a valid time are in `unknown-day/<number>`. */
   readonly id: string
   /** Path of its file in the job's folder. */
   readonly object: string

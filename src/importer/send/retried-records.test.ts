@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
@@ -103,14 +103,11 @@ async function rehearsed(t: TestContext, text = csv, config: JsonObject = {}) {
   })
   await job.stage()
   await job.scan()
-  const report = await job.rehearse()
-  const rejects =
-    report.balance.rejected === 0
-      ? []
-      : readFileSync(job.folder.file('rejects/unknown-day/0.jsonl'), 'utf8')
-          .split('\n')
-          .slice(0, -1)
-          .map(line => JSON.parse(line) as RejectLine)
+  await job.rehearse()
+  const rejects = globSync(job.folder.file('rejects/*/*.jsonl'))
+    .toSorted()
+    .flatMap(path => readFileSync(path, 'utf8').split('\n').slice(0, -1))
+    .map(line => JSON.parse(line) as RejectLine)
   return { job, rejects }
 }
 

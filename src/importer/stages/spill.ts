@@ -10,10 +10,9 @@ import { type RawObject, rawObjectSchema } from '../job/manifest.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { appendToFile, cutFile } from '../read/own-files.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
-import { convertRecord } from '../records/convert-record.ts'
 import { Type } from '../records/file-schema.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
-import { type ConvertedRecord, RecordReject } from '../records/imported-event.ts'
+import { RecordReject } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
 import { describeDamage, findDamage } from './report/damaged-files.ts'
 import { encodeLine, type LineKey } from './staged-line.ts'
@@ -171,7 +170,7 @@ async function spillFile(
       progress.add({ records: 1, bytes: record.bytes.length + 1 })
       continue
     }
-    const timeUs = 'value' in parsed ? findRecordTime(converter, record, ordinal) : null
+    const timeUs = 'value' in parsed ? findTime(converter, { value: parsed.value, table, ordinal }) : null
     const key: LineKey = { timeUs, object, line: raw.line, byte: raw.byte }
     const line = encodeLine(record, key, ordinal)
     if (!days.holds(line)) await waitForSpace()
@@ -199,33 +198,14 @@ function selectColumns({
   }
 }
 
-/** When a record happened; null if it has no time because it is rejected or skipped, so that its line has no day. */
-function findRecordTime(
-  converter: RecordConverter,
-  { parsed, table, bytes }: ReadRecord,
-  ordinal: number,
-): number | null {
-  if (!('value' in parsed)) return null
-  const record = { value: parsed.value, table, ordinal }
-  const outcome = convertRecord(converter, record, bytes.length)
-  if ('events' in outcome) return findEarliestTime(outcome)
-  return 'skipped' in outcome ? readTimeWithoutFacts(converter, record) : null
-}
-
-function readTimeWithoutFacts(converter: RecordConverter, record: SourceRecord): number | null {
+/** @returns null for a record without a valid time, whose line has no day. */
+function findTime(converter: RecordConverter, record: SourceRecord): number | null {
   try {
-    return converter.timeOf?.(record) ?? null
+    return converter.timeOf(record)
   } catch (error) {
     if (!(error instanceof RecordReject)) throw error
     return null
   }
-}
-
-function findEarliestTime({ events, links = [], groups = [] }: ConvertedRecord): number | null {
-  let first: number | null = null
-  for (const list of [events, links, groups])
-    for (const { timeUs } of list) if (first === null || timeUs < first) first = timeUs
-  return first
 }
 
 /** @returns a note for each raw file that need not be read again. */

@@ -28,16 +28,16 @@ const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'i
 const config = { mapping }
 
 describe('staging', () => {
-  it('sorts records into parts of their event day, oldest day first and by time', async t => {
+  it('sorts records, also rejected ones, into parts of their event day, oldest day first and by time', async t => {
     const job = jobOf(t, [
       '{"id":"c","event":"e","user":"u","at":"2024-05-02T10:00:00Z"}\n{"id":"b","event":"e","user":"u","at":"2024-05-01T23:59:59.999Z"}\n',
-      '{"id":"a","event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n\nnot json\n{"id":"d","event":"e","user":"u"}',
+      '{"id":"a","event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n\nnot json\n{"id":"d","event":"e","user":"u"}\n{"id":"f","event":"e","at":"2024-05-01T12:00:00Z"}',
     ])
     const manifest = await job.stage()
     assert.deepEqual(
       manifest.parts.map(({ id, records }) => [id, records]),
       [
-        ['2024-05-01/0', 2],
+        ['2024-05-01/0', 3],
         ['2024-05-02/0', 1],
         ['unknown-day/0', 2],
       ],
@@ -49,13 +49,14 @@ describe('staging', () => {
       (await outcomesOf(staged)).map(({ raw, result }) => [raw.object, raw.line, raw.byte, result.kind]),
       [
         ['1.jsonl', 1, 0, 'events'],
+        ['1.jsonl', 5, 106, 'rejected'],
         ['0.jsonl', 2, 62, 'events'],
         ['0.jsonl', 1, 0, 'events'],
         ['1.jsonl', 3, 63, 'rejected'],
         ['1.jsonl', 4, 72, 'rejected'],
       ],
     )
-    assert.deepEqual(manifest.totals.records, 5)
+    assert.deepEqual(manifest.totals.records, 6)
     assert.deepEqual(manifest.sourceRange, { first: '2024-05-01T00:00:00.000Z', last: '2024-05-02T10:00:00.000Z' })
   })
 

@@ -10,7 +10,7 @@ import { allowNull, jsonObject, Type } from '../../records/file-schema.ts'
 
 export const samplesFile = 'rehearsal/samples.jsonl'
 const perKind = 5
-/** Additional samples, so that every day has some; for days of about three years. */
+/** Additional samples of records with events, so that every day has some; for days of about three years. */
 const perDay = 2
 const daysMax = 1_100
 /** Keeps names made of ids from filling the file. */
@@ -52,10 +52,11 @@ export class Samples {
     const [partDay] = part.split('/')
     const day = partDay === undefined || partDay === 'unknown-day' ? null : partDay
     const isOfKind = count < perKind && (count > 0 || this.#kinds.size < kindsMax)
-    if (!isOfKind && !this.#isOfDay(day)) return
+    const dayOfEvents = result.kind === 'events' ? day : null
+    if (!isOfKind && !this.#isOfDay(dayOfEvents)) return
     if (isOfKind) this.#kinds.set(of, count + 1)
-    if (day !== null && (this.#days.has(day) || this.#days.size < daysMax))
-      this.#days.set(day, (this.#days.get(day) ?? 0) + 1)
+    if (dayOfEvents !== null && (this.#days.has(dayOfEvents) || this.#days.size < daysMax))
+      this.#days.set(dayOfEvents, (this.#days.get(dayOfEvents) ?? 0) + 1)
     this.all.push({
       of,
       day,
