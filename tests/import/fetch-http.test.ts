@@ -9,7 +9,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
-import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { fetchInto, rawFiles } from '../support/fetching.ts'
 import { tempDir } from '../support/temp-dir.ts'
 

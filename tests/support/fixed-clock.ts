@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import type { FetchClock } from '#importer/fetch/waiting.ts'
 import type { Clock } from '#ports/clock.ts'
 
 /** A clock that stands still until a test moves it. */

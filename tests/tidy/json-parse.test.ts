@@ -14,7 +14,7 @@ const hasNoObjects = [
   'src/wire/capture/request-outline.ts',
 ]
 /** Of what is parsed no key is read, or only whether the text is JSON. */
-const readsNoKeys = ['src/core/capture/cookieless-event.ts', 'src/importer/fetch/apis/whole-lines.ts']
+const readsNoKeys = ['src/core/capture/cookieless-event.ts', 'src/importer/fetch/apis/whole-files.ts']
 /** Pennon wrote it, or the event store or npm did, under names that need no escape. */
 const hasOurNames = [
   'src/adapters/clickhouse-embedded/engine-endpoint.ts',
@@ -34,9 +34,8 @@ const hasOurNames = [
   'src/core/processing/mirror-subjects.ts',
   'src/http/management/queries/agent-tools.ts',
   'src/http/management/queries/query.ts',
+  'src/importer/fetch/fetch-config.ts',
   'src/importer/fetch/fetch-state.ts',
-  'src/importer/fetch/fetched-parts.ts',
-  'src/importer/fetch/other-export-text.ts',
   'src/importer/stages/scan-notes.ts',
   'src/importer/stages/staged-line.ts',
   'src/processes/data-lock.ts',

@@ -2,7 +2,7 @@
 // saw, so that nothing else is sent. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
 import { firstFew, formatCount } from '#core/format-count.ts'
-import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { approvalFile, approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { readEnding } from '#importer/send/service-job.ts'

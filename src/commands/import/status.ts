@@ -2,7 +2,7 @@
 // nothing. Source: docs/wire/import.md §2.8.
 
 import { firstFew, formatCount } from '#core/format-count.ts'
-import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
+import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { countRecordsRead, readManifest } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'

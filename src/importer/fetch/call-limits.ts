@@ -1,5 +1,6 @@
-// When the published limits of a source allow the next call. The job folder stores the times of past calls, so that they
-// survive a restart.
+// Admits requests to a source one at a time, within its published rate limits and outside the pauses that it asked for.
+
+import { type FetchClock, type FetchWaiting, sleepUntil, sourceLimit } from './waiting.ts'
 
 export interface CallLimits {
   readonly perSecond: number | null
@@ -8,21 +9,83 @@ export interface CallLimits {
   readonly atOnce: number
 }
 
-export const hourMs = 3_600_000
+/** The times of past calls, stored so that they survive a restart. */
+export interface CallLog {
+  addCall(atMs: number): void
+  /** Of the last hour at least, ascending. */
+  callsMs(): readonly number[]
+}
+
+const hourMs = 3_600_000
 /** The source counts a call when it arrives, which is later than when it is sent. */
 const marginMs = 1_000
+/** Longer waits are for the hourly limit and worth reporting. */
+const reportedWaitMs = 1_000
+
+export class CallGate {
+  readonly #limits: CallLimits
+  readonly #calls: CallLog
+  readonly #clock: FetchClock
+  readonly #onWaiting: (waiting: FetchWaiting | null) => void
+  #pause: FetchWaiting = { reason: '', untilMs: 0 }
+  #turn: Promise<void> = Promise.resolve()
+
+  constructor(
+    limits: CallLimits,
+    calls: CallLog,
+    clock: FetchClock,
+    onWaiting: (waiting: FetchWaiting | null) => void,
+  ) {
+    this.#limits = limits
+    this.#calls = calls
+    this.#clock = clock
+    this.#onWaiting = onWaiting
+  }
+
+  /** Blocks calls until `waiting.untilMs`, unless a longer pause is set already. */
+  pause(waiting: FetchWaiting): void {
+    if (waiting.untilMs > this.#pause.untilMs) this.#pause = waiting
+  }
+
+  /** Resolves when a call may be made, and counts it. */
+  take(signal: AbortSignal): Promise<void> {
+    const turn = this.#turn.then(() => this.#wait(signal))
+    // A failure reaches only its own caller; the next caller just waits for it to settle.
+    this.#turn = turn.catch(() => undefined)
+    return turn
+  }
+
+  /** For requests that count towards no limit. */
+  untilPauseEnds(signal: AbortSignal): Promise<void> {
+    return sleepUntil(this.#clock, () => this.#pause.untilMs, signal)
+  }
+
+  async #wait(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    const waiting = this.#findWaiting()
+    if (waiting.untilMs - this.#clock.nowMs() > reportedWaitMs) this.#onWaiting(waiting)
+    await sleepUntil(this.#clock, () => this.#findWaiting().untilMs, signal)
+    this.#onWaiting(null)
+    this.#calls.addCall(this.#clock.nowMs())
+  }
+
+  #findWaiting(): FetchWaiting {
+    const untilMs = nextCallAtMs(this.#calls.callsMs(), this.#limits, this.#clock.nowMs())
+    return this.#pause.untilMs > untilMs ? this.#pause : { reason: sourceLimit, untilMs }
+  }
+}
 
 /**
  * @param callsMs times of the calls of the last hour, ascending.
  * @returns the time of the next call: `nowMs` when it may be made at once.
  */
 export function nextCallAtMs(callsMs: readonly number[], { perSecond, perHour }: CallLimits, nowMs: number): number {
-  return Math.max(nowMs, freeAtMs(callsMs, perSecond, 1_000), freeAtMs(callsMs, perHour, hourMs + marginMs))
-}
-
-/** Whether the wait is for an hourly limit, which is worth reporting, and not for the limit per second. */
-export function isLongWait(untilMs: number, nowMs: number): boolean {
-  return untilMs - nowMs > 1_000
+  // The limit allows `count` calls in any span, so the call `count` places back must be at least one span old.
+  const findFreeMs = (count: number | null, spanMs: number) => {
+    const before = count === null ? undefined : callsMs[callsMs.length - count]
+    return before === undefined ? 0 : before + spanMs
+  }
+  return Math.max(nowMs, findFreeMs(perSecond, 1_000), findFreeMs(perHour, hourMs + marginMs))
 }
 
 /** The least time that `callCount` calls take under these limits. */
@@ -30,10 +93,4 @@ export function leastDurationMs(callCount: number, { perSecond, perHour }: CallL
   const bySecond = perSecond === null ? 0 : (callCount / perSecond) * 1_000
   const byHour = perHour === null || callCount <= perHour ? 0 : (callCount / perHour) * hourMs
   return Math.round(Math.max(bySecond, byHour))
-}
-
-/** The limit allows `count` calls in any span, so the call `count` places back must be at least one span old. */
-function freeAtMs(callsMs: readonly number[], count: number | null, spanMs: number): number {
-  const before = count === null ? undefined : callsMs[callsMs.length - count]
-  return before === undefined ? 0 : before + spanMs
 }

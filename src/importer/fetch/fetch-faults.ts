@@ -26,9 +26,6 @@ export class WindowTooLarge extends Error {
   }
 }
 
-/** The bytes of an object have changed since it was listed or its download began. */
-export class ObjectChanged extends Error {}
-
 /** Shown as the reason for waiting for disk space. */
 export const diskFull = 'the disk is full'
 

@@ -1,7 +1,6 @@
 // Reports the progress of a fetch, and when no data has arrived for a long time.
 
-import type { FetchWaiting } from './describe-wait.ts'
-import type { FetchClock } from './fetch-clock.ts'
+import type { FetchClock, FetchWaiting } from './waiting.ts'
 
 export interface FetchProgress {
   readonly partsDone: number
@@ -23,24 +22,19 @@ export interface FetchListener {
   readonly onNotice?: (line: string) => void
 }
 
-interface PartCounts {
-  readonly done: number
-  readonly empty: number
-  readonly waiting: number
-}
-
 /** The least time between two progress reports while bytes arrive. */
 const reportEveryMs = 200
 /** How often to repeat the notice that nothing arrives. */
 const loudEveryMs = 15 * 60_000
 
 export class FetchReporter {
+  /** Calls made in this run. */
+  calls = 0
+  retries = 0
   readonly #listener: FetchListener
   readonly #clock: Pick<FetchClock, 'nowMs'>
-  readonly #countParts: () => PartCounts
+  readonly #countParts: () => Readonly<Record<'done' | 'empty' | 'waiting', number>>
   #bytesReceived = 0
-  #calls = 0
-  #retries = 0
   #waiting: FetchWaiting | null = null
   /** The last failure, shown until data arrives again, so that it stays visible during a retry too. */
   #trouble: FetchWaiting | null = null
@@ -48,30 +42,21 @@ export class FetchReporter {
   #successMs: number
   #loudMs: number
 
-  constructor(listener: FetchListener, clock: Pick<FetchClock, 'nowMs'>, countParts: () => PartCounts) {
+  constructor(
+    listener: FetchListener,
+    clock: Pick<FetchClock, 'nowMs'>,
+    countParts: () => Readonly<Record<'done' | 'empty' | 'waiting', number>>,
+  ) {
     this.#listener = listener
     this.#clock = clock
     this.#countParts = countParts
-    this.#successMs = clock.nowMs()
-    this.#loudMs = this.#successMs
-  }
-
-  get calls(): number {
-    return this.#calls
-  }
-
-  addCall(): void {
-    this.#calls++
+    this.#successMs = this.#loudMs = clock.nowMs()
   }
 
   addBytes(bytes: number): void {
     this.#bytesReceived += bytes
     this.#trouble = null
     if (performance.now() - this.#reportedMs > reportEveryMs) this.reportProgress()
-  }
-
-  addRetry(): void {
-    this.#retries++
   }
 
   /** @param waiting null when the wait has ended. */
@@ -87,7 +72,7 @@ export class FetchReporter {
 
   /** Reports a failure that will be retried at `trouble.untilMs`. */
   reportRetry(trouble: FetchWaiting): void {
-    this.#retries++
+    this.retries++
     this.#trouble = trouble
     this.reportProgress()
     const nowMs = this.#clock.nowMs()
@@ -109,12 +94,8 @@ export class FetchReporter {
     this.#reportedMs = performance.now()
     const { done, empty, waiting } = this.#countParts()
     onProgress({
-      partsDone: done + empty,
-      partsEmpty: empty,
-      partsTotal: done + empty + waiting,
-      bytesReceived: this.#bytesReceived,
-      calls: this.#calls,
-      retries: this.#retries,
+      ...{ partsDone: done + empty, partsEmpty: empty, partsTotal: done + empty + waiting },
+      ...{ bytesReceived: this.#bytesReceived, calls: this.calls, retries: this.retries },
       waiting: this.#waiting ?? this.#trouble,
     })
   }

@@ -25,18 +25,16 @@ export function requireSecret(env: Environment, name: string, what: string): str
   return secret
 }
 
-export function basicAuthorization(user: string, password: string): string {
-  return `Basic ${encodeCredentials(user, password)}`
+export interface BasicCredentials {
+  /** The header. */
+  readonly authorization: string
+  /** The secrets in every form in which a source may echo them. */
+  readonly secrets: readonly string[]
 }
 
-/** The secrets in a request with `basicAuthorization`, in every form in which a source may echo them. */
-export function listBasicSecrets(user: string, password: string): readonly string[] {
-  const base64 = encodeCredentials(user, password)
-  return [user, password, base64, base64.replace(/=+$/, '')]
-}
-
-function encodeCredentials(user: string, password: string): string {
-  return Buffer.from(`${user}:${password}`).toString('base64')
+export function basicCredentials(user: string, password: string): BasicCredentials {
+  const base64 = Buffer.from(`${user}:${password}`).toString('base64')
+  return { authorization: `Basic ${base64}`, secrets: [user, password, base64, base64.replace(/=+$/, '')] }
 }
 
 /** A text from the source for the user: on one line, with every secret masked. An HTML page is reduced to its title. */

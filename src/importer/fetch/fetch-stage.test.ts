@@ -6,10 +6,10 @@ import { writeFileSync } from 'node:fs'
 import { it, type TestContext } from 'node:test'
 import { quickClock } from '../../../tests/support/fixed-clock.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import type { FetchClock } from './fetch-clock.ts'
 import { FetchStop, FetchWait } from './fetch-faults.ts'
 import type { FetchPart, PartOutcome, PartTools } from './fetch-source.ts'
 import { type FetchStageOptions, fetchStage } from './fetch-stage.ts'
+import type { FetchClock } from './waiting.ts'
 
 const parts: readonly FetchPart[] = ['a', 'b'].map(id => ({ id, asks: { id }, bytes: 10 }))
 

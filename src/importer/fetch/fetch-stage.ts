@@ -7,9 +7,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
-import { CallGate } from './call-gate.ts'
-import { formatSpan } from './describe-wait.ts'
-import { type FetchClock, sleepUntil } from './fetch-clock.ts'
+import { CallGate } from './call-limits.ts'
 import {
   asFetchFault,
   BrokenAnswer,
@@ -17,22 +15,21 @@ import {
   FetchWait,
   isAbortError,
   joinStops,
-  ObjectChanged,
   WindowTooLarge,
 } from './fetch-faults.ts'
 import { type FetchListener, FetchReporter } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { FetchSpace } from './fetch-space.ts'
-import { FetchState, type StoredPart, toObjectPath, toStateDamage } from './fetch-state.ts'
-import { completePartFile, findFileSize, hashFile, toPartFile } from './part-file.ts'
-import { retryWaitMs } from './retry-wait.ts'
+import { FetchState, type FetchWarning, type StoredPart, toStateDamage } from './fetch-state.ts'
+import { completePartFile, hashFile, type PartFile, toPartFile } from './part-file.ts'
+import { type FetchClock, formatSpan, retryWaitMs, sleepUntil } from './waiting.ts'
 
 export interface FetchResult {
   readonly partsDone: number
   readonly partsEmpty: number
   readonly bytesDone: number
   readonly calls: number
-  readonly warnings: readonly { readonly part: string; readonly line: string }[]
+  readonly warnings: readonly FetchWarning[]
 }
 
 export interface FetchStageOptions extends FetchListener {
@@ -138,25 +135,20 @@ class FetchRun {
       }
       if (this.#active.size > 0) await Promise.race(this.#active.values())
       else if (this.#callSignal.aborted || this.#attempts.size === 0) break
-      else await this.#waitForDuePart()
+      else {
+        const dueMs = Math.min(...[...this.#attempts.values()].map(attempts => attempts.dueMs))
+        await sleepUntil(this.#options.clock, () => dueMs, this.#options.signal)
+      }
     }
     this.#options.signal.throwIfAborted()
     if (this.#failure !== null) throw this.#failure
     if (this.#stops.length > 0) throw joinStops(this.#stops)
     this.#state.markComplete(true)
     const { done, empty, bytesDone } = this.#state.counts()
-    if (done === 0 && empty > 0)
-      this.#state.addWarning(
-        '',
-        'The source has no data in the whole range. Check the project, the region and the days.',
-      )
-    return {
-      partsDone: done,
-      partsEmpty: empty,
-      bytesDone,
-      calls: this.#reporter.calls,
-      warnings: this.#state.warnings(),
-    }
+    const nothing = 'The source has no data in the whole range. Check the project, the region and the days.'
+    if (done === 0 && empty > 0) this.#state.addWarning('', nothing)
+    const { calls } = this.#reporter
+    return { partsDone: done, partsEmpty: empty, bytesDone, calls, warnings: this.#state.warnings() }
   }
 
   async #list(): Promise<void> {
@@ -202,12 +194,11 @@ class FetchRun {
       throw new FetchStop(
         `${part.id} has changed at the source since it was fetched. What is fetched stays as it is; take another folder for the new bytes.`,
       )
-    const object = toObjectPath(part.id)
-    const bytes = statSync(join(this.#options.folder, object), { throwIfNoEntry: false })?.size
+    const bytes = statSync(this.#file(part).finalPath, { throwIfNoEntry: false })?.size
     if (bytes === undefined) this.#state.markWaiting(part.id, part)
     else if (bytes !== stored.bytes)
       throw new FetchStop(
-        `${object} has ${formatCount(bytes, 'byte')} and had ${(stored.bytes ?? 0).toLocaleString('en')} when it was fetched. Remove it to fetch it again.`,
+        `raw/${part.id} has ${formatCount(bytes, 'byte')} and had ${(stored.bytes ?? 0).toLocaleString('en')} when it was fetched. Remove it to fetch it again.`,
       )
   }
 
@@ -215,7 +206,7 @@ class FetchRun {
   #dropUnlisted(listed: ReadonlySet<string>): void {
     const dropped: string[] = []
     for (const id of this.#state.ids()) {
-      const { path, finalPath } = toPartFile(this.#options.folder, toObjectPath(id))
+      const { path, finalPath } = this.#file({ id })
       if (listed.has(id) || existsSync(finalPath)) continue
       rmSync(path, { force: true })
       this.#state.remove(id)
@@ -229,7 +220,8 @@ class FetchRun {
     this.#attempts.set(part.id, attempts)
     try {
       if (!(await this.#adoptFile(part))) {
-        await this.#beginWithSpace(part)
+        await this.#gate.untilPauseEnds(this.#callSignal)
+        this.#space.begin(part.id, part.bytes === null ? null : Math.max(0, part.bytes - part.savedBytes))
         await this.#finish(part, await this.#fetch(part), attempts)
       }
       if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
@@ -239,7 +231,14 @@ class FetchRun {
       try {
         this.#handleFault(part, asFetchFault(cause), attempts)
       } catch (failure) {
-        this.#end(failure)
+        // A FetchStop of one part lets running downloads finish; any other error aborts them.
+        if (failure instanceof FetchStop) {
+          this.#stops.push(failure)
+          this.#noMoreCalls.abort(failure)
+        } else {
+          this.#failure ??= failure
+          this.#stop.abort(failure)
+        }
       }
     } finally {
       this.#space.end(part.id)
@@ -247,29 +246,16 @@ class FetchRun {
     }
   }
 
-  /** A FetchStop of one part lets running downloads finish; any other error aborts them. */
-  #end(failure: unknown): void {
-    if (!(failure instanceof FetchStop)) {
-      this.#failure ??= failure
-      this.#stop.abort(failure)
-      return
-    }
-    this.#stops.push(failure)
-    this.#noMoreCalls.abort(failure)
+  #file({ id }: Pick<FetchPart, 'id'>): PartFile {
+    return toPartFile(this.#options.folder, id)
   }
 
   /** Adopts a complete file whose process was killed before the state said `done`. */
   async #adoptFile(part: StoredPart): Promise<boolean> {
-    const { finalPath } = toPartFile(this.#options.folder, toObjectPath(part.id))
-    if ((await findFileSize(finalPath)) === null) return false
+    const { finalPath } = this.#file(part)
+    if (!existsSync(finalPath)) return false
     this.#state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
     return true
-  }
-
-  /** @throws FetchWait */
-  async #beginWithSpace({ id, bytes, savedBytes }: StoredPart): Promise<void> {
-    await this.#gate.untilPauseEnds(this.#callSignal)
-    this.#space.begin(id, bytes === null ? null : Math.max(0, bytes - savedBytes))
   }
 
   /** @throws BrokenAnswer when the download stalls. */
@@ -284,14 +270,14 @@ class FetchRun {
       bytesLately = 0
     }
     const tools: PartTools = {
-      file: toPartFile(this.#options.folder, toObjectPath(part.id)),
+      file: this.#file(part),
       signal: AbortSignal.any([this.#signal, stalled.signal]),
       nowMs: () => this.#options.clock.nowMs(),
       takeCall: async () => {
         // Waiting for the rate limit is no stall.
         clearInterval(watch)
         await this.#gate.take(this.#callSignal)
-        this.#reporter.addCall()
+        this.#reporter.calls++
         bytesLately = 0
         watch = setInterval(checkStall, stallMs)
       },
@@ -315,14 +301,14 @@ class FetchRun {
 
   async #finish(part: StoredPart, outcome: PartOutcome, attempts: Attempts): Promise<void> {
     if (outcome.kind === 'file') {
-      const hash = await completePartFile(toPartFile(this.#options.folder, toObjectPath(part.id)))
+      const hash = await completePartFile(this.#file(part))
       this.#state.markDone(part.id, { ...hash, lineCount: outcome.lineCount })
     } else if (outcome.kind === 'empty' || attempts.seemedEmpty) {
-      await rm(toPartFile(this.#options.folder, toObjectPath(part.id)).path, { force: true })
+      await rm(this.#file(part).path, { force: true })
       this.#state.markEmpty(part.id)
     } else {
       attempts.seemedEmpty = true
-      this.#reporter.addRetry()
+      this.#reporter.retries++
     }
   }
 
@@ -333,15 +319,13 @@ class FetchRun {
       this.#waitFor(fault)
       return
     }
-    if (fault instanceof ObjectChanged)
-      throw new FetchStop(`${fault.message} since it was listed. Start again to fetch it as it is now.`)
     const isTooLarge = fault instanceof WindowTooLarge
     if (!isTooLarge && !(fault instanceof BrokenAnswer)) throw fault
     attempts.broken++
     const halves = isTooLarge || attempts.broken >= brokenTriesMax ? this.#options.source.splitPart(part) : null
     if (halves !== null) {
       this.#reporter.notice(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
-      rmSync(toPartFile(this.#options.folder, toObjectPath(part.id)).path, { force: true })
+      rmSync(this.#file(part).path, { force: true })
       this.#state.split(part.id, halves)
       this.#attempts.delete(part.id)
       return
@@ -364,11 +348,5 @@ class FetchRun {
     const trouble = { reason, untilMs }
     this.#gate.pause(trouble)
     this.#reporter.reportRetry(trouble)
-  }
-
-  async #waitForDuePart(): Promise<void> {
-    const { clock, signal } = this.#options
-    const dueMs = Math.min(...[...this.#attempts.values()].map(attempts => attempts.dueMs))
-    await sleepUntil(clock, () => dueMs, signal)
   }
 }

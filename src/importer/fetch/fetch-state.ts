@@ -6,16 +6,27 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { JobFolder } from '../job/job-folder.ts'
 import { isSqliteDamage } from '../job/sqlite-damage.ts'
-import { hourMs } from './call-limits.ts'
+import { formatOtherExport } from './fetch-config.ts'
 import { FetchStop } from './fetch-faults.ts'
 import type { FetchPart, PartAsks } from './fetch-source.ts'
-import { formatOtherExport } from './other-export-text.ts'
 import { toPartFile } from './part-file.ts'
 
-/** `split`: replaced by parts with smaller windows. `empty`: the source has no data there, so there is no file. */
-export type PartState = 'waiting' | 'done' | 'empty' | 'split'
+const stateFile = 'fetch.db'
 
-/** A part as the later stages read it. */
+/** The result of a fetch, as the later stages read it. */
+export interface FetchedParts {
+  /** The configuration that the folder is bound to, for `parseFetchConfig`. */
+  readonly config: unknown
+  /** Whether every part of the source's last listing has been fetched. */
+  readonly isComplete: boolean
+  readonly partsWaiting: number
+  readonly partsEmpty: number
+  /** Warnings that were shown to the user. */
+  readonly warnings: readonly string[]
+  /** Oldest first. */
+  readonly parts: readonly FetchedPart[]
+}
+
 export interface FetchedPart {
   /** Path relative to the job's folder, such as `raw/mixpanel-2024-05-01.jsonl.gz`. */
   readonly object: string
@@ -24,23 +35,46 @@ export interface FetchedPart {
   readonly lineCount: number | null
 }
 
+/**
+ * @returns null if no fetch was started in the folder.
+ * @throws JobStopped if the state in the folder is damaged.
+ */
+export function readFetchedParts(folder: string): FetchedParts | null {
+  if (!existsSync(join(folder, stateFile))) return null
+  const state = new FetchState(folder)
+  try {
+    const config = state.config()
+    if (config === null) return null
+    const { waiting: partsWaiting, empty: partsEmpty } = state.counts()
+    const warnings = [...new Set(state.warnings().map(({ line }) => line))]
+    const parts = state.fetchedParts()
+    return { config: JSON.parse(config), isComplete: state.isComplete(), partsWaiting, partsEmpty, warnings, parts }
+  } catch (error) {
+    throw toStateDamage(folder, error)
+  } finally {
+    state.close()
+  }
+}
+
+/** `split`: replaced by parts with smaller windows. `empty`: the source has no data there, so there is no file. */
+export type PartState = 'waiting' | 'done' | 'empty' | 'split'
+
+/** A line for the user. */
+export interface FetchWarning {
+  /** Empty for the whole fetch. */
+  readonly part: string
+  readonly line: string
+}
+
 export interface StoredPart extends FetchPart {
   readonly state: PartState
   readonly savedBytes: number
-  readonly sha256: string | null
 }
 
-interface Row {
-  readonly id: string
-  readonly asks: string
-  readonly state: PartState
-  readonly bytes: number | null
-  readonly saved_bytes: number
-  readonly sha256: string | null
-  readonly line_count: number | null
-}
+type Row = Omit<StoredPart, 'asks'> & { readonly asks: string }
 
-const stateFile = 'fetch.db'
+/** The limits of sources are per hour. */
+const callsKeptMs = 2 * 3_600_000
 const schema = `
   CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS part (
@@ -51,6 +85,8 @@ const schema = `
   CREATE INDEX IF NOT EXISTS part_bytes ON part (state, bytes);
   CREATE TABLE IF NOT EXISTS call (at_ms INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS warning (part TEXT NOT NULL, line TEXT NOT NULL, PRIMARY KEY (part, line)) STRICT;`
+
+const selectParts = 'SELECT id, asks, state, bytes, saved_bytes AS savedBytes FROM part'
 
 export class FetchState {
   readonly #database: Database.Database
@@ -81,18 +117,18 @@ export class FetchState {
     if (bound === config) return
     if (bound !== null) {
       if (this.#hasData()) throw new FetchStop(formatOtherExport(this.#folder, bound, config))
-      for (const id of this.ids()) rmSync(toPartFile(this.#folder, toObjectPath(id)).path, { force: true })
+      for (const id of this.ids()) rmSync(toPartFile(this.#folder, id).path, { force: true })
       this.#run('DELETE FROM part')
       this.#run('DELETE FROM warning')
     }
-    this.#run("INSERT INTO setting VALUES ('config', ?) ON CONFLICT DO UPDATE SET value = excluded.value", config)
+    this.#set('config', config)
   }
 
   /** Whether any file has data, even a complete file whose row does not say `done` yet or the start of a large file. */
   #hasData(): boolean {
-    const rows = this.#database.prepare('SELECT * FROM part').iterate() as IterableIterator<Row>
-    for (const { id, state, saved_bytes } of rows)
-      if (state === 'done' || saved_bytes > 0 || existsSync(join(this.#folder, toObjectPath(id)))) return true
+    const rows = this.#database.prepare(selectParts).iterate() as IterableIterator<Row>
+    for (const { id, state, savedBytes } of rows)
+      if (state === 'done' || savedBytes > 0 || existsSync(toPartFile(this.#folder, id).finalPath)) return true
     return false
   }
 
@@ -107,8 +143,7 @@ export class FetchState {
   }
 
   markComplete(isComplete: boolean): void {
-    const keep = "INSERT INTO setting VALUES ('is_complete', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
-    this.#run(keep, isComplete ? 'yes' : 'no')
+    this.#set('is_complete', isComplete ? 'yes' : 'no')
   }
 
   /** Appends a part. @returns the stored part, which keeps its state if it was known before. */
@@ -124,7 +159,7 @@ export class FetchState {
   }
 
   findPart(id: string): StoredPart | null {
-    const row = this.#database.prepare('SELECT * FROM part WHERE id = ?').get(id) as Row | undefined
+    const row = this.#database.prepare(`${selectParts} WHERE id = ?`).get(id) as Row | undefined
     return row === undefined ? null : toStoredPart(row)
   }
 
@@ -140,7 +175,7 @@ export class FetchState {
 
   /** The oldest waiting part that is not among `others`. */
   nextWaiting(isExcluded: (id: string) => boolean): StoredPart | null {
-    const rows = this.#database.prepare("SELECT * FROM part WHERE state = 'waiting' ORDER BY place").iterate()
+    const rows = this.#database.prepare(`${selectParts} WHERE state = 'waiting' ORDER BY place`).iterate()
     for (const row of rows as IterableIterator<Row>) if (!isExcluded(row.id)) return toStoredPart(row)
     return null
   }
@@ -181,7 +216,7 @@ export class FetchState {
   addCall(atMs: number): void {
     this.inTransaction(() => {
       this.#run('INSERT INTO call VALUES (?)', atMs)
-      this.#run('DELETE FROM call WHERE at_ms < ?', atMs - 2 * hourMs)
+      this.#run('DELETE FROM call WHERE at_ms < ?', atMs - callsKeptMs)
     })
   }
 
@@ -202,38 +237,39 @@ export class FetchState {
     this.#run('INSERT INTO warning VALUES (?, ?) ON CONFLICT DO NOTHING', part, line)
   }
 
-  warnings(): { readonly part: string; readonly line: string }[] {
-    return this.#database.prepare('SELECT part, line FROM warning ORDER BY part').all() as {
-      part: string
-      line: string
-    }[]
+  warnings(): FetchWarning[] {
+    return this.#database.prepare('SELECT part, line FROM warning ORDER BY part').all() as FetchWarning[]
   }
 
-  counts(): { readonly [state in PartState]: number } & { readonly bytesDone: number; readonly bytesWaiting: number } {
+  counts(): { readonly [state in PartState]: number } & { readonly bytesDone: number } {
     const rows = this.#database
       .prepare('SELECT state, count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM part GROUP BY state')
       .all() as { state: PartState; n: number; bytes: number }[]
-    const findRow = (state: PartState) => rows.find(row => row.state === state)
-    const count = (state: PartState) => findRow(state)?.n ?? 0
-    return {
-      waiting: count('waiting'),
-      done: count('done'),
-      empty: count('empty'),
-      split: count('split'),
-      bytesDone: findRow('done')?.bytes ?? 0,
-      bytesWaiting: findRow('waiting')?.bytes ?? 0,
+    const counts = { waiting: 0, done: 0, empty: 0, split: 0, bytesDone: 0 }
+    for (const { state, n, bytes } of rows) {
+      counts[state] = n
+      if (state === 'done') counts.bytesDone = bytes
     }
+    return counts
   }
 
-  /** Yields the parts in the order of the source, oldest first. */
-  *fetchedParts(): IterableIterator<FetchedPart> {
-    for (const row of this.#database.prepare("SELECT * FROM part WHERE state = 'done' ORDER BY place").all() as Row[])
-      yield { object: toObjectPath(row.id), sha256: row.sha256!, bytes: row.bytes!, lineCount: row.line_count }
+  /** In the order of the source, oldest first. */
+  fetchedParts(): FetchedPart[] {
+    return this.#database
+      .prepare(
+        "SELECT 'raw/' || id AS object, sha256, bytes, line_count AS lineCount FROM part WHERE state = 'done' ORDER BY place",
+      )
+      .all() as FetchedPart[]
   }
 
   #setting(name: string): string | null {
-    const row = this.#database.prepare('SELECT value FROM setting WHERE name = ?').get(name)
-    return (row as { value: string } | undefined)?.value ?? null
+    return (this.#database.prepare('SELECT value FROM setting WHERE name = ?').pluck().get(name) ?? null) as
+      | string
+      | null
+  }
+
+  #set(name: string, value: string): void {
+    this.#run('INSERT INTO setting VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value', name, value)
   }
 
   #run(sql: string, ...values: readonly (string | number | null)[]): void {
@@ -246,10 +282,6 @@ export function toStateDamage(folder: string, error: unknown): unknown {
   return isSqliteDamage(error) ? new JobFolder(folder).damaged(stateFile) : error
 }
 
-export function toObjectPath(id: string): string {
-  return `raw/${id}`
-}
-
-function toStoredPart({ id, asks, state, bytes, saved_bytes: savedBytes, sha256 }: Row): StoredPart {
-  return { id, asks: JSON.parse(asks) as PartAsks, state, bytes, savedBytes, sha256 }
+function toStoredPart({ asks, ...part }: Row): StoredPart {
+  return { ...part, asks: JSON.parse(asks) as PartAsks }
 }

@@ -3,23 +3,22 @@
 
 import { ImportConfigError } from '../records/import-source.ts'
 
-const dayMs = 86_400_000
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
 /** UTC−12, the zone in which a day ends last. */
-const lastZoneMs = 12 * 3_600_000
+const lastZoneMs = 12 * hourMs
 
-/** Whole days, both ends inclusive. */
-export interface DayWindow {
-  /** `YYYY-MM-DD`. */
+/** Both ends are inclusive. */
+interface Window {
   readonly from: string
   readonly to: string
 }
 
-/** Whole hours of UTC, both ends inclusive. */
-export interface HourWindow {
-  /** `YYYYMMDDTHH`, as Amplitude writes it. */
-  readonly from: string
-  readonly to: string
-}
+/** Whole days, as `YYYY-MM-DD`. */
+export type DayWindow = Window
+
+/** Whole hours of UTC, as Amplitude writes them: `YYYYMMDDTHH`. */
+export type HourWindow = Window
 
 /** @returns the start of the day in UTC, in milliseconds. @throws ImportConfigError for a text that is no calendar day. */
 export function parseDay(text: string, key: string): number {
@@ -40,13 +39,7 @@ export function divideIntoWindows({ from, to }: DayWindow, days: number): DayWin
 
 /** The two halves of a window; null for a single day. */
 export function splitDays({ from, to }: DayWindow): [DayWindow, DayWindow] | null {
-  const [first, last] = [Date.parse(from), Date.parse(to)]
-  if (first === last) return null
-  const middle = first + Math.floor((last - first) / dayMs / 2) * dayMs
-  return [
-    { from, to: formatDay(middle) },
-    { from: formatDay(middle + dayMs), to },
-  ]
+  return halve(Date.parse(from), Date.parse(to), dayMs, formatDay)
 }
 
 export function toHourWindow({ from, to }: DayWindow): HourWindow {
@@ -55,12 +48,16 @@ export function toHourWindow({ from, to }: DayWindow): HourWindow {
 
 /** The two halves of a window; null for a single hour. */
 export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] | null {
-  const [first, last] = [parseHour(from), parseHour(to)]
+  return halve(parseHour(from), parseHour(to), hourMs, formatHour)
+}
+
+/** @param first in milliseconds, as `last`, which is included. */
+function halve(first: number, last: number, unitMs: number, format: (ms: number) => string): [Window, Window] | null {
   if (first === last) return null
-  const middle = first + Math.floor((last - first) / 3_600_000 / 2) * 3_600_000
+  const middle = first + Math.floor((last - first) / unitMs / 2) * unitMs
   return [
-    { from, to: formatHour(middle) },
-    { from: formatHour(middle + 3_600_000), to },
+    { from: format(first), to: format(middle) },
+    { from: format(middle + unitMs), to: format(last) },
   ]
 }
 
@@ -73,15 +70,11 @@ export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] |
 export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: number, zone: 'utc' | 'any'): void {
   const [first, last] = [parseDay(from, 'from'), parseDay(to, 'to')]
   if (first > last) throw new ImportConfigError(`from (${from}) is later than to (${to}).`)
-  const complete = lastCompleteDay(nowMs, readyMs, zone)
+  const complete = formatDay(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
   if (to > complete)
     throw new ImportConfigError(
       `The source may still add to ${to}. Fetch up to ${complete} now, and the later days with another job when they have ended.`,
     )
-}
-
-export function lastCompleteDay(nowMs: number, readyMs: number, zone: 'utc' | 'any'): string {
-  return formatDay(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
 }
 
 export function formatDay(ms: number): string {

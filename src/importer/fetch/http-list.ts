@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
+import type { ObjectBytes, ObjectSource, SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
-import { FetchStop, FetchWait } from './fetch-faults.ts'
+import { FetchStop } from './fetch-faults.ts'
 import { createStatusFault, type HttpAnswer, sendRequest } from './http-request.ts'
 
 export interface HttpList {
@@ -20,36 +20,46 @@ const port = 'object-source'
 const signing =
   /^(x-amz-.*|x-goog-.*|awsaccesskeyid|signature|sig|expires|se|sp|sv|sr|st|spr|skoid|sktid|ske|sks|skt|skv|token|access_token|policy|key-pair-id|googleaccessid)$/i
 
-/** @throws FetchStop for a list that cannot be read, or a line that is no URL. */
+/**
+ * A source that throws FetchStop and FetchWait besides the errors of the port.
+ * @throws FetchStop for a list that cannot be read, or a line that is no URL.
+ */
 export function createHttpListSource({ path, authorization }: HttpList, nowMs: () => number): ObjectSource {
   const addresses = new Map(readAddresses(path).map(url => [urlKey(url), url]))
   const headers = authorization === null ? {} : { authorization }
-  const secrets = authorization === null ? [] : [authorization]
-  const ask = async (url: URL, method: 'GET' | 'HEAD', more: Record<string, string>, signal: AbortSignal) => {
+  const ask = async (url: URL, method: 'GET' | 'HEAD', signal: AbortSignal, more: Record<string, string> = {}) => {
     const notes: string[] = []
     const warn = (line: string) => notes.push(line)
-    const answer = await convertFetchStop(sendRequest({ method, url, headers: { ...headers, ...more }, signal, warn }))
-    const refusalOptions = { url, list: path, secrets: [...secrets, ...url.searchParams.values()], nowMs: nowMs() }
-    return { answer, notes, refuse: () => createRefusal(answer, refusalOptions) }
+    const sent = { ...headers, 'accept-encoding': 'identity', ...more }
+    const answer = await sendRequest({ method, url, headers: sent, signal, warn })
+    const createRefusal = async () => {
+      const secrets = [authorization ?? '', ...url.searchParams.values()]
+      const fault = await createStatusFault(answer, { source: formatAddress(url), secrets, nowMs: nowMs() })
+      const isGone = answer.status === 404 || answer.status === 410
+      return isGone
+        ? new FetchStop(`${fault.message}. Remove its line from ${path} to fetch only the other addresses.`)
+        : fault
+    }
+    return { answer, notes, createRefusal }
   }
   return {
     async *list(signal) {
       for (const [key, url] of addresses) {
-        const { answer, refuse } = await ask(url, 'HEAD', { 'accept-encoding': 'identity' }, signal)
+        const { answer, createRefusal } = await ask(url, 'HEAD', signal)
         answer.body.resume()
         // Some servers support only GET, and URLs are often signed for GET alone.
         if (isDecidedByGet(answer.status)) yield { key, bytes: null, version: null }
         else if (answer.status === 200) yield { key, ...readSizeAndVersion(answer) }
-        else throw await refuse()
+        else throw await createRefusal()
       }
     },
     async open({ key, version, bytes }: SourceObject, from: number, signal: AbortSignal): Promise<ObjectBytes> {
       const url = addresses.get(key)
-      if (url === undefined) throw new ObjectSourceRefusal(`${key} is not in ${path} any more.`)
+      if (url === undefined) throw new FetchStop(`${key} is not in ${path} any more.`)
       if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: emptyStream() }
       const range = from === 0 ? {} : { range: `bytes=${from}-` }
-      const { answer, notes, refuse } = await ask(url, 'GET', { 'accept-encoding': 'identity', ...range }, signal)
-      if (answer.status !== 200 && answer.status !== 206) throw await refuse()
+      const { answer, notes, createRefusal } = await ask(url, 'GET', signal, range)
+      if (answer.status !== 200 && answer.status !== 206) throw await createRefusal()
       if (version !== null && readSizeAndVersion(answer).version !== version) {
         answer.body.destroy()
         throw new PortError(port, 'conflict', new Error(`${formatAddress(url)} has changed`))
@@ -115,41 +125,18 @@ function readSizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject,
 
 /** @throws PortError when the body ends early. */
 async function* streamBody({ body, headers }: HttpAnswer, url: URL): AsyncIterable<Uint8Array> {
-  const announced = headers['content-length']
   let bytes = 0
+  let hasFailed = false
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length
       yield chunk
     }
   } catch {
-    throw new PortError(port, 'unavailable', new Error(`${formatAddress(url)} broke off`))
+    hasFailed = true
   }
-  if (announced !== undefined && bytes < Number(announced))
+  if (hasFailed || bytes < Number(headers['content-length'] ?? 0))
     throw new PortError(port, 'unavailable', new Error(`${formatAddress(url)} broke off`))
 }
 
 async function* emptyStream(): AsyncIterable<Uint8Array> {}
-
-interface RefusalOptions {
-  readonly url: URL
-  readonly list: string
-  readonly secrets: readonly string[]
-  readonly nowMs: number
-}
-
-async function createRefusal(answer: HttpAnswer, { url, list, secrets, nowMs }: RefusalOptions): Promise<Error> {
-  const fault = await createStatusFault(answer, { source: formatAddress(url), secrets, nowMs })
-  if (fault instanceof FetchWait) return fault
-  const isGone = answer.status === 404 || answer.status === 410
-  const advice = isGone ? `. Remove its line from ${list} to fetch only the other addresses.` : ''
-  return new ObjectSourceRefusal(`${fault.message}${advice}`)
-}
-
-async function convertFetchStop<T>(answered: Promise<T>): Promise<T> {
-  try {
-    return await answered
-  } catch (cause) {
-    throw cause instanceof FetchStop ? new ObjectSourceRefusal(cause.message) : cause
-  }
-}

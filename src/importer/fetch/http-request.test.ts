@@ -4,8 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
-import { createStatusFault, readBody, sendRequest } from './http-request.ts'
-import { type Reach, resolveRedirect } from './redirects.ts'
+import { createStatusFault, type Reach, readBody, resolveRedirect, sendRequest } from './http-request.ts'
 
 async function serverOf(t: TestContext, listener: RequestListener, address = '127.0.0.1'): Promise<URL> {
   const server = createServer(listener).listen(0, address)

@@ -6,7 +6,7 @@ import { open } from 'node:fs/promises'
 import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
 import { ownFile } from '../read/own-files.ts'
-import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged } from './fetch-faults.ts'
+import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { preparePartFile } from './part-file.ts'
 
@@ -157,6 +157,7 @@ function toFetchFault(cause: unknown): unknown {
     )
   if (!(cause instanceof PortError)) return asFetchFault(cause)
   const detail = cause.cause instanceof Error ? cause.cause.message : cause.code
-  if (cause.code === 'conflict') return new ObjectChanged(detail)
+  if (cause.code === 'conflict')
+    return new FetchStop(`${detail} since it was listed. Start again to fetch it as it is now.`)
   return new FetchWait(detail === '' ? 'the storage does not answer' : detail)
 }

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 export interface PartFile {
@@ -17,9 +17,9 @@ export interface FileHash {
   readonly bytes: number
 }
 
-/** @param object final path, relative to the job folder. */
-export function toPartFile(folder: string, object: string): PartFile {
-  const finalPath = join(folder, object)
+/** @param folder of the job. @param id of the part. */
+export function toPartFile(folder: string, id: string): PartFile {
+  const finalPath = join(folder, 'raw', id)
   return { path: `${finalPath}.part`, finalPath }
 }
 
@@ -46,16 +46,6 @@ export async function hashFile(path: string): Promise<FileHash> {
     bytes += chunk.length
   }
   return { sha256: hash.digest('hex'), bytes }
-}
-
-/** @returns the size; null when there is no such file. */
-export async function findFileSize(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).size
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw cause
-  }
 }
 
 /** Syncing a folder makes the new names in it durable. */

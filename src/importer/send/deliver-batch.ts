@@ -1,9 +1,7 @@
 // Delivers one batch, however long it takes: retries if waiting can help, splits the batch if the batch is at fault, and
 // stops the job otherwise. Source: docs/wire/import.md §2.4 (definite refusal), §2.5 (rate, back-off).
 
-import { formatSpan } from '#importer/fetch/describe-wait.ts'
-import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
-import { retryWaitMs } from '../fetch/retry-wait.ts'
+import { type FetchClock, formatSpan, retryWaitMs, sleepUntil } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type AnsweredBatch, type BatchAnswer, type BatchTarget, postBatch } from './post-batch.ts'

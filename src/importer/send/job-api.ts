@@ -2,9 +2,7 @@
 // sending, it waits while the service is unavailable. Source: docs/wire/import.md §2.8, §2.10, §2.11.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
-import { describeWait } from '#importer/fetch/describe-wait.ts'
-import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
-import { parseRetryAfter, retryWaitMs } from '../fetch/retry-wait.ts'
+import { describeWait, type FetchClock, parseRetryAfter, retryWaitMs, sleepUntil } from '#importer/fetch/waiting.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
 import { importKeyScopeList } from '../job/key-scopes.ts'
 import type { StageProgress } from '../job/progress.ts'

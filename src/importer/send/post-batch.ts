@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
-import { parseRetryAfter } from '../fetch/retry-wait.ts'
+import { parseRetryAfter } from '../fetch/waiting.ts'
 
 export interface BatchTarget {
   /** Address of the instance, without a slash at the end. */

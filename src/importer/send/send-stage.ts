@@ -3,7 +3,7 @@
 // Source: docs/wire/import.md §2.4, §2.5.
 
 import { formatCount } from '#core/format-count.ts'
-import type { FetchClock } from '../fetch/fetch-clock.ts'
+import type { FetchClock } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'

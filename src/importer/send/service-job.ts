@@ -2,7 +2,7 @@
 // discarded as a whole. Source: docs/wire/import.md §2.8, §2.11.
 
 import type { JsonObject } from '#core/json.ts'
-import { sleepUntil } from '../fetch/fetch-clock.ts'
+import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { Type } from '../records/file-schema.ts'

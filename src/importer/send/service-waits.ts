@@ -1,8 +1,7 @@
 // Coordinates the lanes of a run that wait for the service. The reason is shown while any lane waits, and the first lane
 // that gets through again wakes the others. Source: docs/wire/import.md §2.5.
 
-import { describeWait } from '#importer/fetch/describe-wait.ts'
-import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
+import { describeWait, type FetchClock, sleepUntil } from '#importer/fetch/waiting.ts'
 import type { StageProgress } from '../job/progress.ts'
 
 export interface ServiceWait {

@@ -3,7 +3,7 @@
 import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
 import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
-import { sleepUntil } from '../fetch/fetch-clock.ts'
+import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedJob } from '../job/staged-part.ts'

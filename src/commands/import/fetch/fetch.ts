@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
@@ -12,14 +11,12 @@ import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetc
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
-import { formatSpan } from '#importer/fetch/describe-wait.ts'
-import { createForwardClock, type FetchClock } from '#importer/fetch/fetch-clock.ts'
-import { type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
+import { leastDurationMs } from '#importer/fetch/call-limits.ts'
+import { checkNothingIgnored, type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
-import { readFetchPlan } from '#importer/fetch/fetch-plan.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
-import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
-import { formatIgnoredOptions } from '#importer/fetch/other-export-text.ts'
+import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
+import { createForwardClock, type FetchClock, formatSpan } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { planFile } from '#importer/job/plan.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
@@ -32,22 +29,9 @@ import { nextLine, quotePath } from '../messages/next-line.ts'
 import { printJson, printLines, printText } from '../messages/print.ts'
 import { fetchProgress } from './fetch-progress.ts'
 
-/** As commander gives them. */
-export interface FetchOptions {
+/** As commander gives them: keys of a FetchConfig in camel case, and these. */
+export interface FetchOptions extends Readonly<Record<string, string | boolean | undefined>> {
   readonly source?: string
-  readonly from?: string
-  readonly to?: string
-  readonly region?: string
-  readonly host?: string
-  readonly projectId?: string
-  readonly siteId?: string
-  readonly windowDays?: string
-  readonly callsPerHour?: string
-  readonly s3Url?: string
-  readonly s3Endpoint?: string
-  readonly s3Region?: string
-  readonly s3PathStyle?: boolean
-  readonly list?: string
   readonly dryRun?: boolean
   readonly json?: boolean
 }
@@ -83,41 +67,42 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
 /** The configuration in the options; without --source, the one that the folder was begun with. */
 function readConfigOf(folder: string, options: FetchOptions): { readonly config: FetchConfig; readonly text: string } {
   const { dryRun: _, json: _json, ...asked } = options
-  const begun = readFetchedParts(folder)
-  if (options.source === undefined && begun === null)
-    throw new ImportConfigError('Set --source: nothing has been downloaded into this folder yet.')
-  const named: JsonObject = Object.fromEntries(
+  let value = Object.fromEntries(
     Object.entries(asked).map(([name, given]) => [name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`), given]),
-  )
-  if (options.source === undefined) checkNothingIgnored(folder, begun!.config as JsonObject, named)
-  const value = options.source === undefined ? begun!.config : named
-  return { config: parseFetchConfig(value), text: canonicalJson(value as JsonObject) }
+  ) as JsonObject
+  if (options.source === undefined) {
+    const begun = readFetchedParts(folder)
+    if (begun === null) throw new ImportConfigError('Set --source: nothing has been downloaded into this folder yet.')
+    const bound = begun.config as JsonObject
+    checkNothingIgnored(folder, bound, value)
+    value = bound
+  }
+  return { config: parseFetchConfig(value), text: canonicalJson(value) }
 }
 
-/** Refuses options that differ from what the folder was begun with. Repeating a value is fine, also a default. */
-function checkNothingIgnored(folder: string, bound: JsonObject, asked: JsonObject): void {
-  const before = parseFetchConfig(bound)
-  const ignored = Object.entries(asked)
-    .filter(([key, value]) => !isDeepStrictEqual(parseFetchConfig({ ...bound, [key]: value }), before))
-    .map(([key]) => key)
-  if (ignored.length > 0) throw new ImportConfigError(formatIgnoredOptions(folder, { bound, asked, ignored }))
-}
-
+/** What the fetch will cost. Sends requests only to a source whose parts must be listed, such as a bucket. */
 async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {
-  const plan = await readFetchPlan(source, signal)
+  let [partCount, bytes, firstPart, lastPart] = [0, 0 as number | null, null as string | null, null as string | null]
+  for await (const part of source.listParts(signal)) {
+    partCount++
+    bytes = bytes === null || part.bytes === null ? null : bytes + part.bytes
+    firstPart ??= part.id
+    lastPart = part.id
+  }
+  const { notes, limits, callsPerPart } = source
+  const callCount = partCount * callsPerPart
+  const leastMs = leastDurationMs(callCount, limits)
   if (json) {
-    printText(`${JSON.stringify(plan, null, 2)}\n`)
+    printText(`${JSON.stringify({ partCount, callCount, leastMs, bytes, firstPart, lastPart, notes }, null, 2)}\n`)
     return
   }
-  const { partCount, callCount, leastMs, bytes, firstPart, lastPart, notes } = plan
   const size = bytes === null ? '' : `, ${readableBytes(bytes)}`
-  const lines = [
+  printLines([
     `${formatCount(partCount, 'part')}${size}${firstPart === null ? '' : `: ${firstPart} … ${lastPart}`}`,
     `${formatCount(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${formatSpan(leastMs)} by the limits of the source`}`,
     ...notes,
     'Nothing was downloaded.',
-  ]
-  printLines(lines)
+  ])
 }
 
 async function download(
@@ -159,11 +144,15 @@ function describeResult({ partsDone, partsEmpty, bytesDone, warnings }: FetchRes
   const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
   return [
     `${formatCount(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${resolve(path)}/raw${empty}.`,
-    ...firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`))),
+    ...describeWarnings(warnings),
     nextLine(
       existsSync(join(resolve(path), planFile))
         ? { command: `pennon import run ${quotePath(path)}`, why: 'it is already planned' }
         : { command: `pennon import plan ${quotePath(path)}`, why: 'selects what is imported, and into which project' },
     ),
   ]
+}
+
+export function describeWarnings(warnings: FetchResult['warnings']): readonly string[] {
+  return firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`)))
 }

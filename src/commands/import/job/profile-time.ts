@@ -2,7 +2,7 @@
 // them. Source: docs/wire/import.md §1.2 (profile row).
 
 import type { JsonObject } from '#core/json.ts'
-import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
+import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { Manifest } from '#importer/job/manifest.ts'

@@ -1,7 +1,7 @@
 // Lines that `publish` and `discard` print while the service works: each step once, and again every 30 s. Joining a million
 // persons takes many minutes, in which silence would look like a standstill.
 
-import { formatSpan } from '#importer/fetch/describe-wait.ts'
+import { formatSpan } from '#importer/fetch/waiting.ts'
 
 const againMs = 30_000
 

@@ -3,7 +3,7 @@
 
 import { statfsSync } from 'node:fs'
 import { backOffMs } from '#core/back-off.ts'
-import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import type { FetchClock } from '#importer/fetch/waiting.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { isDiskFull } from '../job/open-job.ts'

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
-import { createForwardClock, type FetchClock } from '#importer/fetch/fetch-clock.ts'
+import { createForwardClock, type FetchClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { importKeyScopeList } from '#importer/job/key-scopes.ts'
 import { findApiAddress, type ImportTarget } from '#importer/job/plan.ts'

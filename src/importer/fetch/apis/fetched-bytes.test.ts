@@ -7,12 +7,11 @@ import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { parsePlainJson } from '#core/json.ts'
-import { splitJsonList } from '#importer/fetch/apis/json-list-elements.ts'
 import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 import { zipOf } from '../../../../tests/support/export-stand-in.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { checkGzipLines, LastLine } from './whole-lines.ts'
-import { checkZip } from './whole-zip.ts'
+import { splitJsonList } from './matomo-visits.ts'
+import { checkGzipLines, checkZip, LastLine } from './whole-files.ts'
 
 function fileOf(t: TestContext, bytes: Uint8Array): string {
   const path = join(tempDir(t), 'file')
@@ -32,15 +31,15 @@ describe('lines of JSON', () => {
           const borders = [0, ...cuts.sort((a, b) => a - b), bytes.length]
           for (const [index, border] of borders.slice(1).entries())
             counting.write(bytes.subarray(borders[index], border))
-          assert.equal(counting.checked().lineCount, 3)
+          assert.equal(counting.checkedCount(), 3)
         }),
       )
   })
 
   it('are incomplete if the gzip or its last line is', async t => {
     const whole = gzipSync(`${lines.join('\n')}\n`)
-    assert.equal((await checkGzipLines(fileOf(t, whole))).lineCount, 3)
-    assert.equal((await checkGzipLines(fileOf(t, gzipSync('')))).lineCount, 0)
+    assert.equal(await checkGzipLines(fileOf(t, whole)), 3)
+    assert.equal(await checkGzipLines(fileOf(t, gzipSync(''))), 0)
     for (let length = 1; length < whole.length; length++)
       await assert.rejects(checkGzipLines(fileOf(t, whole.subarray(0, length))), BrokenAnswer, `${length} bytes`)
     for (const end of ['terminated early', '{"d":', 'null x'])
@@ -53,7 +52,7 @@ describe('a zip', () => {
     for (const isZip64 of [false, true]) {
       const whole = await zipOf(['{"a":1}', '{"b":2}', '{"c":3}'], isZip64)
       assert.equal(whole.includes(Buffer.from('504b0606', 'hex')), isZip64)
-      assert.deepEqual(await checkZip(fileOf(t, whole)), { lineCount: 3 })
+      assert.equal(await checkZip(fileOf(t, whole)), 3)
       for (let length = 0; length < whole.length; length += 7)
         await assert.rejects(checkZip(fileOf(t, whole.subarray(0, length))), BrokenAnswer, `${length} bytes`)
     }

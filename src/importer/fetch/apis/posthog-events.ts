@@ -1,47 +1,45 @@
 // Reads events from another PostHog or Pennon by SQL, through `POST /api/projects/:id/query/`, which both support. Rows are
 // ordered by (timestamp, uuid); each page starts after the last row of the previous one. Source: docs/wire/import.md §1.8.
 
-import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { isJsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { BrokenAnswer, FetchStop, FetchWait, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
-import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
-import { type DayWindow, divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
-import { createStatusFault, readBody, sendRequest } from '#importer/fetch/http-request.ts'
+import type { FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
 import { readTime } from '#importer/records/source-time.ts'
-import { writeLines } from './lines-file.ts'
-
-export const posthogHosts = { us: 'https://us.posthog.com', eu: 'https://eu.posthog.com' } as const
-/** Senders queue events while they are offline; most arrive within the hour. */
-export const posthogReadyMs = 3_600_000
-
-export interface PosthogEvents {
-  readonly host: URL
-  readonly projectId: string
-  /** Days in UTC. */
-  readonly range: DayWindow
-  readonly personalKey: string
-}
+import { createDailySource, PageTooLarge, parseAnswer, readPages, readPageText, requestApi } from './api-request.ts'
+import { writeLines } from './written-part.ts'
 
 const columns = ['uuid', 'event', 'distinct_id', 'properties', 'timestamp', 'created_at', 'person_id', 'elements_chain']
-const pageRows = { first: 10_000, min: 10 }
-const pageBytesMax = 256 * 2 ** 20
+const pageRows = { first: 10_000, min: 10, divisor: 4 }
 
-export function createPosthogSource(options: PosthogEvents): FetchSource {
-  return {
+/** The days are in UTC. */
+export function createPosthogSource({ range, project_id }: FetchConfig, host: URL, personalKey: string): FetchSource {
+  const project = encodeURIComponent(project_id!)
+  const url = new URL(`api/projects/${project}/query/`, host.href.endsWith('/') ? host : `${host}/`)
+  return createDailySource({
+    ...{ name: `posthog-${project}`, range: range! },
     limits: { perSecond: 2, perHour: null, atOnce: 1 },
     advice: 'Use a batch export to a bucket, and fetch from there with --source s3.',
     callsPerPart: 2,
     notes: [
       'A day of more than 10,000 events takes a call more for every 10,000. For tens of millions a batch export to a bucket is faster.',
     ],
-    listParts: () =>
-      divideIntoWindows(options.range, 1).map(({ from }) => ({
-        id: `posthog-${encodeURIComponent(options.projectId)}-${from}.jsonl.gz`,
-        asks: { day: from },
-        bytes: null,
-      })),
-    splitPart: () => null,
-    fetchPart: (part, tools) => fetchDay(part, options, tools),
-  }
+    async fetchPart({ asks }, tools) {
+      const startUs = Date.parse(`${asks.day}T00:00:00Z`) * 1_000
+      let cursor: Cursor | null = null
+      const pages = readPages(pageRows, async rowsMax => {
+        const rows = await requestRows(buildSql(startUs, cursor, rowsMax), { url, personalKey }, tools)
+        if (rows.length === 0) return []
+        const next = readCursor(rows.at(-1)!)
+        if (next.timeUs === cursor?.timeUs && next.uuid === cursor.uuid)
+          throw new BrokenAnswer('the instance returns the same rows again')
+        cursor = next
+        return rows.map(row => JSON.stringify(row))
+      })
+      const lineCount = await writeLines(pages, tools)
+      return lineCount === 0 ? { kind: 'empty' } : { kind: 'file', lineCount }
+    },
+  })
 }
 
 /** Identifies the last row received. */
@@ -51,57 +49,27 @@ interface Cursor {
   readonly uuid: string
 }
 
-async function fetchDay({ asks }: FetchPart, options: PosthogEvents, tools: PartTools): Promise<PartOutcome> {
-  const startUs = Date.parse(`${asks.day}T00:00:00Z`) * 1_000
-  const readPages = async function* () {
-    let cursor: Cursor | null = null
-    for (let rowsMax = pageRows.first; ; ) {
-      const rows = await readPage(startUs, cursor, rowsMax, options, tools)
-      if (rows === 'too_large') {
-        rowsMax = Math.max(pageRows.min, Math.floor(rowsMax / 4))
-        continue
-      }
-      // The instance's own limits can shorten any page, so only an empty page is the end.
-      if (rows.length === 0) return
-      const next = readCursor(rows.at(-1)!)
-      if (cursor !== null && next.timeUs === cursor.timeUs && next.uuid === cursor.uuid)
-        throw new BrokenAnswer('the instance returns the same rows again')
-      cursor = next
-      yield rows.map(row => JSON.stringify(row))
-    }
-  }
-  const lineCount = await writeLines(readPages(), tools)
-  return lineCount === 0 ? { kind: 'empty' } : { kind: 'file', lineCount }
-}
-
 type Row = Record<string, JsonValue>
 
-async function readPage(
-  startUs: number,
-  cursor: Cursor | null,
-  rowsMax: number,
-  { host, projectId, personalKey }: PosthogEvents,
+async function requestRows(
+  sql: string,
+  { url, personalKey }: { readonly url: URL; readonly personalKey: string },
   tools: PartTools,
-): Promise<Row[] | 'too_large'> {
-  await tools.takeCall()
-  const answer = await sendRequest({
-    method: 'POST',
-    url: new URL(`api/projects/${encodeURIComponent(projectId)}/query/`, host.href.endsWith('/') ? host : `${host}/`),
-    headers: { authorization: `Bearer ${personalKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ query: { kind: 'HogQLQuery', query: buildSql(startUs, cursor, rowsMax) } }),
-    signal: tools.signal,
-    warn: tools.warn,
-  })
-  if (answer.status !== 200) {
-    const { status } = answer
-    const fault = await createStatusFault(answer, { source: 'PostHog', secrets: [personalKey], nowMs: tools.nowMs() })
-    const isTooLarge =
-      status === 400 ? /too_large|memory|too large/i.test(fault.message) : [413, 500, 504].includes(status)
-    if (isTooLarge && rowsMax > pageRows.min) return 'too_large'
-    if (status === 400) throw new WindowTooLarge(fault.message, true)
-    throw fault
-  }
-  return readRows((await readBody(answer.body, pageBytesMax)).toString(), personalKey)
+): Promise<Row[]> {
+  const answer = await requestApi(
+    {
+      ...{ source: 'PostHog', secrets: [personalKey], method: 'POST', url },
+      headers: { authorization: `Bearer ${personalKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: { kind: 'HogQLQuery', query: sql } }),
+    },
+    tools,
+  )
+  if (answer.fault === null) return readRows(await readPageText(answer), personalKey)
+  const { status, fault } = answer
+  const isTooLarge =
+    status === 400 ? /too_large|memory|too large/i.test(fault.message) : [413, 500, 504].includes(status)
+  const refusal = status === 400 ? new WindowTooLarge(fault.message, true) : fault
+  throw isTooLarge ? new PageTooLarge(refusal) : refusal
 }
 
 /**
@@ -124,12 +92,7 @@ function formatInstant(us: number): string {
 }
 
 function readRows(text: string, personalKey: string): Row[] {
-  let value: JsonValue
-  try {
-    value = parseJson(text)
-  } catch {
-    throw new BrokenAnswer('the answer is not whole')
-  }
+  const value = parseAnswer(text)
   if (!isJsonObject(value)) throw new BrokenAnswer('the answer is no object')
   const error = ownValue(value, 'error')
   if (typeof error === 'string')

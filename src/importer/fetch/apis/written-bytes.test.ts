@@ -10,8 +10,7 @@ import { FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { toPartFile } from '#importer/fetch/part-file.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { downloadBody, downloadGzip } from './download-part.ts'
-import { writeLines } from './lines-file.ts'
+import { downloadBody, downloadGzip, writeLines } from './written-part.ts'
 
 /** @param spaceBytes how many bytes are allowed. */
 function toolsOf(t: TestContext, spaceBytes: number) {

@@ -1,7 +1,7 @@
-// Streams the body of a response into the file of a part, without parsing it.
+// Writes the file of a part: the body of a response as it is, or the lines of a paged export as gzip.
 
 import { createWriteStream } from 'node:fs'
-import { type Readable, Transform } from 'node:stream'
+import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { asFetchFault, BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
@@ -22,32 +22,46 @@ export async function downloadGzip({ headers, body }: HttpAnswer, tools: PartToo
   return writeBody([body, createGzip()], tools)
 }
 
+/** @param pages lines without line breaks. @returns how many lines there are. */
+export async function writeLines(pages: AsyncIterable<readonly string[]>, tools: PartTools): Promise<number> {
+  let lineCount = 0
+  const encodePages = async function* () {
+    for await (const lines of pages) {
+      lineCount += lines.length
+      if (lines.length > 0) yield Buffer.from(`${lines.join('\n')}\n`)
+    }
+  }
+  await writeBody([Readable.from(encodePages()), createGzip()], tools)
+  return lineCount
+}
+
 async function writeBody([body, ...between]: readonly [Readable, ...Transform[]], tools: PartTools): Promise<number> {
   await preparePartFile(tools.file)
   let bytes = 0
-  const count = new Transform({
-    transform: (chunk: Buffer, _encoding, done) => {
-      bytes += chunk.length
-      tools.received(chunk.length)
-      done(null, chunk)
-    },
+  const count = createTap(chunkBytes => {
+    bytes += chunkBytes
+    tools.received(chunkBytes)
   })
-  // Count bytes after compression: that is what the disk must hold.
-  const space = new Transform({
+  const file = createWriteStream(tools.file.path, { flags: 'wx', mode: 0o600 })
+  try {
+    // Space is needed for the bytes after compression.
+    await pipeline([body, count, ...between, createTap(tools.willWrite), file], { signal: tools.signal })
+  } catch (cause) {
+    throw asFetchFault(cause)
+  }
+  return bytes
+}
+
+/** Passes bytes on unchanged after `observe`, which may throw. */
+function createTap(observe: (bytes: number) => void): Transform {
+  return new Transform({
     transform: (chunk: Buffer, _encoding, done) => {
       try {
-        tools.willWrite(chunk.length)
+        observe(chunk.length)
         done(null, chunk)
       } catch (problem) {
         done(problem as Error)
       }
     },
   })
-  try {
-    const file = createWriteStream(tools.file.path, { flags: 'wx', mode: 0o600 })
-    await pipeline([body, count, ...between, space, file], { signal: tools.signal })
-  } catch (cause) {
-    throw asFetchFault(cause)
-  }
-  return bytes
 }
