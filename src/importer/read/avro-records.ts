@@ -4,18 +4,16 @@
 import { crc32, inflateRawSync, zstdDecompressSync } from 'node:zlib'
 import { snappyUncompress } from 'hyparquet'
 import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
-import { RecordReject, type RejectReason } from '../records/imported-event.ts'
-import { AvroCursor } from './avro-cursor.ts'
-import { type AvroReader, createAvroReader } from './avro-schema.ts'
-import type { ByteReader } from './byte-reader.ts'
-import { PackingDamage } from './decompress.ts'
+import { AvroCursor, type AvroReader, createAvroReader } from './avro-schema.ts'
+import { type ByteReader, PackingDamage } from './byte-reader.ts'
+import { createReject } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
 import { recordBytesMax } from './split-records.ts'
-import { parseTableName } from './table-name.ts'
-import { encodeJson, encodeTypedRecord } from './typed-record.ts'
+import { encodeJson, encodeTypedRecord, numberRecords, type TypedRecord } from './typed-records.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
 
 const magic = Buffer.from('Obj\x01', 'latin1')
+const avroFile = 'the Avro file'
 const syncBytes = 16
 const longBytesMax = 10
 /** Writers use blocks of some ten kilobytes. A block may be in memory twice. */
@@ -29,43 +27,34 @@ export function isAvro(beginning: Buffer): boolean {
   return beginning.equals(magic)
 }
 
-export async function* readAvroRecords({ object, bytes, damage }: UnpackedFile): AsyncGenerator<ReadRecord> {
-  const table = parseTableName(object)
-  let line = 1
-  const toRecord = (record: Pick<ReadRecord, 'bytes' | 'parsed'>): ReadRecord => ({
-    raw: { object, line, byte: 0 },
-    ...record,
-    isJson: true,
-    table,
-  })
-  try {
-    const { read, unpack, sync } = await readHeader(bytes)
-    let emptyCount = 0
-    while ((await bytes.peek(1)).length > 0) {
-      const count = await readNextSize(bytes, 'records')
-      const block = new AvroCursor(unpack(await readExactly(bytes, await readNextSize(bytes))))
-      if (!(await readExactly(bytes, syncBytes)).equals(sync))
-        throw createDamage('a block does not end where it should')
-      for (let left = count; left > 0; left--) {
-        const { at } = block
-        const value = readNextValue(block, read)
-        if (block.at === at && ++emptyCount > emptyRecordsMax)
-          throw createDamage(`it claims more than ${emptyRecordsMax} records that take no bytes`)
-        yield toRecord(
-          isJsonObject(value)
-            ? encodeTypedRecord(value)
-            : { bytes: encodeJson(value), parsed: createReject('json_not_object') },
-        )
-        line++
-      }
-      if (!block.isAtEnd) throw createDamage('a block has more records than it says')
+export function readAvroRecords({ object, bytes, damage }: UnpackedFile): AsyncGenerator<ReadRecord> {
+  return numberRecords(object, readBlocks(bytes, damage), error => damage() ?? toDamage(error))
+}
+
+async function* readBlocks(bytes: ByteReader, damage: UnpackedFile['damage']): AsyncGenerator<Iterable<TypedRecord>> {
+  const { read, unpack, sync } = await readHeader(bytes)
+  let emptyCount = 0
+  const readBlock = function* (block: AvroCursor, count: number): Generator<TypedRecord> {
+    for (let left = count; left > 0; left--) {
+      const { at } = block
+      const value = readNextValue(block, read)
+      if (block.at === at && ++emptyCount > emptyRecordsMax)
+        throw createDamage(`it claims more than ${emptyRecordsMax} records that take no bytes`)
+      yield isJsonObject(value)
+        ? encodeTypedRecord(value)
+        : { bytes: encodeJson(value), parsed: createReject('json_not_object') }
     }
-    const found = damage()
-    if (found !== null) throw found
-  } catch (error) {
-    const { reason, message } = damage() ?? toDamage(error as Error)
-    yield toRecord({ bytes: Buffer.alloc(0), parsed: createReject(reason, message) })
+    if (!block.isAtEnd) throw createDamage('a block has more records than it says')
   }
+  while ((await bytes.peek(1)).length > 0) {
+    const count = await readNextSize(bytes, 'records')
+    const block = unpack(await bytes.takeExactly(await readNextSize(bytes), avroFile))
+    if (!(await bytes.takeExactly(syncBytes, avroFile)).equals(sync))
+      throw createDamage('a block does not end where it should')
+    yield readBlock(new AvroCursor(block), count)
+  }
+  const found = damage()
+  if (found !== null) throw found
 }
 
 function readNextValue(block: AvroCursor, read: AvroReader): JsonValue {
@@ -88,14 +77,14 @@ const codecs: Readonly<Record<string, Unpack>> = {
 }
 
 async function readHeader(bytes: ByteReader) {
-  await readExactly(bytes, magic.length)
+  await bytes.take(magic.length)
   const meta = new Map<string, string>()
   let left = headerBytesMax
   const readText = async () => {
     const size = await readNextSize(bytes)
     left -= size + 1
     if (left < 0) throw createDamage(`its header has more than ${headerBytesMax} bytes`)
-    return (await readExactly(bytes, size)).toString()
+    return (await bytes.takeExactly(size, avroFile)).toString()
   }
   for (let count = await nextCount(bytes); count > 0; count = await nextCount(bytes))
     for (; count > 0; count--) meta.set(await readText(), await readText())
@@ -105,7 +94,7 @@ async function readHeader(bytes: ByteReader) {
   return {
     read: createAvroReader(parseJson(meta.get('avro.schema') ?? '')),
     unpack,
-    sync: await readExactly(bytes, syncBytes),
+    sync: await bytes.takeExactly(syncBytes, avroFile),
   }
 }
 
@@ -122,16 +111,8 @@ async function readNextSize(bytes: ByteReader, what: 'bytes' | 'records' = 'byte
 }
 
 async function readNextLong(bytes: ByteReader): Promise<bigint> {
-  const ahead = await bytes.peek(longBytesMax)
-  const end = ahead.findIndex(byte => byte < 0x80) + 1
-  if (end === 0 && ahead.length < longBytesMax) throw createTruncationDamage()
-  return new AvroCursor(await bytes.take(end || longBytesMax)).long()
-}
-
-async function readExactly(bytes: ByteReader, count: number): Promise<Buffer> {
-  const taken = await bytes.take(count)
-  if (taken.length < count) throw createTruncationDamage()
-  return taken
+  const end = (await bytes.peek(longBytesMax)).findIndex(byte => byte < 0x80) + 1
+  return new AvroCursor(await bytes.takeExactly(end || longBytesMax, avroFile)).long()
 }
 
 /** A Snappy block starts with the unpacked length and is followed by the CRC-32 of the unpacked bytes. */
@@ -150,7 +131,7 @@ function unpackSnappy(block: Buffer): Buffer {
   return unpacked
 }
 
-function toDamage(error: Error): { reason: RejectReason; message: string } {
+function toDamage(error: Error): PackingDamage {
   if (error instanceof PackingDamage) return error
   // A failure of the disk, not damage of the file.
   if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
@@ -158,13 +139,5 @@ function toDamage(error: Error): { reason: RejectReason; message: string } {
 }
 
 function createDamage(detail: string): PackingDamage {
-  return new PackingDamage('compressed_input', `the Avro file cannot be read: ${detail}`)
-}
-
-function createTruncationDamage(): PackingDamage {
-  return new PackingDamage('truncated_record', 'the Avro file is cut off')
-}
-
-function createReject(reason: RejectReason, detail?: string): ReadRecord['parsed'] {
-  return new RecordReject(reason, null, detail).outcome()
+  return new PackingDamage('compressed_input', `${avroFile} cannot be read: ${detail}`)
 }

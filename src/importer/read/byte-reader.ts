@@ -1,5 +1,15 @@
 // A byte stream with lookahead, reads of any size, and unread.
 
+/** A compressed file is truncated or damaged. Source: docs/wire/import.md §2.6 (bytes). */
+export class PackingDamage extends Error {
+  readonly reason: 'truncated_record' | 'compressed_input'
+
+  constructor(reason: PackingDamage['reason'], message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>
   #chunks: Buffer[] = []
@@ -37,6 +47,13 @@ export class ByteReader {
     return bytes
   }
 
+  /** @param what is read, for the message. @throws PackingDamage when fewer bytes remain. */
+  async takeExactly(count: number, what: string): Promise<Buffer> {
+    const bytes = await this.take(count)
+    if (bytes.length < count) throw new PackingDamage('truncated_record', `${what} is cut off`)
+    return bytes
+  }
+
   /** Takes the next available bytes, at most `bytesMax`; null at the end. */
   async chunk(bytesMax: number): Promise<Buffer | null> {
     await this.#fill(1)
@@ -52,17 +69,6 @@ export class ByteReader {
     this.#chunks.unshift(bytes)
     this.#bufferedBytes += bytes.length
     this.position -= bytes.length
-  }
-
-  /** @returns how many bytes were skipped; fewer than `count` only at the end. */
-  async skip(count: number): Promise<number> {
-    let left = count
-    while (left > 0) {
-      const bytes = await this.chunk(left)
-      if (bytes === null) break
-      left -= bytes.length
-    }
-    return count - left
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {

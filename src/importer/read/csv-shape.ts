@@ -1,13 +1,13 @@
 // Detects the dialect of a CSV file from its beginning.
 
+import { ascii } from '#core/ascii.ts'
 import { type CsvDelimiter, type CsvRowEnd, type CsvShape, csvDelimiters, splitCsvRow } from '#core/csv.ts'
 import type { ByteReader } from './byte-reader.ts'
 import { createRowEndFinder } from './split-records.ts'
 
 /** How much of a header is examined. */
 export const headerBytesMax = 64 * 1024
-const quote = 0x22
-const returnByte = 0x0d
+const { quote, carriageReturn } = ascii
 
 /**
  * Takes nothing from the reader, and waits only for its first line.
@@ -49,6 +49,7 @@ function detectCsvDelimiter(header: Buffer): CsvDelimiter {
  * @param isWhole whether the sample is the whole file, whose last row needs no line end.
  */
 function countFittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): number {
+  const { delimiter, hasEscapes } = shape
   const ends = createRowEndFinder(shape)
   let columnCount: number | null = null
   let fitting = 0
@@ -61,12 +62,7 @@ function countFittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): nu
     start = end
     if (isHeading) continue
     const row = bytes.toString().replace(/^\ufeff/, '')
-    const count: number | undefined = splitCsvRow(
-      row,
-      shape.delimiter,
-      columnCount ?? Infinity,
-      shape.hasEscapes,
-    )?.length
+    const count: number | undefined = splitCsvRow(row, delimiter, columnCount ?? Infinity, hasEscapes)?.length
     if (columnCount === null) columnCount = count!
     else if (count === columnCount) fitting++
   }
@@ -87,7 +83,7 @@ function detectRowEnd(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
   let rowStart = createRowEndFinder({ delimiter, rowEnd: '\r', hasEscapes: false }).next(beginning, 0)
   if (rowStart < 0) return '\n'
   // A program that writes `\r\n` on Windows produces `\r\r\n`, since the system expands each line feed.
-  while (beginning[rowStart] === returnByte) rowStart++
+  while (beginning[rowStart] === carriageReturn) rowStart++
   const lineFeed = createRowEndFinder({ delimiter, rowEnd: '\n', hasEscapes: false }).next(beginning, 0)
   return lineFeed < 0 || rowStart < lineFeed - 1 ? '\r' : '\n'
 }

@@ -2,20 +2,8 @@
 // fails. Decompresses only as much as is taken.
 
 import type { Duplex } from 'node:stream'
-import { createInflateRaw, createZstdDecompress, type Zlib } from 'node:zlib'
-import type { ByteReader } from './byte-reader.ts'
-
-/** A compressed file is truncated or damaged. Source: docs/wire/import.md §2.6 (bytes). */
-export class PackingDamage extends Error {
-  readonly reason: 'truncated_record' | 'compressed_input'
-
-  constructor(reason: PackingDamage['reason'], message: string) {
-    super(message)
-    this.reason = reason
-  }
-}
-
-type Engine = Duplex & Zlib
+import { crc32, createInflateRaw, createZstdDecompress, type Zlib } from 'node:zlib'
+import { type ByteReader, PackingDamage } from './byte-reader.ts'
 
 /** An engine loses at most this much decompressed data before damage. */
 const outputBytes = 16 * 1024
@@ -35,74 +23,43 @@ export type Packing = keyof typeof engines
  * @throws PackingDamage after yielding all data before the damage.
  */
 export async function* decompress(packed: ByteReader, packing: Packing): AsyncGenerator<Buffer> {
-  const engine = engines[packing]() as Engine
-  const progress = new Progress(engine)
+  const engine = engines[packing]() as Duplex & Zlib
+  const state = { failure: null as Error | null, isEnded: false, takesInput: true, fedBytes: 0, wake: () => {} }
+  const change = (changes: Partial<typeof state>) => {
+    Object.assign(state, changes)
+    state.wake()
+  }
+  engine.on('readable', () => change({}))
+  engine.on('end', () => change({ isEnded: true }))
+  engine.on('error', failure => change({ failure }))
+  /** How many of the last fed bytes the engine did not use. */
+  const countLeftBytes = () => state.fedBytes - engine.bytesWritten
   let last: Buffer = Buffer.alloc(0)
   try {
     for (;;) {
       const unpacked = engine.read() as Buffer | null
       if (unpacked !== null) yield unpacked
-      else if (progress.failure !== null) throw toPackingDamage(progress.failure, packing)
-      else if (progress.isEnded) break
-      else if (!progress.takesInput) await progress.next()
+      else if (state.failure !== null) throw toPackingDamage(state.failure, packing)
+      else if (state.isEnded) break
+      else if (!state.takesInput)
+        await new Promise<void>(resolve => {
+          state.wake = resolve
+        })
       else {
         const next = await packed.chunk(inputBytes)
-        last = next ?? last
-        progress.feed(next)
+        state.takesInput = false
+        if (next === null) engine.end()
+        else {
+          last = next
+          state.fedBytes += next.length
+          // An engine that leaves bytes has reached its end and is about to emit `end`.
+          engine.write(next, () => change({ takesInput: countLeftBytes() === 0 }))
+        }
       }
     }
-    packed.unread(last.subarray(last.length - progress.leftBytes))
+    packed.unread(last.subarray(last.length - countLeftBytes()))
   } finally {
     engine.destroy()
-  }
-}
-
-/** The state of an engine, and a way to wait for its next change. */
-class Progress {
-  readonly #engine: Engine
-  #wake = () => {}
-  #fedBytes = 0
-  failure: Error | null = null
-  isEnded = false
-  takesInput = true
-
-  constructor(engine: Engine) {
-    this.#engine = engine
-    engine.on('readable', () => this.#wake())
-    engine.on('end', () => {
-      this.isEnded = true
-      this.#wake()
-    })
-    engine.on('error', error => {
-      this.failure = error
-      this.#wake()
-    })
-  }
-
-  /** @param bytes null for the end. */
-  feed(bytes: Buffer | null): void {
-    this.takesInput = false
-    if (bytes === null) {
-      this.#engine.end()
-      return
-    }
-    this.#fedBytes += bytes.length
-    this.#engine.write(bytes, () => {
-      // An engine that leaves bytes has reached its end and is about to emit `end`.
-      this.takesInput = this.leftBytes === 0
-      this.#wake()
-    })
-  }
-
-  /** How many of the last fed bytes the engine did not use. */
-  get leftBytes(): number {
-    return this.#fedBytes - this.#engine.bytesWritten
-  }
-
-  next(): Promise<void> {
-    return new Promise(resolve => {
-      this.#wake = resolve
-    })
   }
 }
 
@@ -110,4 +67,52 @@ function toPackingDamage(error: Error & { code?: string }, packing: Packing): Pa
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
     ? new PackingDamage('truncated_record', `the ${packing} data is cut off`)
     : new PackingDamage('compressed_input', `the ${packing} data is damaged: ${error.message}`)
+}
+
+const gzipMagic = Buffer.from('\x1f\x8b\x08', 'latin1')
+const gzipData = 'the gzip data'
+const hasCrc = 0x02
+const hasExtra = 0x04
+const hasName = 0x08
+const hasComment = 0x10
+
+/**
+ * Decompresses a gzip file of one or more members, and ignores zero bytes after the last one. Headers and checksums are
+ * read here, because Node's gzip engine discards the end of a member if its checksum is wrong or if other data follows.
+ * Source: RFC 1952.
+ * @throws PackingDamage after yielding all data before the damage.
+ */
+export async function* decompressGzipMembers(packed: ByteReader): AsyncGenerator<Buffer> {
+  do {
+    await skipHeader(packed)
+    let sum = 0
+    let sizeBytes = 0
+    for await (const unpacked of decompress(packed, 'deflate')) {
+      sum = crc32(unpacked, sum)
+      sizeBytes = (sizeBytes + unpacked.length) % 2 ** 32
+      yield unpacked
+    }
+    const trailer = await packed.takeExactly(8, gzipData)
+    if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== sizeBytes)
+      throw new PackingDamage('compressed_input', 'the gzip data is damaged: its checksum does not match')
+  } while (await hasMore(packed))
+}
+
+async function hasMore(packed: ByteReader): Promise<boolean> {
+  for (;;) {
+    const [next] = await packed.peek(1)
+    if (next !== 0) return next !== undefined
+    await packed.take(1)
+  }
+}
+
+async function skipHeader(packed: ByteReader): Promise<void> {
+  const beginning = await packed.peek(gzipMagic.length)
+  if (beginning.length === gzipMagic.length && !beginning.equals(gzipMagic))
+    throw new PackingDamage('compressed_input', 'data that is not gzip follows the gzip data')
+  const flags = (await packed.takeExactly(10, gzipData))[3]!
+  if (flags & hasExtra) await packed.takeExactly((await packed.takeExactly(2, gzipData)).readUInt16LE(), gzipData)
+  for (const text of [hasName, hasComment])
+    if (flags & text) while ((await packed.takeExactly(1, gzipData))[0] !== 0) {}
+  if (flags & hasCrc) await packed.takeExactly(2, gzipData)
 }

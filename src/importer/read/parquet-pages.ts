@@ -13,7 +13,6 @@ import type {
 } from 'hyparquet'
 import { parquetMetadata, readOffsetIndex } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
-import { checkThrift } from './parquet-thrift.ts'
 
 /** Including statistics. */
 const headerBytesMax = 64 * 1024
@@ -35,9 +34,9 @@ export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
   const trailerAt = Math.max(0, file.byteLength - trailerBytes)
   const trailer = new DataView(await file.slice(trailerAt))
   const footerBytes = trailer.byteLength < trailerBytes ? Infinity : trailer.getUint32(0, true)
-  if (footerBytes > trailerAt) throw createDamageError('its end does not say where its footer starts')
+  if (footerBytes > trailerAt) throw new Error('its end does not say where its footer starts')
   if (footerBytes > footerBytesMax)
-    throw createDamageError(`its footer has ${footerBytes} bytes, more than the limit of ${footerBytesMax}`)
+    throw new Error(`its footer has ${footerBytes} bytes, more than the limit of ${footerBytesMax}`)
   const end = await file.slice(trailerAt - footerBytes)
   checkThrift(new Uint8Array(end, 0, footerBytes))
   return parquetMetadata(end)
@@ -46,14 +45,13 @@ export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
 /** @throws Error when row counts contradict the file's, or when a group lacks columns of the schema. */
 export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
   if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
-    throw createDamageError('its row groups do not add up to its number of rows')
+    throw new Error('its row groups do not add up to its number of rows')
   const leaves = new Set<string | undefined>(listLeafNames(schema))
   for (const { columns, num_rows } of row_groups) {
-    if (num_rows < 0n) throw createDamageError('a row group has a negative number of rows')
+    if (num_rows < 0n) throw new Error('a row group has a negative number of rows')
     const names = new Set(columns.map(({ meta_data }) => meta_data?.path_in_schema.join('\0')))
     // `checkPages` reports columns without metadata.
-    if (!names.has(undefined) && !leaves.isSubsetOf(names))
-      throw createDamageError('a row group lacks columns of the schema')
+    if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw new Error('a row group lacks columns of the schema')
   }
 }
 
@@ -67,9 +65,8 @@ function listLeafNames({ children, path }: SchemaTree): string[] {
 export async function checkPages(file: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
   for (const chunk of columns) {
     const { meta_data: column } = chunk
-    if (column === undefined) throw createDamageError('it is encrypted, or spread over several files')
-    if (column.path_in_schema.length === 1 && column.num_values < num_rows)
-      throw createDamageError('a column lacks rows')
+    if (column === undefined) throw new Error('it is encrypted, or spread over several files')
+    if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw new Error('a column lacks rows')
     await checkPageList(file, chunk, await checkColumn(file, column))
   }
 }
@@ -82,52 +79,46 @@ async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: Reado
   checkThrift(new Uint8Array(bytes))
   const { page_locations } = readOffsetIndex({ view: new DataView(bytes), offset: 0 })
   if (!page_locations.every(({ offset }) => pages.has(Number(offset))))
-    throw createDamageError('the offset index of a column names pages that do not exist')
+    throw new Error('the offset index of a column names pages that do not exist')
 }
 
 /** @returns the offsets of its pages. */
 async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<ReadonlySet<number>> {
   const pages = new Set<number>()
-  const start = Math.min(
-    Number(column.dictionary_page_offset || column.data_page_offset),
-    Number(column.data_page_offset),
-  )
+  const first = Number(column.data_page_offset)
+  const start = Math.min(Number(column.dictionary_page_offset || first), first)
   const end = start + Number(column.total_compressed_size)
-  if (start < 0 || end < start || end > file.byteLength) throw createDamageError('a column is outside the file')
+  if (start < 0 || end < start || end > file.byteLength) throw new Error('a column is outside the file')
   let values = 0n
   for (let at = start; values < column.num_values; ) {
-    if (at >= end) throw createDamageError('a column is cut off')
+    if (at >= end) throw new Error('a column is cut off')
     pages.add(at)
     const ahead = await file.slice(at, Math.min(at + headerBytesMax, end))
     checkThrift(new Uint8Array(ahead))
-    const reader = new ForwardReader(new DataView(ahead))
+    const reader = createForwardReader(ahead)
     const header = parquetHeader(reader)
     const body = at + reader.offset
     values += countPageValues(header, column)
     at = body + header.compressed_page_size
-    if (!(header.compressed_page_size >= 0) || at > end) throw createDamageError('a page is longer than its column')
+    if (!(header.compressed_page_size >= 0) || at > end) throw new Error('a page is longer than its column')
     if (header.crc !== undefined && crc32(new Uint8Array(await file.slice(body, at))) !== header.crc >>> 0)
-      throw createDamageError('the checksum of a page does not match')
+      throw new Error('the checksum of a page does not match')
   }
   return pages
 }
 
 /** A reader for hyparquet that refuses to move backwards, as a negative length would do. */
-class ForwardReader {
-  readonly view: DataView<ArrayBuffer>
-  #offset = 0
-
-  constructor(view: DataView<ArrayBuffer>) {
-    this.view = view
-  }
-
-  get offset(): number {
-    return this.#offset
-  }
-
-  set offset(offset: number) {
-    if (!(offset >= this.#offset)) throw createDamageError('the header of a page is invalid')
-    this.#offset = offset
+function createForwardReader(bytes: ArrayBuffer) {
+  let at = 0
+  return {
+    view: new DataView(bytes),
+    get offset() {
+      return at
+    },
+    set offset(offset: number) {
+      if (!(offset >= at)) throw new Error('the header of a page is invalid')
+      at = offset
+    },
   }
 }
 
@@ -144,7 +135,7 @@ function countPageValues(header: PageHeader, { num_values, total_uncompressed_si
     isBetween(levelBytes, header.compressed_page_size) &&
     isBetween(v2?.num_rows ?? 0, page.num_values) &&
     page.encoding !== undefined
-  if (!isPossible) throw createDamageError('a page has more values than its column')
+  if (!isPossible) throw new Error('a page has more values than its column')
   checkPageSizes(header, page.num_values)
   return page === dictionary_page_header ? 0n : BigInt(page.num_values)
 }
@@ -152,15 +143,76 @@ function countPageValues(header: PageHeader, { num_values, total_uncompressed_si
 /** Memory is allocated for what a page claims, before its bytes are read. */
 function checkPageSizes({ compressed_page_size, uncompressed_page_size }: PageHeader, values: number): void {
   if (uncompressed_page_size > Math.max(pageBytesMax, compressed_page_size * unpackedPerByteMax))
-    throw createDamageError(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)
+    throw new Error(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)
   if (values > Math.max(pageValuesMax, uncompressed_page_size * valuesPerByteMax))
-    throw createDamageError(`a page of ${uncompressed_page_size} bytes claims to hold ${values} values`)
+    throw new Error(`a page of ${uncompressed_page_size} bytes claims to hold ${values} values`)
 }
 
 function isBetween(count: number, countMax: number): boolean {
   return count >= 0 && count <= countMax
 }
 
-function createDamageError(detail: string): Error {
-  return new Error(detail)
+/** Parquet's structures nest less than ten levels deep. */
+const depthMax = 64
+const longList = 15
+const types = { stop: 0, true: 1, false: 2, byte: 3, i16: 4, i32: 5, i64: 6, double: 7, binary: 8, list: 9, struct: 12 }
+
+/**
+ * Checks a structure of Thrift's compact protocol before hyparquet reads it: hyparquet allocates each list as long as it
+ * claims to be, so a few bytes could exhaust memory. Source: thrift-compact-protocol.md of apache/thrift.
+ * @throws Error when the structure does not end within the bytes.
+ */
+function checkThrift(bytes: Uint8Array): void {
+  let at = 0
+  skipStruct(0)
+
+  function next(): number {
+    if (at >= bytes.length) throw new Error('a part of its metadata is cut off')
+    return bytes[at++]!
+  }
+
+  function varint(): number {
+    let value = 0
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = next()
+      value += (byte & 0x7f) * 2 ** shift
+      if (byte < 0x80) return value
+    }
+    throw new Error('a number in its metadata has more than ten bytes')
+  }
+
+  function skipBytes(count: number): void {
+    at += count
+    if (at > bytes.length) throw new Error('a part of its metadata exceeds its bounds')
+  }
+
+  function skipStruct(depth: number): void {
+    for (let field = next(); (field & 0x0f) !== types.stop; field = next()) {
+      if (field >> 4 === 0) varint()
+      skipValue(field & 0x0f, depth)
+    }
+  }
+
+  function skipList(depth: number): void {
+    const head = next()
+    const type = head & 0x0f
+    const count = head >> 4 === longList ? varint() : head >> 4
+    // Within a list, booleans take a byte too.
+    if (count > bytes.length - at) throw new Error(`a list in its metadata claims to hold ${count} values`)
+    for (let left = count; left > 0; left--)
+      if (type === types.true || type === types.false) next()
+      else skipValue(type, depth)
+  }
+
+  function skipValue(type: number, depth: number): void {
+    if (depth > depthMax) throw new Error(`its metadata nests more than ${depthMax} levels deep`)
+    if (type === types.byte) next()
+    else if (type === types.i16 || type === types.i32 || type === types.i64) varint()
+    else if (type === types.double) skipBytes(8)
+    else if (type === types.binary) skipBytes(varint())
+    else if (type === types.list) skipList(depth + 1)
+    else if (type === types.struct) skipStruct(depth + 1)
+    else if (type !== types.true && type !== types.false)
+      throw new Error(`its metadata has a value of the unknown type ${type}`)
+  }
 }

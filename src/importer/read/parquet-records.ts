@@ -2,22 +2,13 @@
 
 import { type FileHandle, open } from 'node:fs/promises'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
-import {
-  type AsyncBuffer,
-  type Compressors,
-  type FileMetaData,
-  parquetReadObjects,
-  parquetSchema,
-  type RowGroup,
-} from 'hyparquet'
-import { RecordReject, type RejectReason } from '../records/imported-event.ts'
+import { type AsyncBuffer, type Compressors, type FileMetaData, parquetReadObjects, parquetSchema } from 'hyparquet'
+import { PackingDamage } from './byte-reader.ts'
 import { yieldToEventLoop } from './event-loop.ts'
-import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
 import { checkGroups, checkPages, readMetadata } from './parquet-pages.ts'
 import { createRowConverter, toHyparquetSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
-import { parseTableName } from './table-name.ts'
-import { encodeTypedRecord, isTooLarge, tooLargeRecord } from './typed-record.ts'
+import { encodeTypedRecord, isTooLarge, numberRecords, type TypedRecord, tooLargeRecord } from './typed-records.ts'
 
 const magic = Buffer.from('PAR1')
 const encryptedMagic = Buffer.from('PARE')
@@ -58,27 +49,18 @@ export function isParquet(beginning: Buffer): boolean {
 /** @param object how records name the file. */
 export async function* readParquetRecords(path: string, object: string): AsyncGenerator<ReadRecord> {
   await using handle = await open(path)
-  const table = parseTableName(object)
-  const file = new FileParts(handle, (await handle.stat()).size)
-  let line = 1
-  try {
-    for await (const record of readRows(file)) {
-      yield { raw: { object, line, byte: 0 }, ...record, isJson: true, table }
-      line++
-    }
-  } catch (error) {
-    // Any error of hyparquet is a fault of the file, unless the disk failed.
+  const file = createFileParts(handle, (await handle.stat()).size)
+  // Any error of hyparquet is a fault of the file, unless the disk failed.
+  yield* numberRecords(object, readSlices(file), async error => {
     if (file.diskError !== null) throw file.diskError
-    const parsed = new RecordReject(
-      await findDamageReason(handle),
-      null,
-      `the Parquet file cannot be read: ${(error as Error).message}`,
-    )
-    yield { raw: { object, line, byte: 0 }, bytes: Buffer.alloc(0), parsed: parsed.outcome(), isJson: true, table }
-  }
+    // A truncated file lacks the magic number at its end.
+    const end = Buffer.from(await file.slice(Math.max(0, file.byteLength - magic.length)))
+    const reason = isParquet(end) ? 'compressed_input' : 'truncated_record'
+    return new PackingDamage(reason, `the Parquet file cannot be read: ${error.message}`)
+  })
 }
 
-async function* readRows(file: AsyncBuffer) {
+async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedRecord>> {
   const metadata = await readMetadata(file)
   const schema = parquetSchema(metadata)
   const convert = createRowConverter(schema)
@@ -86,6 +68,14 @@ async function* readRows(file: AsyncBuffer) {
   const columns = schema.children.map(({ element }) => element.name)
   checkGroups(metadata, schema)
   let emptyCount = 0
+  const encodeRows = function* (rows: readonly Record<string, unknown>[]): Generator<TypedRecord> {
+    for (const row of rows) {
+      if (isEmpty(row) && ++emptyCount > emptyRowsMax)
+        throw new Error(`it claims more than ${emptyRowsMax} rows that hold no value`)
+      // Check sizes before converting: every element of a list may refer to the same text of a dictionary.
+      yield isTooLarge(row) ? tooLargeRecord : encodeTypedRecord(convert(row))
+    }
+  }
   for (const { rowStart, rowEnd, group } of planSlices(metadata)) {
     if (group !== null) await checkPages(file, group)
     // Reading rows that take no bytes never waits for the disk, and would block signals and timers.
@@ -107,12 +97,7 @@ async function* readRows(file: AsyncBuffer) {
       })
       for (const [index, row] of rows.entries()) row[column] = cells[index]?.[column]
     }
-    // Check sizes before converting: every element of a list may refer to the same text of a dictionary.
-    for (const row of rows) {
-      if (isEmpty(row) && ++emptyCount > emptyRowsMax)
-        throw new Error(`it claims more than ${emptyRowsMax} rows that hold no value`)
-      yield isTooLarge(row) ? tooLargeRecord : encodeTypedRecord(convert(row))
-    }
+    yield encodeRows(rows)
   }
 }
 
@@ -121,15 +106,8 @@ function isEmpty(row: Readonly<Record<string, unknown>>): boolean {
   return true
 }
 
-interface Slice {
-  readonly rowStart: number
-  readonly rowEnd: number
-  /** The group that starts with this slice. */
-  readonly group: RowGroup | null
-}
-
-/** Slices of rows that never cross a group, since a column is read group by group. */
-function* planSlices({ row_groups }: FileMetaData): Generator<Slice> {
+/** Slices of rows that never cross a group, since a column is read group by group. The first slice of a group has it. */
+function* planSlices({ row_groups }: FileMetaData) {
   let groupStart = 0
   for (const group of row_groups) {
     const groupEnd = groupStart + Number(group.num_rows)
@@ -145,32 +123,88 @@ function* planSlices({ row_groups }: FileMetaData): Generator<Slice> {
  * The file for hyparquet, which requests several parts at once but awaits only one of them: an error in another would end
  * the process. So a failed read returns an empty part, which hyparquet notices, and keeps the error of the disk for later.
  */
-class FileParts implements AsyncBuffer {
-  readonly #handle: FileHandle
-  readonly byteLength: number
-  diskError: Error | null = null
-
-  constructor(handle: FileHandle, byteLength: number) {
-    this.#handle = handle
-    this.byteLength = byteLength
+function createFileParts(handle: FileHandle, byteLength: number) {
+  const file = {
+    byteLength,
+    diskError: null as Error | null,
+    async slice(start: number, end = byteLength): Promise<ArrayBuffer> {
+      const length = Math.min(end, byteLength) - start
+      if (!(start >= 0 && length > 0)) return new ArrayBuffer(0)
+      const bytes = new Uint8Array(length)
+      await handle.read(bytes, 0, length, start).catch(error => {
+        file.diskError = error
+      })
+      return bytes.buffer
+    },
   }
-
-  async slice(start: number, end = this.byteLength): Promise<ArrayBuffer> {
-    const length = Math.min(end, this.byteLength) - start
-    if (!(start >= 0 && length > 0)) return new ArrayBuffer(0)
-    const bytes = new Uint8Array(length)
-    try {
-      await this.#handle.read(bytes, 0, length, start)
-    } catch (error) {
-      this.diskError = error as Error
-    }
-    return bytes.buffer
-  }
+  return file
 }
 
-/** A truncated file lacks the magic number at its end. */
-async function findDamageReason(handle: FileHandle): Promise<RejectReason> {
-  const { size } = await handle.stat()
-  const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, Math.max(0, size - 4))
-  return isParquet(buffer) ? 'compressed_input' : 'truncated_record'
+const matchBytesMin = 4
+const lengthMore = 15
+/** Before each Hadoop block: its unpacked and its packed size. */
+const hadoopHeaderBytes = 8
+
+/**
+ * Decompresses an LZ4 block, which Node cannot. Source: lz4_Block_format.md of lz4/lz4.
+ * @param outputBytes unpacked size of the block.
+ * @throws RangeError for an invalid block.
+ */
+export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
+  const output = new Uint8Array(outputBytes)
+  let from = 0
+  let to = 0
+  const nextLength = (length: number): number => {
+    if (length < lengthMore) return length
+    for (;;) {
+      const byte = input[from++]
+      if (byte === undefined) throw createLz4Error()
+      length += byte
+      if (byte < 255) return length
+    }
+  }
+  while (from < input.length) {
+    const token = input[from++]!
+    const literalBytes = nextLength(token >> 4)
+    if (from + literalBytes > input.length || to + literalBytes > outputBytes) throw createLz4Error()
+    output.set(input.subarray(from, from + literalBytes), to)
+    from += literalBytes
+    to += literalBytes
+    // The last sequence consists of literals only.
+    if (from === input.length) break
+    const distance = input[from]! | (input[from + 1]! << 8)
+    from += 2
+    const matchEnd = to + nextLength(token & 15) + matchBytesMin
+    if (distance === 0 || distance > to || matchEnd > outputBytes) throw createLz4Error()
+    // Byte by byte, since a match may overlap its own output.
+    for (; to < matchEnd; to++) output[to] = output[to - distance]!
+  }
+  if (to !== outputBytes) throw createLz4Error()
+  return output
+}
+
+/**
+ * Parquet's deprecated LZ4 codec: blocks in Hadoop frames, or from some writers a block without a frame. Source:
+ * Compression.md of apache/parquet-format.
+ */
+export function unpackHadoopLz4(input: Uint8Array, outputBytes: number): Uint8Array {
+  const view = new DataView(input.buffer, input.byteOffset, input.length)
+  const output = new Uint8Array(outputBytes)
+  let to = 0
+  for (let from = 0; from < input.length; ) {
+    const isFramed = from + hadoopHeaderBytes <= input.length
+    const givenBytes = isFramed ? view.getUint32(from) : 0
+    const ownBytes = isFramed ? view.getUint32(from + 4) : 0
+    from += hadoopHeaderBytes
+    if (!isFramed || to + givenBytes > outputBytes || from + ownBytes > input.length)
+      return unpackLz4(input, outputBytes)
+    output.set(unpackLz4(input.subarray(from, from + ownBytes), givenBytes), to)
+    to += givenBytes
+    from += ownBytes
+  }
+  return output
+}
+
+function createLz4Error(): RangeError {
+  return new RangeError('a block of LZ4 is damaged')
 }

@@ -16,7 +16,7 @@ import {
   timeOfDayValue,
   timestampValue,
   uuidValue,
-} from './typed-values.ts'
+} from './typed-records.ts'
 
 /** Types that are converted here, and removed from hyparquet's schema. */
 const ownTypes = new Set('DECIMAL DATE TIME TIMESTAMP JSON BSON UUID INTERVAL GEOMETRY GEOGRAPHY'.split(' '))
@@ -52,33 +52,30 @@ function createObjectConverter(fields: readonly (readonly [name: string, convert
 }
 
 function createConverter(node: SchemaTree): Convert {
-  const convert = createPresentConverter(node)
-  const orNull = (value: unknown): JsonValue => (value === undefined || value === null ? null : convert(value as never))
-  if (node.element.repetition_type !== 'REPEATED') return orNull
-  return (values: unknown) => (Array.isArray(values) ? values.map(orNull) : orNull(values))
+  const convert = allowNull(createPresentConverter(node))
+  if (node.element.repetition_type !== 'REPEATED') return convert
+  return (values: unknown) => (Array.isArray(values) ? values.map(convert) : convert(values))
 }
 
-function createPresentConverter(node: SchemaTree): Convert {
-  const kind = node.element.logical_type?.type ?? node.element.converted_type
-  const [inner] = node.children
-  if (inner === undefined) return createLeafConverter(node.element)
-  if (kind === 'LIST') return createListConverter(inner)
-  if ((kind === 'MAP' || kind === 'MAP_KEY_VALUE') && inner.children.length === 2)
-    return createMapConverter(inner.children[1]!)
+function allowNull(convert: Convert): (value: unknown) => JsonValue {
+  return value => (value === undefined || value === null ? null : convert(value as never))
+}
+
+function createPresentConverter({ element, children }: SchemaTree): Convert {
+  const kind = element.logical_type?.type ?? element.converted_type
+  const [inner] = children
+  if (inner === undefined) return createLeafConverter(element)
+  if (kind === 'LIST') {
+    const [only] = inner.children
+    const convert = inner.children.length === 1 ? createConverter(only!) : allowNull(createPresentConverter(inner))
+    return (values: never[]) => values.map(each => convert(each))
+  }
+  if ((kind === 'MAP' || kind === 'MAP_KEY_VALUE') && inner.children.length === 2) {
+    const convert = createConverter(inner.children[1]!)
+    return (map: Record<string, unknown>) => createObjectConverter(Object.keys(map).map(key => [key, convert]))(map)
+  }
   if (kind === 'VARIANT') return toJsonValue
-  return createObjectConverter(node.children.map(child => [child.element.name, createConverter(child)])) as Convert
-}
-
-function createListConverter(repeated: SchemaTree): Convert {
-  const [only] = repeated.children
-  const convert = repeated.children.length === 1 ? createConverter(only!) : createPresentConverter(repeated)
-  const orNull = (value: unknown): JsonValue => (value === undefined || value === null ? null : convert(value as never))
-  return (values: unknown[]) => values.map(orNull)
-}
-
-function createMapConverter(value: SchemaTree): Convert {
-  const convert = createConverter(value)
-  return (map: Record<string, unknown>) => createObjectConverter(Object.keys(map).map(key => [key, convert]))(map)
+  return createObjectConverter(children.map(child => [child.element.name, createConverter(child)]))
 }
 
 function createLeafConverter(element: SchemaElement): Convert {

@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer'
 import { type CsvDelimiter, delimiterNames, splitCsvRow } from '#core/csv.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
 import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-text.ts'
-import { RecordReject, type Rejected, type Skipped, skipRecord } from '../records/imported-event.ts'
+import { RecordReject, type Rejected, type RejectReason, type Skipped, skipRecord } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { createRowEndFinder, recordValuesMax } from './split-records.ts'
 
@@ -135,6 +135,10 @@ function parseObject(text: string): JsonObject {
 
 export function createNestingReject(): RecordReject {
   return new RecordReject('json_syntax', null, `it nests more than ${recordNestingMax} lists and objects`)
+}
+
+export function createReject(reason: RejectReason, detail?: string): Rejected {
+  return new RecordReject(reason, null, detail).outcome()
 }
 
 function createValueCountReject(): RecordReject {

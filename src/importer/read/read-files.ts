@@ -2,17 +2,28 @@
 // fast as its records are taken. Source: docs/wire/import.md §1.9.
 
 import { createReadStream } from 'node:fs'
-import { RecordReject } from '../records/imported-event.ts'
+import { mkdir, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { isAvro, readAvroRecords } from './avro-records.ts'
-import { ByteReader } from './byte-reader.ts'
-import { PackingDamage } from './decompress.ts'
+import { ByteReader, PackingDamage } from './byte-reader.ts'
+import { unlimitedSpace, type WaitForSpace } from './disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from './event-loop.ts'
+import { ownFile } from './own-files.ts'
 import { isParquet, readParquetRecords } from './parquet-records.ts'
 import type { RawFile, ReadRecord, ReadRecords } from './read-record.ts'
-import { type SpoolOptions, unpackToDisk } from './spooled-file.ts'
-import { parseTableName } from './table-name.ts'
 import { detectTextFormat, readTextRecords } from './text-records.ts'
+import { createDamagedRecord } from './typed-records.ts'
 import { type UnpackedFile, unpackFiles } from './unpacked-files.ts'
+
+export interface SpoolOptions {
+  /** Where compressed files are unpacked, one at a time: a copy left by a crash is replaced by the next one. */
+  readonly folder: string
+  /** Larger files are refused, since a small archive can unpack to more than any disk holds. */
+  readonly bytesMax?: number
+  /** Without it, the disk may be filled. */
+  readonly waitForSpace?: WaitForSpace
+}
 
 export interface ReadOptions {
   /** Where compressed Parquet is unpacked, since it must be read from its end. Created when needed. */
@@ -27,6 +38,8 @@ export interface ReadOptions {
 
 const chunkBytes = 256 * 1024
 const magicBytes = 4
+const checkEveryBytes = 16 * 1024 ** 2
+const spoolBytesMax = 64 * 1024 ** 3
 
 export function createRecordReader(options: ReadOptions): ReadRecords {
   return (file, onDiskBytes) => readFile(file, options, onDiskBytes)
@@ -73,17 +86,46 @@ async function* readRecords(unpacked: UnpackedFile, file: RawFile, options: Read
 
 /** A Parquet file must be read from its end, so a compressed one is unpacked to disk first. */
 async function* readParquet(unpacked: UnpackedFile, file: RawFile, { spool }: ReadOptions): AsyncGenerator<ReadRecord> {
-  let damage: PackingDamage | null
+  const { object, isUnpackedFile, damage } = unpacked
+  if (isUnpackedFile) return yield* readParquetRecords(file.path, object)
+  const copy = join(spool.folder, 'unpacked')
   try {
-    await using disk = await unpackToDisk(unpacked, file.path, spool)
-    damage = unpacked.damage()
-    if (damage === null) yield* readParquetRecords(disk.path, unpacked.object)
+    await unpackToDisk(unpacked, copy, spool)
+    const found = damage()
+    if (found !== null) throw found
+    yield* readParquetRecords(copy, object)
   } catch (error) {
     if (!(error instanceof PackingDamage)) throw error
-    damage = error
+    yield createDamagedRecord(object, 1, error)
+  } finally {
+    await rm(copy, { force: true })
   }
-  if (damage === null) return
-  const parsed = new RecordReject(damage.reason, null, damage.message).outcome()
-  const raw = { object: unpacked.object, line: 1, byte: 0 }
-  yield { raw, bytes: Buffer.alloc(0), parsed, isJson: true, table: parseTableName(unpacked.object) }
+}
+
+/** @throws PackingDamage for more than `bytesMax` bytes. */
+async function unpackToDisk(
+  { bytes }: UnpackedFile,
+  copy: string,
+  { folder, bytesMax = spoolBytesMax, waitForSpace = unlimitedSpace }: SpoolOptions,
+): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // A crash may have left a copy.
+  await rm(copy, { force: true })
+  const limitBytes = async function* () {
+    let left = bytesMax
+    let bytesUntilCheck = 0
+    for await (const chunk of bytes) {
+      left -= chunk.length
+      bytesUntilCheck -= chunk.length
+      if (bytesUntilCheck < 0) {
+        await waitForSpace()
+        bytesUntilCheck = checkEveryBytes
+      }
+      if (left < 0)
+        throw new PackingDamage('compressed_input', `it unpacks to more than ${bytesMax} bytes: give the file unpacked`)
+      yield chunk
+    }
+  }
+  const handle = await open(copy, ownFile.create, 0o600)
+  await pipeline(limitBytes(), handle.createWriteStream())
 }

@@ -1,6 +1,7 @@
 // Splits the chunks of a file into lines, rows or list elements, with their positions.
 // Source: docs/wire/import.md §1.9, §2.6.
 
+import { ascii } from '#core/ascii.ts'
 import { type CsvShape, mayCloseCell, plainCsv } from '#core/csv.ts'
 import { JsonValues } from './json-values.ts'
 
@@ -32,10 +33,7 @@ const keptOfCutBytes = 64 * 1024
 /** A longer line of JSON is split where a value in it ends, long before it is too long for a record. */
 const lineBytesMax = 1024 * 1024
 
-const newline = 0x0a
-const quote = 0x22
-const backslash = 0x5c
-const braceOpen = 0x7b
+const { lineFeed, quote, backslash, openBrace } = ascii
 const byteOrderMark = Buffer.from('\ufeff')
 
 export async function* splitRecords(
@@ -44,14 +42,13 @@ export async function* splitRecords(
   bytesMax = recordBytesMax,
   shape = plainCsv,
 ): AsyncGenerator<RawRecord> {
-  const createValueFinder = () => createValueLineEndFinder(Math.min(lineBytesMax, bytesMax >> 2))
   const findEnd = {
     json: createLineEndFinder,
-    values: createValueFinder,
+    values: () => createValueLineEndFinder(Math.min(lineBytesMax, bytesMax >> 2)),
     csv: () => createRowEndFinder(shape),
     array: createElementEndFinder,
   }[format]()
-  const lineEnd = format === 'csv' ? shape.rowEnd.charCodeAt(0) : newline
+  const lineEnd = format === 'csv' ? shape.rowEnd.charCodeAt(0) : lineFeed
   let parts: Uint8Array[] = []
   let partsBytes = 0
   let [line, byte, length, linesWithin] = [1, 0, 0, 0]
@@ -71,7 +68,7 @@ export async function* splitRecords(
   const take = (ending: RawRecord['ending']): RawRecord => {
     const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
     const isCut = length > bytesMax
-    const record = { bytes, line, byte, ending, isCut, ...(isCut && { cutLength: length }), ...findEnd.taken?.() }
+    const record = { bytes, line, byte, ending, isCut, ...(isCut && { cutLength: length }), ...findEnd.takePlace?.() }
     line += linesWithin
     byte += length
     parts = []
@@ -98,11 +95,11 @@ export interface EndFinder {
   /** Whether a quote, a value or the list is open. */
   isOpen(): boolean
   /** More about the last record that ended. Called once per record. */
-  taken?(): Pick<RawRecord, 'value' | 'within'>
+  takePlace?(): Pick<RawRecord, 'value' | 'within'>
 }
 
 function createLineEndFinder(): EndFinder {
-  const next: EndFinder['next'] = (chunk, from) => chunk.indexOf(newline, from) + 1 || -1
+  const next: EndFinder['next'] = (chunk, from) => chunk.indexOf(lineFeed, from) + 1 || -1
   return { next, isOpen: () => false }
 }
 
@@ -165,12 +162,12 @@ function createElementEndFinder(): EndFinder {
     lookedBytes = found.step === 'ends' ? 0 : lookedBytes + chunk.length - from
     return found.step === 'ends' ? found.at : -1
   }
-  const takeLeadBytes = () => {
+  const takePlace = () => {
     const value = leadBytes
     leadBytes = null
     return { value }
   }
-  return { next, taken: takeLeadBytes, isOpen: () => values.isInList || values.isInValue }
+  return { next, takePlace, isOpen: () => values.isInList || values.isInValue }
 }
 
 /**
@@ -185,7 +182,7 @@ function createValueLineEndFinder(lineBytesMax: number): EndFinder {
   let within: RawRecord['within'] = null
   let isFirstLine = true
   let isBroken = false
-  const isOther = (unit: number) => unit !== braceOpen && !(isFirstLine && unit === byteOrderMark[0])
+  const isOther = (unit: number) => unit !== openBrace && !(isFirstLine && unit === byteOrderMark[0])
   const resetAtEnd = (end: number, isLineEnd: boolean): number => {
     if (isLineEnd) values = null
     if (isLineEnd) isFirstLine = isBroken = false
@@ -193,7 +190,7 @@ function createValueLineEndFinder(lineBytesMax: number): EndFinder {
     return end
   }
   const next: EndFinder['next'] = (chunk, from) => {
-    const lineEnd = chunk.indexOf(newline, from)
+    const lineEnd = chunk.indexOf(lineFeed, from)
     if (values === null && lineEnd >= 0 && lineEnd - from < lineBytesMax) return resetAtEnd(lineEnd + 1, true)
     values ??= JsonValues.ofLine()
     const line = lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd)
@@ -207,10 +204,10 @@ function createValueLineEndFinder(lineBytesMax: number): EndFinder {
     lookedBytes += chunk.length - from
     return -1
   }
-  const takeLeadBytes = () => {
+  const takePlace = () => {
     const place = { within }
     within = values === null ? null : values.isInList ? 'list' : 'line'
     return place
   }
-  return { next, taken: takeLeadBytes, isOpen: () => false }
+  return { next, takePlace, isOpen: () => false }
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { ByteReader } from './byte-reader.ts'
-import { PackingDamage } from './decompress.ts'
+import { ByteReader, PackingDamage } from './byte-reader.ts'
+
 import { detectTextFormat, readTextRecords, type TextFormat } from './text-records.ts'
 
 describe('rows of CSV that end in a carriage return alone', () => {

@@ -2,23 +2,20 @@
 // §2.6 (bytes, shape).
 
 import { isUtf8 } from 'node:buffer'
+import { ascii } from '#core/ascii.ts'
 import { type CsvShape, plainCsv } from '#core/csv.ts'
-import { RecordReject, type RejectReason } from '../records/imported-event.ts'
+import type { RejectReason } from '../records/imported-event.ts'
+import { PackingDamage } from './byte-reader.ts'
 import { detectCsvShape, isSeparatorLine } from './csv-shape.ts'
-import { PackingDamage } from './decompress.ts'
 import { findLineValues } from './json-values.ts'
-import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
-import type { ReadRecord } from './read-record.ts'
+import { createReject, type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
+import { parseTableName, type ReadRecord } from './read-record.ts'
 import { type RawRecord, splitRecords } from './split-records.ts'
-import { parseTableName } from './table-name.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
 
 export type TextFormat = 'json' | 'array' | 'csv'
 
-const newline = 0x0a
-const blank = 0x20
-const bracketOpen = 0x5b
-const braceOpen = 0x7b
+const { lineFeed, carriageReturn, blank, openBracket, openBrace } = ascii
 const byteOrderMark = Buffer.from('\ufeff')
 const markBytes = byteOrderMark.length
 /** How much of a CSV file is examined to find out how its quotes are escaped. */
@@ -33,11 +30,11 @@ const lookaheadBytes = 1024
 export async function detectTextFormat({ object, bytes }: UnpackedFile): Promise<TextFormat> {
   const beginning = await bytes.peek(lookaheadBytes)
   const first = beginning.find((byte, at) => byte > blank && byteOrderMark[at] !== byte)
-  if (first === bracketOpen) return 'array'
+  if (first === openBracket) return 'array'
   if (/\.[ct]sv\b/i.test(object)) return 'csv'
   // An object over several lines, as `jq` and other programs format it.
   if (/^\{[ \t\r]*\n/.test(beginning.toString().replace('\ufeff', '').trimStart())) return 'array'
-  return first === braceOpen || /\.(?:json|jsonl|ndjson)\b/i.test(object) ? 'json' : 'csv'
+  return first === openBrace || /\.(?:json|jsonl|ndjson)\b/i.test(object) ? 'json' : 'csv'
 }
 
 export async function* readTextRecords(
@@ -49,8 +46,8 @@ export async function* readTextRecords(
   const shape = format === 'csv' ? await detectCsvShape(bytes, sampledBytes) : plainCsv
   const { delimiter, hasEscapes } = shape
   const lineEnd = shape.rowEnd.charCodeAt(0)
-  const parsers = { json: createLineParser, array: createElementParser, csv: () => createRowParser(shape) }
-  const { parse, columns = () => null } = parsers[format]()
+  const rows = format === 'csv' ? createRowParser(shape) : null
+  const parse = rows?.parse ?? (format === 'json' ? parseLine : parseElement)
   const sharedFields = {
     table: parseTableName(object),
     isJson: format !== 'csv',
@@ -68,13 +65,13 @@ export async function* readTextRecords(
       if (parsed === null) continue
       const isCutOff = isPart && 'rejected' in parsed && isTruncationReason(parsed.rejected.reason, valueBytes)
       const outcome = isCutOff ? createReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
-      const header = columns()
+      const columns = rows?.columns()
       yield {
         raw: { object, ...place },
         bytes: removeLineEnd(valueBytes, lineEnd),
         parsed: outcome,
         ...sharedFields,
-        ...(header !== null && { columns: header }),
+        ...(columns && { columns }),
         ...(cutLength !== undefined && { cutLength: cutLength - start }),
       }
       // The reject of the truncated record already reports the damage.
@@ -98,33 +95,23 @@ interface ParsedValue {
   readonly isPart: boolean
 }
 
-interface Parser {
-  parse(bytes: Uint8Array, record: RawRecord): readonly ParsedValue[]
-  /** The names in the header; null before it is read. */
-  columns?(): readonly string[] | null
-}
-
 /** A line is one record, unless it cannot be parsed as one and consists of lists of objects or of several objects. */
-function createLineParser(): Parser {
-  const parse: Parser['parse'] = (bytes, record) => {
-    const { isCut, ending, within = null } = record
-    const isPart = ending === 'unended'
-    const whole = { start: 0, bytes, parsed: isCut ? createTooLargeReject() : parseJsonLine(bytes), isPart }
-    if (isCut || (within === null && !('rejected' in whole.parsed))) return [whole]
-    const { values, isListOpen, isLastOpen, hasOther } = parseValues(bytes, record)
-    // Other values between objects show that the line has lost its beginning: each nested object would pass for a record.
-    if (hasOther) return [whole]
-    if (values.length === 0) return within !== null || isEmptyList(whole.parsed) ? [] : [whole]
-    if (isOneValue(bytes, values) || !values.some(({ bytes: valueBytes }) => valueBytes[0] === braceOpen))
-      return [whole]
-    const last = values.at(-1)!
-    const all = isPart && isLastOpen ? values.with(-1, { ...last, isPart }) : values
-    const isLineEnd = isPart || bytes.at(-1) === newline
-    if (!isListOpen || !isLineEnd || isLastOpen) return all
-    const unclosed = createReject('json_syntax', 'the list is not closed')
-    return [...all, { start: last.start + last.bytes.length, bytes: Buffer.alloc(0), parsed: unclosed, isPart }]
-  }
-  return { parse }
+function parseLine(bytes: Uint8Array, record: RawRecord): readonly ParsedValue[] {
+  const { isCut, ending, within = null } = record
+  const isPart = ending === 'unended'
+  const whole = { start: 0, bytes, parsed: isCut ? createReject('record_too_large') : parseJsonLine(bytes), isPart }
+  if (isCut || (within === null && !('rejected' in whole.parsed))) return [whole]
+  const { values, isListOpen, isLastOpen, hasOther } = parseValues(bytes, record)
+  // Other values between objects show that the line has lost its beginning: each nested object would pass for a record.
+  if (hasOther) return [whole]
+  if (values.length === 0) return within !== null || isEmptyList(whole.parsed) ? [] : [whole]
+  if (isOneValue(bytes, values) || !values.some(({ bytes: valueBytes }) => valueBytes[0] === openBrace)) return [whole]
+  const last = values.at(-1)!
+  const all = isPart && isLastOpen ? values.with(-1, { ...last, isPart }) : values
+  const isLineEnd = isPart || bytes.at(-1) === lineFeed
+  if (!isListOpen || !isLineEnd || isLastOpen) return all
+  const unclosed = createReject('json_syntax', 'the list is not closed')
+  return [...all, { start: last.start + last.bytes.length, bytes: Buffer.alloc(0), parsed: unclosed, isPart }]
 }
 
 function parseValues(bytes: Uint8Array, { byte, within }: RawRecord) {
@@ -134,7 +121,7 @@ function parseValues(bytes: Uint8Array, { byte, within }: RawRecord) {
     const valueBytes = bytes.subarray(markEnd + start, markEnd + end)
     return { start: markEnd + start, bytes: valueBytes, parsed: parseJsonLine(valueBytes), isPart: false }
   })
-  const hasOther = ranges.some(({ start, isInList }) => !isInList && bytes[markEnd + start] !== braceOpen)
+  const hasOther = ranges.some(({ start, isInList }) => !isInList && bytes[markEnd + start] !== openBrace)
   return { values, isListOpen, isLastOpen, hasOther }
 }
 
@@ -148,28 +135,24 @@ function isOneValue(bytes: Uint8Array, values: readonly ParsedValue[]): boolean 
   return values.length === 1 && values[0]!.bytes.length === Buffer.from(bytes).toString('latin1').trim().length
 }
 
-function createElementParser(): Parser {
-  const parse: Parser['parse'] = (all, { isCut, ending, value = null }) => {
-    const bytes = all.subarray(value ?? all.length)
-    const start = all.length - bytes.length
-    const isPart = ending === 'unclosed'
-    if (isCut) return [{ start, bytes, parsed: createTooLargeReject(), isPart }]
-    if (value === null && ending === 'complete')
-      return [{ start: 0, bytes, parsed: createReject('json_syntax', 'the list is not closed'), isPart }]
-    if (value === null) return [{ start, bytes, parsed: null, isPart }]
-    return [
-      { start, bytes, parsed: ending === 'complete' ? parseJsonLine(bytes) : createReject('json_syntax'), isPart },
-    ]
-  }
-  return { parse }
+function parseElement(all: Uint8Array, { isCut, ending, value = null }: RawRecord): readonly ParsedValue[] {
+  const start = value ?? all.length
+  const bytes = all.subarray(start)
+  const [isPart, isComplete] = [ending === 'unclosed', ending === 'complete']
+  if (isCut) return [{ start, bytes, parsed: createReject('record_too_large'), isPart }]
+  if (value !== null)
+    return [{ start, bytes, parsed: isComplete ? parseJsonLine(bytes) : createReject('json_syntax'), isPart }]
+  if (!isComplete) return [{ start, bytes, parsed: null, isPart }]
+  return [{ start: 0, bytes, parsed: createReject('json_syntax', 'the list is not closed'), isPart }]
 }
 
-function createRowParser({ delimiter, hasEscapes }: CsvShape): Parser {
+function createRowParser({ delimiter, hasEscapes }: CsvShape) {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
   const parseRow = (bytes: Uint8Array, { isCut, ending, line }: RawRecord): ParsedRecord | null => {
+    // No row can be read without column names.
     if (isHeaderBroken) return null
-    if (isCut) return createTooLargeReject()
+    if (isCut) return createReject('record_too_large')
     if (ending === 'unclosed') return createReject('csv_column_count')
     if (columns !== null) return parseCsvRow(bytes, columns, delimiter, hasEscapes)
     if (line === 1 && isSeparatorLine(bytes)) return null
@@ -178,28 +161,22 @@ function createRowParser({ delimiter, hasEscapes }: CsvShape): Parser {
       columns = header.columns
       return null
     }
-    // No row can be read without column names.
     isHeaderBroken = true
     return header
   }
-  const parse: Parser['parse'] = (bytes, record) => [
-    { start: 0, bytes, parsed: parseRow(bytes, record), isPart: record.ending !== 'complete' },
-  ]
-  return { parse, columns: () => columns }
+  return {
+    parse: (bytes: Uint8Array, record: RawRecord): readonly ParsedValue[] => [
+      { start: 0, bytes, parsed: parseRow(bytes, record), isPart: record.ending !== 'complete' },
+    ],
+    /** The names in the header; null before it is read. */
+    columns: () => columns,
+  }
 }
 
 /** Whether truncation can be the cause of this reject. */
 function isTruncationReason(reason: RejectReason, bytes: Uint8Array): boolean {
   if (reason === 'encoding_invalid_utf8') return [1, 2, 3].some(count => isUtf8(bytes.subarray(0, -count)))
   return reason === 'json_syntax' || reason === 'csv_column_count'
-}
-
-function createReject(reason: RejectReason, detail?: string): ParsedRecord {
-  return new RecordReject(reason, null, detail).outcome()
-}
-
-function createTooLargeReject(): ParsedRecord {
-  return createReject('record_too_large')
 }
 
 function countLines(bytes: Uint8Array, lineEnd: number): number {
@@ -210,8 +187,8 @@ function countLines(bytes: Uint8Array, lineEnd: number): number {
 
 function removeLineEnd(bytes: Uint8Array, lineEnd: number): Uint8Array {
   if (bytes.at(-1) !== lineEnd) return bytes
-  if (lineEnd !== newline) return bytes.subarray(0, -1)
+  if (lineEnd !== lineFeed) return bytes.subarray(0, -1)
   let end = bytes.length - 1
-  while (bytes[end - 1] === 0x0d) end--
+  while (bytes[end - 1] === carriageReturn) end--
   return bytes.subarray(0, end)
 }

@@ -1,9 +1,8 @@
 // Unpacks a file through all its layers of compression and archives, regardless of its name. Source: docs/wire/import.md §1.9.
 
 import { basename } from 'node:path/posix'
-import { ByteReader } from './byte-reader.ts'
-import { decompress, PackingDamage } from './decompress.ts'
-import { decompressGzipMembers } from './gzip-members.ts'
+import { ByteReader, PackingDamage } from './byte-reader.ts'
+import { decompress, decompressGzipMembers } from './decompress.ts'
 import type { RawPosition } from './read-record.ts'
 import { readZipEntries } from './zip-entries.ts'
 
@@ -46,8 +45,10 @@ export async function* unpackFiles(
   let [count, nameChars] = [0, 0]
   for await (const file of unpackLayers(object, { bytes: source, damages: [] }, 0)) {
     nameChars += file.object.length
-    if (++count > countMax || nameChars > nameCharsMax)
-      return yield createDamagedFile(object, createFileCountDamage(count - 1))
+    if (++count > countMax || nameChars > nameCharsMax) {
+      const text = `it holds more files than the limit of ${(count - 1).toLocaleString('en')} per archive: unpack it, and import a part of them at a time`
+      return yield createDamagedFile(object, new PackingDamage('compressed_input', text))
+    }
     yield file
   }
 }
@@ -59,7 +60,8 @@ interface Layer {
 }
 
 async function* unpackLayers(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
-  const packing = detectPacking(await bytes.peek(magicBytes))
+  const beginning = await bytes.peek(magicBytes)
+  const packing = magics.find(([, magic]) => beginning.subarray(0, magic.length).equals(magic))?.[0] ?? null
   const damage = () => damages[0] ?? null
   if (packing === null) {
     yield { object, bytes, damage, isUnpackedFile: depth === 0 }
@@ -67,7 +69,7 @@ async function* unpackLayers(object: string, { bytes, damages }: Layer, depth: n
     yield* unpackLayers(object, stopAtDamage(unpack(packing, bytes, depth), damages), depth + 1)
   } else {
     try {
-      if (depth >= depthMax) throw createDepthDamage()
+      checkDepth(depth)
       if (packing === 'zip') yield* unpackEntries(object, { bytes, damages }, depth)
     } catch (error) {
       yield createDamagedFile(object, toPackingDamage(error))
@@ -101,7 +103,7 @@ function stopAtDamage(source: AsyncIterable<Buffer>, damages: PackingDamage[]): 
 }
 
 async function* unpack(packing: string, bytes: ByteReader, depth: number): AsyncGenerator<Buffer> {
-  if (depth >= depthMax) throw createDepthDamage()
+  checkDepth(depth)
   if (packing === 'gzip') yield* decompressGzipMembers(bytes)
   else if (packing !== 'zstd')
     throw new PackingDamage('compressed_input', `it is packed with ${packing}: pack it with gzip, zstd or zip`)
@@ -110,10 +112,6 @@ async function* unpack(packing: string, bytes: ByteReader, depth: number): Async
     if ((await bytes.peek(1)).length > 0)
       throw new PackingDamage('compressed_input', 'data that is not zstd follows the zstd data')
   }
-}
-
-function detectPacking(beginning: Buffer): string | null {
-  return magics.find(([, magic]) => beginning.subarray(0, magic.length).equals(magic))?.[0] ?? null
 }
 
 /** Files that macOS and other programs add to folders and archives. */
@@ -126,13 +124,8 @@ function createDamagedFile(object: string, damage: PackingDamage): UnpackedFile 
   return { object, bytes, damage: () => damage, isUnpackedFile: false }
 }
 
-function createDepthDamage(): PackingDamage {
-  return new PackingDamage('compressed_input', `it is packed more than ${depthMax} times`)
-}
-
-function createFileCountDamage(count: number): PackingDamage {
-  const text = `it holds more files than the limit of ${count.toLocaleString('en')} per archive: unpack it, and import a part of them at a time`
-  return new PackingDamage('compressed_input', text)
+function checkDepth(depth: number): void {
+  if (depth >= depthMax) throw new PackingDamage('compressed_input', `it is packed more than ${depthMax} times`)
 }
 
 function toPackingDamage(error: unknown): PackingDamage {

@@ -3,8 +3,8 @@
 // (PKWARE).
 
 import { crc32 } from 'node:zlib'
-import type { ByteReader } from './byte-reader.ts'
-import { decompress, type Packing, PackingDamage } from './decompress.ts'
+import { type ByteReader, PackingDamage } from './byte-reader.ts'
+import { decompress, type Packing } from './decompress.ts'
 
 export interface ZipEntry {
   readonly name: string
@@ -12,6 +12,7 @@ export interface ZipEntry {
   readonly bytes: AsyncIterable<Buffer>
 }
 
+const zipArchive = 'the zip archive'
 const fileHeader = 0x04034b50
 const dataDescriptor = 0x08074b50
 const directoryEntry = 0x02014b50
@@ -41,9 +42,7 @@ const packings: ReadonlyMap<number, Packing> = new Map([
  */
 export async function* readZipEntries(archive: ByteReader, { checksDirectory = false } = {}): AsyncGenerator<ZipEntry> {
   for (let entryCount = 0; ; entryCount++) {
-    const beginning = await archive.peek(4)
-    if (beginning.length < 4) throw createTruncationDamage()
-    const signature = beginning.readUInt32LE()
+    const signature = await peekSignature(archive)
     if (listHeaders.has(signature)) return checksDirectory ? checkDirectory(archive, entryCount) : undefined
     if (signature !== fileHeader)
       throw new PackingDamage('compressed_input', `the zip archive is damaged at byte ${archive.position}`)
@@ -67,10 +66,10 @@ interface EntryHeader {
 }
 
 async function readHeader(archive: ByteReader): Promise<EntryHeader> {
-  const fixed = await readExactly(archive, headerBytes)
+  const fixed = await archive.takeExactly(headerBytes, zipArchive)
   const flags = fixed.readUInt16LE(6)
-  const name = await readExactly(archive, fixed.readUInt16LE(26))
-  const zip64 = findExtraField(await readExactly(archive, fixed.readUInt16LE(28)), zip64Field)
+  const name = await archive.takeExactly(fixed.readUInt16LE(26), zipArchive)
+  const zip64 = findExtraField(await archive.takeExactly(fixed.readUInt16LE(28), zipArchive), zip64Field)
   const size32 = fixed.readUInt32LE(18)
   // The extra field starts with the unpacked size.
   const size = size32 === inZip64 && zip64 !== null && zip64.length >= 16 ? Number(zip64.readBigUInt64LE(8)) : size32
@@ -146,23 +145,18 @@ class EntryContent {
     if (packedBytes === null && (await this.#archive.peek(8)).equals(emptyDescriptor)) return
     if (packedBytes === null)
       throw new PackingDamage('compressed_input', 'it is stored without its length: pack it again with deflate')
-    for (let left = packedBytes; left > 0; ) {
-      const bytes = await this.#archive.chunk(left)
-      if (bytes === null) throw createTruncationDamage()
-      left -= bytes.length
-      yield bytes
-    }
+    yield* takeChunks(this.#archive, packedBytes)
   }
 
   /** Reads the data descriptor: an optional signature, the checksum and two lengths. */
   async #descriptorCrc(): Promise<number> {
-    const hasSignature = (await peekExactly(this.#archive, 4)).readUInt32LE() === dataDescriptor
-    if (hasSignature) await this.#archive.skip(4)
-    const crc = (await readExactly(this.#archive, 4)).readUInt32LE()
+    const hasSignature = (await peekSignature(this.#archive)) === dataDescriptor
+    if (hasSignature) await this.#archive.take(4)
+    const crc = (await this.#archive.takeExactly(4, zipArchive)).readUInt32LE()
     // Not every writer says whether the lengths have 32 or 64 bits, so the next header decides.
     const ahead = await this.#archive.peek(16 + 4)
     const known = [8, 16].find(at => ahead.length >= at + 4 && isHeader(ahead.readUInt32LE(at)))
-    await readExactly(this.#archive, known ?? (this.#header.isZip64 ? 16 : 8))
+    await this.#archive.takeExactly(known ?? (this.#header.isZip64 ? 16 : 8), zipArchive)
     return crc
   }
 }
@@ -171,17 +165,17 @@ async function checkDirectory(archive: ByteReader, entryCount: number): Promise<
   let listed = 0
   let isZip64 = false
   for (;;) {
-    const signature = (await peekExactly(archive, 4)).readUInt32LE()
+    const signature = await peekSignature(archive)
     if (signature === directoryEntry) {
-      const fixed = await readExactly(archive, 46)
+      const fixed = await archive.takeExactly(46, zipArchive)
       await skipExactly(archive, fixed.readUInt16LE(28) + fixed.readUInt16LE(30) + fixed.readUInt16LE(32))
       listed++
     } else if (signature === zip64End) {
-      await skipExactly(archive, Number((await readExactly(archive, 12)).readBigUInt64LE(4)))
+      await skipExactly(archive, Number((await archive.takeExactly(12, zipArchive)).readBigUInt64LE(4)))
       isZip64 = true
     } else if (signature === zip64Locator) await skipExactly(archive, 20)
     else {
-      const end = await readExactly(archive, 22)
+      const end = await archive.takeExactly(22, zipArchive)
       if (signature === directoryEnd && listed === entryCount && (isZip64 || end.readUInt16LE(10) === entryCount))
         return
       throw new PackingDamage('compressed_input', 'the directory of the zip archive is damaged')
@@ -193,22 +187,25 @@ function isHeader(signature: number): boolean {
   return signature === fileHeader || listHeaders.has(signature)
 }
 
-async function readExactly(archive: ByteReader, count: number): Promise<Buffer> {
-  const bytes = await archive.take(count)
-  if (bytes.length < count) throw createTruncationDamage()
-  return bytes
+async function peekSignature(archive: ByteReader): Promise<number> {
+  const bytes = await archive.peek(4)
+  if (bytes.length < 4) throw createTruncationDamage()
+  return bytes.readUInt32LE()
+}
+
+async function* takeChunks(archive: ByteReader, count: number): AsyncGenerator<Buffer> {
+  for (let left = count; left > 0; ) {
+    const bytes = await archive.chunk(left)
+    if (bytes === null) throw createTruncationDamage()
+    left -= bytes.length
+    yield bytes
+  }
 }
 
 async function skipExactly(archive: ByteReader, count: number): Promise<void> {
-  if ((await archive.skip(count)) < count) throw createTruncationDamage()
-}
-
-async function peekExactly(archive: ByteReader, count: number): Promise<Buffer> {
-  const bytes = await archive.peek(count)
-  if (bytes.length < count) throw createTruncationDamage()
-  return bytes
+  for await (const _ of takeChunks(archive, count));
 }
 
 function createTruncationDamage(): PackingDamage {
-  return new PackingDamage('truncated_record', 'the zip archive is cut off')
+  return new PackingDamage('truncated_record', `${zipArchive} is cut off`)
 }

@@ -7,8 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { ascii } from '#core/ascii.ts'
 import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
-import { ByteReader } from '#importer/read/byte-reader.ts'
-import { PackingDamage } from '#importer/read/decompress.ts'
+import { ByteReader, PackingDamage } from '#importer/read/byte-reader.ts'
 import { readZipEntries, type ZipEntry } from '#importer/read/zip-entries.ts'
 
 const { lineFeed, carriageReturn } = ascii

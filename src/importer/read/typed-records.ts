@@ -1,8 +1,85 @@
-// Converts values of typed formats, such as Parquet and Avro, to JSON: times as RFC 3339, decimals as text, and 64-bit
-// integers with every digit. Source: docs/wire/import.md §1.9 (Parquet).
+// Records of typed formats, such as Parquet and Avro, for the later stages: their values as JSON, with times as RFC 3339,
+// decimals as text and every digit of 64-bit integers. Source: docs/wire/import.md §1.9 (Parquet).
 
 import { isUtf8 } from 'node:buffer'
-import { type JsonValue, numberOrLiteral } from '#core/json.ts'
+import { isDeeperThan, type JsonObject, type JsonValue, numberOrLiteral } from '#core/json.ts'
+import { recordNestingMax } from '../records/record-fields.ts'
+import type { PackingDamage } from './byte-reader.ts'
+import { createNestingReject, createReject } from './parse-record.ts'
+import { parseTableName, type ReadRecord } from './read-record.ts'
+import { recordBytesMax, recordValuesMax } from './split-records.ts'
+
+/**
+ * Adds positions to the records of a file. An error ends them with a reject.
+ * @param blocks records, in groups that are read together.
+ * @param toDamage says how the error damages the file. @throws it if it does not.
+ */
+export async function* numberRecords(
+  object: string,
+  blocks: AsyncIterable<Iterable<TypedRecord>>,
+  toDamage: (error: Error) => PackingDamage | Promise<PackingDamage>,
+): AsyncGenerator<ReadRecord> {
+  const table = parseTableName(object)
+  let line = 1
+  try {
+    for await (const block of blocks)
+      for (const { bytes, parsed } of block) {
+        yield { raw: { object, line, byte: 0 }, bytes, parsed, isJson: true, table }
+        line++
+      }
+  } catch (error) {
+    yield createDamagedRecord(object, line, await toDamage(error as Error))
+  }
+}
+
+export function createDamagedRecord(object: string, line: number, { reason, message }: PackingDamage): ReadRecord {
+  const parsed = createReject(reason, message)
+  return { raw: { object, line, byte: 0 }, bytes: Buffer.alloc(0), parsed, isJson: true, table: parseTableName(object) }
+}
+
+/** A record without its position. */
+export type TypedRecord = Pick<ReadRecord, 'bytes' | 'parsed'>
+
+export const tooLargeRecord: TypedRecord = { bytes: Buffer.alloc(0), parsed: createReject('record_too_large') }
+
+/**
+ * The JSON can be far longer than the record in the file, which stores a name or text once and refers to it any number of
+ * times.
+ * @returns a reject for a record that exceeds the size or the nesting allowed for text records.
+ */
+export function encodeTypedRecord(value: JsonObject): TypedRecord {
+  if (isDeeperThan(value, recordNestingMax)) return { bytes: Buffer.alloc(0), parsed: createNestingReject().outcome() }
+  const bytes = encodeJson(value)
+  return bytes.length > recordBytesMax ? tooLargeRecord : { bytes, parsed: { value } }
+}
+
+export function encodeJson(value: JsonValue): Buffer {
+  return Buffer.from(JSON.stringify(value))
+}
+
+/**
+ * Counts the values of a record, and the bytes of its names and texts, before its JSON is built.
+ * @param record from a reader: texts are byte arrays, and many of them may be the same array.
+ */
+export function isTooLarge(record: unknown): boolean {
+  let bytesLeft = recordBytesMax
+  let valuesLeft = recordValuesMax
+  count(record)
+  return bytesLeft < 0 || valuesLeft < 0
+
+  function count(value: unknown): void {
+    valuesLeft--
+    if (bytesLeft < 0 || valuesLeft < 0 || typeof value !== 'object' || value === null) return
+    if (value instanceof Uint8Array) bytesLeft -= value.length
+    else if (Array.isArray(value)) {
+      for (let index = 0; index < value.length && valuesLeft >= 0; index++) count(value[index])
+    } else
+      for (const [name, member] of Object.entries(value)) {
+        bytesLeft -= name.length
+        count(member)
+      }
+  }
+}
 
 /** Fractional digits of seconds. */
 export type TimeDigits = 3 | 6 | 9
