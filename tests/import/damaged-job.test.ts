@@ -19,20 +19,15 @@ it('commands that only report on a job name its damaged file', async t => {
     ['service-job.json', cut, ['report']],
     ['approval.json', cut, ['report']],
     ['approval.json', '{"hashes": null, "sha256": ""}', ['report']],
-    ['final/report.json', cut, ['report']],
-    ['final/report.json', '{}', ['report']],
     ['manifest.json', cut, ['report']],
     ['manifest.json', '{"raw": [], "objects": 7, "parts": [], "totals": {}}', ['run']],
-    ['rehearsal/report.json', '{}', ['report']],
+    ['report.json', cut, ['report']],
+    ['report.json', '{}', ['report']],
+    ['report.json', '{"balance": {}, "events": [], "days": [7]}', ['report']],
     ['plan.json', cut, ['status']],
     ['progress.json', cut, ['status']],
     ['progress.json', '{"v": 1, "state": "running", "stage": "send"}', ['status']],
     ['stats.json', '{"v": 1, "scannedSha256": 7}', ['run']],
-    [
-      'final/report.json',
-      '{"balance": {}, "events": [], "days": [7], "verification": {}, "rehearsal": {}}',
-      ['report'],
-    ],
     ['ending.json', '{"serviceJobId": "7"}', ['status']],
     ['retry/outcomes.json', '{"records": [7]}', ['rejects']],
     ['rehearsal/samples.jsonl', '{"of": "Pa\n', ['report', '--samples']],
@@ -55,7 +50,7 @@ it('commands that only report on a job name its damaged file', async t => {
     else writeFileSync(path, before)
   }
   writeFileSync(join(commands.job, reject), '')
-  rmSync(join(commands.job, 'rehearsal/report.json'))
+  rmSync(join(commands.job, 'report.json'))
   await commands.call('run')
   assert.match((await commands.call('rejects')).stdout, /line 2: json_syntax/)
 })

@@ -11,8 +11,7 @@ import { gzipSync } from 'node:zlib'
 import type { RejectReason, SkipReason } from '#importer/records/imported-event.ts'
 import type { RejectLine } from '#importer/stages/reject-files.ts'
 import { findFix } from '#importer/stages/reject-fixes.ts'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
-import type { FinalReport } from '#importer/verify/final-report.ts'
+import type { ImportReport, Rehearsal } from '#importer/stages/report/import-report.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -173,10 +172,10 @@ describe('a bad record', () => {
     assert.equal((await commands.call('approve', '--project', name)).exitCode, 0)
     const sent = await commands.call('run', '--json')
     assert.equal(sent.exitCode, 0, sent.stderr)
-    const final = JSON.parse(sent.stdout) as FinalReport
+    const final = (JSON.parse(sent.stdout) as ImportReport).sent!
     const { read, givingEvents, skipped, rejected, collapsed } = final.balance
     assert.equal(read, givingEvents + skipped + rejected + collapsed)
-    assert.ok(final.balance.isBalanced && final.verification.ok)
+    assert.ok(final.balance.isBalanced && final.verification?.ok === true)
     assert.equal(read, genericCases.length)
     assert.equal(givingEvents, 2)
     assert.equal(rejected, report.balance.rejected)
@@ -223,7 +222,7 @@ async function rehearsed(t: TestContext, name: string, cases: readonly Case[], o
   const ran = await commands.call('run', '--json')
   // Some files give no events at all, so their jobs stop.
   assert.ok(ran.exitCode === 0 || ran.exitCode === 2, ran.stderr)
-  const report = JSON.parse(ran.stdout) as RehearsalReport
+  const report = JSON.parse(ran.stdout) as Rehearsal
   const { read, givingEvents, skipped, rejected, collapsed } = report.balance
   assert.equal(read, givingEvents + skipped + rejected + collapsed)
   assert.ok(report.balance.isBalanced)
@@ -242,7 +241,7 @@ function isRefused(outcome: Case[1]): outcome is Refused {
   return typeof outcome === 'object' && 'reason' in outcome
 }
 
-function assertSkips(cases: readonly Case[], { skips }: RehearsalReport): void {
+function assertSkips(cases: readonly Case[], { skips }: Rehearsal): void {
   const expected: Record<string, number> = {}
   for (const [, outcome] of cases)
     if (typeof outcome === 'object' && 'skipped' in outcome)

@@ -6,7 +6,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { RejectLine } from '#importer/stages/reject-files.ts'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import type { Sample } from '#importer/stages/report/samples.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -193,7 +193,7 @@ async function rehearsed(t: TestContext, file: string, reader: string): Promise<
   const planned = await commands.plan([join(samples, file)], ...options)
   assert.equal(planned.exitCode, 0, planned.stderr)
   const ran = await commands.call('run', '--json', '--max-reject-share', '100%')
-  const { balance, skips, rejects } = JSON.parse(ran.stdout) as RehearsalReport
+  const { balance, skips, rejects } = JSON.parse(ran.stdout) as Rehearsal
   assert.equal(ran.exitCode, balance.toSend === 0 ? 2 : 0, ran.stderr)
   const { read, givingEvents, skipped, rejected, collapsed } = balance
   assert.equal(read, givingEvents + skipped + rejected + collapsed)

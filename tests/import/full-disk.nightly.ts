@@ -36,7 +36,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     freeDisk()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)
-    assert.ok(existsSync(join(commands.job, 'rehearsal/report.json')))
+    assert.ok(existsSync(join(commands.job, 'report.json')))
   })
 
   it('sending waits for space, and in the end every event is stored once', async t => {
@@ -54,7 +54,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     freeDisk()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)
-    const { balance, verification } = JSON.parse(readFileSync(join(commands.job, 'final/report.json'), 'utf8'))
+    const { balance, verification } = JSON.parse(readFileSync(join(commands.job, 'report.json'), 'utf8')).sent
     assert.deepEqual([balance.isBalanced, verification.ok], [true, true])
     assert.equal(verification.stored_rows, verification.expected_rows)
   })

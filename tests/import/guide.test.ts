@@ -66,7 +66,7 @@ it('the guide leads from a project to an exported folder, to published history, 
   )
   assert.match(outputOf('import report history'), /Records read +93\n/)
   assert.equal(outputOf('import rejects history'), 'No records are rejected.\n')
-  assert.match(outputOf('import report history', 1), /The stored events match the sent ones\./)
+  assert.match(outputOf('import report history', 1), /The stored events match the sent ones:/)
   assert.match(outputOf('import publish history'), /^Published/m)
   // Files that were kept were not fetched again.
   assert.equal(mixpanel.asked.length, 31)

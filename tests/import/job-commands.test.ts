@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
 import { checkpointFile, createCheckpoint } from '#importer/send/checkpoint.ts'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -23,7 +23,7 @@ describe('an import from the command line', () => {
     assert.equal(planned.exitCode, 0, planned.stderr)
     const ran = await commands.call('run', '--json')
     assert.equal(ran.exitCode, 0, ran.stderr)
-    const report = JSON.parse(ran.stdout) as RehearsalReport
+    const report = JSON.parse(ran.stdout) as Rehearsal
     const lines = text.split('\n').slice(0, -1)
     assert.equal(report.balance.read, lines.length)
     assert.ok(report.balance.isBalanced)
@@ -58,7 +58,7 @@ describe('an import from the command line', () => {
     assert.ok(samples.startsWith(`Paid: ${raw}, line 1\n${goodLine}  → {"uuid":`), samples)
     assert.equal(
       (await commands.call('report', '--samples', '--day', '2024-05-02')).stdout,
-      'There are no samples of the day 2024-05-02. There are samples of the days: 2024-05-01.\n',
+      'There are no samples of the day 2024-05-02. There are samples of: 2024-05-01.\n',
     )
     const typo = await commands.call('report', '--samples', '--json', '--of', 'Piad')
     assert.deepEqual([typo.stdout, /^There are no samples of Piad\./.test(typo.stderr)], ['', true])
@@ -136,7 +136,7 @@ describe('an import from the command line', () => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', `${JSON.stringify({ ...good, at: '2024-05-01 23:30:00' })}\n`)
     await commands.plan([raw])
-    const first = JSON.parse((await commands.call('run', '--json')).stdout) as RehearsalReport
+    const first = JSON.parse((await commands.call('run', '--json')).stdout) as Rehearsal
     assert.deepEqual(
       first.rejects.map(({ reason }) => reason),
       ['timestamp_zone_unknown'],
@@ -145,7 +145,7 @@ describe('an import from the command line', () => {
     await commands.call('run')
     assert.equal(readFileSync(join(commands.job, 'manifest.json'), 'utf8'), manifest)
     const zoned = await commands.call('run', '--json', '--source-timezone', 'Europe/Berlin')
-    assert.deepEqual((JSON.parse(zoned.stdout) as RehearsalReport).range, {
+    assert.deepEqual((JSON.parse(zoned.stdout) as Rehearsal).range, {
       first: '2024-05-01T21:30:00.000Z',
       last: '2024-05-01T21:30:00.000Z',
     })
@@ -190,7 +190,7 @@ describe('an import from the command line', () => {
     const { next } = JSON.parse((await commands.call('status', '--json')).stdout) as { next: { command: string } }
     assert.equal(next.command, `pennon import run ${commands.job} --source-timezone ZONE`)
     const zoned = await commands.call('run', '--json', '--source-timezone', 'Europe/Berlin')
-    assert.equal((JSON.parse(zoned.stdout) as RehearsalReport).range?.first, '2024-05-01T12:00:00.000Z')
+    assert.equal((JSON.parse(zoned.stdout) as Rehearsal).range?.first, '2024-05-01T12:00:00.000Z')
     assert.doesNotMatch((await commands.call('status')).stdout, /--source-timezone/)
   })
 
@@ -316,7 +316,7 @@ describe('an import from the command line', () => {
     const files = [
       ['manifest.json', 'run'],
       ['stats.json', 'run'],
-      ['rehearsal/report.json', 'run'],
+      ['report.json', 'run'],
       ['approval.json', 'status'],
       ['checkpoint.json', 'status'],
     ] as const

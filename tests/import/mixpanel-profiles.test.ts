@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { ImportPlan } from '#importer/job/plan.ts'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { withDefaultProfileTime } from '../../src/commands/import/job/profile-time.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -26,7 +26,7 @@ describe('the time of Mixpanel profiles', () => {
     const ran = await commands.call('run')
     assert.match(ran.stderr, /Profiles have no time: using that of the last event, 2024-05-01T12:00:00/)
     assert.match(ran.stdout, /^Next: pennon import plan .*the plan has no target project/m)
-    const report = JSON.parse((await commands.call('report', '--json')).stdout) as RehearsalReport
+    const report = JSON.parse((await commands.call('report', '--json')).stdout) as Rehearsal
     assert.deepEqual(report.balance.rejected, 0)
     assert.deepEqual(
       report.events.map(({ event: name, first, last }) => [name, first.slice(0, 10), last.slice(0, 10)]),
@@ -48,7 +48,7 @@ describe('the time of Mixpanel profiles', () => {
       await commands.plan([raw], '--source', 'mixpanel', ...said)
       assert.equal((await commands.call('run')).exitCode, 0)
       const zoned = await commands.call('run', '--json', '--source-timezone', 'America/Los_Angeles')
-      const { events } = JSON.parse(zoned.stdout) as RehearsalReport
+      const { events } = JSON.parse(zoned.stdout) as Rehearsal
       assert.equal(events.find(({ event: name }) => name === '$set')?.first, expected)
     }
   })
@@ -57,7 +57,7 @@ describe('the time of Mixpanel profiles', () => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('profiles.jsonl', profile)
     await commands.plan([raw], '--source', 'mixpanel', '--profile-timestamp', '2024-06-01T00:00:00Z')
-    const report = JSON.parse((await commands.call('run', '--json')).stdout) as RehearsalReport
+    const report = JSON.parse((await commands.call('run', '--json')).stdout) as Rehearsal
     assert.deepEqual(
       report.events.map(({ event: name, first }) => [name, first]),
       [['$set', '2024-06-01T00:00:00.000Z']],

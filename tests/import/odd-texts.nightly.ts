@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { FinalReport } from '#importer/verify/final-report.ts'
+import type { ImportReport } from '#importer/stages/report/import-report.ts'
 import { ImportCommands, mapping } from '../support/import-command.ts'
 import { startPennon, testPersonalKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -60,9 +60,9 @@ it('verification accepts odd texts, numbers and names as stored correctly', asyn
   await commands.approved(pennon, [raw], '--source', 'generic', '--mapping', rules)
   await pennon.api('PATCH', '/api/projects/@current/', { anonymize_ips: true })
   const sent = await commands.call('run', '--json')
-  const { verification, balance } = JSON.parse(sent.stdout) as FinalReport
+  const { verification, balance } = (JSON.parse(sent.stdout) as ImportReport).sent!
   assert.deepEqual(
-    verification.checks.flatMap(({ differences }) => differences),
+    verification!.checks.flatMap(({ differences }) => differences),
     [],
   )
   assert.equal(balance.sent, records.length, (await commands.call('rejects')).stdout)

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
@@ -81,7 +81,7 @@ describe('a rehearsal predicts what a project holds afterwards', () => {
       }
       const raw = commands.file('raw.jsonl', records.map(record => `${JSON.stringify(record)}\n`).join(''))
       await commands.plan([raw], '--source', source, '--host', pennon.url)
-      const { predicted, balance } = JSON.parse(await call('run', '--json')) as RehearsalReport
+      const { predicted, balance } = JSON.parse(await call('run', '--json')) as Rehearsal
       assert.equal(balance.rejected, 0)
       await call('approve', '--project', source)
       await call('run')

@@ -31,9 +31,9 @@ describe('the page of a report', { skip: noChromium() }, () => {
       const page = await browser.newPage({ viewport: { width: 375, height: 800 }, colorScheme })
       const asked: string[] = []
       page.on('request', request => asked.push(request.url()))
-      await page.goto(pathToFileURL(job.folder.file('rehearsal', 'report.html')).href)
+      await page.goto(pathToFileURL(job.folder.file('report.html')).href)
       assert.equal(asked.length, 1, asked.join(' '))
-      assert.equal(await page.title(), 'Rehearsal of an import from generic')
+      assert.equal(await page.title(), 'Import from generic')
       const width = await page.evaluate('document.documentElement.scrollWidth')
       assert.equal(width, 375, 'tables scroll, the page does not')
       for (const name of ['Suspicious findings', 'Rejected records by reason']) {

@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { RehearsedInProject } from '#commands/import/run/rehearsal-project.ts'
 import type { JsonObject } from '#core/json.ts'
-import type { FinalReport } from '#importer/verify/final-report.ts'
+import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -76,7 +76,7 @@ describe('an import into a running instance', () => {
     commands: ImportCommands,
     run: (...args: string[]) => Promise<{ stdout: string }>,
     sentBefore: JsonObject,
-  ): Promise<FinalReport> {
+  ): Promise<Sent> {
     const repaired = [
       { id: 'r-x', event: 'Repaired', user: 'u-x', at: '2024-01-05T00:00:00Z' },
       { id: 'r-y', user: 'u-x' },
@@ -95,37 +95,37 @@ describe('an import into a running instance', () => {
       )
       assert.equal(exitCode, 2)
     }
-    const report = JSON.parse((await run('run', '--json')).stdout) as FinalReport
-    assert.ok(report.verification.ok)
+    const report = (JSON.parse((await run('run', '--json')).stdout) as ImportReport).sent!
+    assert.ok(report.verification!.ok)
     assert.deepEqual(report.repaired, { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
     return report
   }
 
   it('a job is sent, verified, invisible until published, and leaves nothing when discarded', async t => {
     const { commands, run, text, project } = await approved(t, 3_000, 11)
-    const report = JSON.parse((await run('run', '--json', '--rate', '100000')).stdout) as FinalReport
+    const report = (JSON.parse((await run('run', '--json', '--rate', '100000')).stdout) as ImportReport).sent!
     assert.deepEqual(
-      report.verification.checks.filter(({ state }) => state !== 'equal'),
+      report.verification!.checks.filter(({ state }) => state !== 'equal'),
       [],
     )
     assert.ok(report.balance.isBalanced && report.balance.sent > 2_000)
-    assert.equal(report.verification.stored_rows, report.verification.expected_rows)
+    assert.equal(report.verification!.stored_rows, report.verification!.expected_rows)
     assert.equal(await count(pennon), 0)
     const sentBefore = recordsIn(text).find(({ id, user }) => id !== undefined && user !== null)!
     const again = await retryAndVerify(commands, run, sentBefore)
-    assert.equal(again.verification.stored_rows, report.verification.stored_rows + 1)
+    assert.equal(again.verification!.stored_rows, report.verification!.stored_rows + 1)
     const { stdout: status } = await run('status')
     assert.match(status, /\nSent: \d,\d{3} events, verified; import job \d+\.\n.*\nNext: pennon import publish/s)
     assert.match(status, /^3 rejected records were retried, which sent 2 more events; 1 of them is still rejected\.$/m)
     assert.match(
       (await run('report')).stdout,
-      /The stored events match the sent ones\..*Random events, all fields +equal/s,
+      /The stored events match the sent ones:.*Random events, all fields +equal/s,
     )
-    const finalPath = join(commands.job, 'final/report.json')
-    const final = readFileSync(finalPath, 'utf8')
-    writeFileSync(finalPath, final.replaceAll('"isBalanced": true', '"isBalanced": false'))
+    const reportPath = join(commands.job, 'report.json')
+    const written = readFileSync(reportPath, 'utf8')
+    writeFileSync(reportPath, written.replace(/"toSend": \d+/, '"toSend": 1'))
     assert.match((await commands.call('publish', ...project)).stderr, /do not add up.*--unverified/)
-    writeFileSync(finalPath, final)
+    writeFileSync(reportPath, written)
     const verifyPath = join(commands.job, 'verify.json')
     const verified = readFileSync(verifyPath, 'utf8')
     const { stored_rows } = JSON.parse(verified) as { stored_rows: number }
@@ -136,7 +136,7 @@ describe('an import into a running instance', () => {
       (await run('publish', ...project)).stdout,
       /^Published.*\npublish: comparing persons.*\n50 persons at random: 50 match the import\./m,
     )
-    assert.equal(await count(pennon), again.verification.stored_rows)
+    assert.equal(await count(pennon), again.verification!.stored_rows)
     assert.match((await run('publish', ...project)).stdout, /is already published\.\nDone\./)
     rmSync(join(commands.job, 'verify-persons.json'))
     assert.match(
@@ -188,22 +188,25 @@ describe('an import into a running instance', () => {
       [true, true],
     )
     const runText = (await run('run')).stdout
-    assert.match(runText, /^1 event sent in .*\n2 rejected records were retried, which sent 2 more events\.\n/)
+    assert.match(
+      runText,
+      /^Sent to .*: 1 of 1 event, 0 refused, 0 charged\.\n2 rejected records were retried, which sent 2 more events\.\n/,
+    )
     const { progress } = await pennon.api<{ progress: JsonObject }>(
       'GET',
       `/api/projects/@current/import_jobs/${jobId}/`,
     )
     assert.deepEqual([progress.sent, progress.rejected], [3, 0])
-    assert.match(runText, /^Verified: 3 unique events are stored as sent\.$/m)
+    assert.match(runText, /^The stored events match the sent ones: 3 unique events\.$/m)
     await run('discard', ...project)
   })
 
   it('verification accepts links and groups that keep the times of an earlier, wider import', async t => {
     const text = syntheticRecords(1_000, 14)
     const wide = await approvedOf(t, `${text}\n\n`)
-    const { balance, serviceJobId } = JSON.parse(
-      (await wide.run('run', '--json', '--rate', '100000')).stdout,
-    ) as FinalReport
+    const { balance, serviceJobId } = (
+      JSON.parse((await wide.run('run', '--json', '--rate', '100000')).stdout) as ImportReport
+    ).sent!
     const listed = await pennon.api<{ progress: { records: number; sent: number } }>(
       'GET',
       `/api/projects/@current/import_jobs/${serviceJobId}/`,
@@ -211,13 +214,13 @@ describe('an import into a running instance', () => {
     const status = JSON.parse((await wide.run('status', '--json')).stdout)
     const recordCounts = [listed.progress.records, status.records, status.progress.recordsDone]
     assert.deepEqual(recordCounts, [balance.read, balance.read, balance.read])
-    assert.deepEqual([listed.progress.sent, status.sent.events], [balance.sent, balance.sent])
+    assert.deepEqual([listed.progress.sent, status.sent.balance.sent], [balance.sent, balance.sent])
     await wide.run('publish', ...wide.project)
     const narrow = await approvedOf(t, text.slice(text.indexOf('\n', text.length / 2) + 1))
-    const report = JSON.parse((await narrow.run('run', '--json', '--rate', '100000')).stdout) as FinalReport
+    const report = (JSON.parse((await narrow.run('run', '--json', '--rate', '100000')).stdout) as ImportReport).sent!
     assert.ok(report.balance.generated > 10)
     assert.deepEqual(
-      report.verification.checks.flatMap(({ differences }) => differences),
+      report.verification!.checks.flatMap(({ differences }) => differences),
       [],
     )
     await narrow.run('discard', ...narrow.project)
@@ -288,7 +291,7 @@ describe('an import into a running instance', () => {
     assert.match(unverified.stderr, /lacks the scope 'query:read'.*needs the scopes/)
     const sent = await commands.call('run', '--json')
     assert.equal(sent.exitCode, 0, sent.stderr)
-    const { checks } = (JSON.parse(sent.stdout) as FinalReport).verification
+    const { checks } = (JSON.parse(sent.stdout) as ImportReport).sent!.verification!
     assert.equal(checks.find(check => check.name === 'live_data')!.state, 'not_checked')
     assert.equal((await commands.call('discard', ...project)).exitCode, 0)
   })
@@ -302,7 +305,7 @@ describe('an import into a running instance', () => {
     const { commands, project } = await approvedOf(t, records.map(each => `${JSON.stringify(each)}\n`).join(''))
     const ran = await commands.call('run', '--json')
     assert.equal(ran.exitCode, 0, ran.stderr)
-    const { verification } = JSON.parse(ran.stdout) as FinalReport
+    const verification = (JSON.parse(ran.stdout) as ImportReport).sent!.verification!
     assert.deepEqual([verification.ok, verification.stored_rows], [true, 3])
     assert.equal((await commands.call('discard', ...project)).exitCode, 0)
   })

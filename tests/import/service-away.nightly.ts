@@ -51,7 +51,7 @@ it('an import survives an outage of its service, and gives the same result as wi
   assert.equal(child.exitCode, null)
   pennon = await start()
   mustSucceed(await ended)
-  assert.ok(run.report().retries > 0)
+  assert.ok(run.sent().retries > 0)
   while (run.stage() !== 'done') await run.next()
   assertSame(await contentsOf(pennon, otherProject.id), expected)
 })

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -75,11 +75,11 @@ describe('guidance for the user of an import', () => {
     assert.match(silent, /^Done\. To undo it within 30 days: pennon import discard /m)
     assert.match(await call('status'), /in the service: published 20.*can be undone until 20\d\d-\d\d-\d\d\.$/m)
     assert.equal(await next(), '', 'discard is never suggested as the next step')
-    const page = () => readFileSync(join(commands.job, 'final/report.html'), 'utf8')
+    const page = () => readFileSync(join(commands.job, 'report.html'), 'utf8')
     const publishedReport = await call('report')
-    assert.match(publishedReport, /^As a web page: .*final\/report\.html\nDone\. /m)
+    assert.match(publishedReport, /^As a web page: .*job\/report\.html\nDone\. /m)
     for (const each of [publishedReport, page()]) assert.match(each, /The import was published at 20\d\d-[^;]+;/)
-    assert.match(publishedReport, new RegExp(`^2 events were sent to ${project[1]} on http`, 'm'))
+    assert.match(publishedReport, new RegExp(`^Sent to ${project[1]} on http.*: 2 of 2 events, `, 'm'))
     const again = await call('run')
     assert.match(again, /is published, so nothing more is sent\. To undo it: pennon import discard /)
     const repaired = commands.file('repaired.jsonl', '{}\n')
@@ -136,7 +136,7 @@ describe('guidance for the user of an import', () => {
     assert.equal(compared.exitCode, 2)
     assert.match(
       compared.stderr,
-      /differ .*: 2024-09-01, Borrowed: 1 expected, 0 stored\. 1 row is gone: persons were erased .*publish .*--unverified publishes the rest/,
+      /differ .*: 2024-09-01, Borrowed: 1 expected, 0 stored\. 1 row gone: persons were erased .*publish .*--unverified publishes the rest/,
     )
     assert.match(await call('publish', ...project, '--unverified'), /^Published: /m)
     await call('discard', ...project)
@@ -145,7 +145,7 @@ describe('guidance for the user of an import', () => {
   it('the rehearsal shows what the project has on the same days, and which event names are new', async t => {
     const first = await planned(t, linesOf(['2024-06-01', '2024-06-02'], 'Rented'))
     const untouched = await first.call('run')
-    assert.doesNotMatch(untouched, /overlap|has no events yet with the name/)
+    assert.doesNotMatch(untouched, /overlap|has no events yet with these names/)
     await first.call('approve', ...project)
     await first.call('run')
     const waiting = await planned(t, linesOf(['2024-06-02', '2024-06-03', '2024-06-04'], 'Returned'))
@@ -159,13 +159,13 @@ describe('guidance for the user of an import', () => {
     })
     await pennon.caughtUp()
     const rehearsalText = await waiting.call('run', '--rehearse-again')
-    assert.match(rehearsalText, /has live events of 1 day of this import \(2024-06-03\) already, 1 in all\./)
+    assert.match(rehearsalText, /already has 1 live event on 1 day of this import \(2024-06-03\)\./)
     assert.match(
       rehearsalText,
-      /has imported events of 1 day of this import \(2024-06-02\) already, 1 in all \(import job \d+\)/,
+      /already has 1 imported event on 1 day of this import \(2024-06-02\), from the import jobs \d+\./,
     )
-    assert.match(rehearsalText, /no events yet with the name "Returned"/)
-    const report = JSON.parse(await waiting.call('report', '--json')) as RehearsalReport
+    assert.match(rehearsalText, /no events yet with these names: "Returned"/)
+    const report = JSON.parse(await waiting.call('report', '--json')) as Rehearsal
     const answer = report.targetAnswer!
     assert.ok('overlap' in answer)
     assert.deepEqual(

@@ -6,11 +6,11 @@ import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { approvalFile, approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { readEnding } from '#importer/send/service-job.ts'
+import { readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
 import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-choices.ts'
-import { reportNames } from '#importer/stages/report/report-files.ts'
-import { readSentSoFar } from '#importer/verify/sent-so-far.ts'
+import { readSent } from '#importer/verify/sent.ts'
 import { refuse } from '../refuse.ts'
-import { collectApprovedParts, readReport, rehearsal, requireManifest, scan, stage } from './job/job-stages.ts'
+import { collectApprovedParts, rehearsal, requireManifest, scan, stage } from './job/job-stages.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
 import { findRehearsalStop, formatStop } from './job/rehearsal-stop.ts'
@@ -39,7 +39,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       const job = { ...opened, plan }
       const target = plan.target!
       await checkRehearsed(job, at)
-      const { predicted, warnings, targetAnswer } = readReport(folder)!
+      const { predicted, warnings, targetAnswer } = readRehearsal(folder)!
       // Printed in scripts too, since people read their output later.
       const chosen = formatChoices(listPlanChoices(plan, targetAnswer))
       if (chosen.length > 0) printLines(['Options of the plan:', ...chosen.map(line => `  ${line}`)])
@@ -69,7 +69,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
 function refuseIfSent(job: Job, at: string): void {
   const { folder } = job
   const approval = readApproval(folder)
-  const sent = readSentSoFar(folder)
+  const sent = readSent(folder)
   if (approval === null || readManifest(folder) === null || sent === null) return
   const ending = readEnding(folder)
   const isEnded = ending !== null && ending.serviceJobId === sent.serviceJobId
@@ -86,7 +86,7 @@ const endedMessage = { publish: 'published', discard: 'discarded' } as const
 async function checkRehearsed(job: Job, at: string): Promise<void> {
   for (const each of [stage, scan, rehearsal])
     if (!(await each.isDone(job))) refuse(`the current plan has not been rehearsed. First: pennon import run ${at}`)
-  const report = readReport(job.folder)!
+  const report = readRehearsal(job.folder)!
   if (report.hashes.manifest !== hashManifest(requireManifest(job.folder)))
     refuse(`the staged files changed. First: pennon import run ${at}`)
   if (!report.balance.isBalanced)

@@ -6,7 +6,6 @@ import { printable } from '#core/printable.ts'
 import { inDocs } from '#distribution.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { Type } from '#importer/records/file-schema.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
@@ -19,14 +18,12 @@ import {
   storeEnding,
 } from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
+import { formatNote } from '#importer/stages/report/note-messages.ts'
 import { readExpectedPersons } from '#importer/verify/expected-persons-file.ts'
-import { writeFinalPages } from '#importer/verify/final-pages.ts'
-import { readFinalReport } from '#importer/verify/final-report.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
-import { formatNote } from '#importer/verify/note-messages.ts'
-import { readSentSoFar } from '#importer/verify/sent-so-far.ts'
-import { readVerification } from '#importer/verify/verification-file.ts'
-import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
+import { personsFile, readSent, updateReport } from '#importer/verify/sent.ts'
+import { verifyPersons } from '#importer/verify/verify-persons.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
@@ -39,9 +36,6 @@ import { printLines } from './messages/print.ts'
 import { reportSteps } from './messages/report-steps.ts'
 import { recordedTarget } from './service/recorded-target.ts'
 import { createServiceApi } from './service/service-api.ts'
-
-const personsFile = 'verify-persons.json'
-const personsSchema = Type.Object({ differences: Type.Array(Type.String()) })
 
 /** As commander gives them. */
 export interface EndOptions {
@@ -102,7 +96,7 @@ async function endJob(
   if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'
   if (before === wanted) {
     request.state = 'accepted'
-    await recordEnding(folder, serviceJob.id, how, api)
+    await recordEnding(job, serviceJob.id, how, api)
     say(`Import job ${serviceJob.id} is already ${wanted}.`)
     const differing = how === 'publish' ? await countDifferingPersons(job, serviceJob.id, api) : 0
     return say(how === 'publish' ? describeNextAfterPublish(at, differing) : afterDiscard)
@@ -126,7 +120,7 @@ async function endJob(
       },
       onStep: reportSteps(how, { nowMs: () => api.clock.nowMs(), say }),
     })
-    await recordEnding(folder, serviceJob.id, how, api)
+    await recordEnding(job, serviceJob.id, how, api)
   } catch (error) {
     if (!(error instanceof JobStopped)) throw error
     throw new JobStopped(
@@ -149,9 +143,9 @@ async function endJob(
   say(afterDiscard)
 }
 
-/** Also updates the pages of the report, which people pass on. */
+/** Also updates the report, which people pass on. */
 async function recordEnding(
-  folder: JobFolder,
+  { folder, plan }: Job,
   serviceJobId: string,
   how: Ending['how'],
   api: ServiceApi,
@@ -159,15 +153,15 @@ async function recordEnding(
   const at = await readEndTime(api, serviceJobId, how)
   const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
   storeEnding(folder, ending)
-  const report = readFinalReport(folder)
-  if (report !== null) writeFinalPages(folder, report, ending)
+  updateReport(folder, plan)
 }
 
 /** @returns a clause such as `its 2,000 events were removed`. */
 function describeRemovedEvents(folder: JobFolder): string {
-  const sent = readSentSoFar(folder)
-  if (sent === null) return 'its events were removed'
-  return `its ${formatCount(sent.events + (sent.repaired?.sent ?? 0), 'event was', 'events were')} removed`
+  const sent = readSent(folder)
+  return sent === null
+    ? 'its events were removed'
+    : `its ${formatCount(sent.balance.sent, 'event was', 'events were')} removed`
 }
 
 /** The service does not know a job that was never sent: removing the folder is enough. */
@@ -190,7 +184,7 @@ function describeNextAfterPublish(at: string, differing: number): string {
 
 /** Compares persons unless an earlier command already has: the user may have interrupted one. */
 async function countDifferingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
-  const checked = job.folder.readJson(personsFile, personsSchema)
+  const checked = readSent(job.folder)?.persons ?? null
   return checked === null ? printPersonsCheck(job, serviceJobId, api) : checked.differences.length
 }
 
@@ -211,6 +205,7 @@ async function printPersonsCheck(
     const candidates = readExpectedPersons(folder, sent)
     const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, candidates, api })
     folder.writeJson(personsFile, check)
+    updateReport(folder, plan)
     say(describeComparison(check))
     for (const difference of check.differences) say(`  differs: ${difference}`)
     return check.differences.length
@@ -231,18 +226,17 @@ async function checkVerified(
   api: ServiceApi,
   at: string,
 ): Promise<void> {
-  if (readCheckpoint(folder)?.phase !== 'sent') refuse(`not everything has been sent yet: pennon import run ${at}`)
-  const verification = readVerification(folder)
+  const sent = readSent(folder)
+  if (sent?.isAll !== true) refuse(`not everything has been sent yet: pennon import run ${at}`)
+  const { verification, balance } = sent
   if (verification === null)
     refuse(`the stored events have not been compared with the sent ones yet: pennon import run ${at}`)
   if (!verification.ok)
     refuse(
       `the stored events differ from the sent ones. To see the differences: pennon import report ${at}; to compare again: pennon import run ${at}; to publish anyway: --unverified`,
     )
-  if (readFinalReport(folder)?.balance.isBalanced !== true)
-    refuse(
-      `the counts of the import do not add up, or are missing; see pennon import report ${at}. To publish anyway: --unverified`,
-    )
+  if (!balance.isBalanced)
+    refuse(`the counts of the import do not add up; see pennon import report ${at}. To publish anyway: --unverified`)
   // A service that was restored from a backup does not know which events it lost.
   const { rows } = await readJobReport(api, serviceJobId)
   const had = `the service has ${formatCount(rows, 'event')} of the import, and had ${verification.stored_rows.toLocaleString('en')} when they were compared`

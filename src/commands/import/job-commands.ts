@@ -48,7 +48,7 @@ both count once. A job can only be published or discarded from the folder it was
     .action(async (options: ClientOptions) => (await import('./service/list-jobs.ts')).listJobs(options))
   command
     .command('report <folder>')
-    .description('show the results of the rehearsal, or the final report once everything is sent')
+    .description('show what the rehearsal found, and what was sent since')
     .option('--json', 'print as JSON')
     .option('--samples', 'show records with the events they produce, or the reason for rejecting or skipping them')
     .option('--of <event>', 'only samples of this event, or of reject:REASON or skip:REASON')
@@ -56,8 +56,8 @@ both count once. A job can only be published or discarded from the folder it was
     .addHelpText(
       'after',
       `
-Once everything is sent, this is the final report, which compares stored with sent events. As a web page, the report is in
-rehearsal/report.html or final/report.html in the folder. Next: pennon import approve, or publish.
+Once everything is sent, it also compares stored with sent events. As a web page, the report is in report.html in the
+folder. Next: pennon import approve, or publish.
 
   $ pennon import report history
   $ pennon import report history --samples --of Ordered

@@ -1,23 +1,17 @@
-// `pennon import report FOLDER`: prints the result of the rehearsal, or the final report once everything is sent, as text
-// or JSON.
+// `pennon import report FOLDER`: prints what the rehearsal found and what was sent since, as text or JSON, or samples of
+// records with their events.
 
-import { readFileSync } from 'node:fs'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { type Ending, readEnding } from '#importer/send/service-job.ts'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
-import { reportNames } from '#importer/stages/report/report-files.ts'
+import { type Rehearsal, readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
 import { createReportSections, describeJob, type Section } from '#importer/stages/report/report-sections.ts'
 import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
-import { createFinalSections, createSentSoFarSection } from '#importer/verify/final-pages.ts'
-import { finalReportNames, readFinalReport } from '#importer/verify/final-report.ts'
-import { readSentSoFar } from '#importer/verify/sent-so-far.ts'
+import { readSent } from '#importer/verify/sent.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
-import { readReport } from './job/job-stages.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, openJob, runOrRefuse } from './job/open-job.ts'
 import { nextLine, quotePath } from './messages/next-line.ts'
@@ -40,86 +34,35 @@ export async function showReport(path: string, options: ReportOptions): Promise<
 }
 
 async function printReport(job: Job, path: string, options: ReportOptions): Promise<void> {
-  const { json = false, samples = false } = options
   const { folder } = job
-  const report = readReport(folder)
+  const report = readRehearsal(folder)
   if (report === null) refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
-  if (samples) {
-    showSamples(folder, report, options)
-    return
-  }
-  const final = readFinalReport(folder)
-  const names = final === null ? reportNames : finalReportNames
-  if (json) {
-    printText(readReportText(folder, names.json))
-    return
-  }
-  const terminal = terminalOf(process.stdout)
+  if (options.samples === true) return showSamples(folder, report, options)
   const service = await askService(job)
-  const ending = findEnding(job, service)
-  const sent = readSentSoFar(folder)
-  const isBehind = final === null || (!final.isAll && sent?.events !== final.balance.sent)
-  const sections = [
-    ...(isBehind ? createSentSoFarSection(sent, report, ending) : []),
-    ...(final === null ? createReportSections(report) : createFinalSections(final, ending)),
+  const sent = addEnding(readSent(folder), service)
+  if (options.json === true) return printText(`${JSON.stringify({ ...report, sent }, null, 2)}\n`)
+  const terminal = terminalOf(process.stdout)
+  const lines = [
+    ...describeJob(report).map(printable),
+    '',
+    ...createReportSections({ ...report, sent }).flatMap(section => sectionLines(section, terminal)),
+    `As a web page: ${printable(folder.file(reportNames.html))}`,
+    printable(nextLine(findNextStep(path, await readStanding(job), service))),
   ]
-  const about = [...describeJob(report).map(printable), '']
-  const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
-  const next = nextLine(findNextStep(path, await readStanding(job), service))
-  process.stdout.write(
-    `${lines.join('\n')}\nAs a web page: ${printable(folder.file(names.html))}\n${printable(next)}\n`,
-  )
+  process.stdout.write(`${lines.join('\n')}\n`)
 }
 
 /** The service's answer comes first: the job may have been published or discarded from elsewhere. */
-function findEnding({ folder }: Job, service: ServiceAnswer): Ending | null {
-  if (service === null || 'unknownBecause' in service) return readEnding(folder)
-  const { id, state, publishedAt, discardedAt } = service
-  const toEnding = (how: Ending['how'], at: string | null): Ending => ({
-    ...{ serviceJobId: id, how, isDone: true },
-    ...(at !== null && { at }),
-  })
-  if (state === 'published') return toEnding('publish', publishedAt)
-  return state === 'discarded' ? toEnding('discard', discardedAt) : null
-}
-
-/** Reads a file of an existing report. @throws JobStopped if it is missing. */
-function readReportText(folder: JobFolder, name: string): string {
-  try {
-    return readFileSync(folder.file(name), 'utf8')
-  } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? folder.damaged(name) : error
-  }
-}
-
-/** @returns a message with the days or events that do have samples. */
-export function describeNoSamples({ of, day }: Asked, samples: readonly Sample[], { days }: RehearsalReport): string {
-  const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
-  const count = days.find(each => each.day === day)?.count ?? 0
-  const kept = count === 0 ? '' : ` The day has ${formatCount(count, 'event')}, but only a few records are sampled.`
-  return `There are no samples${asked}.${kept}${describeOtherSamples({ of, day }, samples)}`
-}
-
-interface Asked {
-  readonly of?: string | undefined
-  readonly day?: string | undefined
-}
-
-function describeOtherSamples({ of, day }: Asked, samples: readonly Sample[]): string {
-  const ofName = samples.filter(each => of === undefined || each.of === of)
-  const days = joinList(ofName.flatMap(each => each.day ?? []).toSorted())
-  if (day !== undefined && days !== '')
-    return ` There are samples${of === undefined ? '' : ` of ${of}`} of the days: ${days}.`
-  const names = joinList(samples.map(each => each.of))
-  return names === '' ? '' : ` There are samples of: ${names}.`
-}
-
-function joinList(texts: readonly string[]): string {
-  return firstFew([...new Set(texts)]).join(', ')
+function addEnding(sent: Sent | null, service: ServiceAnswer): Sent | null {
+  if (sent === null || service === null || 'unknownBecause' in service) return sent
+  const { state, publishedAt, discardedAt } = service
+  const how = state === 'published' ? 'publish' : state === 'discarded' ? 'discard' : null
+  const at = how === 'publish' ? publishedAt : discardedAt
+  return { ...sent, ending: how && { how, isDone: true, ...(at !== null && { at }) } }
 }
 
 /** Prints source records and what becomes of them. */
-function showSamples(folder: JobFolder, report: RehearsalReport, { of, day, json = false }: ReportOptions): void {
+function showSamples(folder: JobFolder, report: Rehearsal, { of, day, json = false }: ReportOptions): void {
   const samples = readSamples(folder)
   const shown = samples.filter(
     sample => (of === undefined || sample.of === of) && (day === undefined || sample.day === day),
@@ -129,6 +72,21 @@ function showSamples(folder: JobFolder, report: RehearsalReport, { of, day, json
   // With --json, stdout must stay empty: it holds only lines of JSON.
   const stream = json ? process.stderr : process.stdout
   stream.write(`${printable(describeNoSamples({ of, day }, samples, report))}\n`)
+}
+
+interface Asked {
+  readonly of?: string | undefined
+  readonly day?: string | undefined
+}
+
+/** @returns a message with the days or events that do have samples. */
+export function describeNoSamples({ of, day }: Asked, samples: readonly Sample[], { days }: Rehearsal): string {
+  const count = days.find(each => each.day === day)?.count ?? 0
+  const kept = count === 0 ? '' : ` The day has ${formatCount(count, 'event')}, but only a few records are sampled.`
+  const ofName = samples.filter(each => of === undefined || each.of === of)
+  const others = day === undefined ? samples.map(each => each.of) : ofName.flatMap(each => each.day ?? []).toSorted()
+  const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
+  return `There are no samples${asked}.${kept} There are samples of: ${firstFew([...new Set(others)]).join(', ')}.`
 }
 
 function sampleLines({ of, object, line, source, events, field, detail }: Sample): string[] {

@@ -13,8 +13,7 @@ import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#im
 import { sendStage } from '#importer/send/send-stage.ts'
 import { readServiceJob, reportState } from '#importer/send/service-job.ts'
 import { createRejectLine, type RejectedOutcome } from '#importer/stages/reject-files.ts'
-import { storeFinalReport } from '#importer/verify/final-pages.ts'
-import { updateRepairedReport } from '#importer/verify/final-report.ts'
+import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { widthOf } from '../client/terminal.ts'
@@ -101,8 +100,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     const counts = sumCounts(checkpoint.parts.map(part => part.counts))
     const outcomes = await collectRetryOutcomes(openRetries(context))
     storeRetryOutcomes(folder, outcomes)
-    const report = updateRepairedReport(folder, sent, outcomes)
-    if (report !== null) storeFinalReport(folder, report)
+    updateReport(folder, plan)
     await reportState(api, serviceJob.id, 'verifying', computeProgressFigures(sent, context.manifest, outcomes))
     const count = (value: number) => value.toLocaleString('en')
     say(

@@ -6,12 +6,12 @@ import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { countRecordsRead, readManifest } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'
-import { describeDamage, listDamagedFiles } from '#importer/stages/report/damaged-files.ts'
-import { formatDuration } from '#importer/stages/report/report-sections.ts'
-import { describeRepaired } from '#importer/verify/final-pages.ts'
-import { readSentSoFar, type SentSoFar } from '#importer/verify/sent-so-far.ts'
+import { formatDuration } from '#importer/stages/report/format-figures.ts'
+import { readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
+import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
+import { describeRepaired } from '#importer/stages/report/report-sections.ts'
+import { readSent } from '#importer/verify/sent.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { readReport } from './job/job-stages.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import {
   checkIsFolder,
@@ -102,7 +102,7 @@ function buildStatus(
   const { folder, plan } = job
   const { jobId, source, createdAt, target } = plan
   const manifest = readManifest(folder)
-  const report = readReport(folder)
+  const report = readRehearsal(folder)
   return {
     ...{ jobId, source, createdAt },
     target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
@@ -115,7 +115,7 @@ function buildStatus(
     damagedFiles: manifest === null ? [] : listDamagedFiles(manifest),
     stop: report === null ? null : findRehearsalStop(report, plan, quotePath(path)),
     approvedAt: readApproval(folder)?.approvedAt ?? null,
-    sent: readSentSoFar(folder),
+    sent: readSent(folder),
     service,
     // Programs may run the command that they find here, so it must not undo an import.
     next: next.isOnlyToUndo === true ? null : next,
@@ -132,7 +132,7 @@ function statusLines(
 ): string[] {
   const { folder, plan } = job
   const manifest = readManifest(folder)
-  const report = readReport(folder)
+  const report = readRehearsal(folder)
   const approval = readApproval(folder)
   const { target } = plan
   const inService = describeServiceState(service)
@@ -151,7 +151,7 @@ function statusLines(
         ]),
     ...(manifest === null ? [] : firstFew(listDamagedFiles(manifest).map(describeDamage))),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
-    ...sentText(readSentSoFar(folder)),
+    ...sentText(readSent(folder)),
     ...(inService === null ? [] : [inService]),
     ...(running.kind === 'nothing' ? lastRunText(progress, service) : [runningText(running)]),
     running.kind === 'nothing'
@@ -167,14 +167,16 @@ function filesText({ folder, plan: { files, fetch, source } }: Job): string {
   return `${formatCount(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
 }
 
-function sentText(sent: SentSoFar | null): string[] {
+function sentText(sent: Sent | null): string[] {
   if (sent === null) return []
-  const count = `${formatCount(sent.events, 'event')}${sent.refused === 0 ? '' : `, ${sent.refused.toLocaleString('en')} refused`}`
-  if (!sent.isAll) return [`Sent so far: ${count}.`]
-  const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'stored events DIFFER'
+  const { isAll, serviceJobId, verification, repaired } = sent
+  const { sent: all, refused } = sent.balance
+  const count = `${formatCount(all - (repaired?.sent ?? 0), 'event')}${refused === 0 ? '' : `, ${refused.toLocaleString('en')} refused`}`
+  if (!isAll) return [`Sent so far: ${count}.`]
+  const verified = verification === null ? 'not verified yet' : verification.ok ? 'verified' : 'stored events DIFFER'
   return [
-    `Sent: ${count}, ${verified}; import job ${sent.serviceJobId}.`,
-    ...(sent.repaired === null ? [] : [describeRepaired(sent.repaired)]),
+    `Sent: ${count}, ${verified}; import job ${serviceJobId}.`,
+    ...(repaired === null ? [] : [describeRepaired(repaired)]),
   ]
 }
 

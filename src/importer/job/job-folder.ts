@@ -5,7 +5,7 @@
 //   spill/                      during staging: records by event day, in the order of the raw files
 //   staged/<event day>/<n>.jsonl.zst
 //   scanned/<event day>/<n>.jsonl.zst      the scan's result for each line of the part
-//   rehearsal/report.{json,md,html}  rehearsal/samples.jsonl
+//   report.json  report.html  rehearsal/samples.jsonl
 //   rejects/<event day>/<n>.jsonl
 
 import {
@@ -26,7 +26,7 @@ import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
 /** A rehearsal writes report.json last: without it, the next run repeats the whole rehearsal. */
-const rehearseAgain = 'Delete rehearsal/report.json in the same folder and run again: the rehearsal is repeated'
+const rehearseAgain = 'Delete report.json in the folder of the job and run again: the rehearsal is repeated'
 
 /** Remedies for damaged files that need more than "delete it and run again". */
 const remedies: Readonly<Record<string, string>> = {

@@ -157,11 +157,11 @@ describe('a rehearsal', () => {
         'similar_event_name',
         'day_gap',
         'seconds_as_ms',
+        'source_id_reused',
+        'shared_devices',
         'property_without_dollar',
         'frequent_distinct_id',
         'frequent_timestamp',
-        'source_id_reused',
-        'shared_devices',
       ],
     )
     assert.equal(
@@ -195,7 +195,7 @@ describe('a rehearsal', () => {
     const { warnings, dropped } = await job.rehearse()
     assert.deepEqual(
       warnings.map(({ code, text }) => [code, text.slice(0, 28)]),
-      [['person_data_left_out', '2 records (67 %) lose their ']],
+      [['person_data_left_out', '2 records (67 %): changes of']],
     )
     assert.deepEqual(dropped, [
       { field: 'properties.$set.plan', count: 2 },
@@ -246,12 +246,12 @@ describe('a rehearsal', () => {
     ])
     assert.deepEqual(sections.get('Persons and groups')!.lines.slice(2), [
       'No device was used by more than one user.',
-      'Groups of the type org: 1 event describes them.',
+      'Group types: org. 1 event describes groups.',
     ])
     const shared = { ...report, identity: { links: 1, sharedDevices: 2, devices: { all: 20, shared: 1 } } }
     assert.equal(
       createReportSections(shared).find(({ title }) => title === 'Persons and groups')!.lines[2],
-      '1 of 20 devices was used by more than one user, with 2 changes of user; a device is linked only to its first user.',
+      '1 of 20 devices (5.0 %) was used by more than one user, with 2 changes to a user other than the first; a device is linked only to its first user.',
     )
   })
 
@@ -282,19 +282,23 @@ describe('a rehearsal', () => {
     assert.equal((rare.events![0] as { timestamp: string }).timestamp, '2024-05-01T12:00:00.000Z')
   })
 
-  it('writes a report whose markup no record can break out of', async t => {
-    const evil = '</pre><script>alert(1)</script>'
+  it('writes a report whose markup or direction of lines no record can change', async t => {
+    const evil = '</pre><script>alert(1)</script>\u001b]0;title\u0007\u009b31m\u202e\u2066👩\u200d🚀'
     const job = await staged(t, [line({ ...good, event: evil })])
     await job.rehearse()
-    const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
+    const html = readFileSync(job.folder.file('report.html'), 'utf8')
     assert.ok(!html.includes('<script'), 'no script')
-    assert.match(html, /&lt;\/pre&gt;&lt;script&gt;/)
+    assert.match(
+      html,
+      /&lt;\/pre&gt;&lt;script&gt;alert\(1\)&lt;\/script&gt;\\u001b\]0;title\\u0007\\u009b31m\\u202e\\u2066👩\u200d🚀/,
+    )
+    assert.doesNotMatch(html, /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/u)
   })
 
   it('writes a page whose tables all have captions, column headings and row headings', async t => {
     const job = await staged(t, [line(good), line({ ...good, user: null })])
     await job.rehearse()
-    const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
+    const html = readFileSync(job.folder.file('report.html'), 'utf8')
     const tables = html.split(/<table[^>]*>/).slice(1)
     assert.ok(tables.length >= 4)
     for (const table of tables) {
@@ -320,7 +324,7 @@ describe('a rehearsal', () => {
       ],
     )
     const [warning] = warnings.filter(({ code }) => code === 'differs_in_source')
-    assert.match(warning!.text, /^1 record has the id, .* differs in other fields; .* line 3 of .*raw\.jsonl\.$/)
+    assert.match(warning!.text, /^1 record has the id, .* but other fields; .* line 3 of .*raw\.jsonl\.$/)
   })
 
   it('estimates how many records an unreadable stretch contains', async t => {
@@ -360,7 +364,7 @@ describe('a rehearsal', () => {
     assert.deepEqual([balance.read, balance.givingEvents], [7, 7])
     assert.match(
       warnings.find(({ code }) => code === 'csv_quotes')!.text,
-      /^1 record \(14 %\) is a row of CSV that can be/,
+      /^1 record \(14 %\): a row of CSV that can be/,
     )
   })
 
@@ -384,7 +388,7 @@ describe('a rehearsal', () => {
   it('identifies the job at the top of its report, which has no empty tables without events', async t => {
     const job = await staged(t, [line({ ...good, user: null, props: {}, device: null })])
     await job.rehearse()
-    const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
+    const html = readFileSync(job.folder.file('report.html'), 'utf8')
     const about = `Job ${basename(job.folder.path)} in ${job.folder.path}, planned 2026-01-15 00:00 UTC.`
     assert.ok(html.includes(`</h1>\n<p>${about}</p>`))
     const captions = [...html.matchAll(/<caption>(.*?)<\/caption>/g)].map(([, caption]) => caption)
@@ -396,12 +400,12 @@ describe('a rehearsal', () => {
   it('writes the same files when it is repeated', async t => {
     const job = await staged(t, [line(good), 'broken'])
     await job.rehearse()
-    const first = readFileSync(job.folder.file('rehearsal', 'report.json'), 'utf8')
+    const first = readFileSync(job.folder.file('report.json'), 'utf8')
     await job.rehearse()
-    assert.equal(readFileSync(job.folder.file('rehearsal', 'report.json'), 'utf8'), first)
+    assert.equal(readFileSync(job.folder.file('report.json'), 'utf8'), first)
     assert.equal(rejectsOf(job).length, 1)
     assert.ok(!existsSync(job.folder.file('rehearsal', 'ids')))
-    const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
+    const html = readFileSync(job.folder.file('report.html'), 'utf8')
     assert.match(html, /<p>1 event would be sent, of about 1 person and 0 groups, with 0 merges of two ids/m)
   })
 

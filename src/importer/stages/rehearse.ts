@@ -3,28 +3,26 @@
 
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
-import { listDamagedFiles } from '#importer/stages/report/damaged-files.ts'
-import { DistinctCount } from '#importer/stages/report/distinct-count.ts'
-import { warnOfFilesWithoutRecords } from '#importer/stages/report/empty-files.ts'
+import { DistinctCount, ReusedIds } from '#importer/stages/report/distinct-count.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
-import { HeldByRejects } from '#importer/stages/report/held-by-rejects.ts'
-import { createNoteWarnings } from '#importer/stages/report/note-warnings.ts'
-import { OtherSource } from '#importer/stages/report/other-source.ts'
-import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
-import { ReasonCounts } from '#importer/stages/report/reason-counts.ts'
 import {
   type Balance,
+  type ImportReport,
   isBalanced,
-  type RehearsalReport,
-  type Warning,
-} from '#importer/stages/report/rehearsal-report.ts'
-import { writeReport } from '#importer/stages/report/report-files.ts'
-import { formatNumber } from '#importer/stages/report/report-sections.ts'
-import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
+  reportNames,
+  type TargetAnswer,
+} from '#importer/stages/report/import-report.ts'
+import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
+import { HeldByRejects, listDamagedFiles, OtherSource, ReasonCounts } from '#importer/stages/report/rejects.ts'
+import { writeReport } from '#importer/stages/report/report-html.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
-import { createCountWarnings, formatPercent, Suspicions, warnOfManyNames } from '#importer/stages/report/suspicions.ts'
-import { type AskedOfTarget, createTargetWarnings, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
-import { warnOfUnseenNames } from '#importer/stages/report/unseen-name-warnings.ts'
+import { type AskedOfTarget, createTargetWarnings } from '#importer/stages/report/target-facts.ts'
+import {
+  createCountWarnings,
+  createNoteWarnings,
+  Suspicions,
+  warnOfUnseenNames,
+} from '#importer/stages/report/warnings.ts'
 import { hashManifest } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -69,7 +67,7 @@ export interface RehearseOptions {
   readonly askTarget?: (asked: AskedOfTarget) => Promise<TargetAnswer>
 }
 
-export async function rehearse(options: RehearseOptions): Promise<RehearsalReport> {
+export async function rehearse(options: RehearseOptions): Promise<ImportReport> {
   const { folder, manifest, progress, signal, monotonicNowMs, waitForSpace = unlimitedSpace } = options
   const startMs = monotonicNowMs()
   progress.begin('rehearse', { records: countRecordsRead(manifest) })
@@ -77,7 +75,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   // Wait before removing anything: otherwise files left by a full disk would be removed, only to fill the disk again.
   await waitForSpace()
   deleteRehearsalRejects(folder)
-  folder.remove('rehearsal')
+  folder.remove('rehearsal', ...Object.values(reportNames))
   const counts = new RehearsalCounts(options)
   const { unseenNames } = counts
   const staged = openStagedJob({ ...options, unseenNames })
@@ -223,7 +221,7 @@ class RehearsalCounts {
     }
   }
 
-  report(seconds: number, targetAnswer: TargetAnswer): RehearsalReport {
+  report(seconds: number, targetAnswer: TargetAnswer): ImportReport {
     const { folder, plan, manifest, stats, nowMs } = this.#options
     const { limits, target } = plan
     const balance = this.#balance()
@@ -234,9 +232,11 @@ class RehearsalCounts {
     const skips = this.#skips.reasons(reason => explainSkip(reason as SkipReason, plan.source))
     const distinctIds = this.#ids.estimate()
     const merges = this.#joined.estimate().count
+    const identity = { links: merges, sharedDevices: stats.sharedDevices, devices: stats.devices }
+    const { others } = this.#events
+    const counted = { manifest, events, others, days, rejects, skips, reused: this.#reusedCount, identity }
     return {
       v: 1,
-      kind: 'rehearsal',
       jobId: plan.jobId,
       folder: folder.path,
       plannedAt: plan.createdAt,
@@ -251,7 +251,7 @@ class RehearsalCounts {
       range: this.#events.range(),
       balance,
       events,
-      ...(this.#events.others > 0 && { eventsOfOtherNames: this.#events.others }),
+      ...(others > 0 && { eventsOfOtherNames: others }),
       days,
       rejects,
       skips,
@@ -261,17 +261,14 @@ class RehearsalCounts {
       rejectShare: balance.read === 0 ? 0 : held / (balance.read - balance.rejected + held),
       maxRejectShare: limits.maxRejectShare,
       distinctIds,
-      identity: { links: merges, sharedDevices: stats.sharedDevices, devices: stats.devices },
+      identity,
       groups: { events: this.#groupEvents, types: this.#suspicions.groupTypes() },
       dropped: sortCounts(this.#dropped).map(([field, count]) => ({ field, count })),
       notes: sortCounts(this.#notes).map(([note, count]) => ({ note, count })),
       warnings: [
         ...createTargetWarnings(targetAnswer, { days, acceptsOld: limits.acceptsOld === true }),
-        ...warnOfFilesWithoutRecords(manifest),
-        ...createCountWarnings(events, days, rejects, skips),
-        ...warnOfManyNames(events.length, this.#events.others),
+        ...createCountWarnings(counted),
         ...this.#suspicions.warnings(limits.groupTypesMax),
-        ...this.#warningsOfIds(stats),
         ...createNoteWarnings(this.#notes, this.#givingEvents),
         ...warnOfUnseenNames(this.unseenNames.all()),
       ],
@@ -287,6 +284,7 @@ class RehearsalCounts {
       },
       seconds,
       recordsPerSecond: Math.round(balance.read / Math.max(seconds, 0.001)),
+      sent: null,
     }
   }
 
@@ -330,18 +328,6 @@ class RehearsalCounts {
     const isWhole = this.#records === this.#options.manifest.totals.records
     return { ...balance, isBalanced: isWhole && isBalanced(balance) }
   }
-
-  #warningsOfIds({ sharedDevices, devices }: ScanStats): readonly Warning[] {
-    const warnings: Warning[] = []
-    const reused = this.#reusedCount
-    if (reused > 0) {
-      const text = `${formatNumber(reused)} ${reused === 1 ? 'event has' : 'events have'} a source id that another event has too; both are sent, but of events with the same day, name and person as well, the project keeps only the last one.`
-      warnings.push({ code: 'source_id_reused', text })
-    }
-    if (sharedDevices > 0)
-      warnings.push({ code: 'shared_devices', text: describeSharedDevices(sharedDevices, devices) })
-    return warnings
-  }
 }
 
 /** @returns how many bytes of the file may contain several records; null if the reject is certainly a single record. */
@@ -355,13 +341,6 @@ function measureUnreadable({ unreadableBytes, row, text }: StagedOutcome, reason
 
 /** Reject reasons that concern only the content of a record, so that its boundaries are certain. */
 const endsAreSure: ReadonlySet<RejectReason> = new Set(['encoding_invalid_utf8', 'json_not_object'])
-
-/** Starts with the number of devices, since two users who alternate on one device change any number of times. */
-function describeSharedDevices(times: number, { all, shared }: ScanStats['devices']): string {
-  const of = `${formatNumber(shared)} of ${formatNumber(all)} ${all === 1 ? 'device' : 'devices'} (${formatPercent(shared / all)})`
-  const had = shared === 1 ? 'was used by more than one user' : 'were used by more than one user each'
-  return `${of} ${had}, with ${formatNumber(times)} ${times === 1 ? 'change' : 'changes'} to a user other than the first; a device is linked only to its first user.`
-}
 
 /** A limit, since fields and details of notes may have any number of different names. */
 const countedTextsMax = 10_000

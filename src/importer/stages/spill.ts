@@ -14,7 +14,7 @@ import { Type } from '../records/file-schema.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { RecordReject } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
-import { describeDamage, findDamage } from './report/damaged-files.ts'
+import { describeDamage, findDamage } from './report/rejects.ts'
 import { encodeLine, type LineKey } from './staged-line.ts'
 
 export const unknownDay = 'unknown-day'

@@ -1,10 +1,9 @@
 // Finds out how many rows are missing because persons were erased while the import waited to be published.
 
 import { isJsonObject, numberOf, ownValue } from '#core/json.ts'
+import { rowsErased } from '#importer/stages/report/note-messages.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 import type { JobReport } from './job-report.ts'
-
-export const rowsErased = 'rows_erased'
 
 const pageSize = 1_000
 

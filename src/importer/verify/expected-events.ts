@@ -12,19 +12,12 @@ import { checkPause } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { findJoinedId } from '../records/joined-id.ts'
-import { formatTime, utcDay } from '../records/source-time.ts'
+import { utcDay } from '../records/source-time.ts'
 import type { Checkpoint } from '../send/checkpoint.ts'
 import { retryPrefix } from '../send/retried-records.ts'
 import { readSentSteps, type SentJob } from '../send/sent-events.ts'
 import { bucketCount } from './job-report.ts'
 import { KeySet } from './key-set.ts'
-
-export interface EventSpan {
-  readonly count: number
-  readonly first: string
-  readonly last: string
-}
 
 export interface ExpectedEvents {
   readonly rows: number
@@ -33,16 +26,11 @@ export interface ExpectedEvents {
   /** Unique events with names beyond `countedMax`, by UTC day and `assignNameToPart`. */
   readonly otherCounts: ReadonlyMap<string, readonly number[]>
   readonly idBuckets: readonly number[]
-  /** By name; only the first ones if there are very many. */
-  readonly names: ReadonlyMap<string, EventSpan>
   /**
    * Chosen by hash, so that another run of the same job asks for the same ones. Each is a list of the events sent with the
    * same day, name, distinct id and uuid; the service stores only one of them.
    */
   readonly samples: readonly (readonly ImportedEvent[])[]
-  /** Events that link two ids, and events that describe a group, whether generated or from records. */
-  readonly links: number
-  readonly groups: number
 }
 
 export interface ExpectedOptions {
@@ -58,7 +46,7 @@ export interface ExpectedOptions {
   /** How many events to compare with all fields. */
   readonly sampleCount?: number
   /** How many names to count separately; fewer in tests. */
-  readonly max?: typeof countedMax
+  readonly max?: Pick<typeof countedMax, 'ofDays'>
 }
 
 const otherParts = 64
@@ -121,13 +109,12 @@ function hashSampleKey(event: ImportedEvent): string {
 
 class Tally {
   readonly #sampleCount: number
-  readonly #max: typeof countedMax
+  readonly #max: Pick<typeof countedMax, 'ofDays'>
   readonly #counts = new Map<string, Map<string, number>>()
   /** Number of names in `#counts`, summed over the days. */
   #namesOfDays = 0
   readonly #otherCounts = new Map<string, number[]>()
   readonly #buckets = Array.from({ length: bucketCount }, () => 0)
-  readonly #names = new Map<string, { count: number; firstUs: number; lastUs: number }>()
   /** Keys that make a repeat for the event store. One set per open day, since the day is part of the key. */
   readonly #seen = new Map<string, KeySet>()
   /** Keys of generated events, without the day: the service keeps the time at which it first stored them. */
@@ -137,10 +124,8 @@ class Tally {
   /** Larger ranks can no longer be chosen. Until there are enough samples, a text larger than any hash. */
   #worstRank = 'g'
   #rows = 0
-  #links = 0
-  #groups = 0
 
-  constructor(sampleCount: number, max: typeof countedMax) {
+  constructor(sampleCount: number, max: Pick<typeof countedMax, 'ofDays'>) {
     this.#sampleCount = sampleCount
     this.#max = max
   }
@@ -177,15 +162,7 @@ class Tally {
       counts: this.#counts,
       otherCounts: this.#otherCounts,
       idBuckets: this.#buckets,
-      names: new Map(
-        Array.from(this.#names, ([name, { count, firstUs, lastUs }]) => [
-          name,
-          { count, first: formatTime(firstUs), last: formatTime(lastUs) },
-        ]),
-      ),
       samples: [...this.#chosen().values()].map(({ events }) => events),
-      links: this.#links,
-      groups: this.#groups,
     }
   }
 
@@ -197,11 +174,8 @@ class Tally {
 
   #count(event: ImportedEvent, day: string): void {
     this.#rows++
-    if (event.event === '$groupidentify') this.#groups++
-    else if (findJoinedId(event) !== null) this.#links++
     this.#countName(day, event.event)
     this.#buckets[crc32(event.distinctId) % bucketCount]!++
-    this.#span(event)
     this.#considerAsSample(event)
   }
 
@@ -226,17 +200,6 @@ class Tally {
       const others = this.#otherCounts.get(day) ?? new Array<number>(otherParts).fill(0)
       this.#otherCounts.set(day, others)
       others[assignNameToPart(name)]!++
-    }
-  }
-
-  #span({ event, timeUs }: ImportedEvent): void {
-    const known = this.#names.get(event)
-    if (known === undefined) {
-      if (this.#names.size < this.#max.names) this.#names.set(event, { count: 1, firstUs: timeUs, lastUs: timeUs })
-    } else {
-      known.count++
-      if (timeUs < known.firstUs) known.firstUs = timeUs
-      if (timeUs > known.lastUs) known.lastUs = timeUs
     }
   }
 

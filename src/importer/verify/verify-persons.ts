@@ -2,6 +2,7 @@
 // touched may differ. Source: docs/wire/import.md §2.10, §3.4.
 
 import type { JsonObject } from '#core/json.ts'
+import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { findJoinedId } from '../records/joined-id.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
@@ -15,14 +16,6 @@ import {
   type PersonDifference,
   readDistinctIds,
 } from './expected-person.ts'
-
-export interface PersonsCheck {
-  readonly compared: number
-  readonly equal: number
-  /** Persons that differ, but were also touched by live events, another import or a merge. */
-  readonly newer: number
-  readonly differences: readonly string[]
-}
 
 export interface VerifyPersonsOptions {
   /** The job and its retries. */

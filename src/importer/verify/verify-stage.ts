@@ -3,6 +3,7 @@
 import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
 import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import type { Verification } from '#importer/stages/report/import-report.ts'
 import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StageProgress } from '../job/progress.ts'
@@ -36,34 +37,12 @@ export interface VerifyOptions {
   readonly liveBefore: Readonly<Record<string, number>> | null
 }
 
-export interface Check {
-  readonly name: 'day_event_counts' | 'id_buckets' | 'random_events' | 'live_data'
-  readonly state: 'equal' | 'differs' | 'not_checked'
-  readonly compared: number
-  /** Descriptions of the first ones. */
-  readonly differences: readonly string[]
-}
-
-export interface Verification {
-  readonly v: 1
-  readonly verified_at: string
-  readonly ok: boolean
-  readonly expected_rows: number
-  readonly stored_rows: number
-  readonly checks: readonly Check[]
-  /** The service's notes about the job, by reason, and a note about rows missing because persons were erased. */
-  readonly notes: JobReport['notes']
-}
-
-export interface VerifyResult {
-  readonly verification: Verification
-  readonly expected: ExpectedEvents
-}
+type Check = Verification['checks'][number]
 
 const differencesMax = 50
 const pollMs = 1_000
 
-export async function verifyStage(options: VerifyOptions): Promise<VerifyResult> {
+export async function verifyStage(options: VerifyOptions): Promise<Verification> {
   const { folder, job, checkpoint, retried = [], source, api, progress } = options
   const { blankLines = 0 } = job
   progress.begin('verify', { records: job.parts.reduce((sum, { records }) => sum + records, blankLines) })
@@ -90,7 +69,7 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
     notes: [...report.notes, ...(await readErasedNotes(expected.rows - report.rows, report, api))],
   }
   folder.writeJson(verifyFile, verification)
-  return { verification, expected }
+  return verification
 }
 
 /** Imported exceptions and AI events are in the stream of live events. */

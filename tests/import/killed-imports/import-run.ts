@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FinalReport } from '#importer/verify/final-report.ts'
+import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
 import { ImportCommands } from '../../support/import-command.ts'
 import { type Pennon, testPersonalKey } from '../../support/pennon.ts'
 import { mustSucceed } from '../../support/pennon-command.ts'
@@ -194,15 +194,15 @@ export class ImportRun {
     const has = (name: string) => existsSync(join(this.job, name))
     if (!has('manifest.json')) return 'stage'
     if (!has('stats.json')) return 'scan'
-    if (!has('rehearsal/report.json')) return 'rehearse'
+    if (!has('report.json')) return 'rehearse'
     if (!has('approval.json')) return 'approve'
     if (!has('checkpoint.json') || this.#json<{ phase: string }>('checkpoint.json').phase !== 'sent') return 'send'
-    if (!has('verify.json') || !has('final/report.json')) return 'verify'
+    if (!has('verify.json')) return 'verify'
     return has('verify-persons.json') ? 'done' : 'publish'
   }
 
-  report(): FinalReport {
-    return this.#json('final/report.json')
+  sent(): Sent {
+    return this.#json<ImportReport>('report.json').sent!
   }
 
   /** Persons that differ from what the import says, found after publishing. */

@@ -14,8 +14,7 @@ import { createJobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
 import { deleteRehearsalRejects } from '#importer/stages/reject-files.ts'
-import { type RehearsalReport, rehearsalReportSchema } from '#importer/stages/report/rehearsal-report.ts'
-import { reportNames } from '#importer/stages/report/report-files.ts'
+import { readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
 import { deleteScan, readScan, readStats, scanRecords } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
 import { checkZone } from '#importer/stages/zone-shift.ts'
@@ -86,7 +85,7 @@ export const scan: JobStage = {
 export const rehearsal: JobStage = {
   name: 'rehearse',
   isDone({ folder, plan }) {
-    const report = readReport(folder)
+    const report = readRehearsal(folder)
     return (
       report !== null &&
       report.hashes.manifest === hashManifest(requireManifest(folder)) &&
@@ -113,13 +112,9 @@ export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 
 /** Removes the output of the stages, which is wrong for another mapping. */
 export function removeStageResults(folder: Job['folder']): void {
-  folder.remove(manifestFile, 'rehearsal')
+  folder.remove(manifestFile, 'rehearsal', ...Object.values(reportNames))
   deleteRehearsalRejects(folder)
   deleteScan(folder)
-}
-
-export function readReport(folder: Job['folder']): RehearsalReport | null {
-  return folder.readJson(reportNames.json, rehearsalReportSchema)
 }
 
 export function requireManifest(folder: Job['folder']): Manifest {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { Verification } from '#importer/stages/report/import-report.ts'
 import { nextLine } from '../messages/next-line.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { findNextStep, type Standing } from './next-step.ts'
@@ -10,7 +11,7 @@ const fresh: Standing = {
 }
 const rehearsed: Standing = { ...fresh, isRehearsed: true }
 const approved: Standing = { ...rehearsed, changed: [] }
-const sent = { events: 9, refused: 0, isAll: true, isVerified: true, serviceJobId: '7', repaired: null }
+const sent = { isAll: true, verification: { ok: true } as Verification }
 const inService = (state: string): ServiceAnswer => ({
   ...{ id: '7', state, step: null },
   ...{ publishedAt: null, discardedAt: null, failure: null },
@@ -43,10 +44,10 @@ describe('the next step of an import', () => {
     ],
     ['when the limits changed after the approval', { ...approved, changed: ['the limits'] }, null, 'approve it'],
     ['once half is sent', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
-    ['before verifying', { ...approved, sent: { ...sent, isVerified: null } }, inService('verifying'), 'run it'],
+    ['before verifying', { ...approved, sent: { ...sent, verification: null } }, inService('verifying'), 'run it'],
     [
       'after verifying found differences',
-      { ...approved, sent: { ...sent, isVerified: false } },
+      { ...approved, sent: { ...sent, verification: { ok: false } as Verification } },
       inService('verifying'),
       'run it',
     ],

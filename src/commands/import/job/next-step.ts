@@ -8,10 +8,11 @@ import { hashMapping } from '#importer/job/plan.ts'
 import { progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChanged } from '#importer/stages/raw-sources.ts'
-import { readSentSoFar, type SentSoFar } from '#importer/verify/sent-so-far.ts'
+import { readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
+import { readSent } from '#importer/verify/sent.ts'
 import { type NextStep, quotePath } from '../messages/next-line.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
-import { collectApprovedParts, readReport } from './job-stages.ts'
+import { collectApprovedParts } from './job-stages.ts'
 import { countOverlapDays, overlapRemedy } from './live-before.ts'
 import type { Job } from './open-job.ts'
 import { findRehearsalStop, type RehearsalStop } from './rehearsal-stop.ts'
@@ -24,7 +25,7 @@ export interface Standing {
   readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
   /** Descriptions of what changed since the approval; null without an approval. */
   readonly changed: readonly string[] | null
-  readonly sent: SentSoFar | null
+  readonly sent: Pick<Sent, 'isAll' | 'verification'> | null
   /** Days with live events in the project that the user has not accepted. */
   readonly overlapDays: number
   /** A file that changed since it was staged; null for none, or once the files are no longer needed. */
@@ -40,14 +41,14 @@ export interface Standing {
 
 export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
   const manifest = readManifest(folder)
-  const report = readReport(folder)
+  const report = readRehearsal(folder)
   const approval = readApproval(folder)
   const isRehearsed =
     manifest !== null &&
     report !== null &&
     report.hashes.manifest === hashManifest(manifest) &&
     report.hashes.mapping === hashMapping(plan)
-  const sent = readSentSoFar(folder)
+  const sent = readSent(folder)
   const needsFiles = manifest?.mappingSha256 === hashMapping(plan) && sent?.isAll !== true
   const ending = readEnding(folder)
   return {
@@ -113,9 +114,9 @@ function toEndState(ending: Ending | null): string | null {
   return ending.isDone ? 'discarded' : 'discarding'
 }
 
-function findStepAfterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer): NextStep {
-  if (isVerified === null) return { command: `pennon import run ${at}`, why: 'verify the stored events' }
-  if (!isVerified)
+function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verification'>, service: ServiceAnswer): NextStep {
+  if (verification === null) return { command: `pennon import run ${at}`, why: 'verify the stored events' }
+  if (!verification.ok)
     return {
       command: `pennon import run ${at}`,
       why: `verify again; to see the differences: pennon import report ${at}; to undo the import: pennon import discard ${at}`,

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { explainSkip } from '#importer/stages/reject-fixes.ts'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { limits } from '../../../../tests/support/import-job.ts'
 import { findRehearsalStop, formatStop } from './rehearsal-stop.ts'
 
 const plan = { source: 'mixpanel', config: {}, limits: { ...limits, maxRejectShare: 0.05 } }
 const damaged = { object: 'day.jsonl.gz', records: 1_234, line: 1_235, why: 'the gzip data is cut off' }
-const textOf = (report: Partial<RehearsalReport> & { readonly rejected: number }, given = plan) => {
+const textOf = (report: Partial<Rehearsal> & { readonly rejected: number }, given = plan) => {
   const { rejected, ...more } = report
   const balance = { read: 100, rejected, toSend: 100 - rejected }
   const none = { skips: [], damagedFiles: [], looksLike: null, targetAnswer: { notAsked: 'no target' } }
-  const stop = findRehearsalStop({ balance, ...none, ...more } as unknown as RehearsalReport, given, 'job')
+  const stop = findRehearsalStop({ balance, ...none, ...more } as unknown as Rehearsal, given, 'job')
   return stop && formatStop(stop)
 }
 
@@ -39,7 +39,7 @@ describe('a rehearsed job', () => {
   })
 
   it('stops without any record, which no mapping can fix', () => {
-    const balance = { read: 0, rejected: 0, toSend: 0 } as RehearsalReport['balance']
+    const balance = { read: 0, rejected: 0, toSend: 0 } as Rehearsal['balance']
     assert.equal(
       textOf({ rejected: 0, balance }),
       'The files contain no records, so there is nothing to send. Plan again with files that contain records: pennon import plan job …',
@@ -49,14 +49,14 @@ describe('a rehearsed job', () => {
   it('stops without any event, whatever its limit allows', () => {
     const all = { ...plan, limits: { ...limits, maxRejectShare: 1 } }
     assert.match(textOf({ rejected: 100 }, all)!, /^None of the 100 records produces an event \(100 are rejected\)/)
-    const one = { read: 1, rejected: 1, toSend: 0 } as RehearsalReport['balance']
+    const one = { read: 1, rejected: 1, toSend: 0 } as Rehearsal['balance']
     assert.match(textOf({ rejected: 1, balance: one }, all)!, /^The only record produces no event \(1 is rejected\)/)
   })
 
   it('explains why recent rows of Google Analytics are skipped', () => {
     const fix = explainSkip('filtered', 'ga4')
     const skips = [{ reason: 'filtered', count: 20, fix, fields: [], files: [], examples: [] }]
-    const balance = { read: 20, rejected: 0, toSend: 0 } as RehearsalReport['balance']
+    const balance = { read: 20, rejected: 0, toSend: 0 } as Rehearsal['balance']
     assert.equal(
       textOf({ rejected: 0, balance, skips }, { ...plan, source: 'ga4' }),
       'None of the 20 records produces an event (0 are rejected), so there is nothing to send. ' +
@@ -82,7 +82,7 @@ describe('a rehearsed job', () => {
   it('stops if the project refuses old events, unless the plan accepts them', () => {
     const targetAnswer = { askedAt: '2026-01-15T00:00:00Z', dropsLiveOlderThanSeconds: 7_200 }
     const days = [{ day: '2024-05-01', count: 2, events: {} }]
-    const report = { rejected: 0, days, targetAnswer } as unknown as Partial<RehearsalReport> & { rejected: number }
+    const report = { rejected: 0, days, targetAnswer } as unknown as Partial<Rehearsal> & { rejected: number }
     assert.equal(
       textOf(report),
       'The project drops events that are older than 2 hours (drop_events_older_than_seconds), and the plan does not accept them, so the service will refuse the import. At least 2 events are older. ' +

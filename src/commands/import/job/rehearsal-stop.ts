@@ -2,10 +2,14 @@
 
 import { formatCount } from '#core/format-count.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
-import { describeDamage } from '#importer/stages/report/damaged-files.ts'
-import type { ReasonCount, RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
-import { describeRejectShare, formatSufficientShare, isShareTooLarge } from '#importer/stages/report/reject-share.ts'
-import { describeLikelySource } from '#importer/stages/report/report-sections.ts'
+import type { ReasonCount, Rehearsal } from '#importer/stages/report/import-report.ts'
+import {
+  describeDamage,
+  describeLikelySource,
+  describeRejectShare,
+  formatSufficientShare,
+  isShareTooLarge,
+} from '#importer/stages/report/rejects.ts'
 import { explainAgeRefusal } from '#importer/stages/report/target-facts.ts'
 
 export interface RehearsalStop {
@@ -25,7 +29,7 @@ const filesNamed = 3
  * @returns null for a job that may be approved.
  */
 export function findRehearsalStop(
-  { balance, days, skips, damagedFiles, looksLike, targetAnswer, heldByRejects }: RehearsalReport,
+  { balance, days, skips, damagedFiles, looksLike, targetAnswer, heldByRejects }: Rehearsal,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
 ): RehearsalStop | null {

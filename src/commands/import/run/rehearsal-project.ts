@@ -13,9 +13,10 @@ import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
 import { sumCounts } from '#importer/send/checkpoint.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
-import { formatPercent } from '#importer/stages/report/suspicions.ts'
+import { formatPercent } from '#importer/stages/report/format-figures.ts'
+import { readRehearsal } from '#importer/stages/report/import-report.ts'
 import { waitForStream } from '#importer/verify/verify-stage.ts'
-import { readReport, requireManifest, type StageRun } from '../job/job-stages.ts'
+import { requireManifest, type StageRun } from '../job/job-stages.ts'
 import { findNextStep, readStanding } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { nextLine } from '../messages/next-line.ts'
@@ -95,7 +96,7 @@ export async function rehearseInProject(
   const { plan, source, progress, signal } = run
   const target = plan.target!
   const manifest = requireManifest(run.folder)
-  const share = Math.min(1, eventsWanted / Math.max(1, readReport(run.folder)!.balance.toSend))
+  const share = Math.min(1, eventsWanted / Math.max(1, readRehearsal(run.folder)!.balance.toSend))
   const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
   try {
     const personOf = (distinctId: string) => whole.personOf(distinctId)
@@ -154,7 +155,12 @@ function selectChosenEvents(outcome: StagedOutcome, isChosen: (distinctId: strin
   return { ...outcome, result: { ...result, events } }
 }
 
-export async function printRehearsed(job: Job, path: string, sent: RehearsedInProject, json: boolean): Promise<void> {
+export async function printSentToProject(
+  job: Job,
+  path: string,
+  sent: RehearsedInProject,
+  json: boolean,
+): Promise<void> {
   if (json) return printJson(sent)
   const refused = sent.refused === 0 ? '' : `, and ${formatCount(sent.refused, 'event was', 'events were')} refused`
   printLines([

@@ -10,7 +10,7 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import type { StageName } from '#importer/job/progress.ts'
 import { type ProgressFigures, ProgressTracker, progressFile } from '#importer/job/progress-figures.ts'
-import { formatDuration } from '#importer/stages/report/report-sections.ts'
+import { formatDuration } from '#importer/stages/report/format-figures.ts'
 
 const everyMs = 1_000
 const linesEveryMs = 10_000

@@ -5,36 +5,29 @@ import { existsSync } from 'node:fs'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
 import { refuse } from '#commands/refuse.ts'
-import { formatCount } from '#core/format-count.ts'
 import { approvalFile } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
-import { formatChoices } from '#importer/stages/report/plan-choices.ts'
-import { reportNames } from '#importer/stages/report/report-files.ts'
-import { updateReportLimits } from '#importer/stages/report/report-limits.ts'
-import { formatDuration } from '#importer/stages/report/report-sections.ts'
-import type { FinalReport } from '#importer/verify/final-report.ts'
+import { type ImportReport, reportNames } from '#importer/stages/report/import-report.ts'
+import { updateReport } from '#importer/verify/sent.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
-import { type JobStage, readReport, stagesToRehearse } from '../job/job-stages.ts'
-import { findNextStep, readStanding } from '../job/next-step.ts'
+import { type JobStage, stagesToRehearse } from '../job/job-stages.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from '../job/open-job.ts'
 import { removeFoundTime } from '../job/profile-time.ts'
-import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
 import { abortOnInterruption, endInterrupted, isInterruption } from '../messages/interruption.ts'
-import { nextLine, quotePath } from '../messages/next-line.ts'
-import { printJson, printLines } from '../messages/print.ts'
+import { quotePath } from '../messages/next-line.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { parseShare } from '../plan/plan-options.ts'
 import { wallClock } from '../service/service-api.ts'
-import { printSent } from './print-sent.ts'
+import { printRehearsed, printSent } from './print-results.ts'
 import {
   findRehearsalProject,
-  printRehearsed,
+  printSentToProject,
   type RehearsedInProject,
   rehearseInProject,
 } from './rehearsal-project.ts'
@@ -69,13 +62,13 @@ export async function runImport(path: string, options: RunOptions): Promise<void
   const unlock = lockJob(job.folder)
   try {
     await runOrRefuse(job.folder, async () => {
-      job = applyOptions(job, options)
-      if (options.rehearseAgain === true) removeRehearsal(job, path)
-      const report = readReport(job.folder)
-      if (report !== null) updateReportLimits(job.folder, report, job.plan)
+      const changed = applyOptions(job, options)
+      if (options.rehearseAgain === true) removeRehearsal(changed, path)
+      if (changed.plan !== job.plan) updateReport(changed.folder, changed.plan)
+      job = changed
       // Checked before the stages, which take long.
       const project = projectKey === undefined ? null : await findRehearsalProject(job, projectKey)
-      let sent: FinalReport | null = null
+      let sent: ImportReport | null = null
       let rehearsed: RehearsedInProject | null = null
       const send: JobStage = {
         name: 'send',
@@ -88,9 +81,9 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       await runStages(job, [fetchJob, ...stagesToRehearse, send], path, json)
       // Stages add to the plan: the fetched files, and the time of profiles.
       job = { ...job, plan: readPlan(job.folder)! }
-      if (rehearsed !== null) await printRehearsed(job, path, rehearsed, json)
-      else if (sent === null) await printResult(job, path, options)
-      else printSent(job, path, sent, json)
+      if (rehearsed !== null) await printSentToProject(job, path, rehearsed, json)
+      else if (sent === null) await printRehearsed(job, path, json)
+      else await printSent(job, path, sent, json)
     })
   } finally {
     unlock()
@@ -178,28 +171,4 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
     progress.end('stopped', (error as Error).message, error instanceof JobStopped ? error.remedy : null)
     throw error
   }
-}
-
-async function printResult(job: Job, path: string, { json = false }: RunOptions): Promise<void> {
-  const { folder, plan } = job
-  const report = readReport(folder)!
-  if (json) printJson(report)
-  else printLines([...resultLines(job, report), nextLine(findNextStep(path, await readStanding(job), null))])
-  const stop = findRehearsalStop(report, plan, quotePath(path))
-  if (stop !== null) throw new JobStopped(formatStop(stop))
-}
-
-function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>): string[] {
-  const html = job.folder.file(reportNames.html)
-  const { balance, warnings, seconds, predicted, choices } = report
-  const count = (value: number) => value.toLocaleString('en')
-  return [
-    `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'produces', 'produce')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed (repeated records).`,
-    `${formatCount(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${formatDuration(seconds)}.`,
-    ...(choices.length === 0 ? [] : ['Options of the plan:']),
-    ...formatChoices(choices).map(line => `  ${line}`),
-    ...(warnings.length === 0 ? [] : [`${formatCount(warnings.length, 'warning')}:`]),
-    ...warnings.map(({ text }) => `  ${text}`),
-    `Report: ${html}`,
-  ]
 }

@@ -1,4 +1,4 @@
-// Sends an approved job for `pennon import run`, verifies the stored events, and writes the final report.
+// Sends an approved job for `pennon import run`, verifies the stored events, and adds both to the report.
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
 import type { JsonObject } from '#core/json.ts'
@@ -11,7 +11,7 @@ import { ServiceRefusal } from '#importer/send/job-api.ts'
 import { computeProgressFigures } from '#importer/send/progress-figures.ts'
 import { ProgressReporter } from '#importer/send/progress-reporter.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
-import { collectRetryOutcomes, readRetryOutcomes } from '#importer/send/retry-outcomes.ts'
+import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
 import {
   ensureServiceJob,
@@ -21,11 +21,12 @@ import {
   reportState,
 } from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { type ImportReport, readRehearsal } from '#importer/stages/report/import-report.ts'
+import { formatSufficientShare } from '#importer/stages/report/rejects.ts'
 import { ledgerFile } from '#importer/stages/scan.ts'
-import { writeFinalReport } from '#importer/verify/final-pages.ts'
-import type { FinalReport } from '#importer/verify/final-report.ts'
+import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
-import { collectApprovedParts, readReport, requireManifest, type StageRun } from '../job/job-stages.ts'
+import { collectApprovedParts, requireManifest, type StageRun } from '../job/job-stages.ts'
 import { findLiveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
 import { formatAcceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
@@ -36,7 +37,6 @@ import { checkOwnProject } from '../service/known-project.ts'
 import { recordedTarget } from '../service/recorded-target.ts'
 import { createServiceApi, wallClock } from '../service/service-api.ts'
 import { checkTakesEvents } from '../service/takes-events.ts'
-import { describeStepAfterRefusals } from './after-refusals.ts'
 
 export interface SendJobOptions {
   /** The job's folder, as the user wrote it. */
@@ -52,7 +52,7 @@ export function isApproved({ folder }: Pick<Job, 'folder'>): boolean {
 }
 
 /** @throws JobPaused, JobStopped */
-export async function sendJob(run: StageRun, options: SendJobOptions): Promise<FinalReport> {
+export async function sendJob(run: StageRun, options: SendJobOptions): Promise<ImportReport> {
   const { folder, plan, source, progress, signal } = run
   const { path } = options
   const approval = readApproval(folder)!
@@ -69,7 +69,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<F
   const known = readServiceJob(folder)
   if (known === null) await checkOwnProject(path, target, api)
   else await checkTakesEvents(path, known.id, api)
-  const rehearsal = readReport(folder)!
+  const rehearsal = readRehearsal(folder)!
   const liveBefore = await findLiveEventsBefore(run, api, rehearsal.range, options)
   const serviceJob = await ensureServiceJob(
     folder,
@@ -128,17 +128,16 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<F
     await sending.ended()
     await sendState('verifying', checkpoint)
     const retried = openRetries({ folder, plan, manifest, source })
-    const verified = await verifyStage({
+    await verifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
       source: plan.source,
       personOf: id => job.personOf(id),
     })
-    const report = writeFinalReport({
-      ...{ folder, checkpoint, rehearsal, ...verified },
-      retried: await collectRetryOutcomes(retried),
-    })
-    if (report.verification.ok && report.balance.isBalanced)
-      await sendState('pending', checkpoint, { verified_rows: report.verification.stored_rows })
+    if (retried.length > 0) storeRetryOutcomes(folder, await collectRetryOutcomes(retried))
+    const report = updateReport(folder, plan)!
+    const { verification, balance } = report.sent!
+    if (verification?.ok === true && balance.isBalanced)
+      await sendState('pending', checkpoint, { verified_rows: verification.stored_rows })
     return report
   } catch (error) {
     if (isInterruption(error, signal)) await reportLastFigures(run, serviceJob.id, sentState)
@@ -164,9 +163,12 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
   await reportState(api, id, state, figures).catch(() => undefined)
 }
 
-function toRefusalStop(error: TooManyRefused, path: string): JobStopped {
-  const why = describeStepAfterRefusals(error, 'FOLDER').replace(/^Next: /, '')
-  return new JobStopped(`${error.message} ${describeStepAfterRefusals(error, quotePath(path))}`, { command: null, why })
+/** The remedies when the service refused too many events. Another limit needs another approval. */
+function toRefusalStop({ message, refused, events }: TooManyRefused, path: string): JobStopped {
+  const share = formatSufficientShare(refused, events)
+  const adviseFor = (at: string) =>
+    `fix the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${share}, pennon import approve ${at}, pennon import run ${at}; or undo it: pennon import discard ${at}`
+  return new JobStopped(`${message} Next: ${adviseFor(quotePath(path))}`, { command: null, why: adviseFor('FOLDER') })
 }
 
 /** The service names the field to send; the user sets it by an option of the plan. */

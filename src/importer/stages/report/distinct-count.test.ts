@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { DistinctCount } from './distinct-count.ts'
-import { FrequentTexts } from './frequent-texts.ts'
+import { DistinctCount, FrequentTexts } from './distinct-count.ts'
 
 describe('counting distinct texts', () => {
   it('is exact up to its bound', () => {

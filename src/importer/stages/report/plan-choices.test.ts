@@ -6,7 +6,7 @@ import type { ImportLimits } from '#importer/job/plan.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob, limits as usual } from '../../../../tests/support/import-job.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { formatChoices, listPlanChoices } from './plan-choices.ts'
+import { describeDifferingZones, describeZone, formatChoices, listPlanChoices } from './plan-choices.ts'
 
 const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } }
 const overwriting = { person_properties: 'overwrite', first_touch_backdate: true, geoip: true, experiments: true }
@@ -54,6 +54,34 @@ async function reports(t: TestContext, limits: Partial<ImportLimits>) {
   await job.stage()
   await job.scan()
   await job.rehearse()
-  const text = (end: string) => readFileSync(job.folder.file('rehearsal', `report.${end}`), 'utf8')
+  const text = (end: string) => readFileSync(job.folder.file(`report.${end}`), 'utf8')
   return { json: text('json'), html: text('html') }
 }
+
+const zoned = { source_timezone: 'Europe/Oslo' }
+
+describe('the zone of times without one', () => {
+  it('is taken from the configuration, or else from the mapping, which is then mentioned', () => {
+    assert.equal(describeZone({}), 'none given')
+    assert.equal(describeZone({ source_timezone: 'UTC' }), 'UTC')
+    assert.equal(describeZone({ mapping: zoned }), 'Europe/Oslo, by the mapping')
+    assert.equal(
+      describeZone({ source_timezone: 'UTC', mapping: zoned }),
+      'UTC, which overrides Europe/Oslo in the mapping',
+    )
+  })
+
+  it('is announced only if configuration and mapping differ', () => {
+    for (const config of [
+      {},
+      { mapping: zoned },
+      { ...zoned, mapping: zoned },
+      { source_timezone: 'UTC', mapping: {} },
+    ])
+      assert.equal(describeDifferingZones(config), null)
+    assert.match(
+      describeDifferingZones({ source_timezone: 'UTC', mapping: zoned })!,
+      /^Times .* read as UTC, which overrides/,
+    )
+  })
+})

@@ -1,125 +1,54 @@
-// Describes the options of a plan that change what the import does, for the person who approves it. Only options that differ
-// from the default are listed; those that replace values of live events come first and are marked.
+// The options of a plan that change what the import does, for the person who approves it. Only options that differ from the
+// default are listed; those that replace values of live events come first and are marked.
 // Source: docs/wire/import.md §2.7.
 
-import { ownValue } from '#core/json.ts'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
-import { Type } from '../../records/file-schema.ts'
-import type { TargetAnswer } from './target-facts.ts'
-
-export interface PlanChoice {
-  /** As passed to `pennon import plan`. */
-  readonly option: string
-  /** A sentence about its effect. */
-  readonly text: string
-  /** Whether publishing replaces values that live events wrote. */
-  readonly replacesLiveValues: boolean
-}
+import type { PlanChoice, TargetAnswer } from './import-report.ts'
 
 export const acceptOldOption = '--accept-old'
 
-export const planChoicesSchema = Type.Array(
-  Type.Object({ option: Type.String(), text: Type.String(), replacesLiveValues: Type.Boolean() }),
-)
+const personData = 'Person data of events ($set, $set_once, $unset)'
 
 /** @param answer of the target about itself, if it was asked. */
 export function listPlanChoices(
-  plan: Pick<ImportPlan, 'config' | 'limits'>,
+  { config, limits }: Pick<ImportPlan, 'config' | 'limits'>,
   answer?: TargetAnswer,
 ): readonly PlanChoice[] {
-  return [
-    ...listLiveChoices(plan).map(choice => ({ ...choice, replacesLiveValues: true })),
-    ...[...listServiceChoices(plan), ...sourceChoices(plan, answer), ...listLimitChoices(plan)].map(choice => ({
-      ...choice,
-      replacesLiveValues: false,
-    })),
-  ]
-}
-
-/** One line per choice, for a terminal. */
-export function formatChoices(choices: readonly PlanChoice[]): readonly string[] {
-  return choices.map(choice => `${choice.option}: ${formatChoice(choice)}`)
-}
-
-export function formatChoice({ text, replacesLiveValues }: PlanChoice): string {
-  return replacesLiveValues ? `REPLACES LIVE VALUES. ${text}` : text
-}
-
-type Unmarked = Omit<PlanChoice, 'replacesLiveValues'>
-
-function pickChosen(
-  ...choices: readonly (readonly [isChosen: boolean, option: string, text: string])[]
-): readonly Unmarked[] {
-  return choices.filter(([isChosen]) => isChosen).map(([, option, text]) => ({ option, text }))
-}
-
-function listLiveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
-  return pickChosen(
+  const { joining = {}, acceptsOld = false, holdLiveWindow, retentionDays, allowsDamagedFiles = false } = limits
+  const isJoining = (key: string, value: string | boolean = true) => ownValue(joining, key) === value
+  const isSet = (key: string, value = true) => ownValue(config, key) === value
+  // Keeping person data is the default for a project without events.
+  const isEmpty = answer !== undefined && !('notAsked' in answer) && !answer.hasEvents
+  const all: readonly (readonly [isChosen: boolean, option: string, text: string, replacesLiveValues?: true])[] = [
     [
-      ownValue(joining, 'person_properties') === 'overwrite',
+      isJoining('person_properties', 'overwrite'),
       '--person-properties overwrite',
       'Once the import is published, the values that it sets ($set) replace those of live events.',
+      true,
     ],
     [
-      ownValue(joining, 'first_touch_backdate') === true,
+      isJoining('first_touch_backdate'),
       '--first-touch-backdate',
       'Once the import is published, its first values ($set_once) replace those of later live events.',
+      true,
     ],
-  )
-}
-
-function listServiceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<ImportPlan, 'limits'>) {
-  return pickChosen(
     [
-      ownValue(joining, 'geoip') === true,
+      isJoining('geoip'),
       '--geoip-from-record',
       'The service looks up the location of the IP address of each event that has no location.',
     ],
-    [
-      ownValue(joining, 'experiments') === true,
-      '--count-in-experiments',
-      'Flag calls of the import count as exposures of their flags.',
-    ],
+    [isJoining('experiments'), '--count-in-experiments', 'Flag calls of the import count as exposures of their flags.'],
     [acceptsOld, acceptOldOption, 'The project accepts events so old that it would drop them if they were live.'],
-  )
-}
-
-function sourceChoices({ config }: Pick<ImportPlan, 'config'>, answer: TargetAnswer | undefined): readonly Unmarked[] {
-  return [
-    ...listPersonDataChoice(ownValue(config, 'strip_person_updates'), answer),
-    ...pickChosen(
-      [
-        ownValue(config, 'keep_identical') === true,
-        '--keep-identical',
-        'Identical lines without an id are separate events.',
-      ],
-      [
-        ownValue(config, 'promote_groups') === true,
-        '--promote-groups',
-        'The property groups of an event is read as $groups.',
-      ],
-      [
-        ownValue(config, 'allow_dangerous_merge') === true,
-        '--allow-dangerous-merge',
-        'Identified users are merged into one person if the source says so, including persons that already exist in the project.',
-      ],
-    ),
-  ]
-}
-
-/** Keeping person data is the default for a project without events, so it is not listed for such a project. */
-function listPersonDataChoice(isStripped: unknown, answer: TargetAnswer | undefined): readonly Unmarked[] {
-  const isEmpty = answer !== undefined && !('notAsked' in answer) && !answer.hasEvents
-  const what = 'Person data of events ($set, $set_once, $unset)'
-  return pickChosen(
-    [isStripped === true, '--strip-person-data', `${what} is left out.`],
-    [isStripped === false && !isEmpty, '--keep-person-data', `${what} is kept.`],
-  )
-}
-
-function listLimitChoices({ limits }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
-  const { holdLiveWindow, retentionDays, allowsDamagedFiles = false } = limits
-  return pickChosen(
+    [isSet('strip_person_updates'), '--strip-person-data', `${personData} is left out.`],
+    [isSet('strip_person_updates', false) && !isEmpty, '--keep-person-data', `${personData} is kept.`],
+    [isSet('keep_identical'), '--keep-identical', 'Identical lines without an id are separate events.'],
+    [isSet('promote_groups'), '--promote-groups', 'The property groups of an event is read as $groups.'],
+    [
+      isSet('allow_dangerous_merge'),
+      '--allow-dangerous-merge',
+      'Identified users are merged into one person if the source says so, including persons that already exist in the project.',
+    ],
     [holdLiveWindow, '--hold-live-window', 'Events of the last 48 hours are rejected.'],
     [
       retentionDays !== null,
@@ -131,5 +60,38 @@ function listLimitChoices({ limits }: Pick<ImportPlan, 'limits'>): readonly Unma
       '--allow-damaged-files',
       'Truncated or damaged files are imported as far as they can be read.',
     ],
-  )
+  ]
+  return all
+    .filter(([isChosen]) => isChosen)
+    .map(([, option, text, replacesLiveValues = false]) => ({ option, text, replacesLiveValues }))
+}
+
+/** One line per choice, for a terminal. */
+export function formatChoices(choices: readonly PlanChoice[]): readonly string[] {
+  return choices.map(choice => `${choice.option}: ${formatChoice(choice)}`)
+}
+
+export function formatChoice({ text, replacesLiveValues }: PlanChoice): string {
+  return replacesLiveValues ? `REPLACES LIVE VALUES. ${text}` : text
+}
+
+/** The zone used for times without one. The configuration takes precedence over its mapping. */
+export function describeZone(config: JsonObject): string {
+  const mapping = ownValue(config, 'mapping')
+  const [own, mapped] = [readZone(config), isJsonObject(mapping) ? readZone(mapping as JsonObject) : null]
+  if (own === null) return mapped === null ? 'none given' : `${mapped}, by the mapping`
+  return mapped === null || mapped === own ? own : `${own}, ${overriding} ${mapped} in the mapping`
+}
+
+const overriding = 'which overrides'
+
+/** @returns a sentence if mapping and configuration differ; otherwise null. */
+export function describeDifferingZones(config: JsonObject): string | null {
+  const zone = describeZone(config)
+  return zone.includes(overriding) ? `Times without a zone are read as ${zone}.` : null
+}
+
+function readZone(value: JsonObject): string | null {
+  const zone = ownValue(value, 'source_timezone')
+  return typeof zone === 'string' ? zone : null
 }

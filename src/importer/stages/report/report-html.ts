@@ -1,54 +1,47 @@
-// Renders a report as a self-contained page for the person who approves it. The chart only repeats a table, for accessibility.
+// Renders a report as a self-contained page for the person who approves it.
 
+import { firstFew, formatCount } from '#core/format-count.ts'
 import { printableName } from '#core/printable.ts'
-import { chartStyle, renderDayChart } from './day-chart.ts'
-import type { DayCount, RehearsalReport } from './rehearsal-report.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import { formatNumber } from './format-figures.ts'
+import { type DayCount, type ImportReport, reportNames } from './import-report.ts'
 import { createReportSections, describeJob, type Section, type Table } from './report-sections.ts'
 import type { Sample } from './samples.ts'
 
 const samplesShown = 60
 
-export function renderHtmlReport(report: RehearsalReport, samples: readonly Sample[]): string {
-  const title = `Rehearsal of an import from ${report.source}`
-  return renderHtmlSections(title, {
-    about: describeJob(report),
-    sections: createReportSections(report),
-    days: report.days,
-    end: renderSamples(samples),
-  })
+export function writeReport(folder: JobFolder, report: ImportReport, samples: readonly Sample[]): void {
+  folder.write(reportNames.html, renderReport(report, samples))
+  // Written last, since this file marks the rehearsal as done.
+  folder.writeJson(reportNames.json, report)
 }
 
-export interface PageParts {
-  /** Lines below the title that identify the job. */
-  readonly about: readonly string[]
-  readonly sections: readonly Section[]
-  /** For the chart in the section `Days`. */
-  readonly days: readonly DayCount[]
-  /** HTML after the sections. */
-  readonly end?: string
-}
-
-export function renderHtmlSections(title: string, { about, sections, days, end = '' }: PageParts): string {
-  const all = sections.map(each => renderSection(each, each.title === 'Days' ? renderDayChart(days) : ''))
+export function renderReport(report: ImportReport, samples: readonly Sample[]): string {
+  const title = escapeHtml(`Import from ${report.source}`)
+  const sections = createReportSections(report)
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${escapeHtml(title)}</title>
+<title>${title}</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-<h1>${escapeHtml(title)}</h1>
-${about.map(line => `<p>${escapeHtml(line)}</p>`).join('\n')}
-${all.join('\n')}
-${end}
+<h1>${title}</h1>
+${renderLines(describeJob(report))}
+${sections.map(each => renderSection(each, each.title === 'Days' ? renderDayChart(report.days) : '')).join('\n')}
+${renderSamples(samples)}
 </main>
 </body>
 </html>
 `
+}
+
+function renderLines(lines: readonly string[]): string {
+  return lines.map(line => `<p>${escapeHtml(line)}</p>`).join('\n')
 }
 
 const style = `
@@ -63,7 +56,15 @@ figure { margin: 1rem 0; }
 th, td { border-bottom: 1px solid #8888; padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { overflow: auto; max-height: 20rem; border: 1px solid #8888; padding: .5rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-${chartStyle}
+.chart { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 0 .5rem; margin: 1rem 0; font-size: .875rem; }
+.chart figcaption { grid-column: 1 / -1; font-size: 1rem; margin-bottom: .5rem; }
+.chart svg { width: 100%; height: 10rem; border-bottom: 1px solid; }
+.chart rect { fill: currentColor; }
+.chart .gap { fill: #c33; }
+.chart .y, .chart .x { display: flex; justify-content: space-between; }
+.chart .y { flex-direction: column; text-align: right; font-variant-numeric: tabular-nums; }
+.chart .x { grid-column: 2; }
+.chart .what { grid-column: 2; text-align: center; }
 @media (max-width: 40rem) {
 .prose thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
 .prose tr, .prose th[scope=row], .prose td { display: block; min-width: 0; text-align: left; }
@@ -76,12 +77,9 @@ ${chartStyle}
 function renderSection({ title, lines, tables }: Section, figure: string): string {
   return `<section>
 <h2>${escapeHtml(title)}</h2>
-${lines.map(line => `<p>${escapeHtml(line)}</p>`).join('\n')}
+${renderLines(lines)}
 ${figure}
-${tables
-  .filter(({ rows }) => rows.length > 0)
-  .map(renderTable)
-  .join('\n')}
+${tables.map(renderTable).join('\n')}
 </section>`
 }
 
@@ -107,6 +105,56 @@ function renderTable({ caption, columns, rows, isProse }: Table): string {
 ${body.join('\n')}
 </tbody>
 </table></div>`
+}
+
+const dayMs = 86_400_000
+const chartHeight = 160
+const barWidth = 10
+
+/**
+ * Draws events by day on a time axis, so that a day without events shows as a gap. The chart only repeats a table, for
+ * accessibility. Labels are beside the drawing, so that they keep their size on a phone, where the drawing shrinks.
+ * @param days with events, ascending. @returns an empty text if there are none.
+ */
+export function renderDayChart(days: readonly DayCount[]): string {
+  if (days.length === 0) return ''
+  const [first, last] = [toDayNumber(days[0]!.day), toDayNumber(days.at(-1)!.day)]
+  const counts = new Map(days.map(({ day, count }) => [day, count]))
+  const all = Array.from({ length: last - first + 1 }, (_, index) => formatDayNumber(first + index))
+  const most = days.reduce((best, day) => (day.count > best.count ? day : best))
+  const bars = all.map((day, index) => renderBar(day, index, counts.get(day) ?? 0, most.count))
+  const label = `Events by day, ${all[0]} to ${all.at(-1)}`
+  const axis = [...new Set([first, Math.floor((first + last) / 2), last])]
+  return `<figure class="chart">
+<figcaption>${label}. Most are on ${most.day}: ${formatNumber(most.count)}. ${describeGaps(all.filter(day => !counts.has(day)))}</figcaption>
+<div class="y"><span>${formatNumber(most.count)}</span><span>Events</span><span>0</span></div>
+<svg viewBox="0 0 ${all.length * barWidth} ${chartHeight}" preserveAspectRatio="none" role="img" aria-label="${label}; the table below has every day.">
+${bars.join('\n')}
+</svg>
+<div class="x">${axis.map(day => `<span>${formatDayNumber(day)}</span>`).join('')}</div>
+<div class="what">Day (UTC)</div>
+</figure>`
+}
+
+/** Marks a day without events on the axis, since a missing bar among a thousand is easily overlooked. */
+function renderBar(day: string, index: number, count: number, max: number): string {
+  const isGap = count === 0
+  const tall = isGap ? 6 : Math.max(1, Math.round((count / max) * chartHeight))
+  const [x, wide] = isGap ? [index * barWidth, barWidth] : [index * barWidth + 1, barWidth - 2]
+  return `<rect x="${x}" y="${chartHeight - tall}" width="${wide}" height="${tall}"${isGap ? ' class="gap"' : ''}><title>${day}: ${isGap ? 'no events' : formatCount(count, 'event')}</title></rect>`
+}
+
+function describeGaps(gaps: readonly string[]): string {
+  if (gaps.length === 0) return 'There is no day without events between them.'
+  return `${formatCount(gaps.length, 'day')} between them without events, marked red: ${firstFew(gaps, 5).join(', ')}.`
+}
+
+function toDayNumber(day: string): number {
+  return Date.parse(`${day}T00:00:00Z`) / dayMs
+}
+
+function formatDayNumber(number: number): string {
+  return new Date(number * dayMs).toISOString().slice(0, 10)
 }
 
 function renderSamples(samples: readonly Sample[]): string {

@@ -2,12 +2,13 @@
 
 import { formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
-import { describeZone } from './describe-zone.ts'
-import { acceptOldOption, formatChoice } from './plan-choices.ts'
-import type { Balance, DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
-import { describeRejectShare } from './reject-share.ts'
-import { formatPercent } from './suspicions.ts'
-import { createOverlapRows, describeTarget } from './target-facts.ts'
+import { formatDuration, formatNumber, formatPercent } from './format-figures.ts'
+import type { DayCount, EventCount, ImportReport, ReasonCount, Rehearsal, Sent } from './import-report.ts'
+import { formatNote } from './note-messages.ts'
+import { acceptOldOption, describeZone, formatChoice } from './plan-choices.ts'
+import { describeLikelySource, describeRejectShare } from './rejects.ts'
+import { describeTarget } from './target-facts.ts'
+import { describeSharedDevices } from './warnings.ts'
 
 export interface Table {
   readonly caption: string
@@ -25,16 +26,19 @@ export interface Section {
 
 const rowsMax = 500
 
-export function createReportSections(report: RehearsalReport): readonly Section[] {
+export function createReportSections(report: ImportReport): readonly Section[] {
+  const { sent } = report
   return [
-    createSummarySection(report),
-    ...createChoicesSection(report),
+    ...(sent === null ? [] : [{ title: 'What was sent', lines: describeSent(report, sent), tables: [] }]),
+    ...(sent?.isAll === true ? [createVerificationSection(sent)] : []),
+    { title: 'What the rehearsal found', lines: describeRehearsal(report), tables: [] },
+    createChoicesSection(report),
     ...createDamagedFilesSection(report),
     createBalanceSection(report),
     createWarningsSection(report),
-    ...createTargetSection(report),
-    { title: 'Events', lines: describeOtherNames(report), tables: omitEmptyTable(createEventTable(report.events)) },
-    { title: 'Days', lines: describeDayGaps(report.days), tables: omitEmptyTable(createDayTable(report)) },
+    createTargetSection(report),
+    createEventsSection(report),
+    createDaysSection(report),
     createRejectsSection(report),
     createPersonsSection(report),
     createDroppedFieldsSection(report),
@@ -42,10 +46,20 @@ export function createReportSections(report: RehearsalReport): readonly Section[
   ]
 }
 
-export const choicesTitle = 'Options of the plan'
+/** @param tables those without rows are left out. */
+function createSection(title: string, line: string | null, ...tables: readonly Table[]): Section {
+  return { title, lines: line === null ? [] : [line], tables: tables.filter(({ rows }) => rows.length > 0) }
+}
+
+/** Limits the rows, since names made of ids may be as many as events: a page of all of them could not be created or opened. */
+function limitTable(table: Table): Table {
+  if (table.rows.length <= rowsMax) return table
+  const left = `${formatNumber(table.rows.length - rowsMax)} more are in report.json`
+  return { ...table, caption: `${table.caption} (${left})`, rows: table.rows.slice(0, rowsMax) }
+}
 
 /** Lines that identify the job, for readers outside of its folder. */
-export function describeJob({ folder, plannedAt, rehearsedAt }: RehearsalReport): readonly string[] {
+export function describeJob({ folder, plannedAt, rehearsedAt }: Rehearsal): readonly string[] {
   const name = folder.slice(folder.lastIndexOf('/') + 1)
   const rehearsed = rehearsedAt === undefined ? '' : `, rehearsed ${formatMinute(rehearsedAt)}`
   return [`Job ${name} in ${folder}, planned ${formatMinute(plannedAt)}${rehearsed}.`]
@@ -56,37 +70,108 @@ function formatMinute(time: string): string {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`
 }
 
-export function formatNumber(value: number): string {
-  return value.toLocaleString('en')
+export function describeSent({ target, balance: { toSend } }: Rehearsal, sent: Sent): readonly string[] {
+  const { isAll, balance, repaired, serviceJobId, seconds, retries, recent, duplicates, ending } = sent
+  const first = balance.sent - (repaired?.sent ?? 0)
+  const where = target === null ? '' : ` to ${formatTarget(target)}`
+  const job = serviceJobId === null ? '' : `, import job ${serviceJobId}`
+  const rest = isAll || ending?.isDone === true ? '' : ' The others are still to be sent.'
+  return [
+    ...describeEnding(sent),
+    `Sent${where}${job}: ${formatNumber(first)} of ${formatCount(toSend, 'event')}, ${formatNumber(balance.refused)} refused, 0 charged.${rest}`,
+    ...(repaired === null ? [] : [describeRepaired(repaired)]),
+    ...(isAll ? [describeStored(sent)] : []),
+    `Sending took ${formatDuration(seconds)}, ${formatNumber(Math.round(first / (seconds || 1)))} events a second, with ${formatCount(retries, 'retry', 'retries')}.`,
+    `${formatCount(recent, 'event was', 'events were')} counted as recent; the service already had ${formatNumber(duplicates)}.`,
+  ]
 }
 
-function createSummarySection({
-  predicted,
-  range,
-  heldByRejects,
-  rejectShare,
-  maxRejectShare,
-  looksLike,
-  target,
-}: RehearsalReport): Section {
-  const where = target === null ? 'No target has been planned yet.' : `Target: ${formatTarget(target)}.`
-  const lines = [
-    where,
+/** @returns what happened to the import since it was sent; empty while nothing did. */
+function describeEnding({ ending }: Sent): readonly string[] {
+  if (ending === null || !ending.isDone) return []
+  const at = ending.at === undefined ? '' : ` at ${ending.at}`
+  return ending.how === 'publish'
+    ? [`The import was published${at}; it can be undone within 30 days.`]
+    : [`The import was discarded${at}, with all of its events. The figures below are from before that.`]
+}
+
+export function describeRepaired({ read, sent, rejected }: NonNullable<Sent['repaired']>): string {
+  const still = rejected === 0 ? '' : `; ${formatCount(rejected, 'of them is', 'of them are')} still rejected`
+  return `${formatCount(read, 'rejected record was', 'rejected records were')} retried, which sent ${formatCount(sent, 'more event')}${still}.`
+}
+
+function describeStored({ verification }: Sent): string {
+  if (verification === null) return 'The stored events have not been compared with the sent ones since.'
+  return verification.ok
+    ? `The stored events match the sent ones: ${formatCount(verification.stored_rows, 'unique event')}.`
+    : 'The stored events do NOT match the sent ones.'
+}
+
+const checkLabels = {
+  day_event_counts: 'Events by day and name',
+  id_buckets: 'Events by 256 buckets of distinct ids',
+  random_events: 'Random events, all fields',
+  live_data: 'Live events of the same days are still there',
+  persons: 'Random persons, properties and ids',
+} as const
+const stateLabels = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be checked' } as const
+
+function createVerificationSection({ verification, persons }: Sent): Section {
+  const { expected_rows = 0, stored_rows = 0, checks = [], notes = [] } = verification ?? {}
+  const ofPersons = persons && {
+    ...{ name: 'persons' as const, compared: persons.compared, differences: persons.differences },
+    state: persons.differences.length === 0 ? ('equal' as const) : ('differs' as const),
+  }
+  return createSection(
+    'Verification',
+    verification === null
+      ? 'Not done since the last event was sent.'
+      : `${formatCount(expected_rows, 'unique event was', 'unique events were')} expected and ${formatCount(stored_rows, 'is', 'are')} stored.`,
+    {
+      caption: 'Compared with what is stored',
+      columns: [
+        { title: 'Check' },
+        { title: 'Result' },
+        { title: 'Compared', isNumber: true },
+        { title: 'Differences' },
+      ],
+      rows: [...checks, ...(ofPersons === null ? [] : [ofPersons])].map(({ name, state, compared, differences }) => [
+        checkLabels[name],
+        stateLabels[state],
+        formatNumber(compared),
+        differences.slice(0, 5).join('; '),
+      ]),
+    },
+    {
+      caption: 'Notes of the service',
+      columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'What it means' }],
+      rows: notes.map(note => [note.reason, formatNumber(note.count), formatNote(note)]),
+    },
+  )
+}
+
+function describeRehearsal(report: Rehearsal): readonly string[] {
+  const { predicted, range, heldByRejects, rejectShare, maxRejectShare, looksLike, target } = report
+  return [
+    target === null ? 'No target has been planned yet.' : `Target: ${formatTarget(target)}.`,
     ...(range === null
       ? ['No record produces an event, so there is nothing to send.']
       : describePredicted(predicted, range)),
     describeRejectShare(rejectShare, maxRejectShare, heldByRejects),
     ...(looksLike === null ? [] : [describeLikelySource(looksLike)]),
   ]
-  return { title: 'What would happen', lines, tables: [] }
+}
+
+function formatTarget({ address, projectName, projectId }: NonNullable<Rehearsal['target']>): string {
+  return `${projectName ?? (projectId === null ? 'the project of the key' : `project ${projectId}`)} on ${address}`
 }
 
 function describePredicted(
-  { events, persons, groups, merges, bytes, seconds, recent }: RehearsalReport['predicted'],
-  range: NonNullable<RehearsalReport['range']>,
+  { events, persons, groups, merges, bytes, seconds, recent }: Rehearsal['predicted'],
+  { first, last }: NonNullable<Rehearsal['range']>,
 ): readonly string[] {
   return [
-    `The events date from ${range.first} to ${range.last}.`,
+    `The events date from ${first} to ${last}.`,
     `${formatCount(events, 'event')} would be sent, of about ${formatCount(persons, 'person')} and ${formatCount(groups, 'group')}, with ${formatCount(merges, 'merge')} of two ids into one person: ${formatNumber(Math.ceil(bytes / 1_048_576))} MiB, about ${formatDuration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
@@ -95,246 +180,136 @@ function describePredicted(
   ]
 }
 
-function createChoicesSection({ choices }: RehearsalReport): readonly Section[] {
-  const usual = 'All have their defaults: no value of a live event is replaced.'
-  if (choices.length === 0) return [{ title: choicesTitle, lines: [usual], tables: [] }]
+function createChoicesSection({ choices }: Rehearsal): Section {
   const replacing = choices.filter(({ replacesLiveValues }) => replacesLiveValues).map(({ option }) => option)
-  const marked = `ATTENTION: publishing replaces values of live events (${replacing.join(', ')}).`
-  const table: Table = {
+  const line =
+    choices.length === 0
+      ? 'All have their defaults: no value of a live event is replaced.'
+      : `ATTENTION: publishing replaces values of live events (${replacing.join(', ')}).`
+  return createSection('Options of the plan', choices.length > 0 && replacing.length === 0 ? null : line, {
     caption: 'Options that differ from the defaults',
     columns: [{ title: 'Option' }, { title: 'What it does' }],
     rows: choices.map(choice => [choice.option, formatChoice(choice)]),
     isProse: true,
-  }
-  return [{ title: choicesTitle, lines: replacing.length === 0 ? [] : [marked], tables: [table] }]
+  })
 }
 
-export function describeLikelySource(source: string): string {
-  return `The rejected records look like records of another source: --source ${source}.`
-}
-
-function createDamagedFilesSection({ damagedFiles }: RehearsalReport): readonly Section[] {
+function createDamagedFilesSection({ damagedFiles }: Rehearsal): readonly Section[] {
   if (damagedFiles.length === 0) return []
+  const line =
+    'The records after the damage are missing from the import. Download these files again, and plan the import again.'
   const table: Table = {
     caption: 'Files that cannot be read to the end',
     columns: [
-      { title: 'File' },
-      { title: 'Records read', isNumber: true },
-      { title: 'Line', isNumber: true },
-      { title: 'Why' },
+      ...[{ title: 'File' }, { title: 'Records read', isNumber: true } as const],
+      ...[{ title: 'Line', isNumber: true } as const, { title: 'Why' }],
     ],
-    rows: damagedFiles.map(({ object, records, line, why }) => [
-      object,
-      formatNumber(records),
-      formatNumber(line),
-      why,
-    ]),
+    rows: damagedFiles.map(each => [each.object, formatNumber(each.records), formatNumber(each.line), each.why]),
     isProse: true,
   }
-  const line =
-    'The records after the damage are missing from the import. Download these files again, and plan the import again.'
-  return [{ title: 'Damaged files', lines: [line], tables: [limitTable(table)] }]
+  return [createSection('Damaged files', line, limitTable(table))]
 }
 
-function createBalanceSection({ balance: sums }: RehearsalReport): Section {
-  const rows: readonly BalanceRow[] = [
-    ['Records read', sums.read],
-    ['Records that produce events', sums.givingEvents],
-    ...createOnlyGeneratedRow(sums),
-    ['Skipped', sums.skipped],
-    ['Rejected', sums.rejected],
-    ['Identical records collapsed', sums.collapsed],
-    ['Events from records', sums.fromRecords],
-    ['Generated events', sums.generated],
-    ['Events to send', sums.toSend],
+/** Once sending has begun, its figures stand beside those of the rehearsal. */
+function createBalanceSection({ balance: sums, sent }: ImportReport): Section {
+  const now = sent?.balance
+  const rows: readonly (readonly [what: string, rehearsed: number | null, sent: number | null | undefined])[] = [
+    ['Records read', sums.read, now?.read],
+    ['Records that produce events', sums.givingEvents, now?.givingEvents],
+    // More records produce events than there are events from records.
+    ['Of these, only links or groups, whose events are generated', sums.givingOnlyGenerated ?? null, null],
+    ['Skipped', sums.skipped, now?.skipped],
+    ['Rejected', sums.rejected, now?.rejected],
+    ['Identical records collapsed', sums.collapsed, now?.collapsed],
+    ['Events from records', sums.fromRecords, now?.fromRecords],
+    ['Generated events', sums.generated, now?.generated],
+    ['Events to send', sums.toSend, now?.sent],
+    ['Events refused by the service', null, now?.refused],
   ]
-  const line = sums.isBalanced
-    ? 'Every record is accounted for: records read = producing events + skipped + rejected + collapsed, and events to send = from records + generated.'
-    : 'The figures do NOT balance, so this report cannot be approved. Please report this as a defect of Pennon.'
-  return {
-    title: 'Balance',
-    lines: [line],
-    tables: [
-      {
-        caption: 'Outcome of every record',
-        columns: [{ title: 'What' }, { title: 'Count', isNumber: true }],
-        rows: rows.map(([what, count]) => [what, formatNumber(count)]),
-      },
-    ],
-  }
+  const isBalanced = sums.isBalanced && (sent === null || !sent.isAll || sent.balance.isBalanced)
+  return createSection(
+    'Balance',
+    isBalanced
+      ? 'Every record is accounted for: records read = producing events + skipped + rejected + collapsed, and events to send = from records + generated.'
+      : 'The figures do NOT balance, so this import cannot be approved or published. Please report this as a defect of Pennon.',
+    {
+      caption: 'Outcome of every record',
+      columns: [
+        { title: 'What' },
+        { title: 'Rehearsed', isNumber: true },
+        ...(now === undefined ? [] : [{ title: 'Sent', isNumber: true } as const]),
+      ],
+      rows: rows
+        .filter(([, rehearsed, after]) => rehearsed !== null || typeof after === 'number')
+        .map(([what, ...counts]) => [
+          what,
+          ...counts
+            .slice(0, now === undefined ? 1 : 2)
+            .map(each => (typeof each === 'number' ? formatNumber(each) : '')),
+        ]),
+    },
+  )
 }
 
-export type BalanceRow = readonly [what: string, count: number]
-
-/** Explains why more records produce events than there are events from records; no row if there is no such record. */
-export function createOnlyGeneratedRow({ givingOnlyGenerated = 0 }: Balance): readonly BalanceRow[] {
-  return givingOnlyGenerated === 0
-    ? []
-    : [['Of these, only links or groups, whose events are generated', givingOnlyGenerated]]
-}
-
-function createWarningsSection({ warnings: all, predicted }: RehearsalReport): Section {
+function createWarningsSection({ warnings, predicted }: Rehearsal): Section {
   const none = predicted.events === 0 ? 'There are no events to warn about.' : 'None.'
-  if (all.length === 0) return { title: 'Warnings', lines: [none], tables: [] }
-  return {
-    title: 'Warnings',
-    lines: [],
-    tables: [
-      {
-        caption: 'Suspicious findings',
-        columns: [{ title: 'Warning' }, { title: 'Finding' }],
-        rows: all.map(({ code, text }) => [code, text]),
-        isProse: true,
-      },
-    ],
-  }
+  return createSection('Warnings', warnings.length === 0 ? none : null, {
+    caption: 'Suspicious findings',
+    columns: [{ title: 'Warning' }, { title: 'Finding' }],
+    rows: warnings.map(({ code, text }) => [code, text]),
+    isProse: true,
+  })
 }
 
-function createTargetSection({ targetAnswer, days, choices }: RehearsalReport): readonly Section[] {
+function createTargetSection({ targetAnswer, days, choices }: Rehearsal): Section {
   const acceptsOld = choices.some(({ option }) => option === acceptOldOption)
-  const rows = 'notAsked' in targetAnswer ? [] : createOverlapRows(targetAnswer, days)
+  const toSend = new Map(days.map(({ day, count }) => [day, count]))
   const table: Table = {
     caption: 'Days of this import for which the project already has events',
     columns: [
-      { title: 'Day' },
-      { title: 'To send', isNumber: true },
-      { title: 'Live', isNumber: true },
-      { title: 'Imported', isNumber: true },
-      { title: 'Import jobs' },
+      ...[{ title: 'Day' }, { title: 'To send', isNumber: true } as const, { title: 'Live', isNumber: true } as const],
+      ...[{ title: 'Imported', isNumber: true } as const, { title: 'Import jobs' }],
     ],
-    rows,
+    rows: ('notAsked' in targetAnswer ? [] : targetAnswer.overlap).map(({ day, live, imported, jobs }) => [
+      ...[day, formatNumber(toSend.get(day) ?? 0), formatNumber(live), formatNumber(imported), jobs.join(', ')],
+    ]),
   }
-  return [
-    {
-      title: 'Already in the project',
-      lines: describeTarget(targetAnswer, { days, acceptsOld }),
-      tables: rows.length === 0 ? [] : [limitTable(table)],
-    },
-  ]
+  return {
+    ...createSection('Already in the project', null, limitTable(table)),
+    lines: describeTarget(targetAnswer, { days, acceptsOld }),
+  }
 }
 
-/** States how many events have names that are not counted separately. */
-export function describeOtherNames({ events, eventsOfOtherNames = 0 }: RehearsalReport): readonly string[] {
-  if (events.length === 0) return ['None.']
-  return eventsOfOtherNames === 0
-    ? []
-    : [`${formatCount(eventsOfOtherNames, 'event')} with further names are not listed.`]
+function createEventsSection({ events, eventsOfOtherNames: others = 0 }: Rehearsal): Section {
+  const unlisted = others === 0 ? null : `${formatCount(others, 'event')} with further names are not listed.`
+  return createSection('Events', events.length === 0 ? 'None.' : unlisted, createEventTable(events))
 }
+
+const sourcesShown = 3
 
 /** Lists events with their name here and their names in the source. */
 export function createEventTable(events: readonly EventCount[]): Table {
   return limitTable({
     caption: 'Events by name',
     columns: [
-      { title: 'Event' },
-      { title: 'In the source' },
-      { title: 'Count', isNumber: true },
-      { title: 'First' },
-      { title: 'Last' },
+      ...[{ title: 'Event' }, { title: 'In the source' }, { title: 'Count', isNumber: true } as const],
+      ...[{ title: 'First' }, { title: 'Last' }],
     ],
     rows: events.map(({ event, sources = [], count, first, last }) => [
       event,
       `${sources.slice(0, sourcesShown).join(', ')}${sources.length > sourcesShown ? ', …' : ''}`,
-      formatNumber(count),
-      first,
-      last,
+      ...[formatNumber(count), first, last],
     ]),
   })
 }
 
-const sourcesShown = 3
-
-function createDayTable({ days }: RehearsalReport): Table {
-  return {
+/** Its table has every day, since the chart only repeats it. */
+function createDaysSection({ days }: Rehearsal): Section {
+  return createSection('Days', days.length === 0 ? 'None.' : `${formatCount(days.length, 'day')} with events.`, {
     caption: 'Events by day (UTC)',
     columns: [{ title: 'Day' }, { title: 'Events', isNumber: true }, { title: 'Most frequent' }],
     rows: days.map(({ day, count, events }) => [day, formatNumber(count), formatMostFrequent(events)]),
-  }
-}
-
-function createRejectsSection({ rejects: refused, skips }: RehearsalReport): Section {
-  const reasonColumns = (last: string) => [
-    { title: 'Reason' },
-    { title: 'Count', isNumber: true } as const,
-    { title: 'For example' },
-    { title: last },
-  ]
-  const reasonRows = (reasons: RehearsalReport['rejects']) =>
-    reasons.map(({ reason, count, examples: [first], fix }) => [
-      reason,
-      formatNumber(count),
-      first === undefined ? '' : `${first.object}, line ${first.line}${first.field === null ? '' : `, ${first.field}`}`,
-      fix,
-    ])
-  const tables = [
-    {
-      caption: 'Rejected records by reason',
-      columns: reasonColumns('What to do'),
-      rows: reasonRows(refused),
-      isProse: true as const,
-    },
-    {
-      caption: 'Skipped records by reason',
-      columns: reasonColumns('What it is'),
-      rows: reasonRows(skips),
-      isProse: true as const,
-    },
-  ].filter(table => table.rows.length > 0)
-  const lines = refused.length === 0 ? ['No records are rejected.'] : ['All rejects are in the folder rejects.']
-  return { title: 'Rejects and skips', lines, tables }
-}
-
-function createPersonsSection({ distinctIds, identity, groups }: RehearsalReport): Section {
-  const { count, error } = distinctIds
-  const lines = [
-    `${formatCount(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${formatPercent(error)})`}.`,
-    `${formatCount(identity.links, 'id, such as a device id, is', 'ids, such as device ids, are')} linked to the person of another id.`,
-    describeSharedDevices(identity),
-    groups.types.length === 0
-      ? 'No groups.'
-      : `Groups of the ${groups.types.length === 1 ? 'type' : 'types'} ${groups.types.join(', ')}: ${formatCount(groups.events, 'event describes', 'events describe')} them.`,
-  ]
-  return { title: 'Persons and groups', lines, tables: [] }
-}
-
-function describeSharedDevices({ sharedDevices, devices }: RehearsalReport['identity']): string {
-  if (sharedDevices === 0) return 'No device was used by more than one user.'
-  const of = `${formatNumber(devices.shared)} of ${formatCount(devices.all, 'device')}`
-  const was = devices.shared === 1 ? 'was' : 'were'
-  return `${of} ${was} used by more than one user, with ${formatCount(sharedDevices, 'change')} of user; a device is linked only to its first user.`
-}
-
-function createDroppedFieldsSection({ dropped, balance: { givingEvents } }: RehearsalReport): Section {
-  const all =
-    givingEvents === 0 ? 'No record produces an event.' : 'Nothing: the events contain every field of their records.'
-  if (dropped.length === 0) return { title: 'Not carried over', lines: [all], tables: [] }
-  return {
-    title: 'Not carried over',
-    lines: [],
-    tables: [
-      limitTable({
-        caption: 'Fields of the source that are in no event',
-        columns: [{ title: 'Field' }, { title: 'Records', isNumber: true }],
-        rows: dropped.map(({ field, count }) => [field, formatNumber(count)]),
-      }),
-    ],
-  }
-}
-
-function createMethodSection({ source, config, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
-  return {
-    title: 'How this report was made',
-    lines: [
-      `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone for times without one: ${describeZone(config as JsonObject)}.`,
-      `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
-      `The rehearsal took ${formatDuration(seconds)}, ${formatNumber(recordsPerSecond)} records a second.`,
-    ],
-    tables: [],
-  }
-}
-
-function describeDayGaps(days: readonly DayCount[]): readonly string[] {
-  return days.length === 0 ? ['None.'] : [`${formatCount(days.length, 'day')} with events.`]
+  })
 }
 
 function formatMostFrequent(events: DayCount['events']): string {
@@ -345,23 +320,61 @@ function formatMostFrequent(events: DayCount['events']): string {
     .join(', ')
 }
 
-function omitEmptyTable(table: Table): readonly Table[] {
-  return table.rows.length === 0 ? [] : [table]
+function createRejectsSection({ rejects, skips }: Rehearsal): Section {
+  const line = rejects.length === 0 ? 'No records are rejected.' : 'All rejects are in the folder rejects.'
+  return createSection(
+    'Rejects and skips',
+    line,
+    createReasonTable('Rejected records by reason', rejects, 'What to do'),
+    createReasonTable('Skipped records by reason', skips, 'What it is'),
+  )
 }
 
-/** Limits the rows, since names made of ids may be as many as events: a page of all of them could not be created or opened. */
-export function limitTable(table: Table): Table {
-  if (table.rows.length <= rowsMax) return table
-  const left = `${formatNumber(table.rows.length - rowsMax)} more are in report.json`
-  return { ...table, caption: `${table.caption} (${left})`, rows: table.rows.slice(0, rowsMax) }
+function createReasonTable(caption: string, reasons: readonly ReasonCount[], last: string): Table {
+  return {
+    caption,
+    columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'For example' }, { title: last }],
+    rows: reasons.map(({ reason, count, examples: [first], fix }) => [
+      reason,
+      formatNumber(count),
+      first === undefined ? '' : `${first.object}, line ${first.line}${first.field === null ? '' : `, ${first.field}`}`,
+      fix,
+    ]),
+    isProse: true,
+  }
 }
 
-function formatTarget({ address, projectName, projectId }: NonNullable<RehearsalReport['target']>): string {
-  return `${projectName ?? (projectId === null ? 'the project of the key' : `project ${projectId}`)} on ${address}`
+function createPersonsSection({ distinctIds: { count, error }, identity, groups }: Rehearsal): Section {
+  const lines = [
+    `${formatCount(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${formatPercent(error)})`}.`,
+    `${formatCount(identity.links, 'id, such as a device id, is', 'ids, such as device ids, are')} linked to the person of another id.`,
+    describeSharedDevices(identity),
+    groups.types.length === 0
+      ? 'No groups.'
+      : `Group types: ${groups.types.join(', ')}. ${formatCount(groups.events, 'event describes', 'events describe')} groups.`,
+  ]
+  return { title: 'Persons and groups', lines, tables: [] }
 }
 
-export function formatDuration(seconds: number): string {
-  if (seconds < 90) return `${Math.ceil(seconds)} s`
-  const minutes = Math.ceil(seconds / 60)
-  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+function createDroppedFieldsSection({ dropped, balance: { givingEvents } }: Rehearsal): Section {
+  const all =
+    givingEvents === 0 ? 'No record produces an event.' : 'Nothing: the events contain every field of their records.'
+  return createSection(
+    'Not carried over',
+    dropped.length === 0 ? all : null,
+    limitTable({
+      caption: 'Fields of the source that are in no event',
+      columns: [{ title: 'Field' }, { title: 'Records', isNumber: true }],
+      rows: dropped.map(({ field, count }) => [field, formatNumber(count)]),
+    }),
+  )
+}
+
+function createMethodSection({ source, config, jobId, hashes, seconds, recordsPerSecond }: Rehearsal): Section {
+  const lines = [
+    `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone for times without one: ${describeZone(config as JsonObject)}.`,
+    `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
+    `The rehearsal took ${formatDuration(seconds)}, ${formatNumber(recordsPerSecond)} records a second.`,
+  ]
+  return { title: 'How this report was made', lines, tables: [] }
 }

@@ -6,7 +6,7 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { formatTime } from '#importer/records/source-time.ts'
-import { allowNull, jsonObject, Type } from '../../records/file-schema.ts'
+import { allowNull, jsonObject, type Static, Type } from '../../records/file-schema.ts'
 
 export const samplesFile = 'rehearsal/samples.jsonl'
 const perKind = 5
@@ -17,28 +17,18 @@ const daysMax = 1_100
 const kindsMax = 2_000
 const sourceShownMax = 16 * 1024
 
-export interface Sample {
-  /** The kind of sample: the name of an event, `reject:REASON`, `skip:REASON` or `collapsed`. */
-  readonly of: string
-  readonly day: string | null
-  readonly object: string
-  readonly line: number
-  readonly source: string
-  readonly events?: readonly object[]
-  readonly field?: string | null
-  readonly detail?: string
-}
-
 export const sampleSchema = Type.Object({
+  /** The kind of sample: the name of an event, `reject:REASON`, `skip:REASON` or `collapsed`. */
   of: Type.String(),
   day: allowNull(Type.String()),
   object: Type.String(),
   line: Type.Number(),
   source: Type.String(),
-  events: Type.Optional(Type.Array(jsonObject)),
+  events: Type.Optional(Type.Array(Type.Unsafe<object>(jsonObject))),
   field: Type.Optional(allowNull(Type.String())),
   detail: Type.Optional(Type.String()),
 })
+export type Sample = Readonly<Static<typeof sampleSchema>>
 
 export class Samples {
   readonly #kinds = new Map<string, number>()

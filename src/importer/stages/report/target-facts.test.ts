@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createTargetWarnings, describeTarget, type TargetFacts } from './target-facts.ts'
+import type { TargetFacts } from './import-report.ts'
+import { createTargetWarnings, describeTarget } from './target-facts.ts'
 
 const empty: TargetFacts = {
   askedAt: '2026-01-15T00:00:00.000Z',
@@ -56,13 +57,10 @@ describe('the answer of a target about its events', () => {
       warnings.map(({ code }) => code),
       ['overlap_live', 'overlap_import'],
     )
-    assert.match(
-      warnings[0]!.text,
-      /live events of 4 days of this import \(2024-02-28 to 2024-03-01, 2024-03-05\) already, 7 in all/,
-    )
+    assert.match(warnings[0]!.text, /already has 7 live events on 4 days of this import \(2024-02-28 to 2024-03-05\)\./)
     assert.match(
       warnings[1]!.text,
-      /imported events of 1 day of this import \(2024-02-29\) already, 5 in all \(import job 4\)/,
+      /already has 5 imported events on 1 day of this import \(2024-02-29\), from the import jobs 4\./,
     )
   })
 
@@ -70,7 +68,7 @@ describe('the answer of a target about its events', () => {
     const newNames = ['Paid', '$set', 'Left', '$identify', '$groupidentify']
     assert.deepEqual(
       createTargetWarnings({ ...empty, newNames }, all).map(({ text }) => text),
-      ['The project has no events yet with the names "Paid", "Left": they are new, or have other names there.'],
+      ['The project has no events yet with these names: "Paid", "Left". They are new, or have other names there.'],
     )
     // Imports generate these from unnamed rows, and their names are the same in every project.
     assert.deepEqual(createTargetWarnings({ ...empty, newNames: ['$set', '$create_alias'] }, all), [])

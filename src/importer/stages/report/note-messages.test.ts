@@ -7,16 +7,16 @@ describe('a note of the service about an import', () => {
   it('is a sentence with its count and its code', () => {
     assert.equal(
       formatNote({ reason: 'undo_left:property_was_written', count: 1_234 }),
-      '1,234 values stay as they are: live data or another import has written the property since (undo_left:property_was_written).',
+      '1,234 values not undone: live data or another import has written the property since (undo_left:property_was_written).',
     )
-    assert.match(formatNote({ reason: 'undo_left:merge_was_built_on', count: 1 }), /^1 merge stays: /)
+    assert.match(formatNote({ reason: 'undo_left:merge_was_built_on', count: 1 }), /^1 merge not undone: /)
   })
 
   it('is a sentence for every code about rows that publishing counts', () => {
     const codes = [...readFileSync('src/services/imports/check-rows.ts', 'utf8').matchAll(/'(rows_\w+)'/g)]
     assert.equal(codes.length, 2)
     for (const [, reason] of codes)
-      assert.match(formatNote({ reason: reason!, count: 30 }), /^30 (fewer rows|row counts) .*: .* \(rows_\w+\)\.$/)
+      assert.match(formatNote({ reason: reason!, count: 30 }), /^30 (rows|row counts) missing: .* \(rows_\w+\)\.$/)
   })
 
   it('is shown as its code if there is no sentence for it', () => {

@@ -5,7 +5,7 @@ import type { ImportSource } from '#importer/records/import-source.ts'
 import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
-import { Suspicions } from './suspicions.ts'
+import { createNoteWarnings, Suspicions } from './warnings.ts'
 
 const context = { nowMs: Date.parse('2026-01-15T00:00:00Z'), holdLiveWindow: false, findFact: () => null }
 
@@ -37,4 +37,26 @@ it('many events with one time or id are suspicious, unless the import filled in 
     assert.deepEqual(codesOf(events), [])
     assert.deepEqual(codesOf(events.map(({ isIdFilledIn: _, isTimeFilledIn: __, ...event }) => event)), codes)
   }
+})
+
+it('a warning counts records, or groups and actions of which a record may have several', () => {
+  const notes = new Map([
+    ['amplitude_id_used', 1_500],
+    ['csv_quotes:escaped', 2],
+    ['group_values_dropped', 4],
+    ['matomo_type_unknown:form:x', 1],
+    ['type_mismatch:Amount', 1],
+    ['zone_shift:7200', 9],
+  ])
+  const texts = createNoteWarnings(notes, 3_000).map(({ text }) => text)
+  assert.deepEqual(texts.toSpliced(1, 1), [
+    '1,500 records (50 %): neither a user nor a device id, so the amplitude_id is used.',
+    '4 groups: left out of an event, which can have only one group of each type.',
+    '1 action: of the unknown type form:x.',
+    '1 record (0.03 %): a value in Amount without the type given in the mapping; it is kept unchanged.',
+  ])
+  assert.match(
+    texts[1]!,
+    /^2 records \(0\.1 %\): a row of CSV .* a backslash before a quote was read as an escape, which/,
+  )
 })

@@ -1,0 +1,75 @@
+// Sentences for the service's notes about an import job: why something was not stored as sent, or could not be undone.
+// Source: docs/wire/import.md §2.9, §2.11, §3.9.
+
+import type { WarningType } from '#core/events/warning-types.ts'
+import { formatCount } from '#core/format-count.ts'
+import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
+
+/** Reason of the importer's own note about rows of erased persons. */
+export const rowsErased = 'rows_erased'
+
+/** What is counted, and what happens to each. */
+type NoteMessage = readonly [unit: string, text: string]
+
+const undoMessages = {
+  'undo_left:merge_was_built_on': [
+    'merge',
+    'not undone: ids were linked to the merged person or unlinked from it since',
+  ],
+  'undo_left:link_was_confirmed': ['link', 'not undone: live data or another import links the same ids'],
+  'undo_left:link_was_refused': ['later link', 'missing: refused because of a link of the import; send it again'],
+  'undo_left:values_stay_with_survivor': [
+    'split merge',
+    'without later values, which stay with the other person: other events of the restored person have written them since',
+  ],
+  'undo_left:created_at_was_merged': ['creation time', 'not undone: a merge from elsewhere has taken it over'],
+  'undo_left:property_was_written': ['value', 'not undone: live data or another import has written the property since'],
+  'undo_left:outranked_value_is_missing': [
+    'value',
+    "of another import missing: this import's value had shadowed it, and there is no space for it; import that export again once there is",
+  ],
+  'undo_left:person_is_used': ['created person', 'not removed: used by events from outside the import'],
+  'undo_left:link_is_used': ['distinct id', 'not removed: used by events from outside the import'],
+  'undo_left:group_is_used': ['created group', 'not removed: used by events from outside the import'],
+  'undo_left:group_type_is_used': [
+    'created group type',
+    'not removed: used by a flag, a group or events from outside the import',
+  ],
+  'undo_left:events_not_readable': [
+    'change',
+    'not undone: other senders have sent too many events with the person or group for the event store to separate them',
+  ],
+  'undo_left:person_is_gone': ['person', 'not put back: merged into another or deleted since'],
+  'undo_left:group_is_gone': ['group', 'not put back: deleted since'],
+} satisfies Record<UndoRefusal, NoteMessage>
+
+const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record<string, NoteMessage>> = {
+  recent: ['recent event', 'from the last 48 hours, stored like all others and not charged'],
+  cannot_merge_already_identified: ['link', 'not made: both ids belong to persons who are already identified'],
+  cannot_merge_too_many_distinct_ids: ['link', 'not made: the person has too many ids'],
+  cannot_merge_with_illegal_distinct_id: ['link', 'not made: the id cannot stand for a person'],
+  person_properties_size_violation: ['person change', 'left out: the properties would be too large'],
+  group_properties_size_violation: ['group change', 'left out: the properties would be too large'],
+  group_type_deleted: ['group', 'left out: its type was deleted since'],
+  group_type_refused: ['group', 'left out: the project accepts no further group type'],
+  event_name_truncated: ['event name', 'truncated: it was too long'],
+  distinct_id_truncated: ['distinct id', 'truncated: it was too long'],
+  rows_fewer_than_stored: [
+    'row',
+    'missing: events sent again count once, and events of erased persons are gone; otherwise the event store has lost some',
+  ],
+  [rowsErased]: ['row', 'gone: persons were erased since the import was created'],
+  rows_not_counted: ['row count', 'missing: there are too many for the event store to count them'],
+  import_job_closed: ['event', 'not stored: it came after the job was closed'],
+}
+const messages: Readonly<Record<string, NoteMessage>> = { ...undoMessages, ...otherMessages }
+
+/**
+ * @returns a sentence with the count, and the code that docs/import.md explains, such as `2 merges not undone: …`;
+ *   for an unknown code, the count and the code.
+ */
+export function formatNote({ reason, count }: { readonly reason: string; readonly count: number }): string {
+  if (!Object.hasOwn(messages, reason)) return `${formatCount(count, 'time')}: ${reason}.`
+  const [unit, text] = messages[reason]!
+  return `${formatCount(count, unit)} ${text} (${reason}).`
+}

@@ -1,0 +1,110 @@
+// The part of the report on what was sent, derived from the job's files, which may change while another process sends.
+// Source: docs/wire/import.md §2.9.
+
+import {
+  type ImportReport,
+  personsCheckSchema,
+  type Rehearsal,
+  readRehearsal,
+  type Sent,
+  type SentBalance,
+  type Verification,
+  verificationSchema,
+} from '#importer/stages/report/import-report.ts'
+import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
+import { writeReport } from '#importer/stages/report/report-html.ts'
+import { readSamples } from '#importer/stages/report/samples.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { hashMapping, type ImportPlan } from '../job/plan.ts'
+import { type Checkpoint, readCheckpoint, sumCounts } from '../send/checkpoint.ts'
+import { isRejectKey, type RetryOutcomes, readRetryOutcomes, sumOutcomes } from '../send/retry-outcomes.ts'
+import { readEnding, readServiceJob } from '../send/service-job.ts'
+import { verifyFile } from './verify-stage.ts'
+
+export const personsFile = 'verify-persons.json'
+
+/** @returns null before the first verification of all that was sent. */
+export function readVerification(folder: JobFolder): Verification | null {
+  return folder.readJson(verifyFile, verificationSchema)
+}
+
+/** @returns null before sending starts. */
+export function readSent(folder: JobFolder): Sent | null {
+  const checkpoint = readCheckpoint(folder)
+  if (checkpoint === null) return null
+  const retried = readRetryOutcomes(folder)
+  const { duplicates, recent } = sumCounts([checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts))
+  const serviceJobId = readServiceJob(folder)?.id ?? null
+  const ending = readEnding(folder)
+  return {
+    isAll: checkpoint.phase === 'sent',
+    serviceJobId,
+    balance: countRepaired(computeBalance(checkpoint, readRehearsal(folder)), retried),
+    repaired: retried.size === 0 ? null : sumOutcomes(retried),
+    duplicates,
+    recent,
+    seconds: checkpoint.spent_ms / 1_000,
+    retries: checkpoint.retries,
+    verification: readVerification(folder),
+    persons: folder.readJson(personsFile, personsCheckSchema),
+    ending: ending?.serviceJobId === serviceJobId ? ending : null,
+  }
+}
+
+function computeBalance({ parts, identity }: Checkpoint, rehearsal: Rehearsal | null): SentBalance {
+  const {
+    records: givingEvents,
+    rejected,
+    collapsed,
+    sent: fromRecords,
+    ...sums
+  } = sumCounts(parts.map(each => each.counts))
+  const generated = identity.progress.counts
+  // Blank lines are counted in staging, and are in no part.
+  const blankLines = rehearsal?.balance.blankLines ?? 0
+  const read = sums.read + blankLines
+  const skipped = sums.skipped + blankLines
+  const refused = sums.refused + generated.refused
+  const sent = fromRecords + generated.sent
+  const isWhole = read === rehearsal?.balance.read && sent + refused === rehearsal.balance.toSend
+  const isBalanced = isWhole && read === givingEvents + skipped + rejected + collapsed
+  return {
+    ...{ read, givingEvents, skipped, rejected, collapsed },
+    ...{ fromRecords, generated: generated.sent, sent, refused, isBalanced },
+  }
+}
+
+/**
+ * A reject that was repaired no longer counts as rejected. A whole record, not a reject line, may stand for any record, so
+ * only its events are counted.
+ */
+function countRepaired(balance: SentBalance, retried: RetryOutcomes): SentBalance {
+  const moved = { sent: 0, skipped: 0, rejected: 0 }
+  for (const [key, { kind }] of retried) if (isRejectKey(key)) moved[kind]++
+  const { sent } = sumOutcomes(retried)
+  return {
+    ...balance,
+    givingEvents: balance.givingEvents + moved.sent,
+    skipped: balance.skipped + moved.skipped,
+    rejected: balance.rejected - moved.sent - moved.skipped,
+    fromRecords: balance.fromRecords + sent,
+    sent: balance.sent + sent,
+  }
+}
+
+/**
+ * Writes the report again if what was sent, or a limit of the plan that does not change the results, is no longer what it
+ * shows.
+ * @throws JobStopped if the samples, which are part of its page, are missing or damaged.
+ */
+export function updateReport(folder: JobFolder, plan: ImportPlan): ImportReport | null {
+  const stored = readRehearsal(folder)
+  if (stored === null) return null
+  const sent = readSent(folder)
+  // With another mapping, the rehearsal is repeated anyway.
+  if (stored.hashes.mapping !== hashMapping(plan)) return { ...stored, sent }
+  const { maxRejectShare } = plan.limits
+  const report = { ...stored, maxRejectShare, choices: listPlanChoices(plan, stored.targetAnswer), sent }
+  if (JSON.stringify(report) !== JSON.stringify(stored)) writeReport(folder, report, readSamples(folder))
+  return report
+}
