@@ -22,56 +22,43 @@ const marginMs = 1_000
 /** Longer waits are for the hourly limit and worth reporting. */
 const reportedWaitMs = 1_000
 
-export class CallGate {
-  readonly #limits: CallLimits
-  readonly #calls: CallLog
-  readonly #clock: FetchClock
-  readonly #onWaiting: (waiting: FetchWaiting | null) => void
-  #pause: FetchWaiting = { reason: '', untilMs: 0 }
-  #turn: Promise<void> = Promise.resolve()
+export type CallGate = ReturnType<typeof createCallGate>
 
-  constructor(
-    limits: CallLimits,
-    calls: CallLog,
-    clock: FetchClock,
-    onWaiting: (waiting: FetchWaiting | null) => void,
-  ) {
-    this.#limits = limits
-    this.#calls = calls
-    this.#clock = clock
-    this.#onWaiting = onWaiting
+/** @param onWaiting null when a wait has ended. */
+export function createCallGate(
+  limits: CallLimits,
+  calls: CallLog,
+  clock: FetchClock,
+  onWaiting: (waiting: FetchWaiting | null) => void,
+) {
+  let pause: FetchWaiting = { reason: '', untilMs: 0 }
+  let turn: Promise<void> = Promise.resolve()
+  const findWaiting = (): FetchWaiting => {
+    const untilMs = nextCallAtMs(calls.callsMs(), limits, clock.nowMs())
+    return pause.untilMs > untilMs ? pause : { reason: sourceLimit, untilMs }
   }
-
-  /** Blocks calls until `waiting.untilMs`, unless a longer pause is set already. */
-  pause(waiting: FetchWaiting): void {
-    if (waiting.untilMs > this.#pause.untilMs) this.#pause = waiting
-  }
-
-  /** Resolves when a call may be made, and counts it. */
-  take(signal: AbortSignal): Promise<void> {
-    const turn = this.#turn.then(() => this.#wait(signal))
-    // A failure reaches only its own caller; the next caller just waits for it to settle.
-    this.#turn = turn.catch(() => undefined)
-    return turn
-  }
-
-  /** For requests that count towards no limit. */
-  untilPauseEnds(signal: AbortSignal): Promise<void> {
-    return sleepUntil(this.#clock, () => this.#pause.untilMs, signal)
-  }
-
-  async #wait(signal: AbortSignal): Promise<void> {
+  const waitForTurn = async (signal: AbortSignal) => {
     signal.throwIfAborted()
-    const waiting = this.#findWaiting()
-    if (waiting.untilMs - this.#clock.nowMs() > reportedWaitMs) this.#onWaiting(waiting)
-    await sleepUntil(this.#clock, () => this.#findWaiting().untilMs, signal)
-    this.#onWaiting(null)
-    this.#calls.addCall(this.#clock.nowMs())
+    const waiting = findWaiting()
+    if (waiting.untilMs - clock.nowMs() > reportedWaitMs) onWaiting(waiting)
+    await sleepUntil(clock, () => findWaiting().untilMs, signal)
+    onWaiting(null)
+    calls.addCall(clock.nowMs())
   }
-
-  #findWaiting(): FetchWaiting {
-    const untilMs = nextCallAtMs(this.#calls.callsMs(), this.#limits, this.#clock.nowMs())
-    return this.#pause.untilMs > untilMs ? this.#pause : { reason: sourceLimit, untilMs }
+  return {
+    /** Blocks calls until `waiting.untilMs`, unless a longer pause is set already. */
+    pause(waiting: FetchWaiting): void {
+      if (waiting.untilMs > pause.untilMs) pause = waiting
+    },
+    /** Resolves when a call may be made, and counts it. */
+    take(signal: AbortSignal): Promise<void> {
+      const taken = turn.then(() => waitForTurn(signal))
+      // A failure reaches only its own caller; the next caller just waits for it to settle.
+      turn = taken.catch(() => undefined)
+      return taken
+    },
+    /** For requests that count towards no limit. */
+    untilPauseEnds: (signal: AbortSignal) => sleepUntil(clock, () => pause.untilMs, signal),
   }
 }
 

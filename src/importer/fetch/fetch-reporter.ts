@@ -27,76 +27,63 @@ const reportEveryMs = 200
 /** How often to repeat the notice that nothing arrives. */
 const loudEveryMs = 15 * 60_000
 
-export class FetchReporter {
-  /** Calls made in this run. */
-  calls = 0
-  retries = 0
-  readonly #listener: FetchListener
-  readonly #clock: Pick<FetchClock, 'nowMs'>
-  readonly #countParts: () => Readonly<Record<'done' | 'empty' | 'waiting', number>>
-  #bytesReceived = 0
-  #waiting: FetchWaiting | null = null
+export type FetchReporter = ReturnType<typeof createFetchReporter>
+
+export function createFetchReporter(
+  { onProgress, onNotice }: FetchListener,
+  clock: Pick<FetchClock, 'nowMs'>,
+  countParts: () => Readonly<Record<'done' | 'empty' | 'waiting', number>>,
+) {
+  let bytesReceived = 0
+  let waiting: FetchWaiting | null = null
   /** The last failure, shown until data arrives again, so that it stays visible during a retry too. */
-  #trouble: FetchWaiting | null = null
-  #reportedMs = 0
-  #successMs: number
-  #loudMs: number
-
-  constructor(
-    listener: FetchListener,
-    clock: Pick<FetchClock, 'nowMs'>,
-    countParts: () => Readonly<Record<'done' | 'empty' | 'waiting', number>>,
-  ) {
-    this.#listener = listener
-    this.#clock = clock
-    this.#countParts = countParts
-    this.#successMs = this.#loudMs = clock.nowMs()
+  let trouble: FetchWaiting | null = null
+  let reportedMs = 0
+  let successMs = clock.nowMs()
+  let loudMs = successMs
+  const reporter = {
+    calls: 0,
+    retries: 0,
+    addBytes(bytes: number): void {
+      bytesReceived += bytes
+      trouble = null
+      if (performance.now() - reportedMs > reportEveryMs) reporter.reportProgress()
+    },
+    /** @param now null when the wait has ended. */
+    setWaiting(now: FetchWaiting | null): void {
+      waiting = now
+      reporter.reportProgress()
+    },
+    partEnded(): void {
+      trouble = null
+      successMs = clock.nowMs()
+    },
+    /** Reports a failure that will be retried at `failure.untilMs`. */
+    reportRetry(failure: FetchWaiting): void {
+      reporter.retries++
+      trouble = failure
+      reporter.reportProgress()
+      const nowMs = clock.nowMs()
+      if (nowMs - Math.max(successMs, loudMs) < loudEveryMs) return
+      loudMs = nowMs
+      const minutes = Math.round((nowMs - successMs) / 60_000)
+      reporter.notice(
+        `Nothing has come for ${minutes} minutes: ${failure.reason}. Still trying; Ctrl-C keeps the fetched data.`,
+      )
+    },
+    notice(line: string): void {
+      onNotice?.(line)
+    },
+    reportProgress(): void {
+      if (onProgress === undefined) return
+      reportedMs = performance.now()
+      const { done, empty, waiting: left } = countParts()
+      const { calls, retries } = reporter
+      onProgress({
+        ...{ partsDone: done + empty, partsEmpty: empty, partsTotal: done + empty + left },
+        ...{ bytesReceived, calls, retries, waiting: waiting ?? trouble },
+      })
+    },
   }
-
-  addBytes(bytes: number): void {
-    this.#bytesReceived += bytes
-    this.#trouble = null
-    if (performance.now() - this.#reportedMs > reportEveryMs) this.reportProgress()
-  }
-
-  /** @param waiting null when the wait has ended. */
-  setWaiting(waiting: FetchWaiting | null): void {
-    this.#waiting = waiting
-    this.reportProgress()
-  }
-
-  partEnded(): void {
-    this.#trouble = null
-    this.#successMs = this.#clock.nowMs()
-  }
-
-  /** Reports a failure that will be retried at `trouble.untilMs`. */
-  reportRetry(trouble: FetchWaiting): void {
-    this.retries++
-    this.#trouble = trouble
-    this.reportProgress()
-    const nowMs = this.#clock.nowMs()
-    if (nowMs - Math.max(this.#successMs, this.#loudMs) < loudEveryMs) return
-    this.#loudMs = nowMs
-    const minutes = Math.round((nowMs - this.#successMs) / 60_000)
-    this.notice(
-      `Nothing has come for ${minutes} minutes: ${trouble.reason}. Still trying; Ctrl-C keeps the fetched data.`,
-    )
-  }
-
-  notice(line: string): void {
-    this.#listener.onNotice?.(line)
-  }
-
-  reportProgress(): void {
-    const { onProgress } = this.#listener
-    if (onProgress === undefined) return
-    this.#reportedMs = performance.now()
-    const { done, empty, waiting } = this.#countParts()
-    onProgress({
-      ...{ partsDone: done + empty, partsEmpty: empty, partsTotal: done + empty + waiting },
-      ...{ bytesReceived: this.#bytesReceived, calls: this.calls, retries: this.retries },
-      waiting: this.#waiting ?? this.#trouble,
-    })
-  }
+  return reporter
 }

@@ -7,49 +7,39 @@ import { diskFull, FetchWait } from './fetch-faults.ts'
 /** At most this many bytes are written, by all parts together, between two checks. */
 const checkEveryBytes = 16 * 2 ** 20
 
-export class FetchSpace {
-  readonly #findSpaceProblem: FindSpaceProblem
-  readonly #report: (problem: string) => void
+export type FetchSpace = ReturnType<typeof createFetchSpace>
+
+export function createFetchSpace(findSpaceProblem: FindSpaceProblem, report: (problem: string) => void) {
   /** Bytes that each running part of known size still has to write, by part id. */
-  readonly #remainingBytes = new Map<string, number>()
-  #uncheckedBytes = 0
-  #isProblemReported = false
-
-  constructor(findSpaceProblem: FindSpaceProblem, report: (problem: string) => void) {
-    this.#findSpaceProblem = findSpaceProblem
-    this.#report = report
-  }
-
-  /** @param bytes that the part still has to write; null when unknown. @throws FetchWait when space is insufficient. */
-  begin(id: string, bytes: number | null): void {
-    let toCome = bytes ?? 0
-    for (const remainingBytes of this.#remainingBytes.values()) toCome += remainingBytes
-    this.#checkSpace(toCome)
-    this.#isProblemReported = false
-    if (bytes !== null) this.#remainingBytes.set(id, bytes)
-  }
-
-  /** Call it before bytes of a running part are written. @throws FetchWait when space is insufficient. */
-  willWrite(id: string, bytes: number): void {
-    const remainingBytes = this.#remainingBytes.get(id)
-    if (remainingBytes !== undefined) this.#remainingBytes.set(id, Math.max(0, remainingBytes - bytes))
-    this.#uncheckedBytes += bytes
-    if (this.#uncheckedBytes >= checkEveryBytes) this.#checkSpace(0)
-  }
-
-  end(id: string): void {
-    this.#remainingBytes.delete(id)
-  }
-
+  const remainingBytes = new Map<string, number>()
+  let uncheckedBytes = 0
+  let isProblemReported = false
   /** While there is a problem, every write of any part checks again, so that all parts stop soon. */
-  #checkSpace(bytes: number): void {
-    const problem = this.#findSpaceProblem(bytes)
-    if (problem === null) {
-      this.#uncheckedBytes = 0
-      return
+  const checkSpace = (bytes: number) => {
+    const problem = findSpaceProblem(bytes)
+    if (problem !== null) {
+      if (!isProblemReported) report(problem)
+      isProblemReported = true
+      throw new FetchWait(diskFull)
     }
-    if (!this.#isProblemReported) this.#report(problem)
-    this.#isProblemReported = true
-    throw new FetchWait(diskFull)
+    uncheckedBytes = 0
+  }
+  return {
+    /** @param bytes that the part still has to write; null when unknown. @throws FetchWait when space is insufficient. */
+    begin(id: string, bytes: number | null): void {
+      checkSpace(remainingBytes.values().reduce((sum, more) => sum + more, bytes ?? 0))
+      isProblemReported = false
+      if (bytes !== null) remainingBytes.set(id, bytes)
+    },
+    /** Call it before bytes of a running part are written. @throws FetchWait when space is insufficient. */
+    willWrite(id: string, bytes: number): void {
+      const left = remainingBytes.get(id)
+      if (left !== undefined) remainingBytes.set(id, Math.max(0, left - bytes))
+      uncheckedBytes += bytes
+      if (uncheckedBytes >= checkEveryBytes) checkSpace(0)
+    },
+    end(id: string): void {
+      remainingBytes.delete(id)
+    },
   }
 }

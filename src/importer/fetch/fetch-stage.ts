@@ -7,7 +7,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
-import { CallGate } from './call-limits.ts'
+import { type CallGate, createCallGate } from './call-limits.ts'
 import {
   asFetchFault,
   BrokenAnswer,
@@ -17,9 +17,9 @@ import {
   joinStops,
   WindowTooLarge,
 } from './fetch-faults.ts'
-import { type FetchListener, FetchReporter } from './fetch-reporter.ts'
+import { createFetchReporter, type FetchListener, type FetchReporter } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
-import { FetchSpace } from './fetch-space.ts'
+import { createFetchSpace, type FetchSpace } from './fetch-space.ts'
 import { FetchState, type FetchWarning, type StoredPart, toStateDamage } from './fetch-state.ts'
 import { completePartFile, hashFile, type PartFile, toPartFile } from './part-file.ts'
 import { type FetchClock, formatSpan, retryWaitMs, sleepUntil } from './waiting.ts'
@@ -113,9 +113,9 @@ class FetchRun {
     this.#state = state
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal])
     this.#callSignal = AbortSignal.any([this.#signal, this.#noMoreCalls.signal])
-    this.#reporter = new FetchReporter(options, options.clock, () => state.counts())
-    this.#space = new FetchSpace(options.findSpaceProblem ?? (() => null), problem => this.#reporter.notice(problem))
-    this.#gate = new CallGate(options.source.limits, state, options.clock, waiting =>
+    this.#reporter = createFetchReporter(options, options.clock, () => state.counts())
+    this.#space = createFetchSpace(options.findSpaceProblem ?? (() => null), problem => this.#reporter.notice(problem))
+    this.#gate = createCallGate(options.source.limits, state, options.clock, waiting =>
       this.#reporter.setWaiting(waiting),
     )
   }
@@ -157,15 +157,16 @@ class FetchRun {
         await this.#gate.untilPauseEnds(this.#signal)
         const { source } = this.#options
         const listed = source.dropsUnlisted ? new Set<string>() : null
-        let parts: FetchPart[] = []
+        const parts: FetchPart[] = []
+        const addParts = () =>
+          this.#state.inTransaction(() => {
+            for (const part of parts.splice(0)) this.#add(part)
+          })
         for await (const part of source.listParts(this.#signal)) {
           listed?.add(part.id)
-          parts.push(part)
-          if (parts.length < listedAtOnce) continue
-          this.#add(parts)
-          parts = []
+          if (parts.push(part) >= listedAtOnce) addParts()
         }
-        this.#add(parts)
+        addParts()
         if (listed !== null) this.#dropUnlisted(listed)
         return
       } catch (cause) {
@@ -175,14 +176,8 @@ class FetchRun {
       }
   }
 
-  #add(parts: readonly FetchPart[]): void {
-    this.#state.inTransaction(() => {
-      for (const part of parts) this.#addOne(part)
-    })
-  }
-
   /** Compares the stored state of a part with its file, and with what the source reports now. */
-  #addOne(part: FetchPart): void {
+  #add(part: FetchPart): void {
     const stored = this.#state.addPart(part)
     const isSame = JSON.stringify(stored.asks) === JSON.stringify(part.asks)
     if (stored.state === 'waiting') {

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { Readable } from 'node:stream'
 import type { ObjectBytes, ObjectSource, SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
 import { FetchStop } from './fetch-faults.ts'
@@ -56,7 +57,7 @@ export function createHttpListSource({ path, authorization }: HttpList, nowMs: (
     async open({ key, version, bytes }: SourceObject, from: number, signal: AbortSignal): Promise<ObjectBytes> {
       const url = addresses.get(key)
       if (url === undefined) throw new FetchStop(`${key} is not in ${path} any more.`)
-      if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: emptyStream() }
+      if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: Readable.from([]) }
       const range = from === 0 ? {} : { range: `bytes=${from}-` }
       const { answer, notes, createRefusal } = await ask(url, 'GET', signal, range)
       if (answer.status !== 200 && answer.status !== 206) throw await createRefusal()
@@ -124,19 +125,10 @@ function readSizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject,
 }
 
 /** @throws PortError when the body ends early. */
-async function* streamBody({ body, headers }: HttpAnswer, url: URL): AsyncIterable<Uint8Array> {
-  let bytes = 0
-  let hasFailed = false
+async function* streamBody({ body }: HttpAnswer, url: URL): AsyncIterable<Uint8Array> {
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length
-      yield chunk
-    }
+    yield* body as AsyncIterable<Buffer>
   } catch {
-    hasFailed = true
-  }
-  if (hasFailed || bytes < Number(headers['content-length'] ?? 0))
     throw new PortError(port, 'unavailable', new Error(`${formatAddress(url)} broke off`))
+  }
 }
-
-async function* emptyStream(): AsyncIterable<Uint8Array> {}

@@ -1,10 +1,9 @@
 // Files of `raw/` during their download: `NAME.part` is renamed to `NAME` when all of it is synced. So a file under its
 // final name is complete, whenever the process is killed.
 
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { fileSha256 } from '../job/sha256.ts'
 
 export interface PartFile {
   /** Path of the file while it is downloaded. */
@@ -39,13 +38,7 @@ export async function completePartFile({ path, finalPath }: PartFile): Promise<F
 }
 
 export async function hashFile(path: string): Promise<FileHash> {
-  const hash = createHash('sha256')
-  let bytes = 0
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-    hash.update(chunk)
-    bytes += chunk.length
-  }
-  return { sha256: hash.digest('hex'), bytes }
+  return { sha256: await fileSha256(path), bytes: (await stat(path)).size }
 }
 
 /** Syncing a folder makes the new names in it durable. */
