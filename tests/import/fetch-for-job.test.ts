@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { describe, it } from 'node:test'
-import { type FetchForJobOptions, fetchForJob } from '#commands/import/fetch/fetch-job-stage.ts'
-import { openFetchSource } from '#compose/import/open-fetch-source.ts'
+import { fetchForJob } from '#commands/import/fetch/fetch-job-stage.ts'
+import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
-import { tryFileLock } from '#processes/data-lock.ts'
+import type { StageProgress } from '#importer/job/progress.ts'
 import { type Fault, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets } from '../support/fetching.ts'
 import { quickClock } from '../support/fixed-clock.ts'
@@ -24,31 +24,29 @@ async function aJob(t: TestContext, faultOf: (day: string, times: number) => Fau
   const folder = new JobFolder(tempDir(t))
   const clock = quickClock()
   const figures = { records: 0, total: 0, waited: new Set<string>(), said: [] as string[] }
-  const options: FetchForJobOptions = {
-    ...{ folder, clock, tryFileLock },
-    fetch: { source: 'mixpanel', host: standIn.url, from: days[0]!, to: days[2]! },
-    open: config => openFetchSource(config, fetchSecrets, clock.nowMs),
-    progress: {
-      ...silentProgress,
-      begin: (_, { records = 0 }) => Object.assign(figures, { records: 0, total: records }),
-      add: ({ records = 0 }) => {
-        figures.records += records
-      },
-      waiting: reason => void (reason !== null && figures.waited.add(reason)),
-      say: line => figures.said.push(line),
+  const progress: StageProgress = {
+    ...silentProgress,
+    begin: (_, { records = 0 }) => Object.assign(figures, { records: 0, total: records }),
+    add: ({ records = 0 }) => {
+      figures.records += records
     },
-    signal: new AbortController().signal,
+    waiting: reason => void (reason !== null && figures.waited.add(reason)),
+    say: line => figures.said.push(line),
   }
-  return { standIn, folder, options, figures }
+  const run = { folder, findSpaceProblem: () => null, progress, signal: new AbortController().signal }
+  const config: JsonObject = { source: 'mixpanel', host: standIn.url, from: days[0]!, to: days[2]! }
+  const fetchFiles = (more: Partial<typeof run> = {}, fetch = config) =>
+    fetchForJob({ ...run, ...more }, fetch, { clock, env: fetchSecrets })
+  return { standIn, folder, fetchFiles, figures }
 }
 
 describe('fetching for a job', () => {
   it('the files come in order of time, progress is reported, and a second run requests nothing', async t => {
     const wait = { kind: 'status', status: 429, retryAfter: '840' } as const
-    const { standIn, folder, options, figures } = await aJob(t, (day, times) =>
+    const { standIn, folder, fetchFiles, figures } = await aJob(t, (day, times) =>
       day === '2024-05-01' && times === 1 ? wait : null,
     )
-    const files = await fetchForJob(options)
+    const files = await fetchFiles()
     const objects = ['2024-05-01', '2024-05-02', '2024-05-03'].map(day => `raw/mixpanel-${day}.jsonl.gz`)
     assert.deepEqual(
       files,
@@ -56,18 +54,18 @@ describe('fetching for a job', () => {
     )
     assert.deepEqual([figures.records, figures.total], [3, 3])
     assert.ok(figures.waited.has('source limit, 14 min'), [...figures.waited].join())
-    assert.deepEqual(await fetchForJob(options), files)
+    assert.deepEqual(await fetchFiles(), files)
     assert.equal(standIn.asked.length, 4)
   })
 
   it('a fetch that needs action from the user stops the job, and an interrupted one pauses it', async t => {
-    const { options } = await aJob(t, () => ({ kind: 'status', status: 401 }))
-    await assert.rejects(fetchForJob(options), JobStopped)
-    await assert.rejects(fetchForJob({ ...options, fetch: { source: 'mixpanel' } }), JobStopped)
-    const { options: other } = await aJob(t)
+    const { fetchFiles } = await aJob(t, () => ({ kind: 'status', status: 401 }))
+    await assert.rejects(fetchFiles(), JobStopped)
+    await assert.rejects(fetchFiles({}, { source: 'mixpanel' }), JobStopped)
+    const { fetchFiles: fetchOthers } = await aJob(t)
     const pause = new AbortController()
     const progress = { ...silentProgress, begin: () => pause.abort() }
-    await assert.rejects(fetchForJob({ ...other, progress, signal: pause.signal }), JobPaused)
-    assert.equal((await fetchForJob(other)).length, 3)
+    await assert.rejects(fetchOthers({ progress, signal: pause.signal }), JobPaused)
+    assert.equal((await fetchOthers()).length, 3)
   })
 })

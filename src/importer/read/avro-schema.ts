@@ -9,7 +9,7 @@ import {
   doubleValue,
   floatValue,
   integerValue,
-  type TimeDigits,
+  timeDigits,
   timeOfDayValue,
   timestampValue,
   uuidValue,
@@ -92,84 +92,73 @@ export class AvroCursor {
 
 export type AvroReader = (cursor: AvroCursor) => JsonValue
 
+const primitives: ReadonlyMap<string, AvroReader> = new Map<string, AvroReader>([
+  ['null', () => null],
+  ['boolean', cursor => cursor.bytes(1)[0] === 1],
+  ['int', cursor => integerValue(cursor.long())],
+  ['long', cursor => integerValue(cursor.long())],
+  ['float', cursor => floatValue(cursor.bytes(4).readFloatLE())],
+  ['double', cursor => doubleValue(cursor.bytes(8).readDoubleLE())],
+  ['bytes', cursor => bytesValue(cursor.bytes(cursor.size()))],
+  ['string', cursor => cursor.bytes(cursor.size()).toString()],
+])
+
 /** @throws Error for an invalid schema. */
 export function createAvroReader(schema: JsonValue): AvroReader {
-  return new SchemaReader().readerOf(schema, '')
-}
+  const named = new Map<string, AvroReader>()
+  return createReader(schema, '')
 
-const digitsByUnit: Readonly<Record<string, TimeDigits>> = { millis: 3, micros: 6, nanos: 9 }
-
-class SchemaReader {
-  readonly #named = new Map<string, AvroReader>()
-
-  readerOf(schema: JsonValue, namespace: string): AvroReader {
-    if (typeof schema === 'string') return this.#primitive(schema, namespace)
-    if (Array.isArray(schema)) return this.#union(schema.map(each => this.readerOf(each, namespace)))
-    if (!isJsonObject(schema)) throw new Error('a part of the schema is not a type')
-    const type = ownValue(schema, 'type')
-    const logical = ownValue(schema, 'logicalType')
-    if (typeof logical === 'string') {
-      const reader = createLogicalReader(logical, schema)
-      if (reader !== null) return this.#name(schema, namespace, () => reader)
+  function createReader(schema: JsonValue, namespace: string): AvroReader {
+    if (typeof schema === 'string') return primitives.get(schema) ?? createNamedReader(schema, namespace)
+    if (Array.isArray(schema)) {
+      const readers = schema.map(each => createReader(each, namespace))
+      return cursor => requireItem(readers, cursor.size(), 'type of a union')(cursor)
     }
-    switch (type) {
+    if (!isJsonObject(schema)) throw new Error('a part of the schema is not a type')
+    const logical = ownValue(schema, 'logicalType')
+    const reader = typeof logical === 'string' ? createLogicalReader(logical, schema) : null
+    if (reader !== null) return nameReader(schema, namespace, () => reader)
+    switch (ownValue(schema, 'type')) {
       case 'record':
       case 'error':
-        return this.#name(schema, namespace, inner => this.#record(schema, inner))
+        return nameReader(schema, namespace, inner => createRecordReader(schema, inner))
       case 'enum':
-        return this.#name(schema, namespace, () => this.#enum(requireList(schema, 'symbols')))
+        return nameReader(schema, namespace, () => createEnumReader(requireList(schema, 'symbols')))
       case 'fixed':
-        return this.#name(schema, namespace, () => cursor => bytesValue(cursor.bytes(requireSize(schema))))
+        return nameReader(schema, namespace, () => cursor => bytesValue(cursor.bytes(requireSize(schema))))
       case 'array':
-        return this.#array(this.readerOf(requireValue(schema, 'items'), namespace))
+        return createArrayReader(createReader(requireValue(schema, 'items'), namespace))
       case 'map':
-        return this.#map(this.readerOf(requireValue(schema, 'values'), namespace))
+        return createMapReader(createReader(requireValue(schema, 'values'), namespace))
       default:
-        return this.readerOf(requireValue(schema, 'type'), namespace)
+        return createReader(requireValue(schema, 'type'), namespace)
     }
   }
 
-  #primitive(type: string, namespace: string): AvroReader {
-    switch (type) {
-      case 'null':
-        return () => null
-      case 'boolean':
-        return cursor => cursor.bytes(1)[0] === 1
-      case 'int':
-      case 'long':
-        return cursor => integerValue(cursor.long())
-      case 'float':
-        return cursor => floatValue(cursor.bytes(4).readFloatLE())
-      case 'double':
-        return cursor => doubleValue(cursor.bytes(8).readDoubleLE())
-      case 'bytes':
-        return cursor => bytesValue(cursor.bytes(cursor.size()))
-      case 'string':
-        return cursor => cursor.bytes(cursor.size()).toString()
-    }
-    // Types can be recursive, so a name is only resolved when a value is read.
+  /** Types can be recursive, so a name is only resolved when a value is read. */
+  function createNamedReader(type: string, namespace: string): AvroReader {
     const names = type.includes('.') || namespace === '' ? [type] : [`${namespace}.${type}`, type]
     return cursor => {
-      const reader = names.map(name => this.#named.get(name)).find(each => each !== undefined)
+      const reader = names.map(name => named.get(name)).find(each => each !== undefined)
       if (reader === undefined) throw new Error(`the schema has no type ${type}`)
       return reader(cursor)
     }
   }
 
-  #name(schema: JsonObject, outer: string, read: (namespace: string) => AvroReader): AvroReader {
+  function nameReader(schema: JsonObject, outer: string, create: (namespace: string) => AvroReader): AvroReader {
     const name = ownValue(schema, 'name')
-    if (typeof name !== 'string') return read(outer)
+    if (typeof name !== 'string') return create(outer)
     const given = ownValue(schema, 'namespace')
     const own = name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : typeof given === 'string' ? given : outer
-    const reader = read(own)
-    this.#named.set(name.includes('.') || own === '' ? name : `${own}.${name}`, reader)
+    const reader = create(own)
+    named.set(name.includes('.') || own === '' ? name : `${own}.${name}`, reader)
     return reader
   }
 
-  #record(schema: JsonObject, namespace: string): AvroReader {
+  function createRecordReader(schema: JsonObject, namespace: string): AvroReader {
     const fields = requireList(schema, 'fields').map(field => {
       if (!isJsonObject(field)) throw new Error('a field of the schema is not an object')
-      return [String(requireValue(field, 'name')), this.readerOf(requireValue(field, 'type'), namespace)] as const
+      return [String(requireValue(field, 'name')), createReader(requireValue(field, 'type'), namespace)] as const
     })
     const nameChars = fields.reduce((sum, [name]) => sum + name.length, 0)
     return cursor => {
@@ -180,35 +169,31 @@ class SchemaReader {
       return record
     }
   }
+}
 
-  #enum(symbols: readonly JsonValue[]): AvroReader {
-    return cursor => {
-      const symbol = requireItem(symbols, cursor.size(), 'symbol')
-      cursor.countNames(String(symbol).length)
-      return symbol
-    }
+function createEnumReader(symbols: readonly JsonValue[]): AvroReader {
+  return cursor => {
+    const symbol = requireItem(symbols, cursor.size(), 'symbol')
+    cursor.countNames(String(symbol).length)
+    return symbol
   }
+}
 
-  #union(readers: readonly AvroReader[]): AvroReader {
-    return cursor => requireItem(readers, cursor.size(), 'type of a union')(cursor)
+function createArrayReader(read: AvroReader): AvroReader {
+  return cursor => {
+    const items: JsonValue[] = []
+    for (let left = cursor.blockCount(); left > 0; left = cursor.blockCount())
+      for (; left > 0; left--) items.push(read(cursor))
+    return items
   }
+}
 
-  #array(read: AvroReader): AvroReader {
-    return cursor => {
-      const items: JsonValue[] = []
-      for (let left = cursor.blockCount(); left > 0; left = cursor.blockCount())
-        for (; left > 0; left--) items.push(read(cursor))
-      return items
-    }
-  }
-
-  #map(read: AvroReader): AvroReader {
-    return cursor => {
-      const map: JsonObject = {}
-      for (let left = cursor.blockCount(); left > 0; left = cursor.blockCount())
-        for (; left > 0; left--) setOwn(map, cursor.bytes(cursor.size()).toString(), read(cursor))
-      return map
-    }
+function createMapReader(read: AvroReader): AvroReader {
+  return cursor => {
+    const map: JsonObject = {}
+    for (let left = cursor.blockCount(); left > 0; left = cursor.blockCount())
+      for (; left > 0; left--) setOwn(map, cursor.bytes(cursor.size()).toString(), read(cursor))
+    return map
   }
 }
 
@@ -217,7 +202,7 @@ function createLogicalReader(logical: string, schema: JsonObject): AvroReader | 
   const type = ownValue(schema, 'type')
   const [, kind, unit] = /^(local-timestamp|timestamp|time)-(millis|micros|nanos)$/.exec(logical) ?? []
   if (kind !== undefined) {
-    const digits = digitsByUnit[unit!]!
+    const digits = timeDigits[unit!.toUpperCase()]!
     if (kind === 'time') return cursor => timeOfDayValue(cursor.long(), digits)
     return cursor => timestampValue(cursor.long(), digits, kind === 'timestamp')
   }

@@ -12,7 +12,7 @@ import {
   doubleValue,
   floatValue,
   integerValue,
-  type TimeDigits,
+  timeDigits,
   timeOfDayValue,
   timestampValue,
   uuidValue,
@@ -21,7 +21,6 @@ import {
 /** Types that are converted here, and removed from hyparquet's schema. */
 const ownTypes = new Set('DECIMAL DATE TIME TIMESTAMP JSON BSON UUID INTERVAL GEOMETRY GEOGRAPHY'.split(' '))
 const ownConvertedTypes = /^(?:DECIMAL|DATE|TIME_|TIMESTAMP_|JSON|BSON|INTERVAL)/
-const digitsByUnit: Readonly<Record<string, TimeDigits>> = { MILLIS: 3, MICROS: 6, NANOS: 9 }
 
 /** The schema for hyparquet: without the types converted here, and with both annotations on lists and maps. */
 export function toHyparquetSchema(schema: readonly SchemaElement[]): SchemaElement[] {
@@ -82,7 +81,7 @@ function createLeafConverter(element: SchemaElement): Convert {
   const { logical_type: logical, converted_type: converted, type } = element
   const kind = logical?.type ?? converted?.replace(/_(?:MILLIS|MICROS)$/, '')
   const unit = logical !== undefined && 'unit' in logical ? logical.unit : converted?.split('_')[1]
-  const digits = digitsByUnit[unit ?? ''] ?? 3
+  const digits = timeDigits[unit ?? ''] ?? 3
   switch (kind) {
     case 'TIMESTAMP': {
       // Without the newer logical type there is no information on zones, and writers mean instants.

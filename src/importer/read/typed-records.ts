@@ -82,7 +82,9 @@ export function isTooLarge(record: unknown): boolean {
 }
 
 /** Fractional digits of seconds. */
-export type TimeDigits = 3 | 6 | 9
+type TimeDigits = 3 | 6 | 9
+
+export const timeDigits: Readonly<Record<string, TimeDigits>> = { MILLIS: 3, MICROS: 6, NANOS: 9 }
 
 const msPerDay = 86_400_000
 const dateMsMax = 8.64e15
