@@ -10,12 +10,13 @@ import { after, before, describe, it } from 'node:test'
 import { checkSql } from '#core/sql/check-sql.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { analystOf, type SqlScope, viewsDatabase } from '../../src/adapters/clickhouse/connection/analyst.ts'
 import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { createSqlSetUp } from '../../src/adapters/clickhouse/sql/set-up.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
-import { aStoredEvent } from '../support/values.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 const secret = 'the-other-projects-secret'
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
@@ -85,14 +86,23 @@ describe('SQL of users', () => {
     await engine.stop()
   })
 
-  const ask = (query: string, values: object = {}, options: { key?: string } = {}) =>
-    api.call('POST', '/api/projects/1/query/', { body: { query: { kind: 'HogQLQuery', query, values } }, ...options })
+  const ask = (query: string, values: object = {}, options: { key?: string; job?: number } = {}) =>
+    api.call('POST', `/api/projects/1/query/${options.job === undefined ? '' : `?import_job=${options.job}`}`, {
+      body: { query: { kind: 'HogQLQuery', query, values } },
+      ...options,
+    })
 
-  /** Runs a query as the engine's user, bypassing our own check; only the header determines the project. */
-  async function onEngine(sql: string, search = '', headers: Record<string, string> = { 'Pennon-Project': '1' }) {
+  /** Runs a query as an engine's user, bypassing our own check; only the headers determine the project and the job. */
+  async function onEngine(
+    sql: string,
+    search = '',
+    headers: Record<string, string> = { 'Pennon-Project': '1' },
+    scope: SqlScope = 'visible',
+  ) {
     const { url, analyst } = engine.endpoint()
-    const authorization = `Basic ${Buffer.from(`${analyst.username}:${analyst.password}`).toString('base64')}`
-    const response = await fetch(`${url}/?database=pennon_sql${search}`, {
+    const { username, password } = analystOf(analyst, scope)
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+    const response = await fetch(`${url}/?database=${viewsDatabase('pennon', scope)}${search}`, {
       method: 'POST',
       body: sql,
       headers: { ...headers, Authorization: authorization },
@@ -142,6 +152,69 @@ describe('SQL of users', () => {
     }
     const { body } = await ask(`SELECT count() FROM flag_calls WHERE throwIf(flag_key = '${secret}') = 0`)
     assert.deepEqual(body.results, [[0]])
+  })
+
+  it('reads only the pending rows of the import job that the request names', async () => {
+    const createJob = async (project: number): Promise<number> =>
+      (await api.call('POST', `/api/projects/${project}/import_jobs/`, { body: { source: 'csv' } })).body.number
+    const [job, otherJob, theirJob] = [await createJob(1), await createJob(1), await createJob(2)]
+    const pending = (projectId: number, importJobId: number, text: string) =>
+      imported(
+        aStoredEvent({ projectId, event: text, distinctId: text, propertiesJson: `{"x":"${text}"}`, flagCalled: text }),
+        importJobId,
+      )
+    const call = { ...pending(1, otherJob, secret), event: '$feature_flag_called' }
+    await store.insert({
+      ...nothing,
+      pendingEvents: [pending(1, job, 'own'), pending(1, otherJob, secret), call, pending(2, theirJob, secret)],
+    })
+    const queries = [
+      'SELECT * FROM events',
+      'SELECT * FROM pennon_sql_job.events',
+      'SELECT * FROM events AS a JOIN events AS b ON a.uuid != b.uuid',
+      'SELECT arrayJoin(groupArray(properties)) FROM events',
+      'SELECT * FROM events WHERE import_job_id > 0 OR 1 = 1',
+      `SELECT * FROM events WHERE import_job_id = ${otherJob}`,
+      'SELECT * FROM flag_calls',
+      `SELECT count() FROM events WHERE throwIf(properties LIKE '%${secret}%') = 0`,
+      `SELECT count() FROM events WHERE toUInt8(if(distinct_id = '${secret}', 'x', '1')) = 1`,
+      `SELECT count() FROM flag_calls WHERE throwIf(flag_key = '${secret}') = 0`,
+    ]
+    for (const query of queries) {
+      const { status, text } = await ask(query, {}, { job })
+      assert.equal(status, 200, `${query}: ${text}`)
+      assert.ok(!text.includes(secret), query)
+    }
+    assert.deepEqual((await ask('SELECT count() FROM events', {}, { job })).body.results, [[4]])
+    assert.deepEqual((await ask('SELECT count() FROM events', {}, { job: otherJob })).body.results, [[5]])
+    assert.equal((await ask('SELECT count() FROM events', {}, { job: theirJob })).status, 404)
+    assert.deepEqual((await ask('SELECT count() FROM events')).body.results, [[3]])
+    for (const [query, options] of [
+      ['SELECT * FROM pennon_sql_job.events', {}],
+      ['SELECT * FROM pennon.events_pending', {}],
+      ['SELECT * FROM pennon_sql.events', { job }],
+      ['SELECT * FROM pennon.events_pending', { job }],
+      ['SELECT * FROM pennon.events', { job }],
+      ['SELECT * FROM system.tables', { job }],
+    ] as const)
+      assert.equal((await ask(query, {}, options)).status, 403, query)
+
+    const headers = { 'Pennon-Project': '1', 'Pennon-Import-Job': String(job) }
+    const count = async (theirs: Record<string, string>, scope: SqlScope = 'job', sql = 'SELECT count() FROM events') =>
+      onEngine(sql, '', theirs, scope)
+    assert.match((await count(headers)).text, /^4\b/)
+    assert.match((await count({ ...headers, 'Pennon-Project': '2' })).text, /^3\b/) // its visible rows only
+    for (const name of ['', 'x', `${job} OR 1`, `${job},${otherJob}`, '-1'])
+      assert.notEqual((await count({ ...headers, 'Pennon-Import-Job': name })).status, 200, name)
+    assert.notEqual((await count({ 'Pennon-Project': '1' })).status, 200)
+    for (const [scope, sql] of [
+      ['visible', 'SELECT count() FROM pennon_sql_job.events'],
+      ['visible', 'SELECT count() FROM pennon.events_pending'],
+      ['job', 'SELECT count() FROM pennon_sql.events'],
+      ['job', 'SELECT count() FROM pennon.events_pending'],
+      ['job', 'SELECT count() FROM pennon.events'],
+    ] as const)
+      assert.match((await count(headers, scope, sql)).text, /ACCESS_DENIED/, sql)
   })
 
   it('reaches no tables, users or functions except the views and harmless lists', async () => {

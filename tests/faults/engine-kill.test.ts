@@ -35,7 +35,7 @@ describe('the embedded engine', () => {
     assert.deepEqual([exitCode, signal], [0, null])
 
     await engine.restart()
-    assert.equal((await store.findEvent(1, event.uuid))?.uuid, event.uuid) // at the new port and with the new passwords
+    assert.equal((await store.findEvent({ projectId: 1 }, event.uuid))?.uuid, event.uuid) // at the new port and with the new passwords
   })
 
   it('the engine stops when its parent is killed, so that the folder is free', async t => {

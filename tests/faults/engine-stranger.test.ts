@@ -33,7 +33,7 @@ describe('clients of the event store', () => {
 
     await engine.restart()
     const uuid = await insertOne(store)
-    assert.equal((await store.findEvent(1, uuid))?.uuid, uuid)
+    assert.equal((await store.findEvent({ projectId: 1 }, uuid))?.uuid, uuid)
   })
 
   it('no requests are sent once the engine is known to have exited', async t => {

@@ -10,6 +10,7 @@ import { leftBehindContract } from './jobs/left-behind.contract.ts'
 import { mergedPersonsContract } from './jobs/merged-persons.contract.ts'
 import { randomJobsContract } from './jobs/random-jobs.contract.ts'
 import { replayModelContract } from './jobs/replay-model.contract.ts'
+import { seenPersonsContract } from './jobs/seen-persons.contract.ts'
 import { twoJobsContract } from './jobs/two-jobs.contract.ts'
 import { unreadableEventsContract } from './jobs/unreadable-events.contract.ts'
 import { valuesBeneathContract } from './jobs/values-beneath.contract.ts'
@@ -31,5 +32,6 @@ export const importJobContracts: readonly ((engine: string, open: OpenSqlState, 
   valuesBeneathContract,
   unreadableEventsContract,
   waitingJobsContract,
+  seenPersonsContract,
   pendingJobsContract,
 ]

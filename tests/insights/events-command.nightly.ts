@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 import { runCommand, startCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { aStoredEvent } from '../support/values.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 const eventCount = 300
 const dayMs = 86_400_000
@@ -83,6 +83,33 @@ describe('pennon events', () => {
     const before = await run('count', '--from', 'all', '--to', '2026-04-01')
     assert.deepEqual([before.exitCode, before.stderr], [0, ''])
     assert.match(before.stdout, /^all events +0$/m)
+  })
+
+  it('counts the events of a pending import job as well', async t => {
+    const { api, run } = await start(t)
+    const { number } = (await api.call('POST', '/api/projects/1/import_jobs/', { body: { source: 'csv' } })).body
+    const pending = imported(aStoredEvent({ event: 'signed up', timestampMs: firstMs, capturedAtMs: firstMs }), number)
+    await store.insert({ events: [], pendingEvents: [pending], overrides: [], recordings: [], rejected: [] })
+    const range = ['--from', '2026-04-20', '--to', '2026-04-24', '--json']
+    const count = async (...args: string[]) => {
+      const { exitCode, stdout, stderr } = await run('count', ...range, ...args)
+      assert.equal(exitCode, 0, stderr)
+      return JSON.parse(stdout).results.map(({ event, count }: { event: string; count: number }) => [event, count])
+    }
+    const visible = [
+      ['$pageview', 200],
+      ['order placed', 100],
+    ]
+    assert.deepEqual(await count(), [...visible, [null, 300]])
+    assert.deepEqual(await count('--import-job', String(number)), [...visible, ['signed up', 1], [null, 301]])
+    const unknown = await run('count', '--event', 'x', '--import-job', '99')
+    assert.deepEqual(
+      [unknown.exitCode, /no import job with this number/.test(unknown.stderr)],
+      [2, true],
+      unknown.stderr,
+    )
+    const bad = await run('count', '--event', 'x', '--import-job', 'seven')
+    assert.match(bad.stderr, /^pennon: --import-job: /)
   })
 
   it('writes a file under its name only when it is complete, and overwrites nothing', async t => {

@@ -27,15 +27,15 @@ describe('insights on the engine', () => {
     store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
 
   it('find the first event of a project since 2015, by its winning copy', async () => {
-    assert.equal(await store.findFirstEventTime(1), null)
+    assert.equal(await store.findFirstEventTime({ projectId: 1 }), null)
     const first = aStoredEvent({ projectId: 1, timestampMs: Date.parse('2015-01-01T10:00:00.000Z') })
     const wrong = aStoredEvent({ projectId: 1, timestampMs: Date.parse('1900-01-01T00:00:00.000Z') })
     const ofAnother = aStoredEvent({ projectId: 2, timestampMs: Date.parse('2015-01-01T00:00:00.000Z') })
     await insert([aStoredEvent({ projectId: 1 }), ofAnother, first, wrong])
-    assert.equal(await store.findFirstEventTime(1), first.timestampMs)
+    assert.equal(await store.findFirstEventTime({ projectId: 1 }), first.timestampMs)
     const later = { ...first, timestampMs: first.timestampMs + 3_600_000 }
     await insert([later])
-    assert.equal(await store.findFirstEventTime(1), later.timestampMs)
+    assert.equal(await store.findFirstEventTime({ projectId: 1 }), later.timestampMs)
   })
 
   it('put each time into the bucket that contains it', async () => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aStoredEvent } from '../support/values.ts'
 import { eventStoreForTests } from './event-store-for-tests.ts'
@@ -24,8 +25,8 @@ export function trendsForTests() {
   let projectCount = 1
 
   /** A new project in Berlin, and a way to ask for its trends. It is 2026-05-01T12:00:00Z. */
-  async function startTrends(t: TestContext, settings: object = {}) {
-    const api = await startManagement(t, { events: held.store })
+  async function startTrends(t: TestContext, settings: object = {}, management: Partial<ManagementStore> = {}) {
+    const api = await startManagement(t, { events: held.store, wrap: store => ({ ...store, ...management }) })
     const body = { name: 'Berlin', timezone: 'Europe/Berlin', ...settings }
     let project = await api.call('POST', '/api/projects/', { body })
     // The event store is shared by the tests of the file, the ids of projects are not.

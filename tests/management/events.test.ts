@@ -202,8 +202,8 @@ describe('events', () => {
   it('are found one by one', async t => {
     const asked: unknown[] = []
     const { events } = scripted({
-      findEvent: async (projectId, id) => {
-        asked.push([projectId, id])
+      findEvent: async (seen, id) => {
+        asked.push([seen, id])
         return id === uuid(1) ? anEvent() : null
       },
     })
@@ -212,8 +212,8 @@ describe('events', () => {
     assert.equal((await api.call('GET', `${path}${uuid(2)}/`)).status, 404)
     assert.equal((await api.call('GET', `${path}nonsense/`)).status, 404)
     assert.deepEqual(asked, [
-      [1, uuid(1)],
-      [1, uuid(2)],
+      [{ projectId: 1 }, uuid(1)],
+      [{ projectId: 1 }, uuid(2)],
     ])
   })
 

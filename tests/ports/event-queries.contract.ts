@@ -26,7 +26,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     const [view] = await list(projectId)
     const { chargedAtMs, groups, flags, sessionId, windowId, flagCalled, flagResponse, ...expected } = event
     assert.deepEqual(view, { ...expected, createdAtMs: subject.clock.nowMs() })
-    assert.deepEqual(await subject.store.findEvent(projectId, event.uuid), view)
+    assert.deepEqual(await subject.store.findEvent({ projectId }, event.uuid), view)
   })
 
   it('filters by the winning copy of an event, not by an older one', async () => {
@@ -84,7 +84,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
         listed.length,
       )
       for (const { uuid, personId } of listed)
-        assert.equal((await subject.store.findEvent(projectId, uuid))?.personId, personId)
+        assert.equal((await subject.store.findEvent({ projectId }, uuid))?.personId, personId)
       return { count: shown.persons, a: counts[0], b: counts[1], c: counts[2], other: counts[3] }
     }
     // The empty distinct id is overridden like any other.
@@ -192,7 +192,10 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
       }
       assert.ok(pages.length > 1 && pages[0]! > 1, `pages of ${pages}`)
       assert.deepEqual(seen.toSorted(), events.map(({ distinctId }) => distinctId).toSorted())
-      assert.deepEqual(await subject.store.findEvent(projectId, events[4]!.uuid).then(found => found?.distinctId), 'd4')
+      assert.deepEqual(
+        await subject.store.findEvent({ projectId }, events[4]!.uuid).then(found => found?.distinctId),
+        'd4',
+      )
     })
 
   it('filters by name, distinct id, uuid and time, bounds exclusive', async () => {
@@ -208,9 +211,9 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     assert.deepEqual(await names({ uuid: 'no uuid' }), [])
     assert.deepEqual(await names({ personId: "' OR 1 = 1 --" }), [])
     assert.deepEqual(await names({ afterMs: novemberMs + 1, beforeMs: novemberMs + 3 }), ['e2'])
-    assert.equal(await subject.store.findEvent(projectId, 'no uuid'), null)
-    assert.equal(await subject.store.findEvent(projectId, randomUUID()), null)
-    assert.equal(await subject.store.findEvent(newProject(), events[0]!.uuid), null)
+    assert.equal(await subject.store.findEvent({ projectId }, 'no uuid'), null)
+    assert.equal(await subject.store.findEvent({ projectId }, randomUUID()), null)
+    assert.equal(await subject.store.findEvent({ projectId: newProject() }, events[0]!.uuid), null)
   })
 
   it('filters by the text form of properties', async () => {

@@ -104,7 +104,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
         await insert({ events: [there] })
         const again = [there, gone].map(event => ({ ...event, personPropertiesJson: '{"as":"today"}' }))
         await insert({ events: again, areRestored: true })
-        const personOf = async (uuid: string) => (await store.findEvent(projectId, uuid))?.personPropertiesJson
+        const personOf = async (uuid: string) => (await store.findEvent({ projectId }, uuid))?.personPropertiesJson
         assert.equal(await personOf(there.uuid), '{"as":"then"}')
         assert.equal(await personOf(gone.uuid), '{"as":"today"}')
         await insert({ events: [{ ...gone, personPropertiesJson: '{"as":"sent again"}' }] })

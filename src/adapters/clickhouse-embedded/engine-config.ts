@@ -3,10 +3,11 @@
 
 import { createHash } from 'node:crypto'
 import {
+  analystOf,
   analystSettings,
   describedBy,
-  isRowOfProject,
-  rowsOfProjects,
+  rowPolicies,
+  sqlScopes,
   viewedTables,
   viewsDatabase,
   viewsUser,
@@ -50,6 +51,7 @@ export function formatServerConfig(options: {
   limits: EngineLimits
 }): string {
   const { secret, writer, reader, analyst } = options.endpoint
+  const logins = [writer, reader, ...sqlScopes.map(scope => analystOf(analyst, scope))]
   return xmlElement('clickhouse', {
     path: `${options.storeFolder}/`,
     tmp_path: `${options.storeFolder}/tmp/`,
@@ -79,7 +81,7 @@ export function formatServerConfig(options: {
         // whatever the `Authorization` header, and the engine's function `file()` reads any file that the process can
         // read.
         {
-          headers: { Authorization: `regex:Basic (${[writer, reader, analyst].map(basicToken).join('|')})` },
+          headers: { Authorization: `regex:Basic (${logins.map(basicToken).join('|')})` },
           handler: { type: 'dynamic_query_handler', query_param_name: 'query' },
         },
       ],
@@ -139,20 +141,24 @@ const nothingMerged = {
  */
 export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits): string {
   const { database, writer, reader, analyst } = endpoint
-  const views = viewsDatabase(database)
   return xmlElement('clickhouse', {
     profiles: {
       // Every other profile inherits from `default`.
       default: quietSettings,
       pennon_engine: { max_threads: 1, max_memory_usage: 32 * 1024 * 1024 },
       pennon_writer: { max_insert_threads: 1, max_threads: 2 },
-      pennon_analyst: {
-        max_threads: 2,
-        ...analystSettings(limits.queryTimeoutSeconds),
-        max_memory_usage: limits.queryMemoryBytes,
-        max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
-        max_concurrent_queries_for_user: 16,
-      },
+      ...Object.fromEntries(
+        sqlScopes.map(scope => [
+          `pennon_analyst_${scope}`,
+          {
+            max_threads: 2,
+            ...analystSettings(limits.queryTimeoutSeconds, scope),
+            max_memory_usage: limits.queryMemoryBytes,
+            max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
+            max_concurrent_queries_for_user: 16,
+          },
+        ]),
+      ),
       pennon_reader: {
         readonly: 1,
         max_threads: 2,
@@ -187,8 +193,10 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
           query: [
             `GRANT ALL ON ${database}.*`,
             'GRANT CREATE DATABASE ON *.*',
-            `GRANT ALL ON ${views}.*`,
-            `GRANT SET DEFINER ON ${viewsUser}`,
+            ...sqlScopes.flatMap(scope => [
+              `GRANT ALL ON ${viewsDatabase(database, scope)}.*`,
+              `GRANT SET DEFINER ON ${viewsUser(scope)}`,
+            ]),
             'GRANT TABLE ENGINE ON MergeTree, TABLE ENGINE ON ReplacingMergeTree, TABLE ENGINE ON SummingMergeTree',
             'GRANT SELECT ON system.parts, SELECT ON system.tables, SELECT ON system.mutations, SELECT ON system.merge_tree_settings, SELECT ON system.processes',
             'GRANT SHOW USERS ON *.*', // system.processes shows the reader's queries too
@@ -200,28 +208,34 @@ export function formatUsersConfig(endpoint: EngineEndpoint, limits: EngineLimits
         networks: { ip: '127.0.0.1' },
         profile: 'pennon_reader',
         quota: 'default',
-        grants: { query: [`GRANT SELECT ON ${database}.*`] },
+        ...grantReading([`${database}.*`]),
       },
-      [analyst.username]: {
-        password_sha256_hex: sha256Hex(analyst.password),
-        networks: { ip: '127.0.0.1' },
-        profile: 'pennon_analyst',
-        quota: 'default',
-        grants: { query: [`GRANT SELECT ON ${views}.*`, ...describedBy.map(each => `GRANT SELECT ON ${each}`)] },
-      },
-      // The user as which the views read. No client can log in as this user: no listener accepts the name.
-      [viewsUser]: {
-        password_sha256_hex: sha256Hex(endpoint.secret),
-        networks: { ip: '127.0.0.1' },
-        profile: 'pennon_analyst',
-        quota: 'default',
-        grants: { query: viewedTables.map(table => `GRANT SELECT ON ${database}.${table}`) },
-        databases: {
-          [database]: Object.fromEntries(rowsOfProjects.map(table => [table, { filter: isRowOfProject }])),
-        },
-      },
+      ...Object.fromEntries(
+        sqlScopes.flatMap(scope => {
+          const user = { networks: { ip: '127.0.0.1' }, profile: `pennon_analyst_${scope}`, quota: 'default' }
+          const { username, password } = analystOf(analyst, scope)
+          const readable = [`${viewsDatabase(database, scope)}.*`, ...(scope === 'visible' ? describedBy : [])]
+          const tables = viewedTables(scope).map(table => `${database}.${table}`)
+          const policies = Object.entries(rowPolicies(scope)).map(([table, filter]) => [table, { filter }])
+          return [
+            [username, { password_sha256_hex: sha256Hex(password), ...user, ...grantReading(readable) }],
+            // As whom the views read. No client can log in as this user: no listener accepts the name.
+            [
+              viewsUser(scope),
+              {
+                ...{ password_sha256_hex: sha256Hex(endpoint.secret), ...user, ...grantReading(tables) },
+                databases: { [database]: Object.fromEntries(policies) },
+              },
+            ],
+          ]
+        }),
+      ),
     },
   })
+}
+
+function grantReading(from: readonly string[]) {
+  return { grants: { query: from.map(each => `GRANT SELECT ON ${each}`) } }
 }
 
 /**

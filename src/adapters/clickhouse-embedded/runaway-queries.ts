@@ -3,6 +3,7 @@
 // stops it. Until it ends, no project can use the cores, the memory and the query slot that it holds.
 
 import { request } from 'node:http'
+import { analystOf, sqlScopes } from '../clickhouse/connection/analyst.ts'
 import { ProvingAgent } from '../clickhouse/connection/proving-agent.ts'
 import type { EngineEndpoint } from './engine-endpoint.ts'
 
@@ -20,8 +21,9 @@ export function watchRunawayQueries(options: {
 }): void {
   const { runawayMs, onRunaway } = options
   const { url, secret, writer, analyst } = options.endpoint
+  const users = sqlScopes.map(scope => `'${analystOf(analyst, scope).username}'`)
   const sql = `SELECT toUInt32(maxIf(elapsed, elapsed > toFloat64OrZero(Settings['max_execution_time']) + ${runawayMs / 1000}))
-    FROM system.processes WHERE user = '${analyst.username}'`
+    FROM system.processes WHERE user IN (${users.join(', ')})`
   const everyMs = Math.min(10_000, runawayMs)
   const agent = new ProvingAgent(secret, 1)
   const askLater = () => void setTimeout(ask, everyMs)

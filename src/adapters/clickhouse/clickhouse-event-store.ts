@@ -213,8 +213,8 @@ function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
 function createQueries(ask: Ask): EventQueries {
   return {
     listEvents: (query, signal) => ask(query.projectId, signal, (client, either) => listEvents(client, query, either)),
-    findEvent: (projectId, uuid, signal) =>
-      ask(projectId, signal, (client, either) => findEvent(client, projectId, uuid, either)),
+    findEvent: (seen, uuid, signal) =>
+      ask(seen.projectId, signal, (client, either) => findEvent(client, seen, uuid, either)),
     listEventNames: (query, signal) =>
       ask(query.projectId, signal, (client, either) => listEventNames(client, query, either)),
     listPropertyNames: (query, signal) =>
@@ -228,8 +228,8 @@ function createQueries(ask: Ask): EventQueries {
 
 function createInsights(ask: Ask): InsightQueries {
   return {
-    findFirstEventTime: (projectId, signal) =>
-      ask(projectId, signal, (client, either) => findFirstEventTime(client, projectId, either)),
+    findFirstEventTime: (seen, signal) =>
+      ask(seen.projectId, signal, (client, either) => findFirstEventTime(client, seen, either)),
     countExposures: (query, signal) =>
       ask(query.projectId, signal, (client, either) => countExposures(client, query, either)),
     countFlagUsage: (query, signal) =>

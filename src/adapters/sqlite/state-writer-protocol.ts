@@ -27,6 +27,7 @@ export const searchMethods: ReadonlySet<StateMethod> = new Set<StateMethod>([
   'listPersonsBelow',
   'countCohortMembers',
   'listPersons',
+  'findPersonsOfIds',
   'listDistinctIds',
   'listGroups',
   'listGroupsAfter',

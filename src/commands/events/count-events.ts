@@ -13,6 +13,7 @@ export interface CountOptions extends ClientOptions {
   readonly event?: readonly string[]
   readonly from: string
   readonly to?: string
+  readonly importJob?: string
   readonly interval: 'hour' | 'day' | 'week' | 'month'
 }
 
@@ -34,7 +35,11 @@ const seriesPerQuery = 20
 /** The most names to count separately if none are given. */
 const namesMax = 100
 
-const optionOfField = { 'query.dateRange.date_from': '--from', 'query.dateRange.date_to': '--to' }
+const optionOfField = {
+  'query.dateRange.date_from': '--from',
+  'query.dateRange.date_to': '--to',
+  import_job: '--import-job',
+}
 
 export function countEvents(options: CountOptions): Promise<void> {
   const command = async (api: PrivateApi) => {
@@ -44,25 +49,27 @@ export function countEvents(options: CountOptions): Promise<void> {
       process.stdout.write(`${JSON.stringify({ days, results, names_left_out: namesLeftOut })}\n`)
     else process.stdout.write(countLines(counts, options.interval, terminalOf(process.stdout)).join('\n').concat('\n'))
   }
-  return runClient(options, 'query:read', command, optionOfField)
+  const scopes = options.importJob === undefined ? 'query:read' : 'query:read and the scope import_job:read'
+  return runClient(options, scopes, command, optionOfField)
 }
 
 async function fetchCounts(api: PrivateApi, options: CountOptions): Promise<EventCounts> {
   const { names, namesLeftOut } =
-    options.event === undefined ? await fetchEventNames(api) : { names: [...new Set(options.event)], namesLeftOut: 0 }
+    options.event === undefined
+      ? await fetchEventNames(api, options.importJob)
+      : { names: [...new Set(options.event)], namesLeftOut: 0 }
   const asked: (string | null)[] = [...names, null]
   const results: EventCounts['results'][number][] = []
   let days: readonly string[] = []
   for (let start = 0; start < asked.length; start += seriesPerQuery) {
     const batch = asked.slice(start, start + seriesPerQuery)
-    const answer = await api.post('/query/', {
-      query: {
-        kind: 'TrendsQuery',
-        series: batch.map(event => ({ kind: 'EventsNode', event, math: 'total' })),
-        interval: options.interval,
-        dateRange: { date_from: options.from, ...(options.to !== undefined && { date_to: options.to }) },
-      },
-    })
+    const query = {
+      kind: 'TrendsQuery',
+      series: batch.map(event => ({ kind: 'EventsNode', event, math: 'total' })),
+      interval: options.interval,
+      dateRange: { date_from: options.from, ...(options.to !== undefined && { date_to: options.to }) },
+    }
+    const answer = await api.post('/query/', { query }, { import_job: options.importJob })
     for (const [index, series] of (answer.results as JsonObject[]).entries()) {
       days = series.days as string[]
       results.push({ event: batch[index]!, count: Number(series.count), data: (series.data as unknown[]).map(Number) })
@@ -78,10 +85,21 @@ async function fetchCounts(api: PrivateApi, options: CountOptions): Promise<Even
   }
 }
 
-async function fetchEventNames(api: PrivateApi): Promise<{ names: string[]; namesLeftOut: number }> {
+async function fetchEventNames(
+  api: PrivateApi,
+  importJob: string | undefined,
+): Promise<{ names: string[]; namesLeftOut: number }> {
   const page = await api.get('/event_definitions/', { limit: namesMax })
-  const names = (page.results as JsonObject[]).map(({ name }) => String(name))
-  return { names, namesLeftOut: Math.max(0, Number(page.count) - names.length) }
+  const visible = (page.results as JsonObject[]).map(({ name }) => String(name))
+  const found = new Set(importJob === undefined ? visible : [...(await fetchNamesOfJob(api, importJob)), ...visible])
+  const names = [...found].slice(0, namesMax)
+  return { names, namesLeftOut: Math.max(0, Number(page.count) - visible.length + found.size - names.length) }
+}
+
+/** The names of the events of a pending job, which are not among those of the project yet. */
+async function fetchNamesOfJob(api: PrivateApi, importJob: string): Promise<string[]> {
+  const report = await api.get(`/import_jobs/${encodeURIComponent(importJob)}/report/`)
+  return (report.counts as JsonObject[]).map(({ event }) => String(event))
 }
 
 const chartWidthMax = 120

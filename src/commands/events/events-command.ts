@@ -26,6 +26,7 @@ Exit codes: 0 success; 1 aborted, or the instance failed; 2 no key, no instance,
     .option('--event <name>', 'only events with this name; repeatable', collectOption)
     .option('--from <date>', 'start: a date, or a span such as -7d, which includes the whole first day', '-30d')
     .option('--to <date>', 'end (default: now)')
+    .option('--import-job <number>', 'also count the events of this pending import job')
     .addOption(
       new Option('--interval <interval>', 'time span of one bar')
         .choices(['hour', 'day', 'week', 'month'])
@@ -36,10 +37,12 @@ Exit codes: 0 success; 1 aborted, or the instance failed; 2 no key, no instance,
       'after',
       `
 Prints a row per event name, most frequent first, and one for all events. Looking up names requires the scope
-event_definition:read; without it, use --event.
+event_definition:read; without it, use --event. --import-job counts as if the job were published, and requires the
+scope import_job:read.
 
   $ pennon events count
   $ pennon events count --event '$pageview' --event 'order placed' --from 2026-01-01 --interval month
+  $ pennon events count --import-job 7 --from -1y --interval month
   $ pennon events count --json | jq '.results[] | {event, count}'`,
     )
     .action(async (options: CountOptions) => (await import('./count-events.ts')).countEvents(options))

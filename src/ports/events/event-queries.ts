@@ -8,6 +8,15 @@ import type { JsonValue } from '#core/json.ts'
 import type { SurveyCounts } from '#core/surveys/survey-events.ts'
 
 /**
+ * The events that a query sees: the visible ones of a project, and with `importJobId` also the pending ones of that job,
+ * as if its rows were visible. The job must be pending, and belong to the project.
+ */
+export interface EventScope {
+  readonly projectId: number
+  readonly importJobId?: number
+}
+
+/**
  * Aborting `signal` ends the query in the store and rejects with the signal's reason.
  * @throws PortError from every method: `unavailable` if the store cannot be reached, `timeout` after the query limit, `full`
  *   if too many queries of the project wait or the answer would exceed the limits on memory and size, `corrupt`.
@@ -19,7 +28,7 @@ export interface EventQueries {
     signal?: AbortSignal,
   ): Promise<{ events: readonly EventView[]; next: EventCursor | null }>
   /** The event with this uuid; the latest if several differ in day, name or distinct id. */
-  findEvent(projectId: number, uuid: string, signal?: AbortSignal): Promise<EventView | null>
+  findEvent(seen: EventScope, uuid: string, signal?: AbortSignal): Promise<EventView | null>
   /** The names of the project's events, in byte order unless asked otherwise. Beyond 100,000 names, some are left out. */
   listEventNames(
     query: EventNameQuery,
@@ -49,8 +58,7 @@ export interface EventCursor {
 }
 
 /** All given filters must match. */
-export interface EventQuery {
-  readonly projectId: number
+export interface EventQuery extends EventScope {
   readonly event?: string
   readonly distinctId?: string
   readonly personId?: string

@@ -1,11 +1,12 @@
 // Queries of insights: counts over many events. Each identity counts once and persons are current (`event-store.ts`);
-// events of pending imports do not count. These queries have a separate queue, so that many of them never delay lists
-// of single events.
+// events of pending imports count only where a query names their job. These queries have a separate queue, so that many of
+// them never delay lists of single events.
 
 import type { Buckets } from '#core/insights/buckets.ts'
 import type { Breakdown, Condition } from '#core/insights/conditions.ts'
 import type { FlagUsage } from '#core/insights/flag-usage.ts'
 import type { TrendMath } from '#core/insights/trends-query.ts'
+import type { EventScope } from './event-queries.ts'
 
 /**
  * Aborting `signal` ends the query in the store and rejects with the signal's reason.
@@ -14,7 +15,7 @@ import type { TrendMath } from '#core/insights/trends-query.ts'
  */
 export interface InsightQueries {
   /** When the project's earliest event since 2015 happened, epoch ms; null while it has none. */
-  findFirstEventTime(projectId: number, signal?: AbortSignal): Promise<number | null>
+  findFirstEventTime(seen: EventScope, signal?: AbortSignal): Promise<number | null>
   /**
    * The lines of one series of a trend: one, or with breakdowns one for each of the values with the highest sums,
    * highest first and equal sums in byte order, then one for events without a value and one for all other values. Lines
@@ -36,8 +37,7 @@ export class TooManyValues extends Error {}
 /** The conditions of a query, with those of its cohorts, exceed what the store reads in one query. */
 export class TooManyConditions extends Error {}
 
-export interface TrendCountQuery {
-  readonly projectId: number
+export interface TrendCountQuery extends EventScope {
   /** At least one. */
   readonly buckets: Buckets
   /** Null counts events of every name. */

@@ -3,9 +3,9 @@
 import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { SqlRefusal } from '#core/sql/sql-tokens.ts'
+import type { EventScope } from './event-queries.ts'
 
-export interface SqlQuery {
-  readonly projectId: number
+export interface SqlQuery extends EventScope {
   readonly sql: string
   /** The values of the placeholders. */
   readonly values: JsonObject

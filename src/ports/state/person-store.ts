@@ -41,6 +41,11 @@ export interface PersonStore {
     query: PersonFilters & { belowId?: number; limit: number; offset: number },
   ): Promise<{ results: readonly PersonView[]; hasMore: boolean }>
   countPersons(projectId: number): Promise<number>
+  /** The persons that have these distinct ids in one of several projects or staging overlays, with the marks of properties. */
+  findPersonsOfIds(
+    projectIds: readonly number[],
+    distinctIds: readonly string[],
+  ): Promise<{ readonly persons: readonly Person[]; readonly mappings: readonly DistinctIdMapping[] }>
   /** The ids of a person after `after`, in byte order; null if the person does not exist. */
   listDistinctIds(
     projectId: number,

@@ -55,7 +55,7 @@ export async function makeFlagCallBuckets(
   const calendar = toBucketCalendar(project)
   const range = readDateRange({ from: from ?? '-30d', to, isExplicit: false }, interval, { ...calendar, nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
-  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(id, signal)) ?? nowMs
+  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime({ projectId: id }, signal)) ?? nowMs
   const fromMs = clampToRange(range.value, firstMs)
   const buckets = makeBuckets({ ...range.value, fromMs }, interval, calendar, bucketsMax)
   return buckets === null ? err({ kind: 'too_many_buckets', bucketsMax }) : ok(buckets)

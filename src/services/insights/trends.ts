@@ -4,9 +4,11 @@ import { type Buckets, clampToRange, earlierBuckets, makeBuckets, previousPeriod
 import type { Condition } from '#core/insights/conditions.ts'
 import { type DateRangeIssue, readDateRange, weeksCompared } from '#core/insights/date-range.ts'
 import { pointsMax, type TrendSeries, type TrendsQuery } from '#core/insights/trends-query.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
+import type { EventScope } from '#ports/events/event-queries.ts'
 import {
   type InsightQueries,
   TooManyConditions,
@@ -34,6 +36,9 @@ export interface CountedLine extends TrendLine {
   readonly cohort?: { readonly id: number; readonly name: string } | null
 }
 
+/** A query, and the pending job whose events it counts as well. */
+export type SeenTrends = TrendsQuery & Pick<EventScope, 'importJobId'>
+
 /** Why a query cannot be answered. */
 export type TrendsIssue =
   | { readonly kind: 'dates'; readonly issue: DateRangeIssue }
@@ -47,7 +52,7 @@ export type TrendsIssue =
 export async function answerTrends(
   deps: TrendsDeps,
   project: Project,
-  query: TrendsQuery,
+  query: SeenTrends,
   signal: AbortSignal,
 ): Promise<Result<readonly CountedLine[], TrendsIssue>> {
   const current = await makeTrendBuckets(deps, project, query, signal)
@@ -61,7 +66,8 @@ export async function answerTrends(
   try {
     for (const part of parts.value) {
       const count: TrendCountQuery = {
-        ...{ projectId: project.id, buckets, event: part.series.event, math: part.series.math },
+        ...scopeOf(project, query),
+        ...{ buckets, event: part.series.event, math: part.series.math },
         ...{ condition: part.condition, breakdown: toPropertyBreakdown(query) },
         settings: { timezone: project.timezone, nowMs },
       }
@@ -91,17 +97,21 @@ export async function answerTrends(
   return ok([...lines.current, ...lines.previous])
 }
 
+function scopeOf({ id }: Project, { importJobId }: SeenTrends): EventScope {
+  return omitUndefined({ projectId: id, importJobId })
+}
+
 /** At least one bucket, so that every series has its line. */
 async function makeTrendBuckets(
   { insights, clock }: TrendsDeps,
   project: Project,
-  query: TrendsQuery,
+  query: SeenTrends,
   signal: AbortSignal,
 ): Promise<Result<Buckets, TrendsIssue>> {
   const nowMs = clock.nowMs()
   const range = readDateRange(query.dates, query.interval, { ...toBucketCalendar(project), nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
-  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(project.id, signal)) ?? nowMs
+  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(scopeOf(project, query), signal)) ?? nowMs
   // The first event, or the first time that can be stored, may be later than the range.
   const fromMs = clampToRange(range.value, firstMs)
   const countMax = Math.floor(pointsMax / computeLineCountMax(query))

@@ -1,36 +1,64 @@
-// The rights and settings of the user that runs users' SQL, on either kind of server. Which project's rows it sees is
+// The rights and settings of the users that run users' SQL, on either kind of server. Which project's rows they see is
 // not in the SQL: a policy on each table compares them with a header of the request, which only Pennon writes
-// (docs/decisions/0052).
+// (docs/decisions/0052). Queries that also read a pending import job run as a user of their own, over views of their own
+// (docs/decisions/0079): nothing else can name those views.
 
-/** The header that names the project whose rows a request of this user may see. Without it, every query fails. */
+/** The header that names the project whose rows a request of these users may see. Without it, every query fails. */
 export const projectHeader = 'Pennon-Project'
 
-/** The database that contains only the views. */
-export function viewsDatabase(database: string): string {
-  return `${database}_sql`
+/** The header that names the import job whose pending rows a request may see. Without it, queries of them fail. */
+export const importJobHeader = 'Pennon-Import-Job'
+
+/** Whether a query sees the visible events, or also those of a pending import job. */
+export type SqlScope = 'visible' | 'job'
+export const sqlScopes: readonly SqlScope[] = ['visible', 'job']
+
+/** The database that contains only the views of a scope. */
+export function viewsDatabase(database: string, scope: SqlScope = 'visible'): string {
+  return scope === 'job' ? `${database}_sql_job` : `${database}_sql`
+}
+
+interface Login {
+  readonly username: string
+  readonly password: string
+}
+
+/** The user that runs the SQL of a scope. */
+export function analystOf({ username, password }: Login, scope: SqlScope): Login {
+  return { username: scope === 'job' ? `${username}_job` : username, password }
 }
 
 /** System tables from which drivers list tables: each shows only what its reader may read. */
 export const describedBy = ['INFORMATION_SCHEMA.*', 'information_schema.*', 'system.parts']
 
-/** The user as which the views read the tables. Its password is unknown to all. */
-export const viewsUser = 'pennon_views'
-
-/** The tables of `viewedTables` that have rows of several projects. */
-export const rowsOfProjects = ['events', 'person_distinct_id_overrides', 'deduplicated_flag_calls', 'persons', 'groups']
-
-export const viewedTables = [...rowsOfProjects, 'subject_mirror_fill']
+/** The user as which the views of a scope read the tables. Its password is unknown to all. */
+export function viewsUser(scope: SqlScope): string {
+  return scope === 'job' ? 'pennon_views_job' : 'pennon_views'
+}
 
 /**
  * The policy: applied to rows before any condition of the query, so that errors cannot reveal rows of other projects.
  */
-export const isRowOfProject = `project_id = toUInt32(getClientHTTPHeader('${projectHeader}'))`
+const isRowOfProject = `project_id = toUInt32(getClientHTTPHeader('${projectHeader}'))`
+const isRowOfJob = `${isRowOfProject} AND import_partition = toUInt32(getClientHTTPHeader('${importJobHeader}'))`
+
+/** The policies of the tables that have rows of several projects, by the name of the table. */
+export function rowPolicies(scope: SqlScope): Readonly<Record<string, string>> {
+  const tables = ['events', 'person_distinct_id_overrides', 'deduplicated_flag_calls', 'persons', 'groups']
+  const ofProject = Object.fromEntries(tables.map(table => [table, isRowOfProject]))
+  return scope === 'job' ? { ...ofProject, events_pending: isRowOfJob } : ofProject
+}
+
+/** The tables that the views of a scope read. */
+export function viewedTables(scope: SqlScope): string[] {
+  return [...Object.keys(rowPolicies(scope)), 'subject_mirror_fill']
+}
 
 /**
  * Settings that make answers correct, bound them, and cannot be changed: `readonly` 1 refuses every change. A client
  * may only repeat the values.
  */
-export function analystSettings(queryTimeoutSeconds: number) {
+export function analystSettings(queryTimeoutSeconds: number, scope: SqlScope = 'visible') {
   return {
     readonly: 1,
     allow_ddl: 0,
@@ -44,6 +72,8 @@ export function analystSettings(queryTimeoutSeconds: number) {
     enable_automatic_decision_for_merging_across_partitions_for_final: 0,
     defer_partition_pruning_after_final: 1,
     optimize_move_to_prewhere_if_final: 0,
+    // Or a later copy in another pending job, which the policy leaves out, would hide the copy in this one.
+    ...(scope === 'job' && { apply_row_policy_after_final: 0 }),
     // Caches are shared by all projects.
     use_query_cache: 0,
     use_query_condition_cache: 0,

@@ -4,7 +4,7 @@
 import { createHmac } from 'node:crypto'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
-import { viewsDatabase } from './analyst.ts'
+import { analystOf, type SqlScope, viewsDatabase } from './analyst.ts'
 import { withCheckedAnswers } from './checked-answers.ts'
 import { isEndpointFailure, toStoreError } from './clickhouse-errors.ts'
 import { ProvingAgent } from './proving-agent.ts'
@@ -29,7 +29,7 @@ export interface ClickHouseClients {
    * For users' SQL: like `read`, but the server and the caller apply the limit, and the engine's own errors are thrown,
    * since most of them are the query's fault.
    */
-  analyse<T>(call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
+  analyse<T>(scope: SqlScope, call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
   /**
    * The query limit covers all queries of `call` together, which passes its signal to each of them. That signal aborts
    * with the reason of the caller's `signal`, or at the limit with a PortError `timeout`; the reason is thrown.
@@ -98,11 +98,11 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
   }
 
   const call = async <T>(
-    which: 'write' | 'read' | 'count' | 'analyse',
+    which: 'write' | 'read' | 'count' | SqlScope,
     run: (connected: Connected) => Promise<T>,
   ): Promise<T> => {
     const failure = (error: unknown) =>
-      which === 'analyse' ? error : toStoreError(error, which === 'write' ? 'write' : 'read')
+      which === 'visible' || which === 'job' ? error : toStoreError(error, which === 'write' ? 'write' : 'read')
     const first = connect(null)
     if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine is not running'))
     try {
@@ -125,7 +125,7 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
         throw signal.aborted ? signal.reason : error
       }
     },
-    analyse: run => call('analyse', ({ analyse, database }) => run(analyse, database)),
+    analyse: (scope, run) => call(scope, connected => run(connected[scope], connected.database)),
     read: async (run, signal) => {
       const limit = AbortSignal.timeout(options.queryTimeoutSeconds * 1000 + graceMs)
       const either = signal === undefined ? limit : AbortSignal.any([signal, limit])
@@ -154,7 +154,9 @@ interface Connected {
   readonly write: ClickHouseClient
   readonly read: ClickHouseClient
   readonly count: ClickHouseClient
-  readonly analyse: ClickHouseClient
+  /** Runs SQL of this scope. */
+  readonly visible: ClickHouseClient
+  readonly job: ClickHouseClient
 }
 
 function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) {
@@ -171,6 +173,15 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
       keep_alive: { enabled: true, idle_socket_ttl: idleConnectionMs },
     }),
   })
+  // The settings of these users are in their profile, and they may change none of them.
+  const analyse = (scope: SqlScope) =>
+    createClient({
+      ...shared,
+      ...analystOf(endpoint.analyst, scope),
+      ...connections(16),
+      database: viewsDatabase(endpoint.database, scope),
+      request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
+    })
   return {
     write: createClient({
       ...shared,
@@ -201,14 +212,8 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
         clickhouse_settings: { ...readSettings(countSecondsMax), ...longReadSettings, ...countSettings },
       }),
     ),
-    // The settings of this user are in its profile, and it may change none of them.
-    analyse: createClient({
-      ...shared,
-      ...endpoint.analyst,
-      ...connections(16),
-      database: viewsDatabase(endpoint.database),
-      request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
-    }),
+    visible: analyse('visible'),
+    job: analyse('job'),
   }
 }
 
@@ -239,8 +244,8 @@ const countSettings = {
   max_bytes_before_external_group_by: String(countBytesMax / 4),
 } as const
 
-async function closeClients({ write, read, count, analyse }: Connected): Promise<void> {
-  await Promise.all([write, read, count, analyse].map(client => client.close()))
+async function closeClients({ write, read, count, visible, job }: Connected): Promise<void> {
+  await Promise.all([write, read, count, visible, job].map(client => client.close()))
 }
 
 /**

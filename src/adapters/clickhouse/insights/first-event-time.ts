@@ -1,6 +1,8 @@
 // Finds where a range of "all" times begins.
 
+import type { EventScope } from '#ports/events/event-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { seenEvents } from '../queries/seen-events.ts'
 import { epochMsSql } from './bucket-expression.ts'
 
 /**
@@ -15,16 +17,17 @@ const firstDay = '2015-01-01'
  */
 export async function findFirstEventTime(
   client: ClickHouseClient,
-  projectId: number,
+  scope: EventScope,
   signal: AbortSignal,
 ): Promise<number | null> {
+  const { once, copies } = seenEvents(scope)
   const result = await client.query({
-    query: `SELECT ${epochMsSql('min(timestamp)')}, count() FROM events FINAL
+    query: `SELECT ${epochMsSql('min(timestamp)')}, count() FROM ${once}
       WHERE project_id = {project:UInt32} AND toDate32(timestamp) = (
-        SELECT min(toDate32(timestamp)) FROM events
+        SELECT min(toDate32(timestamp)) FROM ${copies}
         WHERE project_id = {project:UInt32} AND toDate32(timestamp) >= '${firstDay}'
       )`,
-    query_params: { project: projectId },
+    query_params: { project: scope.projectId },
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })

@@ -67,7 +67,7 @@ async function countWithResiduals(
 
 async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, signal: AbortSignal): Promise<boolean> {
   const result = await client.query({
-    query: wideFlagsQuery,
+    query: wideFlagsQuery(query),
     query_params: { project: query.projectId, ...bucketParams(query.buckets) },
     use_multipart_params: true,
     format: 'JSONCompactEachRow',

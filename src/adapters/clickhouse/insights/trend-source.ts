@@ -3,6 +3,7 @@
 
 import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
 import { eventsWithPersonsSql, isMirrorFilledSql } from '../queries/persons-of-today.ts'
+import { seenEvents } from '../queries/seen-events.ts'
 import { bucketParams, bucketStartSql, isWithinBucketsSql } from './bucket-expression.ts'
 import { type ConditionContext, ConditionSql, type Decided, groupColumnSql, type TableName } from './condition-sql.ts'
 import { accessJsonProperty, wideFlagSet } from './property-access.ts'
@@ -30,6 +31,7 @@ export function buildTrendSource(
   reading: TrendReading,
 ): TrendSource {
   const { math, event, settings, projectId } = query
+  const seen = seenEvents(query)
   const params = new QueryParams()
   const own: Record<string, unknown> = { project: projectId, ...bucketParams(query.buckets) }
   const conditions = new ConditionSql({ ...settings, ...reading }, params, decided)
@@ -50,7 +52,9 @@ export function buildTrendSource(
     ...(math.kind === 'numbers' ? [`${numberSql(math.property, params)} AS number_value`] : []),
   ])
   const events = [...columns].join(', ')
-  let sql = needsPerson ? eventsWithPersonsSql(events, where) : `SELECT ${events} FROM events FINAL ${where}`
+  let sql = needsPerson
+    ? eventsWithPersonsSql(events, where, undefined, seen)
+    : `SELECT ${events} FROM ${seen.once} ${where}`
   const persons = conditions.tables.get('persons')
   if (persons !== undefined) {
     sql = `SELECT * FROM (${sql}) AS counted_events LEFT ANY JOIN (
@@ -72,7 +76,7 @@ export function buildTrendSource(
   ]
   const isLeftOut = matched === '1' ? '' : `WHERE ifNull(matched, 1)`
   const from = {
-    events: `events ${where}`,
+    events: `${seen.copies} ${where}`,
     persons: `persons ${personsOf}`,
   }
   return {
@@ -90,8 +94,10 @@ export function buildTrendSource(
 }
 
 /** SQL of a row for whether flags of some events of a trend are in the map alone, of `bucketParams` and `project`. */
-export const wideFlagsQuery = `SELECT 1 FROM events
+export function wideFlagsQuery(query: TrendCountQuery): string {
+  return `SELECT 1 FROM ${seenEvents(query).copies}
   WHERE project_id = {project:UInt32} AND ${isWithinBucketsSql('timestamp')} AND flag_set = '${wideFlagSet}' LIMIT 1`
+}
 
 const personsOf = `WHERE project_id = {project:UInt32} AND is_deleted = 0 AND ${isMirrorFilledSql()}`
 

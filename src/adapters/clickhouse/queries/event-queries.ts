@@ -7,13 +7,14 @@ import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { EventCursor, EventQuery, EventView } from '#ports/events/event-queries.ts'
+import type { EventCursor, EventQuery, EventScope, EventView } from '#ports/events/event-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { type AskedIdentities, encodeIdentities } from '../parameters/identity-lists.ts'
 import { buildFilter, type Filter, tieBreak } from './event-filter.ts'
 import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
 import { eventsWithPersonsSql } from './persons-of-today.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
+import { type SeenEvents, seenEvents } from './seen-events.ts'
 
 export interface EventPage {
   readonly events: readonly EventView[]
@@ -30,17 +31,18 @@ const pageBytesMax = 4 * 1024 * 1024
 export async function listEvents(client: ClickHouseClient, query: EventQuery, signal: AbortSignal): Promise<EventPage> {
   const filter = buildFilter(query)
   if (filter === null) return { events: [], next: null }
+  const seen = seenEvents(query)
   const order = query.descending ? 'DESC' : 'ASC'
   const places: Place[] = []
-  for await (const days of listDayWindows(client, filter, order, signal)) {
+  for await (const days of listDayWindows(client, seen, filter, order, signal)) {
     const bounds = 'toDate32(timestamp) BETWEEN {first_day:Date32} AND {last_day:Date32}'
     const params = { ...filter.params, ...days, rows: query.limit + 1 - places.length }
     const conditions = [...filter.conditions, bounds]
-    places.push(...(await findPlaces(client, query.projectId, { ...filter, conditions, params, order }, signal)))
+    places.push(...(await findPlaces(client, seen, query.projectId, { ...filter, conditions, params, order }, signal)))
     if (places.length > query.limit) break
   }
-  const page = await selectFittingPlaces(client, places.slice(0, query.limit), signal)
-  const events = await readEvents(client, query.projectId, page, signal)
+  const page = await selectFittingPlaces(client, seen, places.slice(0, query.limit), signal)
+  const events = await readEvents(client, seen, query.projectId, page, signal)
   const last = page.at(-1)
   return { events, next: places.length > page.length && last !== undefined ? toCursor(last) : null }
 }
@@ -52,6 +54,7 @@ interface Place extends EventIdentity {
 
 async function findPlaces(
   client: ClickHouseClient,
+  seen: SeenEvents,
   projectId: number,
   filter: Omit<Filter, 'keyConditions'> & { readonly order: 'ASC' | 'DESC' },
   signal: AbortSignal,
@@ -62,8 +65,8 @@ async function findPlaces(
   // The overrides are joined only for a filter by person.
   const events =
     personId === undefined
-      ? `events FINAL ${conditions}`
-      : `(${eventsWithPersonsSql(columns, conditions)}) WHERE person = {person:UUID}`
+      ? `${seen.once} ${conditions}`
+      : `(${eventsWithPersonsSql(columns, conditions, undefined, seen)}) WHERE person = {person:UUID}`
   const result = await client.query({
     query: `SELECT toUnixTimestamp64Milli(timestamp), event, distinct_id, toString(uuid), toString(${tieBreak})
       FROM ${events}
@@ -84,15 +87,16 @@ async function findPlaces(
  */
 async function selectFittingPlaces(
   client: ClickHouseClient,
+  seen: SeenEvents,
   places: readonly Place[],
   signal: AbortSignal,
 ): Promise<readonly Place[]> {
   if (places.length <= 1) return places
-  const { prewhere, where, params } = encodePlaces(places)
+  const { prewhere, where, params } = encodePlaces(places, seen)
   const result = await client.query({
     query: `SELECT toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
         max(length(properties) + 2 * length(person_properties) + 3 * length(elements_chain))
-      FROM events PREWHERE ${prewhere} WHERE ${where} GROUP BY day, event, distinct_id, uuid`,
+      FROM ${seen.copies} ${seen.where(prewhere, where)} GROUP BY day, event, distinct_id, uuid`,
     query_params: params,
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
@@ -117,13 +121,14 @@ async function selectFittingPlaces(
 /** In the order of the places. */
 async function readEvents(
   client: ClickHouseClient,
+  seen: SeenEvents,
   projectId: number,
   places: readonly Place[],
   signal: AbortSignal,
 ): Promise<readonly EventView[]> {
   if (places.length === 0) return []
-  const { prewhere, where, distinctIds, params } = encodePlaces(places)
-  const events = eventsWithPersonsSql(storedColumns, `PREWHERE ${prewhere} WHERE ${where}`, distinctIds)
+  const { prewhere, where, distinctIds, params } = encodePlaces(places, seen)
+  const events = eventsWithPersonsSql(storedColumns, seen.where(prewhere, where), distinctIds, seen)
   const result = await client.query({
     query: `SELECT ${viewColumns} FROM (${events})`,
     query_params: { ...params, project: projectId },
@@ -139,7 +144,7 @@ async function readEvents(
 /** Longer texts, which no captured event has, are not sent as parameters: uuid and `tieBreak` identify such events. */
 const askedTextCharsMax = 1_000
 
-function encodePlaces(places: readonly Place[]): AskedIdentities {
+function encodePlaces(places: readonly Place[], seen: SeenEvents): AskedIdentities {
   const isShort = ({ event, distinctId }: Place) => Math.max(event.length, distinctId.length) <= askedTextCharsMax
   const short = places.filter(isShort)
   if (short.length === places.length) return encodeIdentities(short)
@@ -150,7 +155,7 @@ function encodePlaces(places: readonly Place[]): AskedIdentities {
   const long = {
     prewhere,
     where,
-    distinctIds: `SELECT distinct_id FROM events PREWHERE ${prewhere} WHERE ${where}`,
+    distinctIds: `SELECT distinct_id FROM ${seen.copies} ${seen.where(prewhere, where)}`,
     params: {
       project: places[0]!.projectId,
       places: places
@@ -183,12 +188,13 @@ const windowGrowth = 4
  */
 async function* listDayWindows(
   client: ClickHouseClient,
+  seen: SeenEvents,
   filter: Filter,
   order: 'ASC' | 'DESC',
   signal: AbortSignal,
 ): AsyncGenerator<{ first_day: string; last_day: string }> {
   const result = await client.query({
-    query: `SELECT toString(toDate32(timestamp)) AS day, count() FROM events
+    query: `SELECT toString(toDate32(timestamp)) AS day, count() FROM ${seen.copies}
       WHERE ${filter.keyConditions.join(' AND ')} GROUP BY day ORDER BY day ${order}`,
     query_params: filter.params,
     format: 'JSONCompactEachRow',
@@ -212,18 +218,21 @@ async function* listDayWindows(
 /** Finds the event with this uuid, the latest if several have it (on another day, or with another name or distinct id). */
 export async function findEvent(
   client: ClickHouseClient,
-  projectId: number,
+  scope: EventScope,
   uuid: string,
   signal: AbortSignal,
 ): Promise<EventView | null> {
   if (!isUuid(uuid)) return null
+  const { projectId } = scope
+  const seen = seenEvents(scope)
   // Without FINAL the inner query reads one column of the project; every copy has the same identity.
   const conditions = [
     'project_id = {project:UInt32}',
     `(${identity}) IN (
-      SELECT DISTINCT ${identity} FROM events WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000)`,
+      SELECT DISTINCT ${identity} FROM ${seen.copies} WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000)`,
   ]
   const params = { project: projectId, uuid, rows: 1 }
-  const latest = await findPlaces(client, projectId, { conditions, personId: undefined, params, order: 'DESC' }, signal)
-  return (await readEvents(client, projectId, latest, signal))[0] ?? null
+  const filter = { conditions, personId: undefined, params, order: 'DESC' } as const
+  const latest = await findPlaces(client, seen, projectId, filter, signal)
+  return (await readEvents(client, seen, projectId, latest, signal))[0] ?? null
 }

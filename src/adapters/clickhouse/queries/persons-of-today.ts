@@ -2,6 +2,7 @@
 // distinct id to another person and leaves an override. Every query that returns, filters or counts persons uses this.
 
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
+import { type SeenEvents, visibleEvents } from './seen-events.ts'
 
 /**
  * Builds a query of events, each identity once, with the person of today as `person`.
@@ -9,12 +10,18 @@ import { fillingMessage } from '../connection/clickhouse-errors.ts'
  * @param conditions `WHERE …`, or `PREWHERE … WHERE …`, on events as they are stored.
  * @param distinctIds a query of the distinct ids that the events can have. It bounds the overrides to
  *   read; without it, all of the project are read.
+ * @param events from `seenEvents`.
  * The query takes the parameter `project`, and the conditions have to include the project.
  */
-export function eventsWithPersonsSql(columns: string, conditions: string, distinctIds?: string): string {
+export function eventsWithPersonsSql(
+  columns: string,
+  conditions: string,
+  distinctIds?: string,
+  { once }: Pick<SeenEvents, 'once'> = visibleEvents,
+): string {
   const bound = distinctIds === undefined ? '' : `AND distinct_id IN (${distinctIds})`
   return `SELECT e.*, if(o.is_overridden, o.person_id, e.stored_person_id) AS person
-    FROM (SELECT ${columns}, person_id AS stored_person_id FROM events FINAL ${conditions}) AS e
+    FROM (SELECT ${columns}, person_id AS stored_person_id FROM ${once} ${conditions}) AS e
     LEFT ANY JOIN (
       SELECT distinct_id, person_id, true AS is_overridden FROM person_distinct_id_overrides FINAL
       WHERE project_id = {project:UInt32} ${bound}

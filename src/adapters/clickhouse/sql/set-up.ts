@@ -5,10 +5,11 @@ import { createHash } from 'node:crypto'
 import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFunctions } from '#core/sql/check-sql.ts'
 import {
+  analystOf,
   analystSettings,
   describedBy,
-  isRowOfProject,
-  rowsOfProjects,
+  rowPolicies,
+  type SqlScope,
   viewedTables,
   viewsDatabase,
   viewsUser,
@@ -17,38 +18,38 @@ import type { ClickHouseClient, ClickHouseClients, ClickHouseEndpoint } from '..
 import { createSqlViews } from './views.ts'
 
 export interface SqlSetUp {
-  /** Prepares the views and users for a query; `lacking` says what the operator must do first, or is null. */
-  ready(): Promise<{ readonly lacking: string | null }>
+  /** Prepares the views and users of a scope for a query; `lacking` says what the operator must do first, or is null. */
+  ready(scope: SqlScope): Promise<{ readonly lacking: string | null }>
   functions(): Promise<SqlFunctions>
-  /** Makes the next query check again and create what is missing. */
-  forget(): void
+  /** Makes the next query of the scope check again and create what is missing. */
+  forget(scope: SqlScope): void
 }
 
 const accessDenied = '497'
 const noWritableUsers = '514'
 
 export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: number): SqlSetUp {
-  let setUp: Promise<{ lacking: string | null }> | null = null
+  const setUps = new Map<SqlScope, Promise<{ lacking: string | null }>>()
   let functions: Promise<SqlFunctions> | null = null
   const forgetOnFailure = <T>(promise: Promise<T>, forget: () => void): Promise<T> => {
     promise.catch(forget)
     return promise
   }
   return {
-    ready: () => {
-      setUp ??= forgetOnFailure(
-        clients.write((client, database, { secret, analyst }) =>
-          // The embedded engine, recognised by its secret, gets its users from its configuration.
-          createViewsAndUsers(client, database, secret === null ? analyst : null, queryTimeoutSeconds),
-        ),
-        () => {
-          setUp = null
-        },
-      )
-      return setUp.then(result => {
-        if (result.lacking !== null) setUp = null // until the operator has granted it
-        return result
-      })
+    ready: async scope => {
+      const setUp =
+        setUps.get(scope) ??
+        forgetOnFailure(
+          clients.write((client, database, { secret, analyst }) =>
+            // The embedded engine, recognised by its secret, gets its users from its configuration.
+            createViewsAndUsers(client, database, scope, secret === null ? analyst : null, queryTimeoutSeconds),
+          ),
+          () => setUps.delete(scope),
+        )
+      setUps.set(scope, setUp)
+      const result = await setUp
+      if (result.lacking !== null) setUps.delete(scope) // until the operator has granted it
+      return result
     },
     functions: () => {
       functions ??= forgetOnFailure(clients.write(readFunctions), () => {
@@ -56,8 +57,8 @@ export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: 
       })
       return functions
     },
-    forget: () => {
-      setUp = null
+    forget: scope => {
+      setUps.delete(scope)
     },
   }
 }
@@ -65,14 +66,15 @@ export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: 
 async function createViewsAndUsers(
   client: ClickHouseClient,
   database: string,
+  scope: SqlScope,
   analyst: ClickHouseEndpoint['analyst'] | null,
   queryTimeoutSeconds: number,
 ): Promise<{ lacking: string | null }> {
-  const views = viewsDatabase(database)
+  const views = viewsDatabase(database, scope)
   try {
     if (analyst !== null) {
-      for (const query of userStatements(database, analyst, queryTimeoutSeconds)) await client.command({ query })
-      await grantDescriptions(client, analyst.username)
+      for (const query of userStatements(database, scope, analyst, queryTimeoutSeconds)) await client.command({ query })
+      if (scope === 'visible') await grantDescriptions(client, analyst.username)
     }
     const result = await client.query({
       query: 'SELECT name, comment FROM system.tables WHERE database = {views:String}',
@@ -81,13 +83,13 @@ async function createViewsAndUsers(
     })
     const found = new Map(await result.json<[string, string]>())
     if (found.size === 0) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${views}` })
-    for (const { name, statement, comment } of createSqlViews(database))
+    for (const { name, statement, comment } of createSqlViews(database, scope))
       if (found.get(name) !== comment) await client.command({ query: statement })
     return { lacking: null }
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error
     if (error.code !== accessDenied && error.code !== noWritableUsers) throw error
-    return { lacking: formatNeededGrants(database) }
+    return { lacking: formatNeededGrants(database, views) }
   }
 }
 
@@ -102,8 +104,7 @@ async function grantDescriptions(client: ClickHouseClient, username: string): Pr
 }
 
 /** The grants that the user of `CLICKHOUSE_URL` needs, as a message for the operator. */
-function formatNeededGrants(database: string): string {
-  const views = viewsDatabase(database)
+function formatNeededGrants(database: string, views: string): string {
   return (
     'SQL queries are not set up on this ClickHouse. Ask its administrator to run, for the user in CLICKHOUSE_URL: ' +
     `GRANT CREATE USER, ALTER USER, CREATE ROW POLICY, ALTER ROW POLICY, CREATE DATABASE, SET DEFINER ON *.*; ` +
@@ -114,25 +115,31 @@ function formatNeededGrants(database: string): string {
 /** All can be repeated, even concurrently. Names include the database, since users belong to the whole server. */
 export function userStatements(
   database: string,
-  analyst: ClickHouseEndpoint['analyst'],
+  scope: SqlScope,
+  given: ClickHouseEndpoint['analyst'],
   queryTimeoutSeconds: number,
 ): string[] {
-  const settings = Object.entries(analystSettings(queryTimeoutSeconds))
+  const analyst = analystOf(given, scope)
+  const views = viewsDatabase(database, scope)
+  const definer = viewsUser(scope)
+  const policy = scope === 'job' ? 'pennon_project_job' : 'pennon_project'
+  const settings = Object.entries(analystSettings(queryTimeoutSeconds, scope))
     .map(([name, value]) => `${name} = ${typeof value === 'string' ? `'${value}'` : value}`)
     .join(', ')
   const hash = createHash('sha256').update(analyst.password).digest('hex')
   const ownHash = createHash('sha256').update(`${analyst.password} views`).digest('hex')
   return [
-    `CREATE USER IF NOT EXISTS ${viewsUser} IDENTIFIED WITH sha256_hash BY '${ownHash}'`,
-    `ALTER USER ${viewsUser} IDENTIFIED WITH sha256_hash BY '${ownHash}' SETTINGS ${settings}`,
+    `CREATE USER IF NOT EXISTS ${definer} IDENTIFIED WITH sha256_hash BY '${ownHash}'`,
+    `ALTER USER ${definer} IDENTIFIED WITH sha256_hash BY '${ownHash}' SETTINGS ${settings}`,
     `CREATE USER IF NOT EXISTS ${analyst.username} IDENTIFIED WITH sha256_hash BY '${hash}'`,
     `ALTER USER ${analyst.username} IDENTIFIED WITH sha256_hash BY '${hash}' SETTINGS ${settings}`,
-    ...rowsOfProjects.flatMap(table => [
-      `CREATE ROW POLICY OR REPLACE pennon_project ON ${database}.${table} USING ${isRowOfProject} TO ${viewsUser}`,
-    ]),
-    ...viewedTables.map(table => `GRANT SELECT ON ${database}.${table} TO ${viewsUser}`),
-    `CREATE DATABASE IF NOT EXISTS ${viewsDatabase(database)}`,
-    `GRANT SELECT ON ${viewsDatabase(database)}.* TO ${analyst.username}`,
+    ...Object.entries(rowPolicies(scope)).map(
+      ([table, condition]) =>
+        `CREATE ROW POLICY OR REPLACE ${policy} ON ${database}.${table} USING ${condition} TO ${definer}`,
+    ),
+    ...viewedTables(scope).map(table => `GRANT SELECT ON ${database}.${table} TO ${definer}`),
+    `CREATE DATABASE IF NOT EXISTS ${views}`,
+    `GRANT SELECT ON ${views}.* TO ${analyst.username}`,
   ]
 }
 

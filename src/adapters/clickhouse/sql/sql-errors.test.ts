@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ClickHouseError } from '@clickhouse/client'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
-import { isRowOfProject, rowsOfProjects, viewedTables } from '../connection/analyst.ts'
+import { rowPolicies, sqlScopes, viewedTables, viewsDatabase, viewsUser } from '../connection/analyst.ts'
 import { fillingMessage } from '../connection/clickhouse-errors.ts'
 import { userStatements } from './set-up.ts'
 import { complainsOfFormat, toSqlFailure } from './sql-errors.ts'
@@ -75,22 +75,29 @@ describe('failures of SQL', () => {
 })
 
 describe('tables for users’ SQL', () => {
-  it('are views over tables that show the rows of one project', () => {
-    const tables = new Set(createSqlViews('db').flatMap(({ statement }) => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
-    assert.deepEqual([...tables].sort(), viewedTables.toSorted())
-    const statements = userStatements('db', { username: 'analyst', password: "se'cret" }, 9)
-    for (const table of rowsOfProjects)
-      assert.ok(
-        statements.some(sql => sql.includes(` ON db.${table} USING ${isRowOfProject} TO pennon_views`)),
-        table,
-      )
-    const granted = statements.filter(sql => sql.startsWith('GRANT') && sql.endsWith(' TO analyst'))
-    assert.deepEqual(granted, ['GRANT SELECT ON db_sql.* TO analyst'])
-    // The server's query log must not reveal the password.
-    assert.equal(
-      statements.some(sql => sql.includes("se'cret")),
-      false,
-    )
+  it('are views over tables that show the rows of one project, and of one import job', () => {
+    for (const scope of sqlScopes) {
+      const views = createSqlViews('db', scope).map(({ statement }) => statement)
+      const tables = new Set(views.flatMap(statement => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
+      assert.deepEqual([...tables].sort(), viewedTables(scope).toSorted())
+      assert.equal(tables.has('events_pending'), scope === 'job')
+      assert.ok(views.every(statement => statement.includes(`VIEW ${viewsDatabase('db', scope)}.`)))
+      const statements = userStatements('db', scope, { username: 'analyst', password: "se'cret" }, 9)
+      for (const [table, policy] of Object.entries(rowPolicies(scope))) {
+        assert.ok(policy.includes("project_id = toUInt32(getClientHTTPHeader('Pennon-Project'))"), table)
+        assert.equal(policy.includes('Pennon-Import-Job'), table === 'events_pending', table)
+        assert.ok(
+          statements.some(sql => sql.includes(` ON db.${table} USING ${policy} TO ${viewsUser(scope)}`)),
+          table,
+        )
+      }
+      const granted = statements.filter(sql => sql.startsWith('GRANT') && /TO analyst(_job)?$/.test(sql))
+      assert.deepEqual(granted, [
+        scope === 'visible' ? 'GRANT SELECT ON db_sql.* TO analyst' : 'GRANT SELECT ON db_sql_job.* TO analyst_job',
+      ])
+      // The server's query log must not reveal the password.
+      assert.ok(!statements.some(sql => sql.includes("se'cret")))
+    }
   })
 
   it('have a new version when the query of a view changes', () => {

@@ -3,7 +3,6 @@
 
 import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFailure } from '#ports/events/sql-queries.ts'
-import { viewsUser } from '../connection/analyst.ts'
 import { fillingMessage, isOutOfSharedMemory, toEngineError, toStoreError } from '../connection/clickhouse-errors.ts'
 
 /** The server's own state: the same query may work later. */
@@ -56,9 +55,9 @@ function cleanMessage(message: string, database: string): string {
     .replace(/: while executing .*$/is, '')
     .replace(/ \(version [^()]*(?:\([^()]*\))?\)\.?/, '')
     .replace(/ ?Stack trace:.*$/s, '')
-    .replaceAll(new RegExp(`\\b${database}(?:_sql)?\\.`, 'g'), '')
+    .replaceAll(new RegExp(`\\b${database}(?:_sql(?:_job)?)?\\.`, 'g'), '')
     .replaceAll(/\b__table\d+\./g, '')
-    .replaceAll(new RegExp(`\\b(?:pennon_analyst|${viewsUser})\\b`, 'g'), 'this user')
+    .replaceAll(/\bpennon_(?:analyst|views)(?:_job)?\b/g, 'this user')
     .trim()
   return text.length > detailLengthMax ? `${text.slice(0, detailLengthMax)}…` : text
 }

@@ -7,9 +7,10 @@ import { err, ok, type Result } from '#core/result.ts'
 import { checkSql, namesSystemTables } from '#core/sql/check-sql.ts'
 import { stripClientAdditions } from '#core/sql/client-additions.ts'
 import { bindValues } from '#core/sql/sql-values.ts'
+import type { EventScope } from '#ports/events/event-queries.ts'
 import type { SqlAnswer, SqlFailure, SqlQueries, SqlRows } from '#ports/events/sql-queries.ts'
 import { PortError } from '#ports/port-error.ts'
-import { projectHeader } from '../connection/analyst.ts'
+import { importJobHeader, projectHeader, type SqlScope } from '../connection/analyst.ts'
 import { createCutOffError, readRowCount } from '../connection/checked-answers.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
@@ -35,18 +36,22 @@ interface SqlQueriesDeps {
 export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
   const { clients, setUp, queue } = deps
 
-  /** Runs a call for the project; the first one after the store was lost creates the views again. */
-  async function asProject<T>(
-    projectId: number,
+  /** Runs a call for these events; the first one after the store was lost creates the views again. */
+  async function runAs<T>(
+    { projectId, importJobId }: EventScope,
     signal: AbortSignal,
     call: (client: ClickHouseClient, headers: Record<string, string>) => Promise<Result<T, SqlFailure>>,
   ): Promise<Result<T, SqlFailure>> {
-    const headers = { [projectHeader]: String(projectId) }
+    const scope: SqlScope = importJobId === undefined ? 'visible' : 'job'
+    const headers = {
+      [projectHeader]: String(projectId),
+      ...(importJobId !== undefined && { [importJobHeader]: String(importJobId) }),
+    }
     for (let attempt = 0; ; attempt++) {
-      const { lacking } = await setUp.ready()
+      const { lacking } = await setUp.ready(scope)
       if (lacking !== null) return err({ kind: 'not_set_up', detail: lacking })
       try {
-        return await clients.analyse(async (client, database) => {
+        return await clients.analyse(scope, async (client, database) => {
           try {
             return await call(client, headers)
           } catch (error) {
@@ -57,13 +62,13 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
       } catch (error) {
         if (signal.aborted) throw signal.reason
         if (!isViewMissing(error)) throw error
-        setUp.forget()
+        setUp.forget(scope)
       }
     }
   }
 
   return {
-    async runSql({ projectId, sql, values, defaultRowCount, rowCountMax }, signal) {
+    async runSql({ sql, values, defaultRowCount, rowCountMax, ...seen }, signal) {
       const checked = checkSql(sql, await setUp.functions(), 'query')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
       // Clients of the read-only port list tables and columns; a query has the docs.
@@ -77,9 +82,9 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
           detail: `With its values, the query has ${bytes} bytes; at most ${queryFieldBytesMax} are allowed.`,
         })
       const rowsMax = checked.value.hasLimit ? rowCountMax : defaultRowCount
-      const ran = await queue.run(projectId, signal, () =>
+      const ran = await queue.run(seen.projectId, signal, () =>
         runLimited(signal, deps.queryTimeoutSeconds, either =>
-          asProject(projectId, either, async (client, http_headers) => {
+          runAs(seen, either, async (client, http_headers) => {
             const result = await client.query({
               query: bound.value.sql,
               query_params: bound.value.params as Record<string, unknown>,
@@ -110,7 +115,7 @@ export function createSqlQueries(deps: SqlQueriesDeps): SqlQueries {
       return new Promise<Result<SqlAnswer, SqlFailure>>((resolve, reject) => {
         queue
           .run(projectId, signal, async () => {
-            const answered = await asProject(projectId, signal, async (client, headers) => {
+            const answered = await runAs({ projectId }, signal, async (client, headers) => {
               const result = await client.exec({
                 query: typed.value.sql,
                 clickhouse_settings: Object.fromEntries(params),

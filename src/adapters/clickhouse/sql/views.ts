@@ -3,8 +3,9 @@
 
 import { createHash } from 'node:crypto'
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
-import { viewsDatabase, viewsUser } from '../connection/analyst.ts'
+import { type SqlScope, viewsDatabase, viewsUser } from '../connection/analyst.ts'
 import { isMirrorFilledSql } from '../queries/persons-of-today.ts'
+import { seenWithJob } from '../queries/seen-events.ts'
 
 export interface SqlView {
   readonly name: string
@@ -14,7 +15,9 @@ export interface SqlView {
   readonly comment: string
 }
 
-export function createSqlViews(database: string): SqlView[] {
+export function createSqlViews(database: string, scope: SqlScope = 'visible'): SqlView[] {
+  const seen = scope === 'job' ? seenWithJob({ database, isVisible: '1', isOfJob: '1' }).once : null
+  const eventRows = seen ?? `${database}.events FINAL`
   const overrides = `SELECT distinct_id, person_id, true AS is_overridden FROM ${database}.person_distinct_id_overrides FINAL`
   const person = 'if(o.is_overridden, o.person_id, e.person_id) AS person_id'
   const isFilled = isMirrorFilledSql(database)
@@ -27,7 +30,7 @@ export function createSqlViews(database: string): SqlView[] {
         e.flag_called AS flag_called, e.flag_response AS flag_response, e.elements_chain AS elements_chain,
         e.lane AS lane, e.historical_migration AS historical_migration, e.import_job_id AS import_job_id,
         e.captured_at AS captured_at, e.created_at AS created_at
-      FROM ${database}.events AS e FINAL LEFT ANY JOIN (${overrides}) AS o USING (distinct_id)`,
+      FROM ${seen === null ? `${database}.events AS e FINAL` : `${seen} AS e`} LEFT ANY JOIN (${overrides}) AS o USING (distinct_id)`,
     persons: `SELECT uuid AS id, properties, created_at, is_identified FROM ${database}.persons FINAL
       WHERE ${isFilled} AND is_deleted = 0`,
     groups: `SELECT group_type_index, group_key, properties, created_at FROM ${database}.groups FINAL
@@ -38,15 +41,15 @@ export function createSqlViews(database: string): SqlView[] {
       FROM (
         SELECT uuid, timestamp, distinct_id, person_id, flag_called AS flag_key, flag_response, false AS is_thinned,
           historical_migration
-        FROM ${database}.events FINAL WHERE event = '${flagCallEventName}'
+        FROM ${eventRows} WHERE event = '${flagCallEventName}'
         UNION ALL
-        ${deduplicatedCallsSql(database)}
+        ${deduplicatedCallsSql(database, eventRows)}
       ) AS e LEFT ANY JOIN (${overrides}) AS o USING (distinct_id)`,
   }
   return Object.entries(selects).map(([name, select]) => {
     const comment = `pennon ${createHash('sha256').update(select).digest('hex').slice(0, 16)}`
-    const statement = `CREATE OR REPLACE VIEW ${viewsDatabase(database)}.${name}
-      DEFINER = ${viewsUser} SQL SECURITY DEFINER AS ${select} COMMENT '${comment}'`
+    const statement = `CREATE OR REPLACE VIEW ${viewsDatabase(database, scope)}.${name}
+      DEFINER = ${viewsUser(scope)} SQL SECURITY DEFINER AS ${select} COMMENT '${comment}'`
     return { name, statement, comment }
   })
 }
@@ -55,8 +58,8 @@ export function createSqlViews(database: string): SqlView[] {
  * As usage counts them (`insights/flag-calls.ts`): a deduplicated call was made by the person of the stored call that it
  * repeats, and one that was stored all the same counts as stored. Stored calls are read only where a project deduplicates.
  */
-function deduplicatedCallsSql(database: string): string {
-  const stored = `FROM ${database}.events FINAL
+function deduplicatedCallsSql(database: string, eventRows: string): string {
+  const stored = `FROM ${eventRows}
     WHERE event = '${flagCallEventName}' AND (SELECT count() > 0 FROM ${database}.deduplicated_flag_calls)`
   return `SELECT t.uuid AS uuid, toDateTime64(t.timestamp, 6, 'UTC') AS timestamp, t.distinct_id AS distinct_id,
       if(p.is_known, p.person_id, reinterpretAsUUID(sipHash128(t.distinct_id))) AS person_id,

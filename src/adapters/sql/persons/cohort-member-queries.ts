@@ -11,11 +11,9 @@ import type { PersonFilters } from '#ports/state/person-store.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/storable-text.ts'
-import { type PersonsBehind, selectMatchingPersons } from './person-queries.ts'
+import { type PersonsBehind, selectMatchingPersons, splitIntoBatches } from './person-queries.ts'
 import { readPersonsPage } from './person-views.ts'
 
-/** Parameters of one statement; the engines take far more, but each length is a different statement. */
-const idsPerStatement = 500
 /** Bounds one page of persons, which a front evaluates in one go. A page of one person may exceed it. */
 const pageBytesMax = 256 * 1024
 /** Searching the texts of this many persons takes a few milliseconds, during which nothing is written. */
@@ -146,7 +144,7 @@ async function countPassedOver(
   return Math.max(0, Number(count) - results.length)
 }
 
-/** @param write changes the rows of these persons, at most `idsPerStatement`, and returns how many it changed. */
+/** @param write changes the rows of these persons, as many as one statement takes, and returns how many it changed. */
 function changeMembers(
   db: Kysely<StateSchema>,
   { projectId, cohortId, verb }: { projectId: number; cohortId: number; verb: 'members_added' | 'members_removed' },
@@ -294,8 +292,4 @@ async function findStaticCohorts(
     else known.push(Number(cohort_id))
   }
   return cohortsOf
-}
-
-function* splitIntoBatches<T>(items: readonly T[]): Iterable<T[]> {
-  for (let at = 0; at < items.length; at += idsPerStatement) yield items.slice(at, at + idsPerStatement)
 }

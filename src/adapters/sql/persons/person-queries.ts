@@ -1,8 +1,10 @@
 // Queries of the private API for persons, and for the distinct ids of one person.
 
 import { type Kysely, sql } from 'kysely'
+import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
 import { containsTextSql, mayHavePartsSql } from '../tables/conditions.ts'
+import { personOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, readPersonsPage } from './person-views.ts'
 
@@ -62,6 +64,31 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
       return Number(count)
     },
 
+    async findPersonsOfIds(projectIds, distinctIds) {
+      const persons = new Map<number, Person>()
+      const mappings: DistinctIdMapping[] = []
+      for (const ids of splitIntoBatches(distinctIds)) {
+        const mapped = await db
+          .selectFrom('person_distinct_id')
+          .select(['person_id', 'distinct_id', 'version'])
+          .where('project_id', 'in', projectIds)
+          .where('distinct_id', 'in', ids)
+          .execute()
+        const wanted = [...new Set(mapped.map(row => Number(row.person_id)))].filter(id => !persons.has(id))
+        if (wanted.length > 0)
+          for (const row of await db.selectFrom('person').selectAll().where('id', 'in', wanted).execute())
+            persons.set(Number(row.id), personOf(row))
+        for (const row of mapped) {
+          const person = persons.get(Number(row.person_id))
+          // It was merged into another or erased in between.
+          if (person === undefined) continue
+          const { projectId, uuid: personUuid } = person
+          mappings.push({ projectId, distinctId: row.distinct_id, personUuid, version: Number(row.version) })
+        }
+      }
+      return { persons: [...persons.values()], mappings }
+    },
+
     async listDistinctIds(projectId, uuid, { after, limit }) {
       const person = await db
         .selectFrom('person')
@@ -87,4 +114,11 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
       }
     },
   }
+}
+
+/** Parameters of one statement; the engines take far more, but each length is a different statement. */
+const idsPerStatement = 500
+
+export function* splitIntoBatches<T>(items: readonly T[]): Iterable<T[]> {
+  for (let at = 0; at < items.length; at += idsPerStatement) yield items.slice(at, at + idsPerStatement)
 }

@@ -1,17 +1,22 @@
 // Persons, which come from events: they are read here, and erased in `erase-persons.ts`.
 
+import { type ImportJob, toStagingId } from '#core/imports/import-job.ts'
+import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
-import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
+import type { PersonFilters, PersonStore, PersonView } from '#ports/state/person-store.ts'
+import type { ManageJobsDeps } from '#services/imports/manage-jobs.ts'
+import { joinStagedPersons, listPersonsWithJob } from '#services/imports/persons-with-job.ts'
 import { createPersonTest, type FindPersonsDeps, findPersons, type PersonSearch } from '#services/scans/find-persons.ts'
 import { searchPersons } from '#services/scans/search-persons.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, refusal } from '../kit/answers.ts'
+import { type Answer, answer, invalidInput, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
-import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
+import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { addressWith } from '../kit/page.ts'
 import { notEvaluableError, type PersonConditionDeps, readPersonCondition } from '../kit/person-conditions.ts'
 import {
@@ -25,6 +30,7 @@ import { limitParam, pageParams, refusedParam, searchParam } from '../kit/query-
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 type PersonsDeps = EndpointDeps &
+  ManageJobsDeps &
   FindPersonsDeps &
   PersonConditionDeps &
   Pick<ManagementDeps, 'clock'> & {
@@ -35,8 +41,10 @@ const tag = 'persons'
 
 const noOffset = invalidInput(
   'offset',
-  'With cursor, or filtered by properties, e-mail or cohort: follow next instead.',
+  'With cursor or import_job, or filtered by properties, e-mail or cohort: follow next instead.',
 )
+
+const listQuery = { ...pageParams(), cursor: searchCursorParam(), ...personFilters, ...importJobParam }
 
 export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
   return [
@@ -48,49 +56,9 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       summary:
         'List persons, newest first. Filters are combined with AND. When filtered by properties or cohort, `next` contains a cursor.',
       scope: 'person:read',
-      query: {
-        ...pageParams(),
-        cursor: searchCursorParam(),
-        ...personFilters,
-      },
+      query: listQuery,
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
-      handle: async call => {
-        const { caller, project, query, signal } = call
-        const { limit, offset, cursor } = query
-        // An empty list would look like a filter without matches; a script with an old uuid must use the distinct id.
-        if (query.uuid !== undefined && (await deps.management.findPersonByUuid(project.id, query.uuid)) === null)
-          return refusal(noSuchPerson)
-        const condition = await readPersonCondition(deps, caller, project, query)
-        if (!condition.ok) return refusal(condition.error)
-        const probe = condition.value
-        const filters = readPersonFilters(query, probe)
-        if (probe === null && cursor === undefined)
-          return answerUncountedList(
-            call,
-            query,
-            isSearch(filters)
-              ? searchPersons(deps.management, project.id, filters, signal)
-              : slice => deps.management.listPersons(project.id, { ...filters, ...slice }),
-            encodeRows(encodePerson),
-          )
-        if (offset > 0) return refusal(noOffset)
-        const cohortIds = probe?.staticCohortIds ?? []
-        const search: PersonSearch<string> = {
-          projectId: project.id,
-          test: probe === null ? () => ok(true) : createPersonTest(probe, deps.scans, deps.clock.nowMs()),
-          read: async (after, count) => {
-            const page = { ...filters, ...(after > 0 && { belowId: after }), limit: count }
-            const found = await deps.management.listPersonsBelow(project.id, page, cohortIds)
-            return { ...found, nextAfter: found.nextBehindId }
-          },
-          encode: encodePerson,
-        }
-        const list = { cursor, limit, what: 'persons', monotonicNowMs: deps.monotonicNowMs }
-        return answerSearchedList(call, list, async (after, count) => {
-          const found = await findPersons(deps, search, { after, limit: count }, signal)
-          return found.ok ? found : err(notEvaluableError(found.error))
-        })
-      },
+      handle: call => answerWithJob(deps, call, job => listPersons(deps, call, job)),
     }),
     ...projectRoutes(deps, {
       method: 'GET',
@@ -99,11 +67,13 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       tag,
       summary: 'Get one person by uuid or id; 404 if it was merged into another.',
       scope: 'person:read',
+      query: importJobParam,
       success: { status: 200, schema: personSchema },
-      handle: async ({ project, params }) => {
-        const person = await findPersonById(deps.management, project.id, params.uuid!)
-        return person === null ? refusal(noSuchPerson) : { status: 200, json: encodePerson(person) }
-      },
+      handle: call =>
+        answerWithJob(deps, call, async job => {
+          const person = await findPerson(deps, call.project, call.params.uuid!, job)
+          return person === null ? refusal(noSuchPerson) : { status: 200, json: encodePerson(person) }
+        }),
     }),
     ...projectRoutes(deps, {
       method: 'GET',
@@ -132,6 +102,65 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       },
     }),
   ]
+}
+
+async function listPersons(
+  deps: PersonsDeps,
+  call: ProjectCall<typeof listQuery, unknown>,
+  job: ImportJob | null,
+): Promise<Answer> {
+  const { caller, project, query, signal } = call
+  const { limit, offset, cursor } = query
+  // An empty list would look like a filter without matches; a script with an old uuid must use the distinct id.
+  if (query.uuid !== undefined && (await findPerson(deps, project, query.uuid, job)) === null)
+    return refusal(noSuchPerson)
+  const condition = await readPersonCondition(deps, caller, project, query)
+  if (!condition.ok) return refusal(condition.error)
+  const probe = condition.value
+  // What is stored of a person may lack properties that the job adds: then each person is tested.
+  const filters = readPersonFilters(query, job === null ? probe : null)
+  if (job === null && probe === null && cursor === undefined)
+    return answerUncountedList(
+      call,
+      query,
+      isSearch(filters)
+        ? searchPersons(deps.management, project.id, filters, signal)
+        : slice => deps.management.listPersons(project.id, { ...filters, ...slice }),
+      encodeRows(encodePerson),
+    )
+  if (offset > 0) return refusal(noOffset)
+  const cohortIds = probe?.staticCohortIds ?? []
+  const search: PersonSearch<string> = {
+    projectId: project.id,
+    test: probe === null ? () => ok(true) : createPersonTest(probe, deps.scans, deps.clock.nowMs()),
+    read: async (after, count) => {
+      const page = { ...filters, ...(after > 0 && { belowId: after }), limit: count }
+      const found =
+        job === null
+          ? await deps.management.listPersonsBelow(project.id, page, cohortIds)
+          : await listPersonsWithJob(deps, project, job, page, cohortIds)
+      return { ...found, nextAfter: found.nextBehindId }
+    },
+    encode: encodePerson,
+  }
+  const list = { cursor, limit, what: 'persons', monotonicNowMs: deps.monotonicNowMs }
+  return answerSearchedList(call, list, async (after, count) => {
+    const found = await findPersons(deps, search, { after, limit: count }, signal)
+    return found.ok ? found : err(notEvaluableError(found.error))
+  })
+}
+
+/** @param id `uuid` or `id` of a person. @param job whose persons are found too. */
+async function findPerson(
+  deps: PersonsDeps,
+  project: Project,
+  id: string,
+  job: ImportJob | null,
+): Promise<PersonView | null> {
+  const person = await findPersonById(deps.management, project.id, id)
+  if (job === null) return person
+  const staged = person ?? (await findPersonById(deps.management, toStagingId(job.id), id))
+  return staged === null ? null : ((await joinStagedPersons(deps, project, job, [staged]))[0] ?? null)
 }
 
 /** Whether the filters search the texts of all persons. */

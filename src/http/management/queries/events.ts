@@ -5,23 +5,26 @@ import { omitUndefined } from '#core/omit-undefined.ts'
 import { ok } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventCursor, EventQueries, EventView } from '#ports/events/event-queries.ts'
+import type { ManageJobsDeps } from '#services/imports/manage-jobs.ts'
 import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management/events.ts'
 import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-filters.ts'
 import { answerCursorList, encodeRows } from '../kit/full-page.ts'
+import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { encodeBoundParams } from '../kit/instants.ts'
 import { firstPageParams, limitParam } from '../kit/query-params.ts'
 
-type EventsDeps = EndpointDeps & {
-  readonly events: Pick<EventQueries, 'listEvents' | 'findEvent'>
-  readonly clock: Clock
-}
+type EventsDeps = EndpointDeps &
+  ManageJobsDeps & {
+    readonly events: Pick<EventQueries, 'listEvents' | 'findEvent'>
+    readonly clock: Clock
+  }
 
 const tag = 'events'
 
-const eventsQuery = { ...eventFilters, limit: limitParam(), ...firstPageParams() }
+const eventsQuery = { ...eventFilters, ...importJobParam, limit: limitParam(), ...firstPageParams() }
 
 export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
   return [
@@ -35,7 +38,7 @@ export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
       scope: 'query:read',
       query: eventsQuery,
       success: { status: 200, schema: eventPageSchema },
-      handle: call => answerFromEventStore(() => listEvents(deps, call)),
+      handle: call => answerWithJob(deps, call, job => answerFromEventStore(() => listEvents(deps, call, job?.id))),
     }),
     ...projectRoutes(deps, {
       method: 'GET',
@@ -44,18 +47,26 @@ export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
       tag,
       summary: 'Get one event by uuid.',
       scope: 'query:read',
+      query: importJobParam,
       success: { status: 200, schema: eventSchema },
-      handle: ({ project, params, signal }) =>
-        answerFromEventStore(async () => {
-          const uuid = params.uuid!
-          const event = isUuid(uuid) ? await deps.events.findEvent(project.id, uuid.toLowerCase(), signal) : null
-          return event === null ? refusal(notFoundHere) : { status: 200, json: encodeEvent(event) }
-        }),
+      handle: call =>
+        answerWithJob(deps, call, job =>
+          answerFromEventStore(async () => {
+            const uuid = call.params.uuid!
+            const seen = omitUndefined({ projectId: call.project.id, importJobId: job?.id })
+            const event = isUuid(uuid) ? await deps.events.findEvent(seen, uuid.toLowerCase(), call.signal) : null
+            return event === null ? refusal(notFoundHere) : { status: 200, json: encodeEvent(event) }
+          }),
+        ),
     }),
   ]
 }
 
-async function listEvents(deps: EventsDeps, call: ProjectCall<typeof eventsQuery, unknown>): Promise<Answer> {
+async function listEvents(
+  deps: EventsDeps,
+  call: ProjectCall<typeof eventsQuery, unknown>,
+  importJobId: number | undefined,
+): Promise<Answer> {
   const { project, query, signal } = call
   const read = readEventFilters(query, { timezone: project.timezone, nowMs: deps.clock.nowMs() })
   if (!read.ok) return refusal(read.error)
@@ -64,7 +75,7 @@ async function listEvents(deps: EventsDeps, call: ProjectCall<typeof eventsQuery
     call,
     { cursor: query.cursor, limit: query.limit, pinned: encodeBoundParams(bounds) },
     async (after, limit) => {
-      const asked = omitUndefined({ projectId: project.id, ...filters, after, limit })
+      const asked = omitUndefined({ projectId: project.id, importJobId, ...filters, after, limit })
       const { events, next } = await deps.events.listEvents(asked, signal)
       return ok({ rows: events, next })
     },

@@ -1,13 +1,22 @@
 // SQL as PostHog's scripts send it. The answer has PostHog's fields; the SQL is ClickHouse's own.
 
-import type { JsonObject } from '#core/json.ts'
-import { isJsonObject } from '#core/json.ts'
+import { isJsonObject, type JsonObject } from '#core/json.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import { withPropertyHint } from '#core/sql/property-hint.ts'
+import type { EventScope } from '#ports/events/event-queries.ts'
 import type { SqlFailure, SqlQueries, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalid, invalidInput, permissionDenied, refusal, requiredError } from '../kit/answers.ts'
+
+/** A query of `POST …/query/`, of any kind. */
+export interface AskedQuery extends Pick<EventScope, 'importJobId'> {
+  readonly project: Project
+  readonly query: JsonObject
+  /** Whether the worker has processed all accepted events; reported in the answer. */
+  readonly isComplete: boolean
+}
 
 export interface HogQLQueryDeps {
   readonly events: Pick<SqlQueries, 'runSql'>
@@ -19,9 +28,7 @@ const rowCounts = { default: 100, max: 50_000 }
 /** See `AnswerQuery`. */
 export async function answerHogQLQuery(
   { events }: HogQLQueryDeps,
-  project: Project,
-  query: JsonObject,
-  complete: boolean,
+  { project, query, isComplete: complete, importJobId }: AskedQuery,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { query: sql, values = {} } = query
@@ -29,7 +36,11 @@ export async function answerHogQLQuery(
   if (typeof sql !== 'string') return refusal(invalid('query.query', 'The SQL must be a string.'))
   if (values !== null && !isJsonObject(values))
     return refusal(invalid('query.values', 'values must be an object with a value for each placeholder.'))
-  const ran = await runHogQL(events, { projectId: project.id, sql, values: values ?? {} }, signal)
+  const ran = await runHogQL(
+    events,
+    omitUndefined({ projectId: project.id, importJobId, sql, values: values ?? {} }),
+    signal,
+  )
   if (!ran.ok) return refusal(sqlError(ran.error, sql))
   const { columns, types, rows, hasMore, rowCountMax } = ran.value
   const head = {
@@ -47,7 +58,7 @@ export async function answerHogQLQuery(
 /** Runs SQL with PostHog's row limits. */
 export function runHogQL(
   events: HogQLQueryDeps['events'],
-  query: Pick<SqlQuery, 'projectId' | 'sql' | 'values'>,
+  query: Omit<SqlQuery, 'defaultRowCount' | 'rowCountMax'>,
   signal: AbortSignal,
 ): Promise<Result<SqlRows, SqlFailure>> {
   return events.runSql({ ...query, defaultRowCount: rowCounts.default, rowCountMax: rowCounts.max }, signal)

@@ -2,8 +2,9 @@
 
 import Type from 'typebox'
 import { isJsonObject, type JsonObject } from '#core/json.ts'
-import type { Project } from '#core/project.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ManageJobsDeps } from '#services/imports/manage-jobs.ts'
 import { type CaughtUpDeps, isCaughtUp } from '#services/progress/is-caught-up.ts'
 import { sqlAnswerSchema } from '#wire/insights/sql-answer.ts'
 import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
@@ -12,28 +13,20 @@ import { jsonObjectSchema } from '#wire/management/shapes.ts'
 import { type Answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { idleParam } from '../kit/query-params.ts'
-import { answerHogQLQuery, type HogQLQueryDeps } from './hogql-query.ts'
+import { type AskedQuery, answerHogQLQuery, type HogQLQueryDeps } from './hogql-query.ts'
 import { answerTrendsQuery, type TrendsQueryDeps } from './trends-query.ts'
 
-export type QueryDeps = EndpointDeps & TrendsQueryDeps & HogQLQueryDeps & CompleteDeps
+export type QueryDeps = EndpointDeps & TrendsQueryDeps & HogQLQueryDeps & CompleteDeps & ManageJobsDeps
 
 /** The dependencies of `isKnownComplete`. */
 export type CompleteDeps = Pick<CaughtUpDeps, 'log' | 'startedAtMs' | 'isProcessing' | 'clock'> & {
   readonly management: CaughtUpDeps['positions']
 }
 
-/**
- * Answers one kind of query. Errors name fields from `query`; failures of the event store may be thrown.
- * @param isComplete whether the worker has processed all accepted events; reported in the answer.
- */
-export type AnswerQuery = (
-  deps: QueryDeps,
-  project: Project,
-  query: JsonObject,
-  isComplete: boolean,
-  signal: AbortSignal,
-) => Promise<Answer>
+/** Answers one kind of query. Errors name fields from `query`; failures of the event store may be thrown. */
+export type AnswerQuery = (deps: QueryDeps, asked: AskedQuery, signal: AbortSignal) => Promise<Answer>
 
 /** By the `kind` of the query. */
 const kinds = new Map<string, AnswerQuery>([
@@ -64,19 +57,24 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
     query: {
       refresh: idleParam('No effect: results are not cached, and every query runs synchronously.'),
       async: idleParam('Older name of `refresh`.'),
+      ...importJobParam,
     },
     body,
     postHogFields: postHogQueryFields,
     wrongNames: Object.fromEntries(queryFields.map(name => [name, `query.${name}`])),
     success: { status: 200, schema: Type.Union([trendsAnswerSchema, sqlAnswerSchema]) },
-    handle: async ({ project, body, signal }) => {
+    handle: async call => {
+      const { project, body, signal } = call
       const isWrapped = wrappers.has(String(body.query.kind)) && isJsonObject(body.query.source)
       const query = isWrapped ? (body.query.source as JsonObject) : body.query
-      const answered = await answerFromEventStore(async () => {
-        const answerQuery = typeof query.kind === 'string' ? kinds.get(query.kind) : undefined
-        if (answerQuery === undefined) return refusal(unknownKind)
-        return answerQuery(deps, project, query, await isKnownComplete(deps, project.id), signal)
-      })
+      const answerQuery = typeof query.kind === 'string' ? kinds.get(query.kind) : undefined
+      const answered = await answerWithJob(deps, call, job =>
+        answerFromEventStore(async () => {
+          if (answerQuery === undefined) return refusal(unknownKind)
+          const isComplete = await isKnownComplete(deps, project.id)
+          return answerQuery(deps, omitUndefined({ project, query, isComplete, importJobId: job?.id }), signal)
+        }),
+      )
       return isWrapped ? pointErrorAtSource(answered) : answered
     },
   })

@@ -1,14 +1,14 @@
 // Answers a TrendsQuery of `POST …/query/`.
 
 import type { Condition } from '#core/insights/conditions.ts'
-import type { JsonObject } from '#core/json.ts'
-import type { Project } from '#core/project.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import { answerTrends, type TrendsDeps, type TrendsIssue } from '#services/insights/trends.ts'
 import { readTestAccountFilters } from '#wire/insights/property-filters.ts'
 import { readTrendsQuery } from '#wire/insights/trends-query.ts'
 import { encodeTrendResult } from '#wire/insights/trends-results.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, refusal } from '../kit/answers.ts'
+import type { AskedQuery } from './hogql-query.ts'
 
 export interface TrendsQueryDeps {
   readonly events: TrendsDeps['insights']
@@ -18,9 +18,7 @@ export interface TrendsQueryDeps {
 
 export async function answerTrendsQuery(
   { events: insights, management, clock }: TrendsQueryDeps,
-  project: Project,
-  json: JsonObject,
-  complete: boolean,
+  { project, query: json, isComplete: complete, importJobId }: AskedQuery,
   signal: AbortSignal,
 ): Promise<Answer> {
   const query = readTrendsQuery(json)
@@ -31,7 +29,8 @@ export async function answerTrendsQuery(
     if (!filters.ok) return refusal(unreadableFiltersError(filters.error))
     condition = { kind: 'all', conditions: [condition, filters.value] } satisfies Condition
   }
-  const counted = await answerTrends({ insights, management, clock }, project, { ...query.value, condition }, signal)
+  const asked = omitUndefined({ ...query.value, condition, importJobId })
+  const counted = await answerTrends({ insights, management, clock }, project, asked, signal)
   if (!counted.ok) return refusal(issueError(counted.error))
   const results = counted.value.map(line => encodeTrendResult(line, project.timezone, query.value))
   return answer(200, { results, timezone: project.timezone, is_cached: false, complete })

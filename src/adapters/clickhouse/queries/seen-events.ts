@@ -1,0 +1,70 @@
+// The rows that a query of events reads: those of the table `events`, or also the pending rows of one import job, as if
+// the job were published (docs/decisions/0079). Queries name their rows by these texts and have no other branch.
+
+import assert from 'node:assert/strict'
+import { firstImportJobId } from '#core/imports/import-job.ts'
+import type { EventScope } from '#ports/events/event-queries.ts'
+
+export interface SeenEvents {
+  /** SQL after FROM: each identity once, the copy that counts. */
+  readonly once: string
+  /** SQL after FROM: all copies of each identity. */
+  readonly copies: string
+  /** SQL of two conditions, of which the first selects the rows whose other columns are read, where that is possible. */
+  readonly where: (first: string, rest: string) => string
+}
+
+export const visibleEvents: SeenEvents = {
+  once: 'events FINAL',
+  copies: 'events',
+  where: (first, rest) => `PREWHERE ${first} WHERE ${rest}`,
+}
+
+export function seenEvents({ projectId, importJobId }: EventScope): SeenEvents {
+  if (importJobId === undefined) return visibleEvents
+  assert(Number.isInteger(importJobId) && importJobId >= firstImportJobId)
+  const isVisible = `project_id = ${Number(projectId)}`
+  return seenWithJob({ isVisible, isOfJob: `import_partition = ${importJobId} AND ${isVisible}` })
+}
+
+/**
+ * The rows of two tables as those of one.
+ * @param database given if the connection uses another one.
+ * @param isOfJob is evaluated before FINAL: a copy in another pending job may be later, and would hide that of this job.
+ */
+export function seenWithJob({
+  database,
+  isVisible,
+  isOfJob,
+}: {
+  readonly database?: string
+  readonly isVisible: string
+  readonly isOfJob: string
+}): SeenEvents {
+  const prefix = database === undefined ? '' : `${database}.`
+  const [visible, pending] = [`${prefix}events`, `${prefix}events_pending`]
+  const identity = 'toDate32(timestamp), event, distinct_id, uuid'
+  const named = 'toDate32(timestamp) AS day, event, distinct_id, uuid, row_version'
+  // An identity includes its day, and most imports have no day in common with other events.
+  const isOnSharedDay = `toDate32(timestamp) IN (SELECT DISTINCT toDate32(timestamp) FROM ${visible} WHERE ${isVisible})`
+  // FINAL finds the copy that counts in each table. For identities in both, the versions decide, as they will when the
+  // job's partitions are in `events`.
+  const inBoth = (loser: string) => `(SELECT day, event, distinct_id, uuid FROM (
+      SELECT ${named} FROM ${pending} FINAL PREWHERE ${isOfJob} WHERE ${isOnSharedDay}
+    ) AS p INNER JOIN (
+      SELECT ${named} FROM ${visible} FINAL WHERE ${isVisible} AND uuid IN (
+        SELECT uuid FROM ${pending} PREWHERE ${isOfJob} WHERE ${isOnSharedDay})
+    ) AS v USING (day, event, distinct_id, uuid) WHERE ${loser})`
+  return {
+    once: `(
+      SELECT * FROM ${visible} FINAL WHERE ${isVisible} AND (${identity}) NOT IN ${inBoth('v.row_version < p.row_version')}
+      UNION ALL
+      SELECT * FROM ${pending} FINAL PREWHERE ${isOfJob}
+      WHERE (${identity}) NOT IN ${inBoth('v.row_version >= p.row_version')}
+    )`,
+    copies: `(
+      SELECT * FROM ${visible} WHERE ${isVisible} UNION ALL SELECT * FROM ${pending} PREWHERE ${isOfJob}
+    )`,
+    where: (first, rest) => `WHERE ${first} AND ${rest}`,
+  }
+}

@@ -1,0 +1,73 @@
+// The persons of a project as they would be if a pending job were published now: its staging overlay is joined with them as
+// publishing joins it, but nothing is written, and links that the job makes are left out (docs/decisions/0079).
+
+import { type ImportJob, toStagingId } from '#core/imports/import-job.ts'
+import { publishPersons } from '#core/processing/imports/publish-staging.ts'
+import type { Project } from '#core/project.ts'
+import type { CohortMemberStore, SearchedPersons } from '#ports/state/cohort-store.ts'
+import type { PersonFilters, PersonStore, PersonView } from '#ports/state/person-store.ts'
+
+interface PersonsDeps {
+  readonly management: Pick<PersonStore, 'findPersonsOfIds'> & Pick<CohortMemberStore, 'listPersonsBelow'>
+}
+
+/** As `CohortMemberStore.listPersonsBelow`. Filters other than those by id select persons by what is stored of them. */
+export async function listPersonsWithJob(
+  deps: PersonsDeps,
+  project: Project,
+  job: ImportJob,
+  page: PersonFilters & { readonly belowId?: number; readonly limit: number },
+  ofCohortIds: readonly number[],
+): Promise<SearchedPersons> {
+  const pages = [
+    await deps.management.listPersonsBelow(project.id, page, ofCohortIds),
+    await deps.management.listPersonsBelow(toStagingId(job.id), page, []),
+  ]
+  // Ids of both are of one sequence. Below the place where one of the pages ends, the other may have gaps.
+  const ends = pages.flatMap(({ nextBehindId }) => nextBehindId ?? [])
+  const nextBehindId = ends.length === 0 ? null : Math.max(...ends)
+  const persons = pages
+    .flatMap(({ results }) => results)
+    .filter(({ id }) => nextBehindId === null || id >= nextBehindId)
+    .sort((a, b) => b.id - a.id)
+  return {
+    results: await joinStagedPersons(deps, project, job, persons),
+    hasMore: nextBehindId !== null,
+    nextBehindId,
+  }
+}
+
+/**
+ * @param persons of the project and of the staging overlay. Those of the overlay are left out where a person of the project
+ *   has their distinct id. Only the listed distinct ids of a person are joined.
+ */
+export async function joinStagedPersons<T extends PersonView>(
+  { management }: PersonsDeps,
+  project: Project,
+  { id: importJobId, options }: ImportJob,
+  persons: readonly T[],
+): Promise<T[]> {
+  const distinctIds = [...new Set(persons.flatMap(person => person.distinctIds.map(({ distinctId }) => distinctId)))]
+  if (distinctIds.length === 0) return [...persons]
+  const found = await management.findPersonsOfIds([project.id, toStagingId(importJobId)], distinctIds)
+  const { changes } = publishPersons(
+    {
+      ...{ importJobId, projectId: project.id, options, nowMs: 0 },
+      loaded: {
+        ...{ ...found, projects: [project], personMappings: [], personlessDistinctIds: [], groupTypes: [], groups: [] },
+        ...{ textBytes: 0, textBytesOf: new Map() },
+      },
+    },
+    distinctIds,
+  )
+  const joined = new Map(changes.persons.map(({ row }) => [row.uuid, row]))
+  const known = new Set(found.mappings.flatMap(row => (row.projectId === project.id ? [row.distinctId] : [])))
+  return persons
+    .filter(person => person.projectId === project.id || !person.distinctIds.some(row => known.has(row.distinctId)))
+    .map(person => {
+      const row = joined.get(person.uuid)
+      if (row === undefined) return person
+      const { properties, createdAtMs, lastSeenAtMs, isIdentified } = row
+      return { ...person, propertiesJson: JSON.stringify(properties), createdAtMs, lastSeenAtMs, isIdentified }
+    })
+}
