@@ -139,5 +139,5 @@ function toDamage(error: Error): PackingDamage {
 }
 
 function createDamage(detail: string): PackingDamage {
-  return new PackingDamage('compressed_input', `${avroFile} cannot be read: ${detail}`)
+  return new PackingDamage(`${avroFile} cannot be read: ${detail}`)
 }

@@ -4,7 +4,7 @@
 export class PackingDamage extends Error {
   readonly reason: 'truncated_record' | 'compressed_input'
 
-  constructor(reason: PackingDamage['reason'], message: string) {
+  constructor(message: string, reason: PackingDamage['reason'] = 'compressed_input') {
     super(message)
     this.reason = reason
   }
@@ -50,7 +50,7 @@ export class ByteReader {
   /** @param what is read, for the message. @throws PackingDamage when fewer bytes remain. */
   async takeExactly(count: number, what: string): Promise<Buffer> {
     const bytes = await this.take(count)
-    if (bytes.length < count) throw new PackingDamage('truncated_record', `${what} is cut off`)
+    if (bytes.length < count) throw new PackingDamage(`${what} is cut off`, 'truncated_record')
     return bytes
   }
 

@@ -65,8 +65,8 @@ export async function* decompress(packed: ByteReader, packing: Packing): AsyncGe
 
 function toPackingDamage(error: Error & { code?: string }, packing: Packing): PackingDamage {
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
-    ? new PackingDamage('truncated_record', `the ${packing} data is cut off`)
-    : new PackingDamage('compressed_input', `the ${packing} data is damaged: ${error.message}`)
+    ? new PackingDamage(`the ${packing} data is cut off`, 'truncated_record')
+    : new PackingDamage(`the ${packing} data is damaged: ${error.message}`)
 }
 
 const gzipMagic = Buffer.from('\x1f\x8b\x08', 'latin1')
@@ -94,7 +94,7 @@ export async function* decompressGzipMembers(packed: ByteReader): AsyncGenerator
     }
     const trailer = await packed.takeExactly(8, gzipData)
     if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== sizeBytes)
-      throw new PackingDamage('compressed_input', 'the gzip data is damaged: its checksum does not match')
+      throw new PackingDamage('the gzip data is damaged: its checksum does not match')
   } while (await hasMore(packed))
 }
 
@@ -109,7 +109,7 @@ async function hasMore(packed: ByteReader): Promise<boolean> {
 async function skipHeader(packed: ByteReader): Promise<void> {
   const beginning = await packed.peek(gzipMagic.length)
   if (beginning.length === gzipMagic.length && !beginning.equals(gzipMagic))
-    throw new PackingDamage('compressed_input', 'data that is not gzip follows the gzip data')
+    throw new PackingDamage('data that is not gzip follows the gzip data')
   const flags = (await packed.takeExactly(10, gzipData))[3]!
   if (flags & hasExtra) await packed.takeExactly((await packed.takeExactly(2, gzipData)).readUInt16LE(), gzipData)
   for (const text of [hasName, hasComment])

@@ -18,7 +18,7 @@ type Place = 'before values' | 'between' | 'nested' | 'word' | 'rest of line'
 
 export class JsonValues {
   #place: Place
-  #isInList: boolean
+  isInList: boolean
   #depth = 0
   #isText = false
   #isEscaped = false
@@ -35,24 +35,15 @@ export class JsonValues {
   #isLineBegin = false
   readonly #isFile: boolean
 
-  private constructor(place: Place, isInList: boolean, isByLine: boolean | null) {
-    this.#isFile = place === 'before values'
-    this.#place = place
-    this.#isInList = isInList
-    this.#isByLine = isByLine
-  }
-
-  /** For a file, whose first list or object that is not empty shows whether there is one value per line. */
-  static ofFile(): JsonValues {
-    return new JsonValues('before values', false, null)
-  }
-
-  static ofLine(isInList = false): JsonValues {
-    return new JsonValues('between', isInList, true)
-  }
-
-  get isInList(): boolean {
-    return this.#isInList
+  /**
+   * @param of a file, whose first list or object that is not empty shows whether there is one value per line; or a line.
+   * @param isInList whether it starts within a list.
+   */
+  constructor(of: 'file' | 'line', isInList = false) {
+    this.#isFile = of === 'file'
+    this.#place = this.#isFile ? 'before values' : 'between'
+    this.#isByLine = this.#isFile ? null : true
+    this.isInList = isInList
   }
 
   get isInValue(): boolean {
@@ -86,8 +77,8 @@ export class JsonValues {
           if (this.#stepBetween(unit)) return { step: 'begins', at }
           break
         default:
-          if (unit === openBracket && this.#isInList && this.#isLineBegin && this.#isByLine === true) {
-            this.#isInList = false
+          if (unit === openBracket && this.isInList && this.#isLineBegin && this.#isByLine === true) {
+            this.isInList = false
             return { step: 'ends', at }
           }
           if (this.#stepBetween(unit)) return { step: 'begins', at }
@@ -102,22 +93,22 @@ export class JsonValues {
     if (unit <= blank) return false
     this.#isLineBegin = false
     if (unit === comma) return false
-    if (unit === openBracket && !this.#isInList) {
+    if (unit === openBracket && !this.isInList) {
       this.#openList()
       return false
     }
-    if (unit === closeBracket && this.#isInList) {
-      this.#isInList = false
+    if (unit === closeBracket && this.isInList) {
+      this.isInList = false
       if (!this.#isListEmpty) this.#isByLine ??= !this.#spansLines
       return false
     }
-    if (!this.#isInList) this.#spansLines = false
+    if (!this.isInList) this.#spansLines = false
     this.#isListEmpty = this.#hasName = false
     this.#isText = unit === quote
     this.#depth = unit === openBrace || unit === openBracket ? 1 : 0
     this.#place = this.#isText || this.#depth > 0 ? 'nested' : 'word'
     // The line has lost its beginning, so objects in it are no records of the file.
-    if (this.#isFile && this.#isByLine === true && !this.#isInList && unit !== openBrace) this.#place = 'rest of line'
+    if (this.#isFile && this.#isByLine === true && !this.isInList && unit !== openBrace) this.#place = 'rest of line'
     return true
   }
 
@@ -138,19 +129,19 @@ export class JsonValues {
 
   #endOfLine(at: number): { step: ValueStep; at: number } {
     this.#spansLines = true
-    this.#isInList = false
+    this.isInList = false
     return this.#end(at)
   }
 
   #openList(): void {
     this.#place = 'between'
-    this.#isInList = true
+    this.isInList = true
     this.#isListEmpty = true
     this.#spansLines = false
   }
 
   #end(at: number): { step: ValueStep; at: number } {
-    if (!this.#isInList && this.#hasName) this.#isByLine ??= !this.#spansLines
+    if (!this.isInList && this.#hasName) this.#isByLine ??= !this.#spansLines
     this.#place = 'between'
     this.#isText = this.#isEscaped = false
     return { step: 'ends', at }
@@ -170,7 +161,7 @@ export function findLineValues(
   bytes: Uint8Array,
   isInList: boolean,
 ): { readonly ranges: readonly ValueRange[]; readonly isListOpen: boolean; readonly isLastOpen: boolean } {
-  const values = JsonValues.ofLine(isInList)
+  const values = new JsonValues('line', isInList)
   const ranges: ValueRange[] = []
   let start = 0
   let isElement = false

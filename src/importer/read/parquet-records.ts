@@ -56,7 +56,7 @@ export async function* readParquetRecords(path: string, object: string): AsyncGe
     // A truncated file lacks the magic number at its end.
     const end = Buffer.from(await file.slice(Math.max(0, file.byteLength - magic.length)))
     const reason = isParquet(end) ? 'compressed_input' : 'truncated_record'
-    return new PackingDamage(reason, `the Parquet file cannot be read: ${error.message}`)
+    return new PackingDamage(`the Parquet file cannot be read: ${error.message}`, reason)
   })
 }
 

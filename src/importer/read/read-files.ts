@@ -121,8 +121,7 @@ async function unpackToDisk(
         await waitForSpace()
         bytesUntilCheck = checkEveryBytes
       }
-      if (left < 0)
-        throw new PackingDamage('compressed_input', `it unpacks to more than ${bytesMax} bytes: give the file unpacked`)
+      if (left < 0) throw new PackingDamage(`it unpacks to more than ${bytesMax} bytes: give the file unpacked`)
       yield chunk
     }
   }

@@ -150,7 +150,7 @@ export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape):
 
 /** Elements of JSON lists, and objects between and after lists, each on any number of lines. */
 function createElementEndFinder(): EndFinder {
-  const values = JsonValues.ofFile()
+  const values = new JsonValues('file')
   let lookedBytes = 0
   let leadBytes: number | null = null
   const next: EndFinder['next'] = (chunk, from) => {
@@ -192,7 +192,7 @@ function createValueLineEndFinder(lineBytesMax: number): EndFinder {
   const next: EndFinder['next'] = (chunk, from) => {
     const lineEnd = chunk.indexOf(lineFeed, from)
     if (values === null && lineEnd >= 0 && lineEnd - from < lineBytesMax) return resetAtEnd(lineEnd + 1, true)
-    values ??= JsonValues.ofLine()
+    values ??= new JsonValues('line')
     const line = lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd)
     for (let at = from; at < line.length && !isBroken; ) {
       const found = values.next(line, at)

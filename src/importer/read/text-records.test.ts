@@ -159,7 +159,7 @@ describe('lines of JSON', () => {
   })
 
   it('of a damaged file end with one reject, whether the damage is within a record or between two', async () => {
-    const damage = new PackingDamage('compressed_input', 'damaged')
+    const damage = new PackingDamage('damaged')
     assert.deepEqual(await read('{"a":1}\n{"b"', 'json', { damage }), [
       ['1:0', { a: 1 }],
       ['2:8', 'compressed_input'],
@@ -195,7 +195,7 @@ describe('a JSON list', () => {
         ['1:1', { a: 1 }],
         [end, 'truncated_record'],
       ])
-    const damage = new PackingDamage('compressed_input', 'damaged')
+    const damage = new PackingDamage('damaged')
     assert.deepEqual(await read('[{"a":1}', 'array', { damage }), [
       ['1:1', { a: 1 }],
       ['1:8', 'compressed_input'],

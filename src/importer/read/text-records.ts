@@ -78,7 +78,7 @@ export async function* readTextRecords(
       if (isCutOff) return
     }
   }
-  const found = damage() ?? (isListOpen ? new PackingDamage('truncated_record', 'the list is not closed') : null)
+  const found = damage() ?? (isListOpen ? new PackingDamage('the list is not closed', 'truncated_record') : null)
   if (found === null) return
   const parsed = createReject(found.reason, found.message)
   yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...sharedFields }
@@ -104,8 +104,11 @@ function parseLine(bytes: Uint8Array, record: RawRecord): readonly ParsedValue[]
   const { values, isListOpen, isLastOpen, hasOther } = parseValues(bytes, record)
   // Other values between objects show that the line has lost its beginning: each nested object would pass for a record.
   if (hasOther) return [whole]
-  if (values.length === 0) return within !== null || isEmptyList(whole.parsed) ? [] : [whole]
-  if (isOneValue(bytes, values) || !values.some(({ bytes: valueBytes }) => valueBytes[0] === openBrace)) return [whole]
+  const isEmptyList = 'rejected' in whole.parsed && whole.parsed.rejected.reason === 'json_not_object'
+  if (values.length === 0) return within !== null || isEmptyList ? [] : [whole]
+  const isOneValue =
+    values.length === 1 && values[0]!.bytes.length === Buffer.from(bytes).toString('latin1').trim().length
+  if (isOneValue || !values.some(({ bytes: valueBytes }) => valueBytes[0] === openBrace)) return [whole]
   const last = values.at(-1)!
   const all = isPart && isLastOpen ? values.with(-1, { ...last, isPart }) : values
   const isLineEnd = isPart || bytes.at(-1) === lineFeed
@@ -123,16 +126,6 @@ function parseValues(bytes: Uint8Array, { byte, within }: RawRecord) {
   })
   const hasOther = ranges.some(({ start, isInList }) => !isInList && bytes[markEnd + start] !== openBrace)
   return { values, isListOpen, isLastOpen, hasOther }
-}
-
-/** Whether the value is complete but no object, such as an empty list. */
-function isEmptyList(parsed: ParsedRecord): boolean {
-  return 'rejected' in parsed && parsed.rejected.reason === 'json_not_object'
-}
-
-/** Whether a line consists of a single value. */
-function isOneValue(bytes: Uint8Array, values: readonly ParsedValue[]): boolean {
-  return values.length === 1 && values[0]!.bytes.length === Buffer.from(bytes).toString('latin1').trim().length
 }
 
 function parseElement(all: Uint8Array, { isCut, ending, value = null }: RawRecord): readonly ParsedValue[] {

@@ -47,7 +47,7 @@ export async function* unpackFiles(
     nameChars += file.object.length
     if (++count > countMax || nameChars > nameCharsMax) {
       const text = `it holds more files than the limit of ${(count - 1).toLocaleString('en')} per archive: unpack it, and import a part of them at a time`
-      return yield createDamagedFile(object, new PackingDamage('compressed_input', text))
+      return yield createDamagedFile(object, new PackingDamage(text))
     }
     yield file
   }
@@ -105,12 +105,10 @@ function stopAtDamage(source: AsyncIterable<Buffer>, damages: PackingDamage[]): 
 async function* unpack(packing: string, bytes: ByteReader, depth: number): AsyncGenerator<Buffer> {
   checkDepth(depth)
   if (packing === 'gzip') yield* decompressGzipMembers(bytes)
-  else if (packing !== 'zstd')
-    throw new PackingDamage('compressed_input', `it is packed with ${packing}: pack it with gzip, zstd or zip`)
+  else if (packing !== 'zstd') throw new PackingDamage(`it is packed with ${packing}: pack it with gzip, zstd or zip`)
   else {
     yield* decompress(bytes, 'zstd')
-    if ((await bytes.peek(1)).length > 0)
-      throw new PackingDamage('compressed_input', 'data that is not zstd follows the zstd data')
+    if ((await bytes.peek(1)).length > 0) throw new PackingDamage('data that is not zstd follows the zstd data')
   }
 }
 
@@ -125,7 +123,7 @@ function createDamagedFile(object: string, damage: PackingDamage): UnpackedFile 
 }
 
 function checkDepth(depth: number): void {
-  if (depth >= depthMax) throw new PackingDamage('compressed_input', `it is packed more than ${depthMax} times`)
+  if (depth >= depthMax) throw new PackingDamage(`it is packed more than ${depthMax} times`)
 }
 
 function toPackingDamage(error: unknown): PackingDamage {

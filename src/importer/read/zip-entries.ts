@@ -44,8 +44,7 @@ export async function* readZipEntries(archive: ByteReader, { checksDirectory = f
   for (let entryCount = 0; ; entryCount++) {
     const signature = await peekSignature(archive)
     if (listHeaders.has(signature)) return checksDirectory ? checkDirectory(archive, entryCount) : undefined
-    if (signature !== fileHeader)
-      throw new PackingDamage('compressed_input', `the zip archive is damaged at byte ${archive.position}`)
+    if (signature !== fileHeader) throw new PackingDamage(`the zip archive is damaged at byte ${archive.position}`)
     const header = await readHeader(archive)
     const content = new EntryContent(archive, header)
     if (!header.name.endsWith('/')) yield { name: header.name, bytes: content.read() }
@@ -104,28 +103,24 @@ class EntryContent {
   }
 
   async *read(): AsyncGenerator<Buffer> {
+    const { flags, method, crc } = this.#header
+    const packing = packings.get(method)
     try {
-      yield* this.#checked()
+      if (flags & isEncrypted) throw new PackingDamage('it is encrypted: unpack it with its password')
+      if (method !== stored && packing === undefined)
+        throw new PackingDamage(`it is packed by method ${method} of zip: pack it again with deflate`)
+      let sum = 0
+      for await (const bytes of packing === undefined ? this.#storedBytes() : decompress(this.#archive, packing)) {
+        sum = crc32(bytes, sum)
+        yield bytes
+      }
+      const expected = flags & hasDescriptor ? await this.#descriptorCrc() : crc
+      this.isRead = true
+      if (sum !== expected) throw new PackingDamage('it is damaged: its checksum does not match')
     } catch (error) {
       if (error instanceof PackingDamage) this.damage = error
       throw error
     }
-  }
-
-  async *#checked(): AsyncGenerator<Buffer> {
-    const { flags, method, crc } = this.#header
-    const packing = packings.get(method)
-    if (flags & isEncrypted) throw new PackingDamage('compressed_input', 'it is encrypted: unpack it with its password')
-    if (method !== stored && packing === undefined)
-      throw new PackingDamage('compressed_input', `it is packed by method ${method} of zip: pack it again with deflate`)
-    let sum = 0
-    for await (const bytes of packing === undefined ? this.#storedBytes() : decompress(this.#archive, packing)) {
-      sum = crc32(bytes, sum)
-      yield bytes
-    }
-    const expected = flags & hasDescriptor ? await this.#descriptorCrc() : crc
-    this.isRead = true
-    if (sum !== expected) throw new PackingDamage('compressed_input', 'it is damaged: its checksum does not match')
   }
 
   /**
@@ -135,7 +130,7 @@ class EntryContent {
   async skip(): Promise<void> {
     const { packedBytes, flags } = this.#header
     const left = packedBytes === null ? -1 : this.#start + packedBytes - this.#archive.position
-    if (left < 0) throw new PackingDamage('compressed_input', 'the zip archive does not say where its next file starts')
+    if (left < 0) throw new PackingDamage('the zip archive does not say where its next file starts')
     await skipExactly(this.#archive, left)
     if (flags & hasDescriptor) await this.#descriptorCrc()
   }
@@ -143,8 +138,7 @@ class EntryContent {
   async *#storedBytes(): AsyncGenerator<Buffer> {
     const { packedBytes } = this.#header
     if (packedBytes === null && (await this.#archive.peek(8)).equals(emptyDescriptor)) return
-    if (packedBytes === null)
-      throw new PackingDamage('compressed_input', 'it is stored without its length: pack it again with deflate')
+    if (packedBytes === null) throw new PackingDamage('it is stored without its length: pack it again with deflate')
     yield* takeChunks(this.#archive, packedBytes)
   }
 
@@ -178,7 +172,7 @@ async function checkDirectory(archive: ByteReader, entryCount: number): Promise<
       const end = await archive.takeExactly(22, zipArchive)
       if (signature === directoryEnd && listed === entryCount && (isZip64 || end.readUInt16LE(10) === entryCount))
         return
-      throw new PackingDamage('compressed_input', 'the directory of the zip archive is damaged')
+      throw new PackingDamage('the directory of the zip archive is damaged')
     }
   }
 }
@@ -207,5 +201,5 @@ async function skipExactly(archive: ByteReader, count: number): Promise<void> {
 }
 
 function createTruncationDamage(): PackingDamage {
-  return new PackingDamage('truncated_record', `${zipArchive} is cut off`)
+  return new PackingDamage(`${zipArchive} is cut off`, 'truncated_record')
 }

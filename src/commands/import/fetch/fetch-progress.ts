@@ -36,24 +36,15 @@ export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, c
     const atMs = nowMs()
     if (first === null || latest === null || atMs - shownMs < everyMs) return
     shownMs = atMs
+    if (isJson)
+      return write(`${printable(JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...latest }))}\n`)
     const { partsDone, partsTotal } = latest
-    if (isJson) {
-      const line = JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...latest })
-      write(`${printable(line)}\n`)
-      return
-    }
-    const figures = formatProgress(latest, {
-      nowMs: atMs,
-      spentMs: atMs - startMs,
-      doneHere: partsDone - first.partsDone,
-      leastMs: leastDurationMs((partsTotal - partsDone) * callsPerPart, limits),
-    })
-    const text = printable(figures)
+    const spentMs = atMs - startMs
+    const leastMs = leastDurationMs((partsTotal - partsDone) * callsPerPart, limits)
+    const pace = { nowMs: atMs, spentMs, doneHere: partsDone - first.partsDone, leastMs }
+    const text = printable(formatProgress(latest, pace))
     const width = widthNow()
-    if (width === null) {
-      write(`${text}\n`)
-      return
-    }
+    if (width === null) return write(`${text}\n`)
     const bar = progressBar(partsDone / Math.max(1, partsTotal), width)
     write(`\r${cutToWidth(`${bar}, ${text}`, width - 1)}\u001b[K`)
   }
