@@ -8,17 +8,14 @@ const dayMs = 24 * hourMs
 /** UTC−12, the zone in which a day ends last. */
 const lastZoneMs = 12 * hourMs
 
-/** Both ends are inclusive. */
-interface Window {
+/** Whole days as `YYYY-MM-DD`, both ends inclusive. */
+export interface DayWindow {
   readonly from: string
   readonly to: string
 }
 
-/** Whole days, as `YYYY-MM-DD`. */
-export type DayWindow = Window
-
 /** Whole hours of UTC, as Amplitude writes them: `YYYYMMDDTHH`. */
-export type HourWindow = Window
+export type HourWindow = DayWindow
 
 /** @returns the start of the day in UTC, in milliseconds. @throws ImportConfigError for a text that is no calendar day. */
 export function parseDay(text: string, key: string): number {
@@ -52,7 +49,12 @@ export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] |
 }
 
 /** @param first in milliseconds, as `last`, which is included. */
-function halve(first: number, last: number, unitMs: number, format: (ms: number) => string): [Window, Window] | null {
+function halve(
+  first: number,
+  last: number,
+  unitMs: number,
+  format: (ms: number) => string,
+): [DayWindow, DayWindow] | null {
   if (first === last) return null
   const middle = first + Math.floor((last - first) / unitMs / 2) * unitMs
   return [

@@ -4,7 +4,7 @@
 import { crc32, inflateRawSync, zstdDecompressSync } from 'node:zlib'
 import { snappyUncompress } from 'hyparquet'
 import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
-import { AvroCursor, type AvroReader, createAvroReader } from './avro-schema.ts'
+import { AvroCursor, createAvroReader } from './avro-schema.ts'
 import { type ByteReader, PackingDamage } from './byte-reader.ts'
 import { createReject } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
@@ -36,8 +36,14 @@ async function* readBlocks(bytes: ByteReader, damage: UnpackedFile['damage']): A
   let emptyCount = 0
   const readBlock = function* (block: AvroCursor, count: number): Generator<TypedRecord> {
     for (let left = count; left > 0; left--) {
-      const { at } = block
-      const value = readNextValue(block, read)
+      const { at, isAtEnd } = block
+      let value: JsonValue
+      try {
+        block.beginRecord()
+        value = read(block)
+      } catch (cause) {
+        throw isAtEnd ? createDamage('a block has fewer records than it says') : cause
+      }
       if (block.at === at && ++emptyCount > emptyRecordsMax)
         throw createDamage(`it claims more than ${emptyRecordsMax} records that take no bytes`)
       yield isJsonObject(value)
@@ -57,19 +63,7 @@ async function* readBlocks(bytes: ByteReader, damage: UnpackedFile['damage']): A
   if (found !== null) throw found
 }
 
-function readNextValue(block: AvroCursor, read: AvroReader): JsonValue {
-  const { isAtEnd } = block
-  block.beginRecord()
-  try {
-    return read(block)
-  } catch (cause) {
-    throw isAtEnd ? createDamage('a block has fewer records than it says') : cause
-  }
-}
-
-type Unpack = (block: Buffer) => Buffer
-
-const codecs: Readonly<Record<string, Unpack>> = {
+const codecs: Readonly<Record<string, (block: Buffer) => Buffer>> = {
   null: block => block,
   deflate: block => inflateRawSync(block, { maxOutputLength: blockBytesMax }),
   zstandard: block => zstdDecompressSync(block, { maxOutputLength: blockBytesMax }),

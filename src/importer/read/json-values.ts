@@ -61,7 +61,11 @@ export class JsonValues {
       switch (this.#place) {
         case 'nested':
           if (structuralBytes[unit] === 1) {
-            if (unit === lineFeed && this.#isByLine === true) return this.#endOfLine(at)
+            if (unit === lineFeed && this.#isByLine === true) {
+              this.#spansLines = true
+              this.isInList = false
+              return this.#end(at)
+            }
             if (this.#stepNested(unit)) return this.#end(at + 1)
           } else if (this.#isEscaped) this.#isEscaped = false
           break
@@ -94,7 +98,8 @@ export class JsonValues {
     this.#isLineBegin = false
     if (unit === comma) return false
     if (unit === openBracket && !this.isInList) {
-      this.#openList()
+      this.isInList = this.#isListEmpty = true
+      this.#spansLines = false
       return false
     }
     if (unit === closeBracket && this.isInList) {
@@ -125,19 +130,6 @@ export class JsonValues {
     else if (unit === openBrace || unit === openBracket) this.#depth++
     else if (unit === closeBrace || unit === closeBracket) return --this.#depth === 0
     return false
-  }
-
-  #endOfLine(at: number): { step: ValueStep; at: number } {
-    this.#spansLines = true
-    this.isInList = false
-    return this.#end(at)
-  }
-
-  #openList(): void {
-    this.#place = 'between'
-    this.isInList = true
-    this.#isListEmpty = true
-    this.#spansLines = false
   }
 
   #end(at: number): { step: ValueStep; at: number } {

@@ -136,16 +136,14 @@ function countPageValues(header: PageHeader, { num_values, total_uncompressed_si
     isBetween(v2?.num_rows ?? 0, page.num_values) &&
     page.encoding !== undefined
   if (!isPossible) throw new Error('a page has more values than its column')
-  checkPageSizes(header, page.num_values)
-  return page === dictionary_page_header ? 0n : BigInt(page.num_values)
-}
-
-/** Memory is allocated for what a page claims, before its bytes are read. */
-function checkPageSizes({ compressed_page_size, uncompressed_page_size }: PageHeader, values: number): void {
+  // Memory is allocated for what a page claims, before its bytes are read.
+  const { compressed_page_size } = header
+  const values = page.num_values
   if (uncompressed_page_size > Math.max(pageBytesMax, compressed_page_size * unpackedPerByteMax))
     throw new Error(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)
   if (values > Math.max(pageValuesMax, uncompressed_page_size * valuesPerByteMax))
     throw new Error(`a page of ${uncompressed_page_size} bytes claims to hold ${values} values`)
+  return page === dictionary_page_header ? 0n : BigInt(values)
 }
 
 function isBetween(count: number, countMax: number): boolean {

@@ -16,7 +16,11 @@ export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
  * @param line with or without its line end.
  */
 export function parseJsonLine(line: Uint8Array): ParsedRecord {
-  return parseBytes(line, parseObject)
+  return parseBytes(line, text => {
+    const value = parseJsonText(text)
+    if (!isJsonObject(value)) throw new RecordReject('json_not_object', null)
+    return value
+  })
 }
 
 /**
@@ -127,12 +131,6 @@ function catchReject<T>(read: () => T): T | Rejected {
   }
 }
 
-function parseObject(text: string): JsonObject {
-  const value = parseJsonText(text)
-  if (!isJsonObject(value)) throw new RecordReject('json_not_object', null)
-  return value
-}
-
 export function createNestingReject(): RecordReject {
   return new RecordReject('json_syntax', null, `it nests more than ${recordNestingMax} lists and objects`)
 }
@@ -193,6 +191,6 @@ const magics = packers.flatMap(([name, beginning]) =>
 )
 
 /** @returns the name of the compression; null if there is none. */
-export function detectCompression(bytes: Uint8Array): string | null {
+function detectCompression(bytes: Uint8Array): string | null {
   return magics.find(({ magic }) => magic.every((byte, index) => bytes[index] === byte))?.name ?? null
 }

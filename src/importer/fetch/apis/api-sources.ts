@@ -21,11 +21,7 @@ interface Api {
 
 const apis = {
   mixpanel: {
-    hosts: {
-      us: 'https://data.mixpanel.com',
-      eu: 'https://data-eu.mixpanel.com',
-      in: 'https://data-in.mixpanel.com',
-    },
+    hosts: { us: 'https://data.mixpanel.com', eu: 'https://data-eu.mixpanel.com', in: 'https://data-in.mixpanel.com' },
     ...{ readyMs: 0, zone: 'any' },
   },
   // Data is available about two hours after its receipt.

@@ -15,7 +15,7 @@ import {
 } from '#importer/fetch/fetch-windows.ts'
 import { type ApiRequest, requestApi } from './api-request.ts'
 import { checkGzipLines, checkZip } from './whole-files.ts'
-import { downloadBody, downloadGzip } from './written-part.ts'
+import { downloadGzip, writeBody } from './written-part.ts'
 
 /**
  * A zip of `.json.gz` files for whole hours of upload, both ends inclusive.
@@ -43,7 +43,7 @@ export function createAmplitudeSource(
       const answer = await requestWindow({ source: 'Amplitude', secrets, url, headers: { authorization } }, tools, 404)
       if (answer.status === 404) return { kind: 'empty' }
       // Hours without data return 404, so an empty body is a failure of the source.
-      if ((await downloadBody(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
+      if ((await writeBody(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
       return { kind: 'file', lineCount: await checkZip(tools.file.path) }
     },
   }

@@ -10,7 +10,7 @@ import { FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { toPartFile } from '#importer/fetch/part-file.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import { downloadBody, downloadGzip, writeLines } from './written-part.ts'
+import { downloadGzip, writeBody, writeLines } from './written-part.ts'
 
 /** @param spaceBytes how many bytes are allowed. */
 function toolsOf(t: TestContext, spaceBytes: number) {
@@ -46,7 +46,7 @@ const answerOf = (chunks: readonly Buffer[]) => ({
 describe('the bytes of a download', () => {
   it('are announced as they are written: a plain download unchanged, and a compressed one after compression', async t => {
     const plain = toolsOf(t, Infinity)
-    await downloadBody(bodyOf(noise()), plain.tools)
+    await writeBody(bodyOf(noise()), plain.tools)
     assert.deepEqual([plain.announced(), plain.writtenBytes()], [20 * block, 20 * block])
     const packed = toolsOf(t, Infinity)
     await downloadGzip(answerOf(Array.from({ length: 20 }, () => Buffer.alloc(block))), packed.tools)
@@ -56,7 +56,7 @@ describe('the bytes of a download', () => {
 
   it('are not written beyond the available space', async t => {
     const ways: ((tools: PartTools) => Promise<unknown>)[] = [
-      tools => downloadBody(bodyOf(noise()), tools),
+      tools => writeBody(bodyOf(noise()), tools),
       tools => downloadGzip(answerOf(noise()), tools),
       tools => writeLines(pages(), tools),
     ]

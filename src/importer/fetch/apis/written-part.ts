@@ -9,17 +9,12 @@ import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import type { HttpAnswer } from '#importer/fetch/http-request.ts'
 import { preparePartFile } from '#importer/fetch/part-file.ts'
 
-/** Writes the body unchanged. @returns its size. @throws BrokenAnswer when it ends early. */
-export async function downloadBody(body: Readable, tools: PartTools): Promise<number> {
-  return writeBody([body], tools)
-}
-
 /** Writes the body as a gzip file, whether the source compressed it or not. @returns the bytes received. */
 export async function downloadGzip({ headers, body }: HttpAnswer, tools: PartTools): Promise<number> {
   const encoding = headers['content-encoding'] ?? 'identity'
-  if (encoding === 'gzip') return writeBody([body], tools)
+  if (encoding === 'gzip') return writeBody(body, tools)
   if (encoding !== 'identity') throw new BrokenAnswer(`the answer has an encoding that was not requested (${encoding})`)
-  return writeBody([body, createGzip()], tools)
+  return writeBody(body, tools, createGzip())
 }
 
 /** @param pages lines without line breaks. @returns how many lines there are. */
@@ -31,11 +26,12 @@ export async function writeLines(pages: AsyncIterable<readonly string[]>, tools:
       if (lines.length > 0) yield Buffer.from(`${lines.join('\n')}\n`)
     }
   }
-  await writeBody([Readable.from(encodePages()), createGzip()], tools)
+  await writeBody(Readable.from(encodePages()), tools, createGzip())
   return lineCount
 }
 
-async function writeBody([body, ...between]: readonly [Readable, ...Transform[]], tools: PartTools): Promise<number> {
+/** Writes the body, as these streams convert it. @returns its size. @throws BrokenAnswer when it ends early. */
+export async function writeBody(body: Readable, tools: PartTools, ...between: Transform[]): Promise<number> {
   await preparePartFile(tools.file)
   let bytes = 0
   const count = createTap(chunkBytes => {
