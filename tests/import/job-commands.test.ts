@@ -58,10 +58,10 @@ describe('an import from the command line', () => {
     assert.ok(samples.startsWith(`Paid: ${raw}, line 1\n${goodLine}  → {"uuid":`), samples)
     assert.equal(
       (await commands.call('report', '--samples', '--day', '2024-05-02')).stdout,
-      'There are no samples of the day 2024-05-02. There are samples of: 2024-05-01.\n',
+      'There are no samples of the day 2024-05-02: only a few records are sampled. There are samples of: 2024-05-01.\n',
     )
     const typo = await commands.call('report', '--samples', '--json', '--of', 'Piad')
-    assert.deepEqual([typo.stdout, /^There are no samples of Piad\./.test(typo.stderr)], ['', true])
+    assert.deepEqual([typo.stdout, /^There are no samples of Piad: /.test(typo.stderr)], ['', true])
     assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No records are rejected for typo.\n')
     const [reject] = (await commands.call('rejects', '--json')).stdout.split('\n')
     const refused = { ...JSON.parse(reject!), part: 'generated', reason: 'server_refused:bad', uuid: 'u' }

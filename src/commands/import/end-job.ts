@@ -20,7 +20,7 @@ import {
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import { formatNote } from '#importer/stages/report/note-messages.ts'
-import { readExpectedPersons } from '#importer/verify/expected-persons-file.ts'
+import { readExpectedPersons } from '#importer/verify/expected-persons.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
 import { personsFile, readSent, updateReport } from '#importer/verify/sent.ts'
 import { verifyPersons } from '#importer/verify/verify-persons.ts'
@@ -202,7 +202,7 @@ async function printPersonsCheck(
     const retried = openRetries({ folder, plan, manifest, source })
     const sent = [{ folder, job: staged, checkpoint: readCheckpoint(folder) }, ...retried]
     const personOf = (id: string) => staged.personOf(id)
-    const candidates = readExpectedPersons(folder, sent)
+    const candidates = readExpectedPersons(folder)
     const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, candidates, api })
     folder.writeJson(personsFile, check)
     updateReport(folder, plan)

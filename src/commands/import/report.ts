@@ -1,10 +1,10 @@
 // `pennon import report FOLDER`: prints what the rehearsal found and what was sent since, as text or JSON, or samples of
 // records with their events.
 
-import { firstFew, formatCount } from '#core/format-count.ts'
+import { firstFew } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { type Rehearsal, readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
+import { readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
 import { createReportSections, describeJob, type Section } from '#importer/stages/report/report-sections.ts'
 import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
 import { readSent } from '#importer/verify/sent.ts'
@@ -37,7 +37,7 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   const { folder } = job
   const report = readRehearsal(folder)
   if (report === null) refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
-  if (options.samples === true) return showSamples(folder, report, options)
+  if (options.samples === true) return showSamples(folder, options)
   const service = await askService(job)
   const sent = addEnding(readSent(folder), service)
   if (options.json === true) return printText(`${JSON.stringify({ ...report, sent }, null, 2)}\n`)
@@ -62,7 +62,7 @@ function addEnding(sent: Sent | null, service: ServiceAnswer): Sent | null {
 }
 
 /** Prints source records and what becomes of them. */
-function showSamples(folder: JobFolder, report: Rehearsal, { of, day, json = false }: ReportOptions): void {
+function showSamples(folder: JobFolder, { of, day, json = false }: ReportOptions): void {
   const samples = readSamples(folder)
   const shown = samples.filter(
     sample => (of === undefined || sample.of === of) && (day === undefined || sample.day === day),
@@ -71,7 +71,7 @@ function showSamples(folder: JobFolder, report: Rehearsal, { of, day, json = fal
   if (shown.length > 0) return
   // With --json, stdout must stay empty: it holds only lines of JSON.
   const stream = json ? process.stderr : process.stdout
-  stream.write(`${printable(describeNoSamples({ of, day }, samples, report))}\n`)
+  stream.write(`${printable(describeNoSamples({ of, day }, samples))}\n`)
 }
 
 interface Asked {
@@ -80,13 +80,11 @@ interface Asked {
 }
 
 /** @returns a message with the days or events that do have samples. */
-export function describeNoSamples({ of, day }: Asked, samples: readonly Sample[], { days }: Rehearsal): string {
-  const count = days.find(each => each.day === day)?.count ?? 0
-  const kept = count === 0 ? '' : ` The day has ${formatCount(count, 'event')}, but only a few records are sampled.`
+export function describeNoSamples({ of, day }: Asked, samples: readonly Sample[]): string {
   const ofName = samples.filter(each => of === undefined || each.of === of)
   const others = day === undefined ? samples.map(each => each.of) : ofName.flatMap(each => each.day ?? []).toSorted()
   const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
-  return `There are no samples${asked}.${kept} There are samples of: ${firstFew([...new Set(others)]).join(', ')}.`
+  return `There are no samples${asked}: only a few records are sampled. There are samples of: ${firstFew([...new Set(others)]).join(', ')}.`
 }
 
 function sampleLines({ of, object, line, source, events, field, detail }: Sample): string[] {

@@ -7,15 +7,17 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 import { findJoinedId } from '../records/joined-id.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 import { readSentEvents, type SentJob } from '../send/sent-events.ts'
-import { PersonChoice, type PersonOf, personsDefault } from './chosen-persons.ts'
 import {
   addToPerson,
   createExpectedPerson,
   type ExpectedPerson,
   findPersonDifference,
+  PersonChoice,
   type PersonDifference,
+  type PersonOf,
+  personsDefault,
   readDistinctIds,
-} from './expected-person.ts'
+} from './expected-persons.ts'
 
 export interface VerifyPersonsOptions {
   /** The job and its retries. */

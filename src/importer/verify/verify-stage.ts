@@ -14,10 +14,9 @@ import type { Checkpoint } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 import type { SentJob } from '../send/sent-events.ts'
-import { PersonChoice, type PersonOf } from './chosen-persons.ts'
 import { readErasedNotes } from './erased-rows.ts'
 import { assignNameToPart, collectExpectedEvents, type ExpectedEvents } from './expected-events.ts'
-import { storeExpectedPersons } from './expected-persons-file.ts'
+import { PersonChoice, type PersonOf, storeExpectedPersons } from './expected-persons.ts'
 import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
 import { findPropertyDifference } from './stored-properties.ts'
 
@@ -43,14 +42,14 @@ const differencesMax = 50
 const pollMs = 1_000
 
 export async function verifyStage(options: VerifyOptions): Promise<Verification> {
-  const { folder, job, checkpoint, retried = [], source, api, progress } = options
+  const { folder, job, checkpoint, source, api, progress } = options
   const { blankLines = 0 } = job
   progress.begin('verify', { records: job.parts.reduce((sum, { records }) => sum + records, blankLines) })
   progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.service_job_id!
   const persons = new PersonChoice(options.personOf)
   const expected = await collectExpectedEvents({ ...options, onEvent: event => persons.add(event) })
-  storeExpectedPersons(folder, [{ folder, job, checkpoint }, ...retried], persons.chosen())
+  storeExpectedPersons(folder, persons.chosen())
   await waitForStream(api, progress)
   const report = await readJobReport(api, id)
   const checks = [

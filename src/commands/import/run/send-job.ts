@@ -24,6 +24,7 @@ import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { type ImportReport, readRehearsal } from '#importer/stages/report/import-report.ts'
 import { formatSufficientShare } from '#importer/stages/report/rejects.ts'
 import { ledgerFile } from '#importer/stages/scan.ts'
+import { expectedPersonsFile } from '#importer/verify/expected-persons.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
 import { collectApprovedParts, requireManifest, type StageRun } from '../job/job-stages.ts'
@@ -97,7 +98,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   let sentState: OpenJobState = 'sending'
   try {
     // An earlier verification does not cover the events of this run.
-    folder.remove(verifyFile)
+    folder.remove(verifyFile, expectedPersonsFile)
     const repaired = readRetryOutcomes(folder)
     const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
       sentState = state

@@ -6,8 +6,6 @@ import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import type { PlanChoice, TargetAnswer } from './import-report.ts'
 
-export const acceptOldOption = '--accept-old'
-
 const personData = 'Person data of events ($set, $set_once, $unset)'
 
 /** @param answer of the target about itself, if it was asked. */
@@ -39,7 +37,7 @@ export function listPlanChoices(
       'The service looks up the location of the IP address of each event that has no location.',
     ],
     [isJoining('experiments'), '--count-in-experiments', 'Flag calls of the import count as exposures of their flags.'],
-    [acceptsOld, acceptOldOption, 'The project accepts events so old that it would drop them if they were live.'],
+    [acceptsOld, '--accept-old', 'The project accepts events so old that it would drop them if they were live.'],
     [isSet('strip_person_updates'), '--strip-person-data', `${personData} is left out.`],
     [isSet('strip_person_updates', false) && !isEmpty, '--keep-person-data', `${personData} is kept.`],
     [isSet('keep_identical'), '--keep-identical', 'Identical lines without an id are separate events.'],

@@ -1,12 +1,12 @@
 // The content of a report as headings, sentences and tables, independent of the output format.
 
-import { formatCount } from '#core/format-count.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { formatDuration, formatNumber, formatPercent } from './format-figures.ts'
 import type { DayCount, EventCount, ImportReport, ReasonCount, Rehearsal, Sent } from './import-report.ts'
 import { formatNote } from './note-messages.ts'
-import { acceptOldOption, describeZone, formatChoice } from './plan-choices.ts'
-import { describeLikelySource, describeRejectShare } from './rejects.ts'
+import { describeZone, formatChoice } from './plan-choices.ts'
+import { describeDamage, describeLikelySource, describeRejectShare } from './rejects.ts'
 import { describeTarget } from './target-facts.ts'
 import { describeSharedDevices } from './warnings.ts'
 
@@ -44,6 +44,14 @@ export function createReportSections(report: ImportReport): readonly Section[] {
     createDroppedFieldsSection(report),
     createMethodSection(report),
   ]
+}
+
+/** @param titles of the columns; those of numbers begin with `#`. */
+function createTable(caption: string, titles: readonly string[], rows: Table['rows'], isProse = false): Table {
+  const columns = titles.map(each =>
+    each.startsWith('#') ? ({ title: each.slice(1), isNumber: true } as const) : { title: each },
+  )
+  return { caption, columns, rows, ...(isProse && { isProse }) }
 }
 
 /** @param tables those without rows are left out. */
@@ -127,26 +135,18 @@ function createVerificationSection({ verification, persons }: Sent): Section {
     verification === null
       ? 'Not done since the last event was sent.'
       : `${formatCount(expected_rows, 'unique event was', 'unique events were')} expected and ${formatCount(stored_rows, 'is', 'are')} stored.`,
-    {
-      caption: 'Compared with what is stored',
-      columns: [
-        { title: 'Check' },
-        { title: 'Result' },
-        { title: 'Compared', isNumber: true },
-        { title: 'Differences' },
-      ],
-      rows: [...checks, ...(ofPersons === null ? [] : [ofPersons])].map(({ name, state, compared, differences }) => [
-        checkLabels[name],
-        stateLabels[state],
-        formatNumber(compared),
-        differences.slice(0, 5).join('; '),
+    createTable(
+      'Compared with what is stored',
+      ['Check', 'Result', '#Compared', 'Differences'],
+      [...checks, ...(ofPersons === null ? [] : [ofPersons])].map(({ name, state, compared, differences }) => [
+        ...[checkLabels[name], stateLabels[state], formatNumber(compared), differences.slice(0, 5).join('; ')],
       ]),
-    },
-    {
-      caption: 'Notes of the service',
-      columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'What it means' }],
-      rows: notes.map(note => [note.reason, formatNumber(note.count), formatNote(note)]),
-    },
+    ),
+    createTable(
+      'Notes of the service',
+      ['Reason', '#Count', 'What it means'],
+      notes.map(note => [note.reason, formatNumber(note.count), formatNote(note)]),
+    ),
   )
 }
 
@@ -186,28 +186,15 @@ function createChoicesSection({ choices }: Rehearsal): Section {
     choices.length === 0
       ? 'All have their defaults: no value of a live event is replaced.'
       : `ATTENTION: publishing replaces values of live events (${replacing.join(', ')}).`
-  return createSection('Options of the plan', choices.length > 0 && replacing.length === 0 ? null : line, {
-    caption: 'Options that differ from the defaults',
-    columns: [{ title: 'Option' }, { title: 'What it does' }],
-    rows: choices.map(choice => [choice.option, formatChoice(choice)]),
-    isProse: true,
-  })
+  const rows = choices.map(choice => [choice.option, formatChoice(choice)])
+  const table = createTable('Options that differ from the defaults', ['Option', 'What it does'], rows, true)
+  return createSection('Options of the plan', choices.length > 0 && replacing.length === 0 ? null : line, table)
 }
 
 function createDamagedFilesSection({ damagedFiles }: Rehearsal): readonly Section[] {
   if (damagedFiles.length === 0) return []
-  const line =
-    'The records after the damage are missing from the import. Download these files again, and plan the import again.'
-  const table: Table = {
-    caption: 'Files that cannot be read to the end',
-    columns: [
-      ...[{ title: 'File' }, { title: 'Records read', isNumber: true } as const],
-      ...[{ title: 'Line', isNumber: true } as const, { title: 'Why' }],
-    ],
-    rows: damagedFiles.map(each => [each.object, formatNumber(each.records), formatNumber(each.line), each.why]),
-    isProse: true,
-  }
-  return [createSection('Damaged files', line, limitTable(table))]
+  const line = 'Download these files again, and plan the import again.'
+  return [{ title: 'Damaged files', lines: [...firstFew(damagedFiles.map(describeDamage)), line], tables: [] }]
 }
 
 /** Once sending has begun, its figures stand beside those of the rehearsal. */
@@ -232,14 +219,10 @@ function createBalanceSection({ balance: sums, sent }: ImportReport): Section {
     isBalanced
       ? 'Every record is accounted for: records read = producing events + skipped + rejected + collapsed, and events to send = from records + generated.'
       : 'The figures do NOT balance, so this import cannot be approved or published. Please report this as a defect of Pennon.',
-    {
-      caption: 'Outcome of every record',
-      columns: [
-        { title: 'What' },
-        { title: 'Rehearsed', isNumber: true },
-        ...(now === undefined ? [] : [{ title: 'Sent', isNumber: true } as const]),
-      ],
-      rows: rows
+    createTable(
+      'Outcome of every record',
+      ['What', '#Rehearsed', ...(now === undefined ? [] : ['#Sent'])],
+      rows
         .filter(([, rehearsed, after]) => rehearsed !== null || typeof after === 'number')
         .map(([what, ...counts]) => [
           what,
@@ -247,37 +230,29 @@ function createBalanceSection({ balance: sums, sent }: ImportReport): Section {
             .slice(0, now === undefined ? 1 : 2)
             .map(each => (typeof each === 'number' ? formatNumber(each) : '')),
         ]),
-    },
+    ),
   )
 }
 
 function createWarningsSection({ warnings, predicted }: Rehearsal): Section {
   const none = predicted.events === 0 ? 'There are no events to warn about.' : 'None.'
-  return createSection('Warnings', warnings.length === 0 ? none : null, {
-    caption: 'Suspicious findings',
-    columns: [{ title: 'Warning' }, { title: 'Finding' }],
-    rows: warnings.map(({ code, text }) => [code, text]),
-    isProse: true,
-  })
+  const rows = warnings.map(({ code, text }) => [code, text])
+  const table = createTable('Suspicious findings', ['Warning', 'Finding'], rows, true)
+  return createSection('Warnings', warnings.length === 0 ? none : null, table)
 }
 
-function createTargetSection({ targetAnswer, days, choices }: Rehearsal): Section {
-  const acceptsOld = choices.some(({ option }) => option === acceptOldOption)
+function createTargetSection({ targetAnswer, days }: Rehearsal): Section {
   const toSend = new Map(days.map(({ day, count }) => [day, count]))
-  const table: Table = {
-    caption: 'Days of this import for which the project already has events',
-    columns: [
-      ...[{ title: 'Day' }, { title: 'To send', isNumber: true } as const, { title: 'Live', isNumber: true } as const],
-      ...[{ title: 'Imported', isNumber: true } as const, { title: 'Import jobs' }],
-    ],
-    rows: ('notAsked' in targetAnswer ? [] : targetAnswer.overlap).map(({ day, live, imported, jobs }) => [
-      ...[day, formatNumber(toSend.get(day) ?? 0), formatNumber(live), formatNumber(imported), jobs.join(', ')],
-    ]),
-  }
-  return {
-    ...createSection('Already in the project', null, limitTable(table)),
-    lines: describeTarget(targetAnswer, { days, acceptsOld }),
-  }
+  const rows = ('notAsked' in targetAnswer ? [] : targetAnswer.overlap).map(({ day, live, imported, jobs }) => [
+    ...[day, formatNumber(toSend.get(day) ?? 0), formatNumber(live), formatNumber(imported), jobs.join(', ')],
+  ])
+  const table = createTable(
+    'Days of this import for which the project already has events',
+    ['Day', '#To send', '#Live', '#Imported', 'Import jobs'],
+    rows,
+  )
+  const section = createSection('Already in the project', null, limitTable(table))
+  return { ...section, lines: describeTarget(targetAnswer, days.length > 0) }
 }
 
 function createEventsSection({ events, eventsOfOtherNames: others = 0 }: Rehearsal): Section {
@@ -285,31 +260,19 @@ function createEventsSection({ events, eventsOfOtherNames: others = 0 }: Rehears
   return createSection('Events', events.length === 0 ? 'None.' : unlisted, createEventTable(events))
 }
 
-const sourcesShown = 3
-
-/** Lists events with their name here and their names in the source. */
+/** Lists events with their name here and some of their names in the source. */
 export function createEventTable(events: readonly EventCount[]): Table {
-  return limitTable({
-    caption: 'Events by name',
-    columns: [
-      ...[{ title: 'Event' }, { title: 'In the source' }, { title: 'Count', isNumber: true } as const],
-      ...[{ title: 'First' }, { title: 'Last' }],
-    ],
-    rows: events.map(({ event, sources = [], count, first, last }) => [
-      event,
-      `${sources.slice(0, sourcesShown).join(', ')}${sources.length > sourcesShown ? ', …' : ''}`,
-      ...[formatNumber(count), first, last],
-    ]),
-  })
+  const rows = events.map(({ event, sources = [], count, first, last }) => [
+    ...[event, `${sources.slice(0, 3).join(', ')}${sources.length > 3 ? ', …' : ''}`, formatNumber(count), first, last],
+  ])
+  return limitTable(createTable('Events by name', ['Event', 'In the source', '#Count', 'First', 'Last'], rows))
 }
 
 /** Its table has every day, since the chart only repeats it. */
 function createDaysSection({ days }: Rehearsal): Section {
-  return createSection('Days', days.length === 0 ? 'None.' : `${formatCount(days.length, 'day')} with events.`, {
-    caption: 'Events by day (UTC)',
-    columns: [{ title: 'Day' }, { title: 'Events', isNumber: true }, { title: 'Most frequent' }],
-    rows: days.map(({ day, count, events }) => [day, formatNumber(count), formatMostFrequent(events)]),
-  })
+  const line = days.length === 0 ? 'None.' : `${formatCount(days.length, 'day')} with events.`
+  const rows = days.map(({ day, count, events }) => [day, formatNumber(count), formatMostFrequent(events)])
+  return createSection('Days', line, createTable('Events by day (UTC)', ['Day', '#Events', 'Most frequent'], rows))
 }
 
 function formatMostFrequent(events: DayCount['events']): string {
@@ -331,17 +294,11 @@ function createRejectsSection({ rejects, skips }: Rehearsal): Section {
 }
 
 function createReasonTable(caption: string, reasons: readonly ReasonCount[], last: string): Table {
-  return {
-    caption,
-    columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'For example' }, { title: last }],
-    rows: reasons.map(({ reason, count, examples: [first], fix }) => [
-      reason,
-      formatNumber(count),
-      first === undefined ? '' : `${first.object}, line ${first.line}${first.field === null ? '' : `, ${first.field}`}`,
-      fix,
-    ]),
-    isProse: true,
-  }
+  const rows = reasons.map(({ reason, count, examples: [first], fix }) => {
+    const field = first?.field == null ? '' : `, ${first.field}`
+    return [reason, formatNumber(count), first === undefined ? '' : `${first.object}, line ${first.line}${field}`, fix]
+  })
+  return createTable(caption, ['Reason', '#Count', 'For example', last], rows, true)
 }
 
 function createPersonsSection({ distinctIds: { count, error }, identity, groups }: Rehearsal): Section {
@@ -359,15 +316,9 @@ function createPersonsSection({ distinctIds: { count, error }, identity, groups 
 function createDroppedFieldsSection({ dropped, balance: { givingEvents } }: Rehearsal): Section {
   const all =
     givingEvents === 0 ? 'No record produces an event.' : 'Nothing: the events contain every field of their records.'
-  return createSection(
-    'Not carried over',
-    dropped.length === 0 ? all : null,
-    limitTable({
-      caption: 'Fields of the source that are in no event',
-      columns: [{ title: 'Field' }, { title: 'Records', isNumber: true }],
-      rows: dropped.map(({ field, count }) => [field, formatNumber(count)]),
-    }),
-  )
+  const rows = dropped.map(({ field, count }) => [field, formatNumber(count)])
+  const table = createTable('Fields of the source that are in no event', ['Field', '#Records'], rows)
+  return createSection('Not carried over', dropped.length === 0 ? all : null, limitTable(table))
 }
 
 function createMethodSection({ source, config, jobId, hashes, seconds, recordsPerSecond }: Rehearsal): Section {

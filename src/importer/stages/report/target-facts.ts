@@ -100,23 +100,18 @@ function listUnfamiliarNames({ newNames }: TargetFacts): readonly string[] {
   return newNames.filter(name => !ownNames.has(name))
 }
 
-/** Sentences for the report. */
-export function describeTarget(answer: TargetAnswer, imported: AnsweredImport): readonly string[] {
+/** Sentences for the report; what needs attention is among its warnings. */
+export function describeTarget(answer: TargetAnswer, hasEvents: boolean): readonly string[] {
   if ('notAsked' in answer) return [`The target was not queried for events that it already has: ${answer.notAsked}`]
-  const { askedAt, timezone, dropsLiveOlderThanSeconds: seconds, hasEvents, overlap } = answer
-  const drops =
-    seconds === null || seconds <= 0
-      ? 'It keeps events of any age.'
-      : (explainAgeRefusal(answer, imported) ??
-        `It drops live events that are older than ${formatAge(seconds)}, but accepts those of this import (--accept-old).`)
-  const hasThem =
+  const { askedAt, timezone, overlap } = answer
+  const days =
     overlap.length === 0
       ? 'It has no events on the days of this import.'
       : `It already has events on ${overlap.length.toLocaleString('en')} of the days of this import.`
   const isAllKnown = listUnfamiliarNames(answer).length === 0
   return [
-    `Queried at ${askedAt}. The project's time zone is ${timezone ?? 'unknown'}; days in this report are in UTC. ${drops}`,
-    ...(hasEvents ? [] : ['The project has no events yet.']),
-    ...(imported.days.length === 0 ? [] : [hasThem, ...(isAllKnown ? ['It has all event names of this import.'] : [])]),
+    `Queried at ${askedAt}. The project's time zone is ${timezone ?? 'unknown'}; days in this report are in UTC.`,
+    ...(answer.hasEvents ? [] : ['The project has no events yet.']),
+    ...(hasEvents ? [days, ...(isAllKnown ? ['It has all event names of this import.'] : [])] : []),
   ]
 }

@@ -57,6 +57,6 @@ it('a warning counts records, or groups and actions of which a record may have s
   ])
   assert.match(
     texts[1]!,
-    /^2 records \(0\.1 %\): a row of CSV .* a backslash before a quote was read as an escape, which/,
+    /^2 records \(0\.1 %\): a row of CSV .* quotes in its cells were read as escaped \(by a backslash/,
   )
 })

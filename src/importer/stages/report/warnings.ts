@@ -233,7 +233,7 @@ export function describeSharedDevices({ sharedDevices, devices: { all, shared } 
   return `${of} ${shared === 1 ? 'was' : 'were'} used by more than one user, with ${formatCount(sharedDevices, 'change')} to a user other than the first; a device is linked only to its first user.`
 }
 
-/** Notes of converters that users should know about, by their code or the whole note; `{}` stands for the note's detail. */
+/** Notes of converters that users should know about; `{}` stands for the note's detail. */
 const noteTexts: Readonly<Record<string, readonly [unit: 'record' | 'group' | 'action', text: string]>> = {
   amplitude_id_used: ['record', 'neither a user nor a device id, so the amplitude_id is used'],
   zone_shift_differs: ['record', 'received at an hour that does not fit the zone of the source'],
@@ -242,8 +242,10 @@ const noteTexts: Readonly<Record<string, readonly [unit: 'record' | 'group' | 'a
     'the property groups but no $groups, so filters by group do not find them; rename it with --promote-groups',
   ],
   type_mismatch: ['record', 'a value in {} without the type given in the mapping; it is kept unchanged'],
-  'csv_quotes:escaped': ['record', csvQuotes('an escape')],
-  csv_quotes: ['record', csvQuotes('a plain character')],
+  csv_quotes: [
+    'record',
+    'a row of CSV that can be read in two ways: quotes in its cells were read as {} (by a backslash, or by a second quote), which fits more rows at the beginning of the file. Compare one with the file',
+  ],
   spread_no_object: [
     'record',
     'a value other than an object in {}, so spread cannot turn its members into properties; it is kept unchanged',
@@ -263,10 +265,6 @@ const noteTexts: Readonly<Record<string, readonly [unit: 'record' | 'group' | 'a
   matomo_type_unknown: ['action', 'of the unknown type {}'],
 }
 
-function csvQuotes(readAs: string): string {
-  return `a row of CSV that can be read in two ways: a backslash before a quote was read as ${readAs}, which fits more rows at the beginning of the file. Read the other way, it has other cells, or is several rows. Compare one with the file`
-}
-
 /**
  * @param notes how often each occurred, by `name` or `name:detail`. A record has a note at most once for itself, and once for
  *   each group or action concerned.
@@ -277,9 +275,8 @@ export function createNoteWarnings(notes: ReadonlyMap<string, number>, records: 
     .toSorted(([a], [b]) => compareTexts(a, b))
     .flatMap(([note, count]) => {
       const [, code = '', detail = ''] = /^([^:]*):?(.*)$/s.exec(note) ?? []
-      const known = Object.hasOwn(noteTexts, note) ? noteTexts[note] : noteTexts[code]
-      if (known === undefined) return []
-      const [unit, text] = known
+      if (!Object.hasOwn(noteTexts, code)) return []
+      const [unit, text] = noteTexts[code]!
       const share = unit === 'record' ? ` (${formatPercent(count / records)})` : ''
       return [{ code, text: `${formatCount(count, unit)}${share}: ${text.replace('{}', () => detail)}.` }]
     })
