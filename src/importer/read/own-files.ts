@@ -22,20 +22,21 @@ export function openNewFile(path: string): number {
 
 /** @param isSynced whether to sync the file to disk before returning. */
 export function appendToFile(path: string, data: string | Uint8Array, isSynced = false): void {
-  const file = openSync(path, append, 0o600)
-  try {
+  useFile(path, append, file => {
     appendFileSync(file, data)
     if (isSynced) fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
+  })
 }
 
 /** @param bytes new size. */
 export function cutFile(path: string, bytes: number): void {
-  const file = openSync(path, ownFile.change)
+  useFile(path, ownFile.change, file => ftruncateSync(file, bytes))
+}
+
+function useFile(path: string, flags: number, use: (file: number) => void): void {
+  const file = openSync(path, flags, 0o600)
   try {
-    ftruncateSync(file, bytes)
+    use(file)
   } finally {
     closeSync(file)
   }

@@ -2,17 +2,19 @@
 // with text such as `terminated early`.
 
 import { createReadStream } from 'node:fs'
-import { PassThrough, Writable } from 'node:stream'
+import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { ascii } from '#core/ascii.ts'
 import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 import { ByteReader, PackingDamage } from '#importer/read/byte-reader.ts'
-import { readZipEntries, type ZipEntry } from '#importer/read/zip-entries.ts'
+import { readZipEntries } from '#importer/read/zip-entries.ts'
 
 const { lineFeed, carriageReturn } = ascii
 /** No source exports longer lines. */
 const lineBytesMax = 64 * 2 ** 20
+/** Of unpacked bytes. */
+const chunkSize = 64 * 1024
 
 /**
  * @param path a gzip file of JSON lines.
@@ -20,13 +22,11 @@ const lineBytesMax = 64 * 2 ** 20
  * @throws BrokenAnswer when the gzip or its last line is incomplete.
  */
 export async function checkGzipLines(path: string): Promise<number> {
-  const lines = new LastLine()
   try {
-    await pipeline(createReadStream(path), createGunzip(), lines)
+    return await pipeline(createReadStream(path), createGunzip({ chunkSize }), countLines)
   } catch (cause) {
     throw toBrokenAnswer(cause)
   }
-  return lines.checkedCount()
 }
 
 /**
@@ -39,9 +39,10 @@ export async function checkZip(path: string): Promise<number> {
   let lineCount = 0
   let place = ''
   try {
-    for await (const entry of readZipEntries(archive, { checksDirectory: true })) {
-      place = `${entry.name} in the zip: `
-      lineCount += await countLines(entry)
+    for await (const { name, bytes } of readZipEntries(archive, { checksDirectory: true })) {
+      place = `${name} in the zip: `
+      const unpacker = name.endsWith('.gz') ? createGunzip({ chunkSize }) : new PassThrough()
+      lineCount += await pipeline(bytes, unpacker, /\.jsonl?(\.gz)?$/.test(name) ? countLines : discardAll)
       place = ''
     }
     return lineCount
@@ -54,59 +55,49 @@ export async function checkZip(path: string): Promise<number> {
   }
 }
 
-async function countLines({ name, bytes }: ZipEntry): Promise<number> {
-  const lines = new LastLine()
-  const discarded = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const unpacker = name.endsWith('.gz') ? createGunzip() : new PassThrough()
-  await pipeline(bytes, unpacker, /\.jsonl?(\.gz)?$/.test(name) ? lines : discarded)
-  return lines.checkedCount()
-}
-
 /** @returns a BrokenAnswer for damage within a gzip; any other error, such as of the disk, unchanged. */
 function toBrokenAnswer(cause: unknown): unknown {
   const { code = '', message } = cause as { code?: string; message?: string }
   return /^Z_/.test(code) ? new BrokenAnswer(`its gzip is cut short or damaged (${message})`) : cause
 }
 
-/** Counts the lines that are not blank, and keeps the last one. */
-export class LastLine extends Writable {
-  #lineCount = 0
-  #last: Buffer[] = []
-  #lastBytes = 0
-  /** Whether the kept line has ended, so that further bytes start another. */
-  #hasEnded = true
+async function discardAll(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  for await (const _ of bytes);
+  return 0
+}
 
-  override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {
+/** @returns how many lines are not blank. @throws BrokenAnswer unless the last one is JSON. */
+export async function countLines(bytes: AsyncIterable<Buffer>): Promise<number> {
+  let lineCount = 0
+  let last: Buffer[] = []
+  let lastBytes = 0
+  /** Whether the last line has ended, so that further bytes start another. */
+  let hasEnded = true
+  const keep = (part: Buffer) => {
+    if (part.length === 0 || (part.length === 1 && part[0] === carriageReturn)) return
+    if (hasEnded) {
+      last = []
+      lastBytes = 0
+      hasEnded = false
+      lineCount++
+    }
+    last.push(Buffer.from(part))
+    lastBytes += part.length
+  }
+  for await (const chunk of bytes) {
     let from = 0
     for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, from)) {
-      this.#keep(chunk.subarray(from, at))
-      this.#hasEnded = true
+      keep(chunk.subarray(from, at))
+      hasEnded = true
       from = at + 1
     }
-    this.#keep(chunk.subarray(from))
-    done(this.#lastBytes > lineBytesMax ? new BrokenAnswer('a line of it has no end') : undefined)
+    keep(chunk.subarray(from))
+    if (lastBytes > lineBytesMax) throw new BrokenAnswer('a line of it has no end')
   }
-
-  #keep(bytes: Buffer): void {
-    if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === carriageReturn)) return
-    if (this.#hasEnded) {
-      this.#last = []
-      this.#lastBytes = 0
-      this.#hasEnded = false
-      this.#lineCount++
-    }
-    this.#last.push(Buffer.from(bytes))
-    this.#lastBytes += bytes.length
+  try {
+    if (lineCount > 0) JSON.parse(Buffer.concat(last).toString())
+  } catch {
+    throw new BrokenAnswer('its last line is not whole')
   }
-
-  /** @returns how many lines there are. @throws BrokenAnswer unless the last one is JSON. */
-  checkedCount(): number {
-    if (this.#lineCount === 0) return 0
-    try {
-      JSON.parse(Buffer.concat(this.#last).toString())
-    } catch {
-      throw new BrokenAnswer('its last line is not whole')
-    }
-    return this.#lineCount
-  }
+  return lineCount
 }
