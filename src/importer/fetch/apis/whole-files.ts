@@ -2,7 +2,6 @@
 // with text such as `terminated early`.
 
 import { createReadStream } from 'node:fs'
-import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { ascii } from '#core/ascii.ts'
@@ -41,8 +40,8 @@ export async function checkZip(path: string): Promise<number> {
   try {
     for await (const { name, bytes } of readZipEntries(archive, { checksDirectory: true })) {
       place = `${name} in the zip: `
-      const unpacker = name.endsWith('.gz') ? createGunzip({ chunkSize }) : new PassThrough()
-      lineCount += await pipeline(bytes, unpacker, /\.jsonl?(\.gz)?$/.test(name) ? countLines : discardAll)
+      const read = /\.jsonl?(\.gz)?$/.test(name) ? countLines : discardAll
+      lineCount += await (name.endsWith('.gz') ? pipeline(bytes, createGunzip({ chunkSize }), read) : read(bytes))
       place = ''
     }
     return lineCount
