@@ -67,7 +67,7 @@ describe('approving an import', () => {
     }
     writeFileSync(
       join(commands.job, checkpointFile),
-      JSON.stringify({ ...createCheckpoint(identity, 0, ''), phase: 'sent' }),
+      JSON.stringify({ ...createCheckpoint(identity, ''), state: 'sent' }),
     )
     const approval = () => readFileSync(join(commands.job, 'approval.json'), 'utf8')
     const before = approval()

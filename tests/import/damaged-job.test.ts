@@ -15,7 +15,7 @@ it('commands that only report on a job name its damaged file', async t => {
   const cut = '{"v": 1, "par'
   const cases: readonly (readonly [name: string, content: string, command: readonly [string, ...string[]]])[] = [
     ['checkpoint.json', cut, ['report']],
-    ['checkpoint.json', '{"phase": "send", "parts": 7, "identity": {}}', ['report']],
+    ['checkpoint.json', '{"state": "sending", "parts": 7}', ['report']],
     ['service-job.json', cut, ['report']],
     ['approval.json', cut, ['report']],
     ['approval.json', '{"hashes": null, "sha256": ""}', ['report']],
@@ -27,7 +27,6 @@ it('commands that only report on a job name its damaged file', async t => {
     ['plan.json', cut, ['status']],
     ['progress.json', cut, ['status']],
     ['progress.json', '{"v": 1, "state": "running", "stage": "send"}', ['status']],
-    ['stats.json', '{"v": 1, "scannedSha256": 7}', ['run']],
     ['ending.json', '{"serviceJobId": "7"}', ['status']],
     ['retry/outcomes.json', '{"records": [7]}', ['rejects']],
     ['rehearsal/samples.jsonl', '{"of": "Pa\n', ['report', '--samples']],

@@ -15,7 +15,7 @@ import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { heap } from '#importer/sources/heap/heap.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
 import { posthog } from '#importer/sources/posthog/posthog.ts'
-import { outcomesOf, readJsonLines, TestJob } from '../support/import-job.ts'
+import { generatedOf, outcomesOf, readJsonLines, TestJob } from '../support/import-job.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('records that depend on other records', () => {
@@ -115,8 +115,7 @@ async function converted(
     return path
   })
   const job = new TestJob(join(folder, 'job'), source, files, { config, read: readByTable })
-  await job.stage()
-  await job.scan()
+  await job.stageAndScan()
   const staged = job.open()
   try {
     const outcomes = (await outcomesOf(staged)).map(({ result }) => result)
@@ -125,7 +124,7 @@ async function converted(
       [],
     )
     return {
-      generated: [...staged.generatedEvents()].map(({ event }) => event),
+      generated: await generatedOf(staged),
       events: outcomes.flatMap(result => (result.kind === 'events' ? result.events : [])),
       skipped: outcomes.flatMap(result => (result.kind === 'skipped' ? [result.reason] : [])),
     }

@@ -50,7 +50,7 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     await eventually(() => existsSync(checkpoint), { what: 'something sent' })
     const freeDisk = fillDisk(disk)
     await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
-    assert.notEqual(JSON.parse(readFileSync(checkpoint, 'utf8')).phase, 'sent')
+    assert.notEqual(JSON.parse(readFileSync(checkpoint, 'utf8')).state, 'sent')
     freeDisk()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
-import { checkpointFile, createCheckpoint } from '#importer/send/checkpoint.ts'
+import { checkpointFile, createCheckpoint, createProgress } from '#importer/send/checkpoint.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
@@ -64,12 +64,13 @@ describe('an import from the command line', () => {
     assert.deepEqual([typo.stdout, /^There are no samples of Piad: /.test(typo.stderr)], ['', true])
     assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No records are rejected for typo.\n')
     const [reject] = (await commands.call('rejects', '--json')).stdout.split('\n')
-    const refused = { ...JSON.parse(reject!), part: 'generated', reason: 'server_refused:bad', uuid: 'u' }
+    const refused = { ...JSON.parse(reject!), part: 'links/0', reason: 'server_refused:bad', uuid: 'u' }
     const whole = `${JSON.stringify(refused)}\n`
-    writeFileSync(join(commands.job, 'rejects', 'generated.sent.jsonl'), `${whole}{"reason":"serv`)
+    mkdirSync(join(commands.job, 'rejects/links'))
+    writeFileSync(join(commands.job, 'rejects/links/0.sent.jsonl'), `${whole}{"reason":"serv`)
     const hashes = { approvalSha256: 'approval', mappingSha256: 'mapping' }
-    const checkpoint = createCheckpoint({ jobId: 'job', serviceJobId: '7', target: '', project: '1', ...hashes }, 0, '')
-    checkpoint.identity.progress.rejects_bytes = Buffer.byteLength(whole)
+    const checkpoint = createCheckpoint({ jobId: 'job', serviceJobId: '7', target: '', project: '1', ...hashes }, '')
+    checkpoint.parts.push({ ...createProgress('links/0', ''), rejects_bytes: Buffer.byteLength(whole) })
     writeFileSync(join(commands.job, checkpointFile), JSON.stringify(checkpoint))
     const withSent = await commands.call('rejects', '--group', '--json')
     const reasons = (JSON.parse(withSent.stdout) as { reason: string }[]).map(({ reason }) => reason)
@@ -315,7 +316,6 @@ describe('an import from the command line', () => {
     await commands.call('run')
     const files = [
       ['manifest.json', 'run'],
-      ['stats.json', 'run'],
       ['report.json', 'run'],
       ['approval.json', 'status'],
       ['checkpoint.json', 'status'],

@@ -11,25 +11,22 @@ const dayPart = '2024-05-01/0'
 export function sentJob(folder: string, events: readonly ImportedEvent[]): SentJob {
   const checkpoint = createCheckpoint(
     { jobId: 'j', serviceJobId: '1', target: 't', project: '1', approvalSha256: '', mappingSha256: '' },
-    0,
     '2026-01-01T00:00:00.000Z',
   )
   const progress = createProgress(dayPart, '')
   progress.committed.line = events.length
   checkpoint.parts.push(progress)
-  const part = { id: dayPart, object: '', sha256: '', bytes: 0, records: events.length, firstUs: null, lastUs: null }
+  const part = { id: dayPart, sha256: '', bytes: 0, records: events.length, firstUs: null, lastUs: null }
   return {
     folder: new JobFolder(folder),
     checkpoint,
     job: {
       parts: [part],
-      generatedCount: 0,
-      generatedEvents: () => [],
       async *readPart() {
         for (const [index, event] of events.entries())
           yield {
-            ...{ line: index + 1, byteEnd: index + 1, raw: { object: '', line: index + 1, byte: index }, text: '' },
-            sourceSha256: () => '',
+            ...{ line: index + 1, raw: { object: '', line: index + 1, byte: index }, textBytes: 0 },
+            source: () => ({ text: '', sha256: '', unreadableBytes: null }),
             result: { kind: 'events' as const, events: [event], notes: [], dropped: [] },
           }
       },

@@ -11,7 +11,7 @@ it('Ctrl-C pauses an import and prints how to continue, and the next run continu
   const commands = new ImportCommands(tempDir(t))
   await commands.plan([commands.file('raw.jsonl', syntheticRecords(60_000, 1))])
   const { child, ended } = commands.start('run')
-  const isStaging = () => readdirSync(commands.job).includes('spill')
+  const isStaging = () => readdirSync(commands.job).includes('staging.db')
   while (!isStaging() && child.exitCode === null) await sleep(5)
   child.kill('SIGINT')
   const { exitCode, stderr } = await ended

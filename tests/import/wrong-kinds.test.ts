@@ -19,7 +19,6 @@ import { readEnding, readServiceJob, storeEnding } from '#importer/send/service-
 import { generic } from '#importer/sources/generic/generic.ts'
 import { readRehearsal, type Verification } from '#importer/stages/report/import-report.ts'
 import { sampleSchema } from '#importer/stages/report/samples.ts'
-import { readStats } from '#importer/stages/scan.ts'
 import { readSent, readVerification, updateReport } from '#importer/verify/sent.ts'
 import { startBatchStandIn } from '../support/batch-stand-in.ts'
 import { mapping } from '../support/import-command.ts'
@@ -30,7 +29,6 @@ import { tempDir } from '../support/temp-dir.ts'
 const readers: Readonly<Record<string, (folder: JobFolder) => unknown>> = {
   'plan.json': readPlan,
   'manifest.json': readManifest,
-  'stats.json': readStats,
   'report.json': readRehearsal,
   'approval.json': readApproval,
   'service-job.json': readServiceJob,
@@ -96,10 +94,9 @@ async function sentJob(t: TestContext): Promise<JobFolder> {
   const target = { address: 'http://localhost', projectKey: 'phc_x', projectId: '1', projectName: 'One' }
   const plan: ImportPlan = { ...job.plan, target }
   writePlan(folder, plan)
-  const manifest = await job.stage()
-  await job.scan()
+  const manifest = await job.stageAndScan()
   await job.rehearse()
-  folder.writeJson('approval.json', approve({ plan, manifest, ledgerSha256: null }, plan.createdAt))
+  folder.writeJson('approval.json', approve({ plan, manifest }, plan.createdAt))
   folder.writeJson('service-job.json', { id: '7', secretId: 's', target: 'http://localhost', project: '1' })
   const standIn = await startBatchStandIn(t)
   const opened = job.open()

@@ -4,18 +4,19 @@ import { createReadStream } from 'node:fs'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readManifest } from '#importer/job/manifest.ts'
-import type { ImportLimits, ImportPlan } from '#importer/job/plan.ts'
+import { hashMapping, type ImportLimits, type ImportPlan } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
-import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
+import { isGeneratedPart, type StagedJob, type StagedOutcome, type StagedPart } from '#importer/job/staged-part.ts'
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import { parseJsonLine } from '#importer/read/parse-record.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { createJobConversion } from '#importer/stages/job-conversion.ts'
-import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
-import { readStats, scanRecords } from '#importer/stages/scan.ts'
+import { type ScanOptions, scanRecords } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
 import { silentProgress } from './silent-progress.ts'
 
@@ -37,7 +38,7 @@ export const limits: ImportLimits = {
 export interface TestJobOptions {
   readonly config?: JsonObject
   readonly limits?: Partial<ImportLimits>
-  readonly sizes?: NonNullable<StageOptions['sizes']>
+  readonly sizes?: Pick<StageOptions, 'committedBytes'> & Pick<ScanOptions, 'partBytes'>
   /** JSON lines by default. */
   readonly read?: ReadRecords
   /** Called with each record that a stage has finished; may throw, as a crash would. */
@@ -53,20 +54,20 @@ export class TestJob {
   readonly source: ImportSource
   readonly progress: StageProgress
   readonly signal = new AbortController().signal
-  readonly #sizes: StageOptions['sizes']
+  readonly #sizes: NonNullable<TestJobOptions['sizes']>
   readonly #read: ReadRecords
   readonly #waitForSpace: WaitForSpace
 
   constructor(folder: string, source: ImportSource, files: readonly string[], options: TestJobOptions = {}) {
     this.folder = new JobFolder(folder)
     this.source = source
-    this.#sizes = options.sizes
+    this.#sizes = options.sizes ?? {}
     this.#read = options.read ?? readJsonLines
     this.#waitForSpace = options.waitForSpace ?? unlimitedSpace
     const { onRecord } = options
     this.progress = { ...silentProgress, add: ({ records = 0 }) => records === 1 && onRecord?.() }
     this.plan = {
-      v: 2,
+      v: 3,
       jobId: 'job-1',
       createdAt: '2026-01-15T00:00:00.000Z',
       toolVersion: '0.0.0',
@@ -80,10 +81,11 @@ export class TestJob {
     }
   }
 
-  stage() {
+  /** @returns the records, complete; already closed. */
+  async stage(): Promise<void> {
     const { converter } = createJobConversion(this.plan, this.source, () => null)
     const { folder, plan, progress, signal } = this
-    return stageRecords({
+    const records = await stageRecords({
       folder,
       plan,
       read: this.#read,
@@ -91,8 +93,10 @@ export class TestJob {
       progress,
       signal,
       waitForSpace: this.#waitForSpace,
-      ...(this.#sizes && { sizes: this.#sizes }),
+      ...this.#sizes,
     })
+    records.complete(hashMapping(plan))
+    records.close()
   }
 
   get manifest() {
@@ -100,25 +104,41 @@ export class TestJob {
   }
 
   scan() {
-    const { folder, plan, manifest, source, progress, signal } = this
-    return scanRecords({ folder, plan, manifest, source, progress, signal, waitForSpace: this.#waitForSpace })
+    const { folder, plan, source, progress, signal } = this
+    const waitForSpace = this.#waitForSpace
+    return scanRecords({ folder, plan, source, progress, signal, waitForSpace, ...this.#sizes })
+  }
+
+  /** Both, as after a plan or its files have changed. */
+  async stageAndScan() {
+    await this.stage()
+    return this.scan()
   }
 
   async rehearse() {
-    const { folder, plan, manifest, source, progress, signal } = this
-    const stats = readStats(folder)!
+    const { folder, plan, manifest, progress, signal } = this
     const waitForSpace = this.#waitForSpace
-    return rehearse({ folder, plan, manifest, stats, source, progress, signal, waitForSpace, monotonicNowMs: () => 0 })
+    return rehearse({ folder, plan, manifest, progress, signal, waitForSpace, monotonicNowMs: () => 0 })
   }
 
   open() {
-    const { folder, plan, manifest, source } = this
-    return openStagedJob({ folder, plan, manifest, source })
+    return openStagedJob(this.folder, this.manifest)
   }
 }
 
+/** What the records of the files were converted to. */
 export async function outcomesOf(job: StagedJob): Promise<StagedOutcome[]> {
+  return outcomesIn(job, part => !isGeneratedPart(part))
+}
+
+/** The events made from several records, in the order of sending. */
+export async function generatedOf(job: StagedJob): Promise<ImportedEvent[]> {
+  const outcomes = await outcomesIn(job, isGeneratedPart)
+  return outcomes.flatMap(({ result }) => (result.kind === 'events' ? result.events : []))
+}
+
+async function outcomesIn(job: StagedJob, isWanted: (part: StagedPart) => boolean): Promise<StagedOutcome[]> {
   const outcomes: StagedOutcome[] = []
-  for (const part of job.parts) for await (const outcome of job.readPart(part)) outcomes.push(outcome)
+  for (const part of job.parts.filter(isWanted)) for await (const outcome of job.readPart(part)) outcomes.push(outcome)
   return outcomes
 }

@@ -23,7 +23,6 @@ export function memoryStagedJob(options: MemoryJobOptions): StagedJob {
   const { seed, days, recordsPerDay, persons = 50 } = options
   const parts: StagedPart[] = Array.from({ length: days }, (_, day) => ({
     id: `${dayText(day)}/0`,
-    object: `staged/${dayText(day)}/0.jsonl.zst`,
     sha256: sha256Hex(`${JSON.stringify(options)} ${day}`),
     bytes: recordsPerDay * 100,
     records: recordsPerDay,
@@ -31,28 +30,35 @@ export function memoryStagedJob(options: MemoryJobOptions): StagedJob {
     lastUs: firstDayUs + (day + 1) * dayUs - 1,
   }))
   const generated = generatedOf(seed, persons)
+  const generatedParts = Object.entries(generated).map(([name, events]) => ({
+    id: `${name}/0`,
+    sha256: sha256Hex(JSON.stringify(events)),
+    bytes: events.length * 100,
+    records: events.length,
+    firstUs: events[0]!.timeUs,
+    lastUs: events.at(-1)!.timeUs,
+  }))
   return {
-    parts,
-    generatedCount: generated.length,
-    *generatedEvents({ afterIndex } = { afterIndex: -1 }) {
-      for (let index = afterIndex + 1; index < generated.length; index++) yield { index, event: generated[index]! }
-    },
+    parts: [...generatedParts, ...parts],
     async *readPart(part, afterLine = 0) {
       const day = parts.indexOf(part)
-      for (let line = afterLine + 1; line <= recordsPerDay; line++) yield outcomeOf(options, day, line, persons)
+      for (let line = afterLine + 1; line <= part.records; line++)
+        yield day < 0
+          ? generatedOutcome(generated[part.id.split('/')[0]!]![line - 1]!, line)
+          : outcomeOf(options, day, line, persons)
     },
   }
 }
 
 /** Every event of the job, in send order. */
 export async function eventsOf(job: StagedJob): Promise<ImportedEvent[]> {
-  const events = [...job.generatedEvents()].map(({ event }) => event)
+  const events: ImportedEvent[] = []
   for (const part of job.parts)
     for await (const { result } of job.readPart(part)) if (result.kind === 'events') events.push(...result.events)
   return events
 }
 
-function generatedOf(seed: number, persons: number): ImportedEvent[] {
+function generatedOf(seed: number, persons: number): Record<string, ImportedEvent[]> {
   const groups = Array.from({ length: 5 }, (_, at) => ({
     uuid: rootUuid('groupidentify', String(seed), String(at)),
     event: '$groupidentify',
@@ -67,7 +73,16 @@ function generatedOf(seed: number, persons: number): ImportedEvent[] {
     timeUs: firstDayUs + at * 60_000_000,
     properties: { $anon_distinct_id: `device-${at}` },
   }))
-  return [...groups, ...links]
+  return { groups, links }
+}
+
+function generatedOutcome(event: ImportedEvent, line: number): StagedOutcome {
+  const text = JSON.stringify(event)
+  return {
+    ...{ line, raw: { object: 'generated', line, byte: 0 }, textBytes: text.length },
+    source: () => ({ text, sha256: sha256Hex(text), unreadableBytes: null }),
+    result: { kind: 'events', events: [event], notes: [], dropped: [] },
+  }
 }
 
 function outcomeOf({ seed, padding = 0 }: MemoryJobOptions, day: number, line: number, persons: number): StagedOutcome {
@@ -75,10 +90,9 @@ function outcomeOf({ seed, padding = 0 }: MemoryJobOptions, day: number, line: n
   const text = JSON.stringify({ day, line })
   const base = {
     line,
-    byteEnd: line * 100,
     raw: { object: `raw/${day}.jsonl`, line, byte: (line - 1) * 100 },
-    text,
-    sourceSha256: () => sha256Hex(text),
+    textBytes: text.length,
+    source: () => ({ text, sha256: sha256Hex(text), unreadableBytes: null }),
   }
   const kind = random()
   if (kind < 0.02) return { ...base, result: { kind: 'rejected', reason: 'event_missing', field: 'event' } }

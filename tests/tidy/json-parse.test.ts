@@ -36,7 +36,6 @@ const hasOurNames = [
   'src/http/management/queries/query.ts',
   'src/importer/fetch/fetch-config.ts',
   'src/importer/fetch/fetch-state.ts',
-  'src/importer/stages/scan-notes.ts',
   'src/importer/stages/staged-line.ts',
   'src/processes/data-lock.ts',
   'src/telemetry/terminal-line.ts',

@@ -17,7 +17,7 @@ import {
   readServiceState,
   storeEnding,
 } from '#importer/send/service-job.ts'
-import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { openStagedJob } from '#importer/stages/part-lines.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import { formatNote } from '#importer/stages/report/note-messages.ts'
 import { readExpectedPersons } from '#importer/verify/expected-persons.ts'
@@ -197,7 +197,7 @@ async function printPersonsCheck(
   // This may read everything that was sent: minutes for millions of events.
   say('publish: comparing persons with the import')
   const manifest = requireManifest(folder)
-  const staged = openStagedJob({ folder, plan, manifest, source })
+  const staged = openStagedJob(folder, manifest)
   try {
     const retried = openRetries({ folder, plan, manifest, source })
     const sent = [{ folder, job: staged, checkpoint: readCheckpoint(folder) }, ...retried]

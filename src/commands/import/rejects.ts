@@ -99,7 +99,7 @@ async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncG
 /** The rejects of the rehearsal, and the rejects of sending that the checkpoint counts. */
 async function* textsOf(folder: JobFolder): AsyncGenerator<{ readonly text: string; readonly name: string }> {
   const checkpoint = readCheckpoint(folder)
-  const begun = checkpoint === null ? [] : [checkpoint.identity.progress, ...checkpoint.parts]
+  const begun = checkpoint === null ? [] : checkpoint.parts
   const progress = new Map(begun.map(each => [each.id, each]))
   for (const { path, part, isSent } of listRejectFiles(folder)) {
     const name = relative(folder.path, path)

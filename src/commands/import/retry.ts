@@ -61,7 +61,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const { folder, plan } = job
   const sent = readCheckpoint(folder)
   const serviceJob = readServiceJob(folder)
-  if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
+  if (sent?.state !== 'sent' || serviceJob === null || plan.target === null)
     refuse(`the other records must be sent first: pennon import run ${quotePath(path)}`)
   const sayWaiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
   const api = createServiceApi(recordedTarget(job), { waiting: sayWaiting }, signal)

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import { allowNull, Type } from '../records/file-schema.ts'
+import { Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
 import { hashMapping, type ImportPlan } from './plan.ts'
@@ -14,8 +14,6 @@ export interface ApprovalHashes {
   readonly mapping: string
   readonly target: string
   readonly limits: string
-  /** The scan ledger's checksum; null if no scan has finished. */
-  readonly ledger: string | null
 }
 
 export interface Approval {
@@ -38,7 +36,6 @@ const approvalSchema = Type.Object({
     mapping: Type.String(),
     target: Type.String(),
     limits: Type.String(),
-    ledger: allowNull(Type.String()),
   }),
   sha256: Type.String(),
 })
@@ -51,8 +48,6 @@ export function hashManifest(manifest: Manifest): string {
 export interface ApprovedParts {
   readonly plan: ImportPlan
   readonly manifest: Manifest
-  /** Null if no scan has finished. */
-  readonly ledgerSha256: string | null
 }
 
 /** @param target null is hashed too: "no target" is also something to approve. */
@@ -60,13 +55,12 @@ export function hashTarget(target: ImportPlan['target']): string {
   return sha256Hex(canonicalJson(target as unknown as JsonObject))
 }
 
-export function hashApprovedParts({ plan, manifest, ledgerSha256 }: ApprovedParts): ApprovalHashes {
+export function hashApprovedParts({ plan, manifest }: ApprovedParts): ApprovalHashes {
   return {
     manifest: hashManifest(manifest),
     mapping: hashMapping(plan),
     target: hashTarget(plan.target),
     limits: sha256Hex(canonicalJson(plan.limits as unknown as JsonObject)),
-    ledger: ledgerSha256,
   }
 }
 
@@ -77,21 +71,17 @@ export function approve(parts: ApprovedParts, approvedAt: string): Approval {
 }
 
 const changedNames: Record<keyof ApprovalHashes, string> = {
-  manifest: `the staged bytes (${manifestFile})`,
+  manifest: `the events (${manifestFile})`,
   mapping: 'the source or its configuration',
   target: 'the target',
   limits: 'the limits',
-  ledger: 'the persons, groups and devices that the scan found',
 }
 
 /** @returns descriptions of what changed since the approval; empty when nothing did. */
 export function listChangesSince({ hashes }: Approval, parts: ApprovedParts): readonly string[] {
   const now = hashApprovedParts(parts)
   const names = Object.keys(changedNames) as (keyof ApprovalHashes)[]
-  return names
-    .filter(name => now[name] !== hashes[name])
-    .filter(name => name !== 'ledger' || now.ledger !== null)
-    .map(name => changedNames[name])
+  return names.filter(name => now[name] !== hashes[name]).map(name => changedNames[name])
 }
 
 export function readApproval(folder: JobFolder): Approval | null {

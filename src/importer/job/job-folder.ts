@@ -1,10 +1,9 @@
 // The folder of a job: the layout of its files, and writes that leave either the old or the new file after a crash.
 //
-//   plan.json  manifest.json  stats.json  approval.json  progress.json  ledger.db  lock.db
+//   plan.json  manifest.json  approval.json  progress.json  lock.db
 //   raw/                        what was fetched, a file per part of the source
-//   spill/                      during staging: records by event day, in the order of the raw files
-//   staged/<event day>/<n>.jsonl.zst
-//   scanned/<event day>/<n>.jsonl.zst      the scan's result for each line of the part
+//   staging.db                  until the scan has ended: all records with their times
+//   job.db                      all events, in parts of one event day each
 //   report.json  report.html  rehearsal/samples.jsonl
 //   rejects/<event day>/<n>.jsonl
 

@@ -1,82 +1,48 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { it } from 'node:test'
-import Database from 'better-sqlite3'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { JobPaused } from './job-paused.ts'
-import { checkLedger, JobLedger, LedgerDamage } from './ledger.ts'
+import { JobDatabase, JobDatabaseDamage } from './job-database.ts'
+import { JobFolder } from './job-folder.ts'
+import { JobLedger } from './ledger.ts'
 
 it('a fact reads the same before and after the ledger is reopened', t => {
-  const path = join(tempDir(t), 'ledger.db')
+  const folder = new JobFolder(tempDir(t))
   const found = (ledger: JobLedger) => ['cut \ud83c', 'whole 🎈'].map(key => ledger.findFact('alias', key))
-  const ledger = new JobLedger(path)
-  ledger.begin()
+  const database = new JobDatabase(folder)
+  const ledger = new JobLedger(database)
   assert.deepEqual(found(ledger), [null, null])
   ledger.putFact({ kind: 'alias', key: 'cut \ud83c', value: 'user \udf88' })
   ledger.putFact({ kind: 'alias', key: 'whole 🎈', value: 'user 🎈' })
   const before = found(ledger)
-  ledger.commit()
-  ledger.close()
-  const again = new JobLedger(path)
-  assert.deepEqual(found(again), before)
+  database.close()
+  const again = new JobDatabase(folder)
+  assert.deepEqual(found(new JobLedger(again)), before)
   assert.deepEqual(before, ['user \ufffd', 'user 🎈'])
   again.close()
 })
 
-const { signal } = new AbortController()
-
-it('a change to a row of any table changes the checksum of the ledger', async t => {
-  const path = ledgerWithRows(tempDir(t))
-  const ledger = new JobLedger(path)
-  const sum = await ledger.sha256(signal)
-  ledger.close()
-  await checkLedger(path, sum, signal)
-  const changes = {
-    "UPDATE generated SET event = replace(event, 'u-1', 'u-3')":
-      "UPDATE generated SET event = replace(event, 'u-3', 'u-1')",
-    "UPDATE link SET user = 'u-3'": "UPDATE link SET user = 'u-1'",
-    "UPDATE fact SET value = 'b'": "UPDATE fact SET value = 'a'",
-  }
-  for (const [change, back] of Object.entries(changes)) {
-    execute(path, change)
-    await assert.rejects(checkLedger(path, sum, signal), LedgerDamage)
-    execute(path, back)
-    await checkLedger(path, sum, signal)
-  }
-})
-
-it('computing the checksum of a ledger can be paused', async t => {
-  const path = ledgerWithRows(tempDir(t))
-  await assert.rejects(checkLedger(path, '', AbortSignal.abort()), JobPaused)
+it('generated events come by time and uuid, however many there are', t => {
+  const database = new JobDatabase(new JobFolder(tempDir(t)))
+  t.after(() => database.close())
+  const ledger = new JobLedger(database)
+  const event = (number: number) => ({ uuid: `u-${number}`, timeUs: (number * 7) % 5 }) as ImportedEvent
+  const events = Array.from({ length: 2_500 }, (_, number) => event(number))
+  for (const each of events) ledger.addGenerated('link', each)
+  ledger.addGenerated('group', event(0))
+  const inOrder = events.toSorted((a, b) => a.timeUs - b.timeUs || (a.uuid < b.uuid ? -1 : 1))
+  assert.deepEqual([...ledger.generatedEvents('link')], inOrder)
+  assert.deepEqual([...ledger.generatedEvents('group')], [event(0)])
 })
 
 it('a row of the ledger that is not JSON counts as damage', t => {
-  const path = ledgerWithRows(tempDir(t))
-  execute(path, "UPDATE generated SET event = '{'")
-  const ledger = new JobLedger(path)
-  t.after(() => ledger.close())
-  assert.throws(() => [...ledger.generatedEvents()], LedgerDamage)
-  execute(path, "UPDATE snapshot SET properties = '7'")
-  assert.throws(() => ledger.person('u-1', { a: 2 }), LedgerDamage)
-})
-
-/** @returns its path. */
-function ledgerWithRows(folder: string): string {
-  const path = join(folder, 'ledger.db')
-  const ledger = new JobLedger(path)
-  ledger.begin()
-  ledger.link('d-1', 'u-1')
-  ledger.putFact({ kind: 'alias', key: 'k', value: 'a' })
+  const database = new JobDatabase(new JobFolder(tempDir(t)))
+  t.after(() => database.close())
+  const ledger = new JobLedger(database)
   ledger.person('u-1', { a: 1 })
   ledger.addGenerated('link', { uuid: 'x', timeUs: 1, distinctId: 'u-1' } as unknown as ImportedEvent)
-  ledger.commit()
-  ledger.close()
-  return path
-}
-
-function execute(path: string, sql: string): void {
-  const database = new Database(path)
-  database.exec(sql)
-  database.close()
-}
+  ledger.flush()
+  database.sql.exec("UPDATE generated SET event = '{'; UPDATE snapshot SET properties = '7'")
+  assert.throws(() => [...ledger.generatedEvents('link')], JobDatabaseDamage)
+  assert.throws(() => new JobLedger(database).person('u-1', { a: 2 }), JobDatabaseDamage)
+})

@@ -1,53 +1,29 @@
-// The ledger of a job, a SQLite file: facts that one record holds about others, the user of each device, the latest
-// properties of groups and persons, and the events generated from all that. Its content depends on the staged bytes alone.
+// The ledger of a job in `job.db`: facts that one record holds about others, the user of each device, the latest properties
+// of groups and persons, and the events generated from all that. Its content depends on the staged records alone.
 // Source: docs/wire/import.md §0, I1 to I6.
 
-import { existsSync } from 'node:fs'
-import Database from 'better-sqlite3'
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson, parsePlainJson } from '#core/json.ts'
-import { matchesSchema, type Schema } from '../records/file-schema.ts'
+import type Database from 'better-sqlite3'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { computeLedgerSum } from './ledger-sum.ts'
+import { type JobDatabase, JobDatabaseDamage } from './job-database.ts'
 import { RecentMap } from './recent-map.ts'
-import { isSqliteDamage } from './sqlite-damage.ts'
 
 /** Groups are sent before links. Source: docs/wire/import.md §2.5. */
 export type GeneratedKind = 'group' | 'link'
+
+interface GeneratedRow {
+  readonly time_us: number
+  readonly uuid: string
+  readonly id: number
+  readonly event: string
+}
 
 /** How many changed persons and groups are buffered before they are written. */
 const changedMax = 20_000
 /** Sizes of the in-memory caches, in characters. */
 const cacheChars = { snapshots: 4 << 20, facts: 4 << 20, users: 4 << 20 }
-
-const schema = `
-  CREATE TABLE IF NOT EXISTS fact (kind TEXT, key TEXT, value TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS link (device TEXT PRIMARY KEY, user TEXT) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS shared_device (device TEXT PRIMARY KEY) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS snapshot (kind TEXT, key TEXT, properties TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS generated (id INTEGER PRIMARY KEY, kind TEXT, time_us INTEGER, uuid TEXT, event TEXT);
-  CREATE INDEX IF NOT EXISTS generated_in_order ON generated (kind, time_us, uuid, id);
-  CREATE INDEX IF NOT EXISTS generated_groups ON generated (uuid) WHERE kind = 'group';
-  CREATE TABLE IF NOT EXISTS moment (name BLOB PRIMARY KEY) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;`
-
-/** The file does not hold what a scan writes. */
-export class LedgerDamage extends Error {}
-
-/**
- * @param expected the checksum that the scan returned.
- * @throws LedgerDamage if the checksum differs. @throws JobPaused
- */
-export async function checkLedger(path: string, expected: string, signal: AbortSignal): Promise<void> {
-  const ledger = new JobLedger(path)
-  try {
-    if ((await ledger.sha256(signal)) !== expected)
-      throw new LedgerDamage(`${path} does not hold the rows that the scan wrote`)
-  } finally {
-    ledger.close()
-  }
-}
 
 export class JobLedger implements ImportLedger {
   readonly #database: Database.Database
@@ -59,71 +35,19 @@ export class JobLedger implements ImportLedger {
   readonly #facts = new RecentMap<string | null>(cacheChars.facts)
   readonly #users = new RecentMap<string | null>(cacheChars.users)
 
-  /** @throws LedgerDamage */
-  constructor(path: string) {
-    const database = new Database(path)
-    try {
-      // Commits lost in a power failure are scanned again. Checkpoint rarely: persons and devices come in no order, so
-      // commits keep changing the same pages.
-      database.exec(
-        `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; ${schema}`,
-      )
-      this.#statements = prepareStatements(database)
-    } catch (error) {
-      database.close()
-      throw isDamage(error) ? new LedgerDamage(`${path} is not a ledger`, { cause: error }) : error
+  constructor({ sql }: JobDatabase) {
+    this.#database = sql
+    this.#statements = prepareStatements(sql)
+  }
+
+  /** Must be called before the database's `commit`. */
+  flush(): void {
+    for (const [name, { kind, key, properties }] of this.#changed) {
+      const text = JSON.stringify(properties)
+      this.#statements.putSnapshot.run(kind, key, text)
+      this.#snapshots.set(name, properties, text.length)
     }
-    this.#database = database
-  }
-
-  /**
-   * Checks the whole file, then runs `question` on it.
-   * @returns null if the file is missing or damaged.
-   */
-  static ask<T>(path: string, question: (ledger: JobLedger) => T): T | null {
-    if (!existsSync(path)) return null
-    let ledger: JobLedger | undefined
-    try {
-      ledger = new JobLedger(path)
-      return ledger.#database.pragma('quick_check(1)', { simple: true }) === 'ok' ? question(ledger) : null
-    } catch (error) {
-      if (isDamage(error)) return null
-      throw error
-    } finally {
-      ledger?.close()
-    }
-  }
-
-  /** The checksum of the rows that sending reads. @throws LedgerDamage, JobPaused */
-  async sha256(signal: AbortSignal): Promise<string> {
-    try {
-      return await computeLedgerSum(this.#database, signal)
-    } catch (error) {
-      throw isDamage(error) ? new LedgerDamage('the ledger cannot be read', { cause: error }) : error
-    }
-  }
-
-  /** Starts a transaction that `commit` or `rollback` ends. */
-  begin(): void {
-    this.#database.exec('BEGIN')
-  }
-
-  commit(): void {
-    this.#writeChanged()
-    this.#database.exec('COMMIT')
-  }
-
-  /** Drops everything since `begin`. */
-  rollback(): void {
     this.#changed.clear()
-    this.#snapshots.clear()
-    this.#facts.clear()
-    this.#users.clear()
-    if (this.#database.inTransaction) this.#database.exec('ROLLBACK')
-  }
-
-  close(): void {
-    this.#database.close()
   }
 
   putFact(fact: SourceFact): void {
@@ -191,28 +115,23 @@ export class JobLedger implements ImportLedger {
     this.#statements.putGenerated.run(kind, event.timeUs, event.uuid, JSON.stringify(event))
   }
 
-  generatedCount(kind?: GeneratedKind): number {
-    const where = kind === undefined ? '' : `WHERE kind = '${kind}'`
-    return (this.#database.prepare(`SELECT count(*) AS n FROM generated ${where}`).get() as { n: number }).n
+  forgetGenerated(): void {
+    this.#database.exec('DELETE FROM generated')
   }
 
-  /**
-   * Groups first, then links, each by time and uuid.
-   * @param skipped how many to leave out at the start.
-   * @throws LedgerDamage
-   */
-  *generatedEvents(skipped = 0): IterableIterator<ImportedEvent> {
-    type Row = { kind: string; time_us: number; uuid: string; id: number; event: string }
-    const pageSql = (where: string, offset: number) =>
-      `SELECT * FROM generated ${where} ORDER BY kind, time_us, uuid, id LIMIT 1000 OFFSET ${offset}`
-    // Read in pages, so that no statement stays open while events are sent.
-    const next = this.#database.prepare<[string, number, string, number], Row>(
-      pageSql('WHERE (kind, time_us, uuid, id) > (?, ?, ?, ?)', 0),
+  /** By time and uuid. @throws JobDatabaseDamage */
+  *generatedEvents(kind: GeneratedKind): IterableIterator<ImportedEvent> {
+    // In pages, so that no statement stays open while the caller writes.
+    const page = this.#database.prepare<[string, number, string, number], GeneratedRow>(
+      'SELECT time_us, uuid, id, event FROM generated WHERE kind = ? AND (time_us, uuid, id) > (?, ?, ?) ORDER BY time_us, uuid, id LIMIT 1000',
     )
-    let rows = this.#database.prepare<[], Row>(pageSql('', skipped)).all()
-    for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
+    for (
+      let last: GeneratedRow | undefined = { time_us: Number.MIN_SAFE_INTEGER, uuid: '', id: 0, event: '' };
+      last !== undefined;
+    ) {
+      const rows: GeneratedRow[] = page.all(kind, last.time_us, last.uuid, last.id)
       for (const { event } of rows) yield parseStoredObject(event) as unknown as ImportedEvent
-      rows = next.all(last.kind, last.time_us, last.uuid, last.id)
+      last = rows.at(-1)
     }
   }
 
@@ -229,19 +148,6 @@ export class JobLedger implements ImportLedger {
     this.#statements.forgetTimestampGroup.run()
   }
 
-  /** @returns null if none is stored. @throws LedgerDamage if it does not match the schema. */
-  readProgress<T>(name: string, schema: Schema<T>): T | null {
-    const text = this.#statements.progress.get(name)?.value
-    if (text === undefined) return null
-    const value = parseOrUndefined(text)
-    if (!matchesSchema(schema, value)) throw new LedgerDamage(`the progress of ${name} does not match its schema`)
-    return value
-  }
-
-  putProgress(name: string, value: unknown): void {
-    this.#statements.putProgress.run(name, JSON.stringify(value))
-  }
-
   #replace(kind: string, key: string, change: (before: JsonObject | null) => JsonObject): JsonObject | null {
     const name = joinKindAndKey(kind, key)
     const changed = this.#changed.get(name)
@@ -250,7 +156,7 @@ export class JobLedger implements ImportLedger {
     if (before !== null && isSameInOrder(before, properties)) return before
     if (changed !== undefined) changed.properties = properties
     else {
-      if (this.#changed.size >= changedMax) this.#writeChanged()
+      if (this.#changed.size >= changedMax) this.flush()
       this.#changed.set(name, { kind, key, properties })
     }
     return before
@@ -262,15 +168,6 @@ export class JobLedger implements ImportLedger {
     const properties = parseStoredObject(text)
     this.#snapshots.set(name, properties, text.length)
     return properties
-  }
-
-  #writeChanged(): void {
-    for (const [name, { kind, key, properties }] of this.#changed) {
-      const text = JSON.stringify(properties)
-      this.#statements.putSnapshot.run(kind, key, text)
-      this.#snapshots.set(name, properties, text.length)
-    }
-    this.#changed.clear()
   }
 }
 
@@ -290,35 +187,20 @@ function prepareStatements(database: Database.Database) {
     putSnapshot: database.prepare('INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)'),
     putGenerated: database.prepare('INSERT INTO generated (kind, time_us, uuid, event) VALUES (?, ?, ?, ?)'),
     forgetGroup: database.prepare(`DELETE FROM generated WHERE kind = 'group' AND uuid = ?`),
-    putTimestampName: database.prepare('INSERT OR IGNORE INTO moment VALUES (?)'),
-    forgetTimestampGroup: database.prepare('DELETE FROM moment'),
-    progress: database.prepare<[string], { value: string }>('SELECT value FROM progress WHERE name = ?'),
-    putProgress: database.prepare('INSERT OR REPLACE INTO progress VALUES (?, ?)'),
+    putTimestampName: database.prepare('INSERT OR IGNORE INTO timestamp_group VALUES (?)'),
+    forgetTimestampGroup: database.prepare('DELETE FROM timestamp_group'),
   }
 }
 
-function isDamage(error: unknown): boolean {
-  return error instanceof LedgerDamage || isSqliteDamage(error)
-}
-
-/** @throws LedgerDamage */
+/** @throws JobDatabaseDamage */
 function parseStoredObject(text: string): JsonObject {
   try {
     const value = parseJson(text)
     if (isJsonObject(value)) return value
   } catch (cause) {
-    throw new LedgerDamage('a row of the ledger is not JSON', { cause })
+    throw new JobDatabaseDamage('a row of the ledger is not JSON', { cause })
   }
-  throw new LedgerDamage('a row of the ledger is not a JSON object')
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return parsePlainJson(text)
-  } catch {
-    // No schema accepts undefined.
-    return undefined
-  }
+  throw new JobDatabaseDamage('a row of the ledger is not a JSON object')
 }
 
 function joinKindAndKey(kind: string, key: string): string {

@@ -2,6 +2,7 @@
 
 import type { CsvDelimiter } from '#core/csv.ts'
 import { allowNull, Type } from '../records/file-schema.ts'
+import { type UnseenName, unseenNameSchema } from '../records/unseen-names.ts'
 import type { JobFolder } from './job-folder.ts'
 import { type StagedPart, stagedPartSchema } from './staged-part.ts'
 
@@ -31,7 +32,7 @@ export interface RawObject {
 }
 
 export interface Manifest {
-  readonly v: 1
+  readonly v: 2
   readonly jobId: string
   readonly source: string
   readonly sourceTimezone: string | null
@@ -42,11 +43,59 @@ export interface Manifest {
   /** Lines of parts refer to these by index. */
   readonly objects: readonly RawObject[]
   readonly parts: readonly StagedPart[]
-  /** `records` counts staged records. Only the scan can count distinct ids, since they depend on facts of other records. */
+  /** Without generated events. */
   readonly totals: { readonly records: number; readonly bytes: number; readonly days: number }
-  /** First and last UTC day of the times that could be read. */
+  /** The first and last of the times that could be read. */
   readonly sourceRange: { readonly first: string; readonly last: string } | null
+  readonly scan: ScanStats
 }
+
+/** What the scan found in all records together. */
+export interface ScanStats {
+  readonly groupEvents: number
+  readonly linkEvents: number
+  /** How often a user other than the first was seen on a device. */
+  readonly sharedDevices: number
+  readonly devices: { readonly all: number; readonly shared: number }
+  readonly repeatedRecords: number
+  readonly zoneShift: ZoneShift | null
+  /** How many records may have times of another zone, if no record reveals the zone. */
+  readonly zoneUnproved: number
+  /** The actual shift of the times, if hardly any time fits the given zone. */
+  readonly wrongZone: ZoneShift | null
+  /** Names of the configuration that no record has. */
+  readonly unseenNames: readonly UnseenName[]
+}
+
+export interface ZoneShift {
+  /** By how many seconds the times are ahead of the times of receipt. */
+  readonly seconds: number
+  /** Such as `+02:00`. */
+  readonly text: string
+  /** The share among records with a time of receipt, 0 to 1. */
+  readonly share: number
+  /** A zone with this offset, as an example for the user. */
+  readonly example: string
+}
+
+const zoneShiftSchema = Type.Object({
+  seconds: Type.Number(),
+  text: Type.String(),
+  share: Type.Number(),
+  example: Type.String(),
+})
+
+const scanStatsSchema = Type.Object({
+  groupEvents: Type.Number(),
+  linkEvents: Type.Number(),
+  sharedDevices: Type.Number(),
+  devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
+  repeatedRecords: Type.Number(),
+  zoneShift: allowNull(zoneShiftSchema),
+  zoneUnproved: Type.Number(),
+  wrongZone: allowNull(zoneShiftSchema),
+  unseenNames: Type.Array(unseenNameSchema),
+})
 
 export const rawSourceSchema = Type.Object({
   object: Type.String(),
@@ -67,7 +116,7 @@ export const rawObjectSchema = Type.Object({
 })
 
 const manifestSchema = Type.Object({
-  v: Type.Literal(1),
+  v: Type.Literal(2),
   jobId: Type.String(),
   source: Type.String(),
   sourceTimezone: allowNull(Type.String()),
@@ -79,6 +128,7 @@ const manifestSchema = Type.Object({
   parts: Type.Array(stagedPartSchema),
   totals: Type.Object({ records: Type.Number(), bytes: Type.Number(), days: Type.Number() }),
   sourceRange: allowNull(Type.Object({ first: Type.String(), last: Type.String() })),
+  scan: scanStatsSchema,
 })
 
 export const manifestFile = 'manifest.json'
@@ -88,7 +138,7 @@ export function readManifest(folder: JobFolder): Manifest | null {
 }
 
 /** How many lines of the raw files are blank. */
-export function countBlankLines({ objects }: Manifest): number {
+export function countBlankLines({ objects }: Pick<Manifest, 'objects'>): number {
   return objects.reduce((sum, { blank }) => sum + (blank?.count ?? 0), 0)
 }
 
@@ -102,7 +152,7 @@ export function writeManifest(folder: JobFolder, manifest: Manifest): void {
   folder.writeJson(manifestFile, renameOwnKeys(manifest as unknown as StoredObject, toSnakeCase))
 }
 
-type Stored = string | number | null | readonly Stored[] | StoredObject
+type Stored = string | number | boolean | null | readonly Stored[] | StoredObject
 type StoredObject = { readonly [key: string]: Stored }
 
 /** Safe to rename all keys: none in a manifest comes from an export. */

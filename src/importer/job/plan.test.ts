@@ -4,7 +4,6 @@ import { parseJson } from '#core/json.ts'
 import { limits } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobFolder } from './job-folder.ts'
-import { JobStopped } from './job-paused.ts'
 import { hashMapping, type ImportPlan, readPlan, writePlan } from './plan.ts'
 
 describe('the plan of an import', () => {
@@ -12,7 +11,7 @@ describe('the plan of an import', () => {
     const folder = new JobFolder(tempDir(t))
     const filter = '{"field":"org","op":"eq","value":9007199254740993}'
     const plan: ImportPlan = {
-      ...{ v: 2, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
+      ...{ v: 3, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
       ...{ files: [], fetch: null, format: null, target: null },
       config: { mapping: { filters: [parseJson(filter)] } },
       limits: { ...limits, maxRejectShare: 1e-7 },
@@ -24,13 +23,11 @@ describe('the plan of an import', () => {
     assert.equal(hashMapping(read), hashMapping(plan))
   })
 
-  it('is refused in an older format, naming the last version that opens it', t => {
-    const folder = new JobFolder(tempDir(t))
-    folder.writeJson('plan.json', { v: 1, jobId: 'job-1' })
-    assert.throws(
-      () => readPlan(folder),
-      (error: Error) =>
-        error instanceof JobStopped && /Pennon 0\.1\.0 or earlier.* Finish or discard/.test(error.message),
-    )
+  it('is refused in an older format, with the remedy', t => {
+    for (const v of [1, 2]) {
+      const folder = new JobFolder(tempDir(t))
+      folder.writeJson('plan.json', { v, jobId: 'job-1' })
+      assert.throws(() => readPlan(folder), /planned by an earlier version of Pennon.* Finish or discard it/)
+    }
   })
 })

@@ -2,7 +2,6 @@
 // staging again. Source: docs/wire/import.md §2.1, §2.2.
 
 import { type JsonObject, mayKeepLiterals, parseJson } from '#core/json.ts'
-import { isTooOld } from '#ports/unfit-schema-error.ts'
 import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
 import { allowNull, jsonObject, Type } from '../records/file-schema.ts'
@@ -46,7 +45,7 @@ export function findApiAddress({ address, apiAddress = address }: ImportTarget):
 }
 
 export interface ImportPlan {
-  readonly v: 2
+  readonly v: 3
   readonly jobId: string
   /** ISO 8601. The only clock that conversion uses, so that every later run yields the same events. */
   readonly createdAt: string
@@ -70,7 +69,7 @@ export interface ImportPlan {
 export const planFile = 'plan.json'
 
 const planSchema = Type.Object({
-  v: Type.Literal(2),
+  v: Type.Literal(3),
   jobId: Type.String(),
   createdAt: Type.String(),
   toolVersion: Type.String(),
@@ -104,9 +103,9 @@ const planSchema = Type.Object({
 /** @throws JobStopped for a job that this version cannot continue. */
 export function readPlan(folder: JobFolder): ImportPlan | null {
   return folder.readJson(planFile, planSchema, (stored, text) => {
-    if ('v' in stored && stored.v === 1)
+    if ('v' in stored && (stored.v === 1 || stored.v === 2))
       throw new JobStopped(
-        `the job in ${folder.path} ${isTooOld}. Finish or discard it with that version, or plan it in another folder`,
+        `the job in ${folder.path} was planned by an earlier version of Pennon, whose files this version does not read. Finish or discard it with that version, or plan it in another folder`,
       )
     return restoreExactConfig(stored, text)
   })

@@ -1,4 +1,4 @@
-// The interface between staging and sending: parts of one event day each, whose bytes never change after staging.
+// The interface between the scan and sending: parts of one event day each, whose bytes never change after the scan.
 // Source: docs/wire/import.md §2.1, §2.2, §2.4.
 
 import type { JsonObject } from '#core/json.ts'
@@ -8,13 +8,15 @@ import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../rec
 
 /** A part as recorded in the manifest. */
 export interface StagedPart {
-  /** `<event day>/<number>`, such as `2024-05-01/0`; records without a valid time are in `unknown-day/<number>`. */
+  /**
+   * `<event day>/<number>`, such as `2024-05-01/0`; `unknown-day/<number>` for records without a valid time, and
+   * `groups/<number>` and `links/<number>` for generated events.
+   */
   readonly id: string
-  /** Path of its file in the job's folder. */
-  readonly object: string
+  /** Of the compressed bytes. */
   readonly sha256: string
   readonly bytes: number
-  /** Lines of the part, one record each. */
+  /** Lines of the part, one record or generated event each. */
   readonly records: number
   /** Microseconds since 1970; null if no record has a time. */
   readonly firstUs: number | null
@@ -23,7 +25,6 @@ export interface StagedPart {
 
 export const stagedPartSchema = Type.Object({
   id: Type.String(),
-  object: Type.String(),
   sha256: Type.String(),
   bytes: Type.Number(),
   records: Type.Number(),
@@ -31,55 +32,63 @@ export const stagedPartSchema = Type.Object({
   lastUs: allowNull(Type.Number()),
 })
 
-/** What one line of a part was converted to. */
-export interface StagedOutcome {
-  /** Line of the part, from 1. */
-  readonly line: number
-  /** Offset of the byte after the line, in the decompressed part. */
-  readonly byteEnd: number
-  readonly raw: RawPosition
-  /** The record's number in its file, from 1; absent for a generated event. */
-  readonly ordinal?: number
-  /** The record's text in the raw file, for rejects; only its beginning if it is very long and not JSON. */
+/** The parts of events made from several records come first. Source: docs/wire/import.md §2.5. */
+export function isGeneratedPart({ id }: { readonly id: string }): boolean {
+  return id.startsWith('groups/') || id.startsWith('links/')
+}
+
+/** What a record was converted to. */
+export type StagedResult =
+  | {
+      readonly kind: 'events'
+      readonly events: readonly ImportedEvent[]
+      readonly notes: readonly RecordNote[]
+      /** Names of fields that did not make it into any event. */
+      readonly dropped: readonly string[]
+    }
+  | {
+      readonly kind: 'rejected'
+      readonly reason: RejectReason
+      readonly field: string | null
+      readonly detail?: string
+    }
+  | { readonly kind: 'skipped'; readonly reason: SkipReason }
+  /** A repeat of an identical record that has no id. */
+  | { readonly kind: 'collapsed' }
+
+export interface RecordSource {
+  /** Only the beginning of a record that is very long and not JSON. */
   readonly text: string
-  /** SHA-256, in hex, of the record's bytes in the raw file. */
-  readonly sourceSha256: () => string
-  /** How many bytes of the file were unreadable as a record, if any. */
-  readonly unreadableBytes?: number | null
+  /** In hex, of the record's bytes in the raw file. */
+  readonly sha256: string
+  /** How many bytes of the file were unreadable as a record; null for a readable record. */
+  readonly unreadableBytes: number | null
   /** The cells of a CSV row; absent for other formats. */
   readonly row?: {
     readonly columns: readonly string[]
     /** By column name, without empty cells; null if the number of cells does not match the columns. */
     readonly cells: JsonObject | null
   }
-  readonly result:
-    | {
-        readonly kind: 'events'
-        readonly events: readonly ImportedEvent[]
-        readonly notes: readonly RecordNote[]
-        /** Names of fields that did not make it into any event. */
-        readonly dropped: readonly string[]
-      }
-    | {
-        readonly kind: 'rejected'
-        readonly reason: RejectReason
-        readonly field: string | null
-        readonly detail?: string
-      }
-    | { readonly kind: 'skipped'; readonly reason: SkipReason }
-    /** A repeat of an identical record that has no id. */
-    | { readonly kind: 'collapsed' }
+}
+
+/** What one line of a part was converted to. */
+export interface StagedOutcome {
+  /** Line of the part, from 1. */
+  readonly line: number
+  readonly raw: RawPosition
+  /** The record's number in its file, from 1; absent for a generated event. */
+  readonly ordinal?: number
+  /** Size of the record in the raw file, roughly. */
+  readonly textBytes: number
+  /** The record in the raw file, for rejects and samples. */
+  readonly source: () => RecordSource
+  readonly result: StagedResult
 }
 
 /** Reads the parts of a staged and scanned job. Reading a part is deterministic. */
 export interface StagedJob {
-  /** In sending order: oldest event day first. */
+  /** In sending order: groups, links, then records with the oldest event day first. */
   readonly parts: readonly StagedPart[]
-  /** Events made from several records: groups first, then links, each by time and uuid. */
-  generatedEvents(from?: {
-    readonly afterIndex: number
-  }): Iterable<{ readonly index: number; readonly event: ImportedEvent }>
-  readonly generatedCount: number
   /** Blank lines of the files: counted as records read, but in no part. */
   readonly blankLines?: number
   /** @param afterLine how many lines to skip when resuming. @throws if the part's bytes changed. */

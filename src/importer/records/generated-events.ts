@@ -17,35 +17,22 @@ import type {
 } from './imported-event.ts'
 
 export interface RecordEvents {
-  /** In send order: groups, links, then the record's own. */
+  /** Events that no record contains as such; sent before all others. */
+  readonly groups: readonly ImportedEvent[]
+  readonly links: readonly ImportedEvent[]
+  /** The record's own; the first one sets the person properties that are new. */
+  readonly own: readonly ImportedEvent[]
+  /** All of them, in the order of sending. */
   readonly events: readonly ImportedEvent[]
+  /** Those of the record, and one for each link that was not made. */
   readonly notes: readonly RecordNote[]
 }
 
 /** The events of one record, given what the ledger knows from earlier records. */
 export function createRecordEvents(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
-  const generated = generateEvents(source, record, ledger)
-  const own = replaceRefusedLink(addChangedProperties(record, ledger), generated.isOwnLinkRefused)
-  return {
-    events: [...generated.groups, ...generated.links, ...own],
-    notes: [...(record.notes ?? []), ...generated.notes],
-  }
-}
-
-export interface GeneratedEvents {
-  readonly groups: readonly ImportedEvent[]
-  readonly links: readonly ImportedEvent[]
-  /** For links that were not made. */
-  readonly notes: readonly RecordNote[]
-  /** The record's own event identifies a user on a device that is linked to another user. */
-  readonly isOwnLinkRefused: boolean
-}
-
-/** The events that a record causes in addition to its own. */
-export function generateEvents(source: string, record: ConvertedRecord, ledger: ImportLedger): GeneratedEvents {
   const groups: ImportedEvent[] = []
   const links: ImportedEvent[] = []
-  const notes: RecordNote[] = []
+  const notes: RecordNote[] = [...(record.notes ?? [])]
   let isOwnLinkRefused = false
   for (const group of record.groups ?? []) {
     const event = createGroupEvent(source, group, ledger.group(group.type, group.key, group.properties))
@@ -58,14 +45,12 @@ export function generateEvents(source: string, record: ConvertedRecord, ledger: 
     if (outcome === 'shared') notes.push('shared_device')
     isOwnLinkRefused ||= outcome === 'shared' && link.isOwnEvent === true
   }
-  return { groups, links, notes, isOwnLinkRefused }
+  const own = replaceRefusedLink(addChangedProperties(record, ledger), isOwnLinkRefused)
+  return { groups, links, own, events: [...groups, ...links, ...own], notes }
 }
 
 /** A refused identification still carries properties of its person, so it becomes a `$set`. */
-export function replaceRefusedLink(
-  events: readonly ImportedEvent[],
-  isOwnLinkRefused: boolean,
-): readonly ImportedEvent[] {
+function replaceRefusedLink(events: readonly ImportedEvent[], isOwnLinkRefused: boolean): readonly ImportedEvent[] {
   const [first, ...others] = events
   if (first === undefined || !isOwnLinkRefused) return events
   const { $anon_distinct_id: _, ...properties } = first.properties
@@ -131,7 +116,7 @@ function addChangedProperties(record: ConvertedRecord, ledger: ImportLedger): re
 }
 
 /** The properties that differ from the known ones. */
-export function findChangedProperties({ properties }: PersonSnapshot, before: JsonObject | null): JsonObject {
+function findChangedProperties({ properties }: PersonSnapshot, before: JsonObject | null): JsonObject {
   if (before === null) return properties
   const news: JsonObject = {}
   for (const [key, value] of Object.entries(properties)) {

@@ -1,8 +1,8 @@
 // Finds names in a configuration, such as the fields of a mapping, that no record has: usually a typing error, which would
-// silently give wrong data. Only a rehearsal does this. It reads every record and always starts from the beginning, so the
-// names seen need not be stored.
+// silently give wrong data.
 
 import { nearMiss } from '#core/nearest-name.ts'
+import { allowNull, type Static, Type } from './file-schema.ts'
 
 export interface UnseenName {
   readonly kind: 'field' | 'event'
@@ -15,11 +15,30 @@ export interface UnseenName {
   readonly isOwn?: true
 }
 
+export const unseenNameSchema = Type.Object({
+  kind: Type.Enum(['field', 'event']),
+  name: Type.String(),
+  key: Type.String(),
+  near: allowNull(Type.String()),
+  isOwn: Type.Optional(Type.Literal(true)),
+})
+
+/** What a stopped scan stores of a watch. */
+export const watchStateSchema = Type.Object({
+  hasSeen: Type.Boolean(),
+  /** The names that have not been seen yet. */
+  waiting: Type.Array(Type.String()),
+  /** Names for suggestions. */
+  known: Type.Array(Type.String()),
+})
+export type WatchState = Static<typeof watchStateSchema>
+
 /** Watches records for configured names. */
 export interface NameWatch {
-  /** Whether some names have not been seen yet. */
-  readonly isWaiting: boolean
   unseen(): readonly UnseenName[]
+  state(): readonly WatchState[]
+  /** @param states as `state` returned them, for the same configuration. */
+  restore(states: readonly WatchState[]): void
 }
 
 export class UnseenNames {
@@ -35,12 +54,17 @@ export class UnseenNames {
     this.#watches.push(watch)
   }
 
-  get isWaiting(): boolean {
-    return this.#watches.some(watch => watch.isWaiting)
-  }
-
   all(): readonly UnseenName[] {
     return this.#watches.flatMap(watch => watch.unseen())
+  }
+
+  /** The state of each watch. */
+  states(): WatchState[][] {
+    return this.#watches.map(watch => [...watch.state()])
+  }
+
+  restore(states: readonly (readonly WatchState[])[]): void {
+    for (const [index, watch] of this.#watches.entries()) watch.restore(states[index]!)
   }
 }
 
@@ -49,7 +73,15 @@ const knownMax = 1_000
 
 /** Names that records have, for suggesting the name that was meant. */
 export class KnownNames {
-  readonly #names = new Set<string>()
+  readonly #names: Set<string>
+
+  constructor(names: Iterable<string> = []) {
+    this.#names = new Set(names)
+  }
+
+  all(): string[] {
+    return [...this.#names]
+  }
 
   add(name: string): void {
     if (this.#names.size < knownMax) this.#names.add(name)
@@ -62,8 +94,8 @@ export class KnownNames {
 
 /** Watches for the event names that `event_names` renames. */
 export class EventNameWatch implements NameWatch {
-  readonly #waiting: Set<string>
-  readonly #known = new KnownNames()
+  #waiting: Set<string>
+  #known = new KnownNames()
   #hasSeen = false
 
   constructor(names: Iterable<string>) {
@@ -79,6 +111,17 @@ export class EventNameWatch implements NameWatch {
     if (!this.isWaiting) return
     this.#waiting.delete(name)
     this.#known.add(name)
+  }
+
+  state(): readonly WatchState[] {
+    return [{ hasSeen: this.#hasSeen, waiting: [...this.#waiting], known: this.#known.all() }]
+  }
+
+  restore([state]: readonly WatchState[]): void {
+    const { hasSeen, waiting, known } = state!
+    this.#hasSeen = hasSeen
+    this.#waiting = new Set(waiting)
+    this.#known = new KnownNames(known)
   }
 
   unseen(): readonly UnseenName[] {

@@ -55,8 +55,7 @@ async function rehearsed(t: TestContext, lines: readonly (object | string)[]) {
   const raw = join(folder, 'raw.jsonl')
   writeFileSync(raw, lines.map(each => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`).join(''))
   const job = new TestJob(join(folder, 'job'), generic, [raw], { config: { mapping } })
-  await job.stage()
-  await job.scan()
+  await job.stageAndScan()
   await job.rehearse()
   const rejects = job.manifest.parts.flatMap(({ id }) => readRejects(job.folder.file('rejects', `${id}.jsonl`)))
   return { job, rejects }

@@ -4,7 +4,7 @@
 
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import type { StagedPart } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedPart } from '../job/staged-part.ts'
 import { allowNull, Type } from '../records/file-schema.ts'
 
 export const checkpointFile = 'checkpoint.json'
@@ -30,7 +30,7 @@ export interface PartProgress {
   readonly id: string
   readonly sha256: string
   state: 'sending' | 'sent'
-  committed: { line: number; byte: number; batch: number }
+  committed: { line: number; batch: number }
   inflight: {
     readonly batch: number
     readonly from_line: number
@@ -45,7 +45,7 @@ export interface PartProgress {
 }
 
 export interface Checkpoint {
-  readonly v: 1
+  readonly v: 2
   readonly job_id: string
   /** Id of the job at the service; null for a service without import jobs, such as another product. */
   readonly service_job_id: string | null
@@ -53,10 +53,9 @@ export interface Checkpoint {
   readonly project: string
   approval_sha256: string
   readonly mapping_sha256: string
-  phase: 'identity' | 'send' | 'sent'
+  state: 'sending' | 'sent'
   /** The parts begun so far, in the order of the job. */
   parts: PartProgress[]
-  identity: { readonly total: number; progress: PartProgress }
   /** Time spent sending, over all runs. */
   spent_ms: number
   retries: number
@@ -70,7 +69,7 @@ const partProgressSchema = Type.Object({
   id: Type.String(),
   sha256: Type.String(),
   state: Type.Enum(['sending', 'sent']),
-  committed: Type.Object({ line: count, byte: count, batch: count }),
+  committed: Type.Object({ line: count, batch: count }),
   inflight: allowNull(
     Type.Object({
       batch: count,
@@ -96,16 +95,15 @@ const partProgressSchema = Type.Object({
 })
 
 const checkpointSchema = Type.Object({
-  v: Type.Literal(1),
+  v: Type.Literal(2),
   job_id: Type.String(),
   service_job_id: allowNull(Type.String()),
   target: Type.String(),
   project: Type.String(),
   approval_sha256: Type.String(),
   mapping_sha256: Type.String(),
-  phase: Type.Enum(['identity', 'send', 'sent']),
+  state: Type.Enum(['sending', 'sent']),
   parts: Type.Array(partProgressSchema),
-  identity: Type.Object({ total: count, progress: partProgressSchema }),
   spent_ms: count,
   retries: count,
   begun_at: Type.String(),
@@ -122,27 +120,23 @@ export interface CheckpointIdentity {
   readonly mappingSha256: string
 }
 
-export function createCheckpoint(identity: CheckpointIdentity, generatedCount: number, at: string): Checkpoint {
+export function createCheckpoint(identity: CheckpointIdentity, at: string): Checkpoint {
   return {
-    v: 1,
+    v: 2,
     job_id: identity.jobId,
     service_job_id: identity.serviceJobId,
     target: identity.target,
     project: identity.project,
     approval_sha256: identity.approvalSha256,
     mapping_sha256: identity.mappingSha256,
-    phase: 'identity',
+    state: 'sending',
     parts: [],
-    identity: { total: generatedCount, progress: createProgress(generatedPartId, '') },
     spent_ms: 0,
     retries: 0,
     begun_at: at,
     updated_at: at,
   }
 }
-
-/** The part id of generated events, which have progress and rejects like a part. */
-export const generatedPartId = 'generated'
 
 export function createProgress(id: string, sha256: string): PartProgress {
   const counts = {
@@ -160,7 +154,7 @@ export function createProgress(id: string, sha256: string): PartProgress {
     id,
     sha256,
     state: 'sending',
-    committed: { line: 0, byte: 0, batch: 0 },
+    committed: { line: 0, batch: 0 },
     inflight: null,
     counts,
     rejects_bytes: 0,
@@ -195,6 +189,18 @@ export function checkSameJob(checkpoint: Checkpoint, now: CheckpointIdentity, pa
   const known = new Map(parts.map(part => [part.id, part.sha256]))
   for (const { id, sha256 } of checkpoint.parts)
     if (known.get(id) !== sha256) differs(`part ${id} with the hash`, sha256, known.get(id) ?? null)
+}
+
+/** What was sent of the records of the files, and of the groups and links generated from them. */
+export function sumProgress(parts: readonly PartProgress[]): {
+  readonly records: SendCounts
+  readonly generated: SendCounts
+} {
+  const countsOf = (all: readonly PartProgress[]) => sumCounts(all.map(({ counts }) => counts))
+  return {
+    records: countsOf(parts.filter(part => !isGeneratedPart(part))),
+    generated: countsOf(parts.filter(isGeneratedPart)),
+  }
 }
 
 export function sumCounts(all: Iterable<SendCounts>): SendCounts {

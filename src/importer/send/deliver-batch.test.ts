@@ -30,7 +30,8 @@ function endlessClock(isShort: (wait: number) => boolean): FetchClock {
 function batchOf(name: string): readonly OutgoingEvent[] {
   const event = { uuid: rootUuid('test', name), event: name, distinctId: name, timeUs: 0, properties: {} }
   const outcome = {
-    ...{ line: 1, byteEnd: 1, raw: { object: '', line: 1, byte: 0 }, text: '', sourceSha256: () => '' },
+    ...{ line: 1, raw: { object: '', line: 1, byte: 0 }, textBytes: 0 },
+    source: () => ({ text: '', sha256: '', unreadableBytes: null }),
     result: { kind: 'events' as const, events: [event], notes: [], dropped: [] },
   }
   return [{ event, outcome, ...encodeEvent(event, { source: 'test', jobId: '7' }) }]

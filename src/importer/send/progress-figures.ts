@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { countBlankLines, type Manifest } from '../job/manifest.ts'
-import { type Checkpoint, sumCounts } from './checkpoint.ts'
+import { type Checkpoint, sumProgress } from './checkpoint.ts'
 import { countRepairedRejects, type RetryOutcomes, sumOutcomes } from './retry-outcomes.ts'
 
 /** `sent` counts events, groups and links included. A rejected record that was repaired and sent no longer counts as rejected. */
@@ -11,12 +11,10 @@ export function computeProgressFigures(
   manifest: Manifest,
   retried: RetryOutcomes,
 ): JsonObject {
-  const parts = (checkpoint?.parts ?? []).map(({ counts }) => counts)
-  const all = checkpoint === null ? [] : [checkpoint.identity.progress.counts, ...parts]
-  const { read, rejected } = sumCounts(parts)
+  const { records, generated } = sumProgress(checkpoint?.parts ?? [])
   return {
-    records: read + countBlankLines(manifest),
-    sent: sumCounts(all).sent + sumOutcomes(retried).sent,
-    rejected: Math.max(0, rejected - countRepairedRejects(retried)),
+    records: records.read + countBlankLines(manifest),
+    sent: records.sent + generated.sent + sumOutcomes(retried).sent,
+    rejected: Math.max(0, records.rejected - countRepairedRejects(retried)),
   }
 }

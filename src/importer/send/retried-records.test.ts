@@ -101,8 +101,7 @@ async function rehearsed(t: TestContext, text = csv, config: JsonObject = {}) {
     config: { mapping, ...config },
     read: createRecordReader({ spool: { folder } }),
   })
-  await job.stage()
-  await job.scan()
+  await job.stageAndScan()
   await job.rehearse()
   const rejects = globSync(job.folder.file('rejects/*/*.jsonl'))
     .toSorted()

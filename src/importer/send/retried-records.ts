@@ -5,6 +5,7 @@
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { JobDatabase } from '../job/job-database.ts'
 import { JobFolder } from '../job/job-folder.ts'
 import { JobLedger } from '../job/ledger.ts'
 import type { Manifest, RawObject } from '../job/manifest.ts'
@@ -17,7 +18,6 @@ import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger, type ImportLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import { createJobConversion, type JobConversion } from '../stages/job-conversion.ts'
-import { ledgerFile } from '../stages/scan.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import type { SentJob } from './sent-events.ts'
 
@@ -61,7 +61,6 @@ function openRetry(context: RetryContext, folder: JobFolder): SentJob {
   const lines = splitLines(bytes)
   const part = {
     id: `${retryPrefix}${basename(folder.path)}`,
-    object: recordsFile,
     sha256: sha256Hex(bytes),
     bytes: bytes.length,
     records: lines.length,
@@ -70,8 +69,6 @@ function openRetry(context: RetryContext, folder: JobFolder): SentJob {
   }
   const job: StagedJob = {
     parts: [part],
-    generatedCount: 0,
-    generatedEvents: () => [],
     async *readPart(_part, afterLine = 0) {
       // Convert from the first line on, since later records build on the persons and groups of earlier ones.
       for (const outcome of convertLines(context, lines)) if (outcome.line > afterLine) yield outcome
@@ -98,8 +95,9 @@ export function splitLines(bytes: Buffer): RetriedLine[] {
 
 /** Converts the lines of a file of repaired records; the file need not have been added yet. */
 export function* convertLines(context: RetryContext, lines: readonly RetriedLine[]): Generator<StagedOutcome> {
-  const ledger = new JobLedger(context.folder.file(ledgerFile))
+  const database = new JobDatabase(context.folder)
   try {
+    const ledger = new JobLedger(database)
     const known = createLedgerWithLinks(ledger)
     const conversion = createJobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
     for (const [index, { bytes, at }] of lines.entries()) {
@@ -107,17 +105,16 @@ export function* convertLines(context: RetryContext, lines: readonly RetriedLine
       const text = bytes.toString()
       yield {
         line: index + 1,
-        byteEnd: at + bytes.length + 1,
         raw: { object: recordsFile, line: index + 1, byte: at },
-        text,
-        sourceSha256: () => sha256Hex(bytes),
+        textBytes: bytes.length,
+        source: () => ({ text, sha256: sha256Hex(bytes), unreadableBytes: null }),
         result: isSent
           ? { kind: 'skipped', reason: 'duplicate_in_source' }
           : convertRepaired(parsed, table, text, ordinal, context, conversion, known),
       }
     }
   } finally {
-    ledger.close()
+    database.close()
   }
 }
 
@@ -196,18 +193,7 @@ function convertRepaired(
   conversion: JobConversion,
   ledger: ImportLedger,
 ): StagedOutcome['result'] {
-  const line = {
-    timeUs: null,
-    object: 0,
-    line: ordinal,
-    byte: 0,
-    ordinal,
-    parsed,
-    text,
-    sourceSha256: () => '',
-    unreadableBytes: null,
-  }
-  const record = conversion.convert(line, table)
+  const record = conversion.convert({ parsed, text }, ordinal, table)
   if ('skipped' in record) return { kind: 'skipped', reason: record.skipped }
   if ('rejected' in record) return { kind: 'rejected', ...record.rejected }
   const { events, notes } = createRecordEvents(plan.source, record, ledger)

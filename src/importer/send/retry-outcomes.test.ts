@@ -26,17 +26,17 @@ function retryOf(t: TestContext, day: number, file: string, tried: readonly Trie
   const folder = new JobFolder(tempDir(t))
   folder.writeJson('origin.json', { path: file })
   const part: StagedPart = {
-    ...{ id: `retry/${day}`, object: 'records.jsonl', sha256: '', bytes: 0 },
+    ...{ id: `retry/${day}`, sha256: '', bytes: 0 },
     ...{ records: tried.length, firstUs: null, lastUs: null },
   }
   const identity = { jobId: 'j', serviceJobId: '7', target: '', project: '', approvalSha256: '', mappingSha256: '' }
-  const checkpoint = createCheckpoint(identity, 0, `2026-01-0${day}T00:00:00Z`)
-  checkpoint.parts.push({ ...createProgress(part.id, ''), committed: { line: tried.length, byte: 0, batch: 1 } })
+  const checkpoint = createCheckpoint(identity, `2026-01-0${day}T00:00:00Z`)
+  checkpoint.parts.push({ ...createProgress(part.id, ''), committed: { line: tried.length, batch: 1 } })
   const outcomes = tried.map(([text, kind], index): StagedOutcome => {
     const event = { uuid: `u-${text}` } as ImportedEvent
     return {
-      ...{ line: index + 1, byteEnd: 0, raw: { object: part.object, line: index + 1, byte: 0 }, text },
-      sourceSha256: () => '',
+      ...{ line: index + 1, raw: { object: 'records.jsonl', line: index + 1, byte: 0 }, textBytes: text.length },
+      source: () => ({ text, sha256: '', unreadableBytes: null }),
       result:
         kind === 'sent'
           ? { kind: 'events', events: [event], notes: [], dropped: [] }
@@ -44,7 +44,7 @@ function retryOf(t: TestContext, day: number, file: string, tried: readonly Trie
     }
   })
   const job = {
-    ...{ parts: [part], generatedCount: 0, generatedEvents: () => [] },
+    parts: [part],
     async *readPart() {
       yield* outcomes
     },

@@ -50,12 +50,13 @@ export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise
     const isLast = lastOfFile.get(readRetryOrigin(folder)) === folder.path
     for await (const outcome of job.readPart(job.parts[0]!)) {
       if (outcome.line > progress.committed.line) break
-      const position = parsePosition(outcome.text)
+      const { text } = outcome.source()
+      const position = parsePosition(text)
       const now = toRetryOutcome(outcome, refused)
       // A whole record does not say which record it repairs, and its text differs in each repair of the file: count only
       // its rejection in the latest version of the file.
       if (position === null && now.kind === 'rejected' && !isLast) continue
-      const key = position === null ? sha256Hex(outcome.text) : recordKey(position)
+      const key = position === null ? sha256Hex(text) : recordKey(position)
       if (outcomes.get(key)?.kind !== 'sent' || now.kind === 'sent') outcomes.set(key, now)
     }
   }

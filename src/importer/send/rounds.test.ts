@@ -18,7 +18,8 @@ function lineOf(line: number, persons: readonly number[], { day = 0, padding = 0
     properties: { line, padding: '☂'.repeat(padding / 3) },
   }))
   const result = { kind: 'events', events, notes: [], dropped: [] } as const
-  return { line, byteEnd: line * 10, raw: { object: 'o', line, byte: 0 }, text: '', sourceSha256: () => '', result }
+  const source = () => ({ text: '', sha256: '', unreadableBytes: null })
+  return { line, raw: { object: 'o', line, byte: 0 }, textBytes: 0, source, result }
 }
 
 async function roundsFor(lines: readonly StagedOutcome[], over: Partial<RoundOptions> = {}): Promise<Round[]> {

@@ -36,8 +36,6 @@ export interface Batch {
 export interface Round {
   readonly fromLine: number
   readonly toLine: number
-  /** Offset in the part of the byte after the last line. */
-  readonly byte: number
   /** Lanes are sent in parallel, the batches of a lane sequentially. */
   readonly lanes: readonly (readonly Batch[])[]
   readonly events: number
@@ -64,8 +62,6 @@ export interface RoundOptions {
   readonly personOf: (distinctId: string) => string
   /** The last line of the first round, whatever its size, if that round was begun before a crash. */
   readonly firstToLine?: number | null
-  /** Puts group events and other events into separate rounds, since groups must come first and lanes run in parallel. */
-  readonly groupsApart?: boolean
 }
 
 export async function* divideIntoRounds(
@@ -114,10 +110,8 @@ class OpenRound {
   readonly #days = new Set<string>()
   readonly #counts = { records: 0, skipped: 0, rejected: 0, collapsed: 0 }
   readonly #tooLarge: OutgoingEvent[] = []
-  #isGroups: boolean | null = null
   #fromLine = 0
   #toLine = 0
-  #byte = 0
   #bytes = 0
 
   constructor(options: RoundOptions) {
@@ -136,9 +130,7 @@ class OpenRound {
       (this.#outgoing.length + outgoing.length > eventsMax || this.#bytes + bytes > bytesMax)
     )
       return true
-    if (this.#days.size > 0 && this.#daysWith(outgoing) > openDaysMax) return true
-    if (this.#options.groupsApart !== true || this.#isGroups === null) return false
-    return this.#isGroups !== isGroupEvent(outgoing[0]!.event)
+    return this.#days.size > 0 && this.#daysWith(outgoing) > openDaysMax
   }
 
   #daysWith(outgoing: readonly OutgoingEvent[]): number {
@@ -153,7 +145,6 @@ class OpenRound {
   add(outcome: StagedOutcome, { outgoing }: EncodedLine): void {
     if (this.isEmpty) this.#fromLine = outcome.line
     this.#toLine = outcome.line
-    this.#byte = outcome.byteEnd
     this.#counts[countOf[outcome.result.kind]]++
     for (const each of outgoing) {
       if (each.bytes > eventBytesMax) {
@@ -162,7 +153,6 @@ class OpenRound {
       }
       this.#hash.update(each.text).update('\n')
       this.#days.add(utcDay(each.event.timeUs))
-      this.#isGroups ??= isGroupEvent(each.event)
       this.#outgoing.push(each)
       this.#bytes += each.bytes
     }
@@ -172,7 +162,6 @@ class OpenRound {
     return {
       fromLine: this.#fromLine,
       toLine: this.#toLine,
-      byte: this.#byte,
       lanes: this.#lanes(),
       events: this.#outgoing.length,
       bytes: this.#bytes,
@@ -193,10 +182,6 @@ class OpenRound {
 }
 
 const countOf = { events: 'records', skipped: 'skipped', rejected: 'rejected', collapsed: 'collapsed' } as const
-
-function isGroupEvent({ event }: ImportedEvent): boolean {
-  return event === '$groupidentify'
-}
 
 /**
  * Divides one lane's events into batches of one UTC day, oldest first. A local day spans two UTC days whose events may

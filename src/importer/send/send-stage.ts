@@ -7,8 +7,7 @@ import type { FetchClock } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { sha256Hex } from '../job/sha256.ts'
-import type { StagedJob, StagedOutcome, StagedPart } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedJob, type StagedPart } from '../job/staged-part.ts'
 import {
   type Checkpoint,
   type CheckpointIdentity,
@@ -16,7 +15,6 @@ import {
   checkSameJob,
   createCheckpoint,
   createProgress,
-  generatedPartId,
   type PartProgress,
   readCheckpoint,
   sumCounts,
@@ -97,7 +95,7 @@ class Sender {
     this.#options = options
     const known = readCheckpoint(folder)
     if (known !== null) checkSameJob(known, identity, job.parts)
-    this.checkpoint = known ?? createCheckpoint(identity, job.generatedCount, new Date(clock.nowMs()).toISOString())
+    this.checkpoint = known ?? createCheckpoint(identity, new Date(clock.nowMs()).toISOString())
     this.checkpoint.approval_sha256 = identity.approvalSha256
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
     this.#waits = new ServiceWaits(clock, options.progress)
@@ -107,30 +105,34 @@ class Sender {
   async sendAll(): Promise<void> {
     const { job, progress } = this.#options
     const { checkpoint } = this
-    if (checkpoint.phase === 'sent') return
-    if (checkpoint.phase === 'identity') {
-      progress.begin('send', { records: job.generatedCount, unit: 'groups and links' })
-      await this.#sendLines(checkpoint.identity.progress, null)
-      checkpoint.phase = 'send'
-    }
+    if (checkpoint.state === 'sent') return
     const { blankLines = 0 } = job
-    progress.begin('send', {
-      records: job.parts.reduce((sum, { records }) => sum + records, blankLines),
-      bytes: job.parts.reduce((sum, { bytes }) => sum + bytes, 0),
-    })
+    const generated = job.parts.filter(isGeneratedPart)
+    if (generated.length > 0) {
+      progress.begin('send', { ...sumParts(generated), unit: 'groups and links' })
+      await this.#sendParts(generated)
+    }
+    const parts = job.parts.filter(part => !isGeneratedPart(part))
+    const { records, bytes } = sumParts(parts)
+    progress.begin('send', { records: records + blankLines, bytes })
     progress.add({ records: blankLines, isEarlier: true })
-    for (const part of job.parts) {
+    await this.#sendParts(parts)
+    checkpoint.state = 'sent'
+    this.#save()
+  }
+
+  async #sendParts(parts: readonly StagedPart[]): Promise<void> {
+    const { progress } = this.#options
+    for (const part of parts) {
       const state = this.#progressOf(part)
       if (state.state === 'sent') {
         progress.add({ records: part.records, bytes: part.bytes, isEarlier: true })
         continue
       }
-      progress.day(part.id.slice(0, part.id.indexOf('/')))
+      if (!isGeneratedPart(part)) progress.day(part.id.slice(0, part.id.indexOf('/')))
       await this.#sendLines(state, part)
       progress.add({ bytes: part.bytes })
     }
-    checkpoint.phase = 'sent'
-    this.#save()
   }
 
   #progressOf(part: StagedPart): PartProgress {
@@ -141,18 +143,15 @@ class Sender {
     return state
   }
 
-  /** @param part null for the generated events. */
-  async #sendLines(state: PartProgress, part: StagedPart | null): Promise<void> {
+  async #sendLines(state: PartProgress, part: StagedPart): Promise<void> {
     const { job, progress, signal, personOf = (id: string) => id, lanes = lanesDefault } = this.#options
     const { line } = state.committed
     progress.add({ records: line, isEarlier: true })
-    const outcomes = part === null ? readGeneratedOutcomes(job, line) : job.readPart(part, line)
-    const rounds = divideIntoRounds(outcomes, {
+    const rounds = divideIntoRounds(job.readPart(part, line), {
       marks: { source: this.#options.source, jobId: this.checkpoint.service_job_id ?? this.checkpoint.job_id },
       lanes,
       personOf,
       firstToLine: state.inflight?.to_line ?? null,
-      groupsApart: part === null,
     })
     for await (const round of prefetchOne(rounds)) {
       checkPause(signal)
@@ -277,7 +276,7 @@ class Sender {
     counts.refused += refused.length
     counts.duplicates += duplicates
     counts.recent += recent
-    state.committed = { line: round.toLine, byte: round.byte, batch: state.committed.batch + 1 }
+    state.committed = { line: round.toLine, batch: state.committed.batch + 1 }
     state.inflight = null
     this.#save()
   }
@@ -306,7 +305,7 @@ class Sender {
   }
 
   #sums() {
-    return sumCounts([this.checkpoint.identity.progress, ...this.checkpoint.parts].map(({ counts }) => counts))
+    return sumCounts(this.checkpoint.parts.map(({ counts }) => counts))
   }
 }
 
@@ -336,17 +335,9 @@ function countLinesWithoutEvents(refused: readonly RefusedEvent[]): number {
     .length
 }
 
-/** Presents the generated events as the lines of a part. */
-function* readGeneratedOutcomes(job: StagedJob, afterLine: number): Generator<StagedOutcome> {
-  for (const { index, event } of job.generatedEvents({ afterIndex: afterLine - 1 })) {
-    const text = JSON.stringify(event)
-    yield {
-      line: index + 1,
-      byteEnd: 0,
-      raw: { object: generatedPartId, line: index + 1, byte: 0 },
-      text,
-      sourceSha256: () => sha256Hex(text),
-      result: { kind: 'events', events: [event], notes: [], dropped: [] },
-    }
+function sumParts(parts: readonly StagedPart[]): { readonly records: number; readonly bytes: number } {
+  return {
+    records: parts.reduce((sum, { records }) => sum + records, 0),
+    bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
   }
 }

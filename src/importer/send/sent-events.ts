@@ -1,6 +1,5 @@
 // The events of a job that the service accepted: the staged events sent so far, without the refused ones.
 
-import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedJob, StagedPart } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
@@ -14,22 +13,14 @@ export interface SentJob {
   readonly checkpoint: Checkpoint | null
 }
 
-/** Generated events come first, then the records of each part, with the events that they yielded, possibly none. */
+/** The lines of each part, with the events that they yielded, possibly none. */
 export type SentStep =
-  | { readonly kind: 'generated'; readonly event: ImportedEvent }
   | { readonly kind: 'part'; readonly part: StagedPart }
-  | { readonly kind: 'record'; readonly events: readonly ImportedEvent[] }
+  | { readonly kind: 'line'; readonly events: readonly ImportedEvent[] }
 
 /** In the order of sending. */
 export async function* readSentSteps({ folder, job, checkpoint }: SentJob): AsyncGenerator<SentStep> {
   if (checkpoint === null) return
-  const generated = checkpoint.identity.progress
-  const refusedLinks = await readRefusedUuids(folder, generated)
-  for (const { index, event } of job.generatedEvents()) {
-    if (index >= generated.committed.line) break
-    if (isYieldDue()) await yieldToEventLoop()
-    if (!refusedLinks.has(event.uuid)) yield { kind: 'generated', event }
-  }
   const begun = new Map(checkpoint.parts.map(part => [part.id, part]))
   for (const part of job.parts) {
     const state = begun.get(part.id)
@@ -38,7 +29,7 @@ export async function* readSentSteps({ folder, job, checkpoint }: SentJob): Asyn
     const refused = await readRefusedUuids(folder, state)
     for await (const { line, result } of job.readPart(part)) {
       if (line > state.committed.line) break
-      yield { kind: 'record', events: result.kind === 'events' ? removeRefused(result.events, refused) : [] }
+      yield { kind: 'line', events: result.kind === 'events' ? removeRefused(result.events, refused) : [] }
     }
   }
 }
@@ -47,8 +38,7 @@ export async function* readSentSteps({ folder, job, checkpoint }: SentJob): Asyn
 export async function* readSentEvents(jobs: readonly SentJob[]): AsyncGenerator<ImportedEvent> {
   for (const job of jobs)
     for await (const step of readSentSteps(job)) {
-      if (step.kind === 'generated') yield step.event
-      else if (step.kind === 'record') yield* step.events
+      if (step.kind === 'line') yield* step.events
     }
 }
 

@@ -1,5 +1,4 @@
-// Converts a staged line: the conversion of its source plus the rules of the job. Scan, rehearsal and send all use it, so
-// that they cannot differ.
+// Converts a record: the conversion of its source plus the rules of the job, for the scan and for repaired records.
 
 import { formatCount } from '#core/format-count.ts'
 import type { ImportPlan } from '../job/plan.ts'
@@ -9,13 +8,13 @@ import { type Conversion, type ConvertedRecord, RecordReject, type Rejected } fr
 import { removeLinks } from '../records/service-drops.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { UnseenNames } from '../records/unseen-names.ts'
-import type { StagedLine } from './staged-line.ts'
+import type { RecordContent } from './staged-line.ts'
 
 const usPerDay = 86_400_000 * usPerMs
 
 export interface JobConversion {
   readonly converter: RecordConverter
-  convert(line: StagedLine, table: string | null): Conversion
+  convert(content: RecordContent, ordinal: number, table: string | null): Conversion
 }
 
 /** @param findFact looks up a fact in the ledger, which is empty before the scan. @throws ImportConfigError */
@@ -30,7 +29,7 @@ export function createJobConversion(
   const converter = source.prepare(plan.config, { nowMs, holdLiveWindow, findFact, unseenNames })
   return {
     converter,
-    convert: ({ parsed, ordinal, text }, table) => {
+    convert: ({ parsed, text }, ordinal, table) => {
       if (!('value' in parsed)) return parsed
       const outcome = convertRecord(converter, { value: parsed.value, table, ordinal }, text.length)
       if (!('events' in outcome)) return outcome

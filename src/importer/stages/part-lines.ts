@@ -1,42 +1,132 @@
-// Reads the lines of a staged part.
+// The lines of a part in `job.db`: a record's place in the raw files, what it was converted to, and its source, which only
+// rejects and samples need. A reader can begin at any line. Source: docs/wire/import.md §2.1, §2.4.
 
-import { existsSync, readFileSync } from 'node:fs'
-import { zstdDecompressSync } from 'node:zlib'
+import { parseJson } from '#core/json.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
+import { JobDatabase } from '../job/job-database.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { JobStopped } from '../job/job-paused.ts'
+import { JobLedger } from '../job/ledger.ts'
+import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import { sha256Hex } from '../job/sha256.ts'
-import type { StagedPart } from '../job/staged-part.ts'
-import { decodeLine, type StagedLine } from './staged-line.ts'
+import type { StagedJob, StagedOutcome, StagedPart, StagedResult } from '../job/staged-part.ts'
+import type { ImportedEvent, RecordNote } from '../records/imported-event.ts'
+import { decodePlace, decodeSource } from './staged-line.ts'
+import type { StagedRecord } from './staged-records.ts'
 
-const lineFeed = 0x0a
+const [lineFeed, tab] = [0x0a, 0x09]
+const lineEnd = Buffer.from('\n')
+const generatedObject = 'generated'
+/** Around the text of a CSV row. */
+const extraFrame = '{"s":""}'
+/** Generated events have no place in the raw files. */
+const noPlace = '[]'
 
-export interface PartLine {
-  /** From 1. */
-  readonly number: number
-  readonly byteEnd: number
-  readonly staged: StagedLine
+/** As stored: `e` events, `n` notes and `d` dropped fields, `r` a reject, `k` a skip, or nothing for a collapsed repeat. */
+interface StoredResult {
+  readonly e?: readonly ImportedEvent[]
+  readonly n?: readonly RecordNote[]
+  readonly d?: readonly string[]
+  readonly r?: Omit<StagedResult & { kind: 'rejected' }, 'kind'>
+  readonly k?: (StagedResult & { kind: 'skipped' })['reason']
+}
+
+export function encodePartLine(
+  { place, extra, json }: Pick<StagedRecord, 'place' | 'extra' | 'json'>,
+  result: StagedResult,
+): Buffer {
+  return Buffer.concat([Buffer.from(`${place}\t${JSON.stringify(encodeResult(result))}\t${extra}\t`), json, lineEnd])
+}
+
+export function encodeGeneratedLine(event: ImportedEvent): Buffer {
+  return Buffer.from(`${noPlace}\t${JSON.stringify({ e: [event] } satisfies StoredResult)}\t\t\n`)
+}
+
+function encodeResult(result: StagedResult): StoredResult {
+  switch (result.kind) {
+    case 'events': {
+      const { events, notes, dropped } = result
+      return { e: events, ...(notes.length > 0 && { n: notes }), ...(dropped.length > 0 && { d: dropped }) }
+    }
+    case 'rejected': {
+      const { kind: _, ...reject } = result
+      return { r: reject }
+    }
+    case 'skipped':
+      return { k: result.reason }
+    case 'collapsed':
+      return {}
+  }
+}
+
+function decodeResult({ e, n = [], d = [], r, k }: StoredResult): StagedResult {
+  if (e !== undefined) return { kind: 'events', events: e, notes: n, dropped: d }
+  if (r !== undefined) return { kind: 'rejected', ...r }
+  return k === undefined ? { kind: 'collapsed' } : { kind: 'skipped', reason: k }
+}
+
+export interface OpenStagedJob extends StagedJob {
+  /** @returns the user that a device is linked to, or the id itself. Ids with the same result belong to one person. */
+  personOf(distinctId: string): string
+  close(): void
+}
+
+export function openStagedJob(folder: JobFolder, manifest: Manifest): OpenStagedJob {
+  const database = new JobDatabase(folder)
+  const ledger = new JobLedger(database)
+  return {
+    parts: manifest.parts,
+    blankLines: countBlankLines(manifest),
+    readPart: (part, afterLine) => readPartLines(database, manifest, part, afterLine),
+    personOf: distinctId => ledger.userOf(distinctId) ?? distinctId,
+    close: () => database.close(),
+  }
 }
 
 /** @throws JobStopped if the part is missing or its bytes changed. */
-export async function* readPartLines(folder: JobFolder, part: StagedPart, afterLine = 0): AsyncGenerator<PartLine> {
-  const bytes = unpackPart(folder, part)
+async function* readPartLines(
+  database: JobDatabase,
+  { objects }: Manifest,
+  part: StagedPart,
+  afterLine = 0,
+): AsyncGenerator<StagedOutcome> {
+  const bytes = database.readLines(part)
   for (let [at, number] = [0, 1]; at < bytes.length; number++) {
     const end = bytes.indexOf(lineFeed, at)
     if (number > afterLine) {
-      yield { number, byteEnd: end + 1, staged: decodeLine(bytes.toString('utf8', at, end)) }
+      yield decodePartLine(bytes.subarray(at, end), number, objects)
       if (isYieldDue()) await yieldToEventLoop()
     }
     at = end + 1
   }
 }
 
-function unpackPart(folder: JobFolder, part: StagedPart): Buffer {
-  const path = folder.file(part.object)
-  const packed = existsSync(path) ? readFileSync(path) : null
-  if (packed === null || sha256Hex(packed) !== part.sha256)
-    throw new JobStopped(
-      `${path} ${packed === null ? 'is missing' : 'has changed since it was staged'}. Restore it, or plan the job again in another folder`,
-    )
-  return zstdDecompressSync(packed)
+function decodePartLine(line: Buffer, number: number, objects: Manifest['objects']): StagedOutcome {
+  const placeEnd = line.indexOf(tab)
+  const resultEnd = line.indexOf(tab, placeEnd + 1)
+  const result = decodeResult(parseJson(line.toString('utf8', placeEnd + 1, resultEnd)) as StoredResult)
+  if (placeEnd === noPlace.length) return createGeneratedOutcome(number, result)
+  const { object, line: rawLine, byte, ordinal } = decodePlace(line.toString('latin1', 0, placeEnd))
+  const extraEnd = line.indexOf(tab, resultEnd + 1)
+  const { object: name, columns } = objects[object]!
+  return {
+    line: number,
+    raw: { object: name, line: rawLine, byte },
+    ordinal,
+    textBytes: extraEnd - resultEnd > 1 ? extraEnd - resultEnd - extraFrame.length : line.length - extraEnd,
+    result,
+    source: () =>
+      decodeSource(line.toString('utf8', resultEnd + 1, extraEnd), line.toString('utf8', extraEnd + 1), columns),
+  }
+}
+
+function createGeneratedOutcome(line: number, result: StagedResult): StagedOutcome {
+  const [event] = result.kind === 'events' ? result.events : []
+  const text = JSON.stringify(event)
+  return {
+    line,
+    raw: { object: generatedObject, line, byte: 0 },
+    textBytes: text.length,
+    result,
+    source: () => ({ text, sha256: sha256Hex(text), unreadableBytes: null }),
+  }
 }

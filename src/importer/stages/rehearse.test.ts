@@ -34,8 +34,7 @@ describe('a rehearsal', () => {
       config: { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } },
       read: createRecordReader({ spool: { folder: join(folder, 'spool') } }),
     })
-    await job.stage()
-    await job.scan()
+    await job.stageAndScan()
     const warnings = (await job.rehearse()).warnings.filter(({ code }) => code === 'no_record_in_file')
     assert.deepEqual(warnings, [{ code: 'no_record_in_file', text: 'b.csv holds no records.' }])
   })
@@ -338,8 +337,7 @@ describe('a rehearsal', () => {
       rows[2_010] = ['r-2010', 'e', 'u', '2024-05-01T00:00:00Z'].with(column, '"open"')
       writeFileSync(path, `id,event,user,at\n${rows.map(cells => `${cells}\n`).join('')}`)
       const job = new TestJob(tempDir(t), generic, [path], { config: { mapping }, read })
-      await job.stage()
-      await job.scan()
+      await job.stageAndScan()
       const { balance, heldByRejects, rejectShare } = await job.rehearse()
       assert.ok(balance.isBalanced)
       assert.equal(balance.rejected, 1)
@@ -358,8 +356,7 @@ describe('a rehearsal', () => {
     const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] } }
     const read = createRecordReader({ spool: { folder: tempDir(t) } })
     const job = new TestJob(tempDir(t), generic, [path], { config, read })
-    await job.stage()
-    await job.scan()
+    await job.stageAndScan()
     const { balance, warnings } = await job.rehearse()
     assert.deepEqual([balance.read, balance.givingEvents], [7, 7])
     assert.match(
@@ -379,8 +376,7 @@ describe('a rehearsal', () => {
     const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] } }
     const read = createRecordReader({ spool: { folder: tempDir(t) } })
     const job = new TestJob(tempDir(t), generic, [path], { config, read })
-    await job.stage()
-    await job.scan()
+    await job.stageAndScan()
     const { balance, heldByRejects } = await job.rehearse()
     assert.deepEqual([balance.rejected, heldByRejects], [1, undefined])
   })
@@ -450,8 +446,7 @@ async function staged(
   const path = join(tempDir(t), 'raw.jsonl')
   writeFileSync(path, Buffer.concat(lines.map(each => Buffer.concat([Buffer.from(each), Buffer.from('\n')]))))
   const job = new TestJob(tempDir(t), source, [path], { config: { mapping }, ...options })
-  await job.stage()
-  await job.scan()
+  await job.stageAndScan()
   return job
 }
 

@@ -2,7 +2,6 @@
 // stopped rehearsal starts again from the beginning, since it keeps no state. Source: docs/wire/import.md §2.7.
 
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
-import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import { DistinctCount, ReusedIds } from '#importer/stages/report/distinct-count.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
 import {
@@ -29,18 +28,16 @@ import { checkPause } from '../job/job-paused.ts'
 import { countBlankLines, countRecordsRead, type Manifest } from '../job/manifest.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
-import type { StagedOutcome } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedOutcome } from '../job/staged-part.ts'
 import { envelopeBytesMax } from '../records/convert-record.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
 import { findJoinedId } from '../records/joined-id.ts'
 import { utcDay } from '../records/source-time.ts'
 import { isRecent } from '../records/time-window.ts'
-import { UnseenNames } from '../records/unseen-names.ts'
-import { openStagedJob } from './open-staged-job.ts'
+import { openStagedJob } from './part-lines.ts'
 import { createRejectLine, deleteRehearsalRejects, type RejectedOutcome, RejectFile } from './reject-files.ts'
 import { explainSkip, findFix } from './reject-fixes.ts'
-import type { ScanStats } from './scan.ts'
 import { shownSourceMax } from './staged-line.ts'
 
 const exactIdsMax = 200_000
@@ -52,8 +49,6 @@ export interface RehearseOptions {
   readonly folder: JobFolder
   readonly plan: ImportPlan
   readonly manifest: Manifest
-  readonly stats: ScanStats
-  readonly source: ImportSource
   readonly progress: StageProgress
   readonly signal: AbortSignal
   /** Without it, the disk may be filled completely. */
@@ -77,15 +72,14 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
   deleteRehearsalRejects(folder)
   folder.remove('rehearsal', ...Object.values(reportNames))
   const counts = new RehearsalCounts(options)
-  const { unseenNames } = counts
-  const staged = openStagedJob({ ...options, unseenNames })
+  const staged = openStagedJob(folder, manifest)
   try {
-    for (const { event } of staged.generatedEvents()) {
-      counts.generated(event)
-      if (isYieldDue()) await yieldToEventLoop()
-      checkPause(signal)
-    }
-    for (const part of staged.parts) {
+    for (const part of staged.parts.filter(isGeneratedPart))
+      for await (const { result } of staged.readPart(part)) {
+        checkPause(signal)
+        if (result.kind === 'events') for (const event of result.events) counts.generated(event)
+      }
+    for (const part of staged.parts.filter(each => !isGeneratedPart(each))) {
       progress.day(part.id.split('/')[0]!)
       await waitForSpace()
       const rejects = new RejectFile(folder, part.id)
@@ -128,7 +122,6 @@ function isRejected(outcome: StagedOutcome): outcome is RejectedOutcome {
 
 class RehearsalCounts {
   readonly samples = new Samples()
-  readonly unseenNames: UnseenNames
   readonly #options: RehearseOptions
   readonly #nowMs: number
   readonly #events = new EventCounts()
@@ -162,7 +155,6 @@ class RehearsalCounts {
     this.#nowMs = Date.parse(options.plan.createdAt)
     this.#reused = new ReusedIds(options.folder)
     this.#otherSource = new OtherSource(options.otherSources ?? [], this.#nowMs)
-    this.unseenNames = new UnseenNames(options.manifest.objects.flatMap(({ columns }) => columns ?? []))
     this.#tables = new Map(options.manifest.objects.map(({ object, table }) => [object, table]))
     for (const { object, blank } of options.manifest.objects)
       if (blank !== undefined) this.#skips.add('blank_line', null, { object, line: blank.firstLine }, blank.count)
@@ -182,7 +174,7 @@ class RehearsalCounts {
     this.#records++
     this.samples.offer(part, outcome)
     if (result.kind === 'rejected') this.#held.addReject(measureUnreadable(outcome, result.reason))
-    else this.#held.addRead(outcome.text.length)
+    else this.#held.addRead(outcome.textBytes)
     switch (result.kind) {
       case 'collapsed':
         this.#collapsed++
@@ -222,7 +214,8 @@ class RehearsalCounts {
   }
 
   report(seconds: number, targetAnswer: TargetAnswer): ImportReport {
-    const { folder, plan, manifest, stats, nowMs } = this.#options
+    const { folder, plan, manifest, nowMs } = this.#options
+    const stats = manifest.scan
     const { limits, target } = plan
     const balance = this.#balance()
     const held = this.#held.records()
@@ -270,7 +263,7 @@ class RehearsalCounts {
         ...createCountWarnings(counted),
         ...this.#suspicions.warnings(limits.groupTypesMax),
         ...createNoteWarnings(this.#notes, this.#givingEvents),
-        ...warnOfUnseenNames(this.unseenNames.all()),
+        ...warnOfUnseenNames(stats.unseenNames),
       ],
       predicted: {
         events: balance.toSend,
@@ -331,9 +324,10 @@ class RehearsalCounts {
 }
 
 /** @returns how many bytes of the file may contain several records; null if the reject is certainly a single record. */
-function measureUnreadable({ unreadableBytes, row, text }: StagedOutcome, reason: RejectReason): number | null {
+function measureUnreadable({ source }: StagedOutcome, reason: RejectReason): number | null {
+  const { unreadableBytes, row, text } = source()
   // An unclosed quote may join thousands of rows into one, even with the right number of cells.
-  if (unreadableBytes == null) return row !== undefined && text.length >= shownSourceMax ? text.length : null
+  if (unreadableBytes === null) return row !== undefined && text.length >= shownSourceMax ? text.length : null
   // Of a record that is too large, only the beginning is known.
   const isWholeLine = reason !== 'record_too_large' && !/[\r\n]/.test(text)
   return isWholeLine || endsAreSure.has(reason) ? null : unreadableBytes

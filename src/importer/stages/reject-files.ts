@@ -116,11 +116,10 @@ export function createRejectLineFor(
 
 /** The part of a record that its reject shows. */
 function selectShownSource({
-  text,
-  sourceSha256,
-  row,
+  source,
 }: StagedOutcome): Pick<RejectLine, 'source_sha256' | 'source' | 'record' | 'columns'> {
-  const shown = { source_sha256: sourceSha256(), source: text.slice(0, shownSourceMax) }
+  const { text, sha256, row } = source()
+  const shown = { source_sha256: sha256, source: text.slice(0, shownSourceMax) }
   if (row === undefined || text.length > shownSourceMax) return shown
   const { columns, cells } = row
   if (cells === null) return { ...shown, columns }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { JobDatabase } from '../job/job-database.ts'
+import { JobFolder } from '../job/job-folder.ts'
 import { JobLedger } from '../job/ledger.ts'
 import { estimateHeldLength, Repeats } from './repeats.ts'
 
@@ -16,10 +17,10 @@ function seen(repeats: Repeats, timeUs: number, ids: readonly string[]): boolean
   })
 }
 
-function ledgerOf(t: TestContext): JobLedger {
-  const ledger = new JobLedger(join(tempDir(t), 'ledger.db'))
-  t.after(() => ledger.close())
-  return ledger
+function databaseOf(t: TestContext): JobDatabase {
+  const database = new JobDatabase(new JobFolder(tempDir(t)))
+  t.after(() => database.close())
+  return database
 }
 
 describe('repeated records', () => {
@@ -37,16 +38,22 @@ describe('repeated records', () => {
   }
   for (const [place, { max, length }] of Object.entries(places))
     it(`are distinguished by whether their content differs, with contents kept in ${place}`, t => {
-      const ledger = ledgerOf(t)
+      const ledger = new JobLedger(databaseOf(t))
       const repeats = new Repeats(ledger, max)
       const found = [1, 2, 1, 2, 3].map(price => repeats.find('segment', record('m', price, length)))
-      assert.deepEqual(found, [null, 'o', 'i', 'i', 'o'])
+      assert.deepEqual(found, [
+        null,
+        'differs_in_source',
+        'duplicate_in_source',
+        'duplicate_in_source',
+        'differs_in_source',
+      ])
       for (const id of ['p', 'q']) repeats.find('segment', record(id, 1, length))
       const resumed = new Repeats(ledger, max)
       resumed.restore(repeats.state())
       assert.deepEqual(
         [1, 2].map(price => resumed.find('segment', record('q', price))),
-        ['i', 'o'],
+        ['duplicate_in_source', 'differs_in_source'],
       )
     })
 
@@ -57,22 +64,23 @@ describe('repeated records', () => {
   })
 
   it('are found within one timestamp group, even if it does not fit into memory', t => {
-    const repeats = new Repeats(ledgerOf(t), keptMax)
+    const repeats = new Repeats(new JobLedger(databaseOf(t)), keptMax)
     assert.deepEqual(seen(repeats, 1, [...users, ...users]), [...users.map(() => false), ...users.map(() => true)])
     assert.deepEqual(seen(repeats, 2, [...users, 'c']), [...users.map(() => false), true])
   })
 
   it('are found by a scan that continues from the state of a stopped one', t => {
-    const ledger = ledgerOf(t)
-    ledger.begin()
+    const database = databaseOf(t)
+    const ledger = new JobLedger(database)
+    database.begin()
     const first = new Repeats(ledger, keptMax)
     seen(first, 1, ['a', 'b', 'c'])
     const state = first.state()
     assert.equal(state.seen.length, keptMax, 'names on disk are not also in the state')
-    ledger.commit()
-    ledger.begin()
+    database.commit()
+    database.begin()
     seen(first, 1, ['d'])
-    ledger.rollback()
+    database.rollback()
     const second = new Repeats(ledger, keptMax)
     second.restore(state)
     assert.deepEqual(seen(second, 1, users), [true, true, true, false, false])

@@ -7,10 +7,11 @@ import type { JsonObject } from '#core/json.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
 import { contentUuid } from '../records/deterministic-uuid.ts'
+import { allowNull, type Static, Type } from '../records/file-schema.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import type { ScanNote } from './scan-notes.ts'
 
-export type Repeat = NonNullable<ScanNote['d']>
+/** How a record repeats an earlier one: without an id, but with the same content; or with the same id and the same or other content. */
+export type Repeat = 'collapsed' | 'duplicate_in_source' | 'differs_in_source'
 
 export interface TimedRecord {
   readonly timeUs: number | null
@@ -26,6 +27,9 @@ export interface TimestampGroup {
   addTimestampName(name: string): boolean
   forgetTimestampGroup(): void
 }
+
+export const repeatsSchema = Type.Object({ timeUs: allowNull(Type.Number()), seen: Type.Array(Type.String()) })
+type RepeatsState = Static<typeof repeatsSchema>
 
 const keptMax = 10_000
 /** In the unit of `estimateHeldLength`. */
@@ -68,19 +72,19 @@ export class Repeats {
       this.#hold(name, record)
       return null
     }
-    if (first.uuid === contentUuid(source, value)) return 'c'
-    return this.#saysNews(name, events) ? 'o' : 'i'
+    if (first.uuid === contentUuid(source, value)) return 'collapsed'
+    return this.#saysNews(name, events) ? 'differs_in_source' : 'duplicate_in_source'
   }
 
   /** The state for a later run to continue from. */
-  state(): { timeUs: number | null; seen: readonly string[] } {
+  state(): RepeatsState {
     this.#nameFirst()
     for (const [name, events] of this.#held) this.#isNew(hashContent(name, events))
     this.#release()
     return { timeUs: this.#timeUs, seen: [...this.#seen] }
   }
 
-  restore({ timeUs, seen }: { timeUs: number | null; seen: readonly string[] }): void {
+  restore({ timeUs, seen }: RepeatsState): void {
     this.#timeUs = timeUs
     this.#first = null
     this.#release()

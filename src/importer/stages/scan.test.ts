@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
@@ -7,18 +7,19 @@ import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
-import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
+import { generatedOf, outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { runs } from '../../../tests/support/nightly.ts'
+import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { JobLedger } from '../job/ledger.ts'
+import { JobDatabase, jobDatabaseFile } from '../job/job-database.ts'
+import { writeManifest } from '../job/manifest.ts'
+import type { StagedPart } from '../job/staged-part.ts'
 import { rootUuid } from '../records/deterministic-uuid.ts'
-import { Type } from '../records/file-schema.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger } from '../records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
-import { ledgerFile, readScan } from './scan.ts'
-import { nameScanNotesFile } from './scan-notes.ts'
+import { readScan } from './scan.ts'
 
 /** A source whose records state directly what they are converted to; `alias` needs a fact of another record. */
 const plain: ImportSource = {
@@ -109,7 +110,7 @@ describe('the scan', () => {
         const job = await scanned(t, [records.slice(0, middle), records.slice(middle)], plain)
         const staged = job.open()
         try {
-          const generated = [...staged.generatedEvents()].map(({ event }) => event)
+          const generated = await generatedOf(staged)
           const own = (await outcomesOf(staged)).flatMap(({ result }) =>
             result.kind === 'events' ? result.events : [],
           )
@@ -125,7 +126,8 @@ describe('the scan', () => {
               ).events
             })
           assert.deepEqual(sorted([...generated, ...own]), sorted(lastOfGroups(straight)))
-          assert.equal(staged.generatedCount, generated.length)
+          const { groupEvents, linkEvents } = job.manifest.scan
+          assert.equal(groupEvents + linkEvents, generated.length)
         } finally {
           staged.close()
         }
@@ -139,7 +141,7 @@ describe('the scan', () => {
     const staged = (await scanned(t, [said], plain)).open()
     t.after(() => staged.close())
     assert.deepEqual(
-      [...staged.generatedEvents()].map(({ event: { timeUs, properties } }) => [
+      (await generatedOf(staged)).map(({ timeUs, properties }) => [
         timeUs / 1_000_000 - Date.UTC(2024, 0, 1) / 1_000,
         properties.$group_set,
         properties.$group_unset,
@@ -151,24 +153,29 @@ describe('the scan', () => {
     )
   })
 
-  it('yields the same events from any line of a part, and from any generated event', async t => {
+  it('yields the same events from any line of a part, of records or of generated events', async t => {
     const records = Array.from({ length: 20 }, (_, id) => {
       return { id, at: id * 10, user: `u-${id % 3}`, device: `d-${id}`, person: { n: Math.floor(id / 6), always: 1 } }
     })
     const staged = (await scanned(t, [records], plain)).open()
     t.after(() => staged.close())
     const whole = await outcomesOf(staged)
+    const [linksPart, recordsPart] = staged.parts as [StagedPart, StagedPart]
     for (const afterLine of [1, 7, 19, 20]) {
       const rest = []
-      for await (const outcome of staged.readPart(staged.parts[0]!, afterLine)) rest.push(outcome)
+      for await (const outcome of staged.readPart(recordsPart, afterLine)) rest.push(outcome)
       assert.deepEqual(
-        rest.map(({ line, byteEnd, result }) => ({ line, byteEnd, result })),
-        whole.slice(afterLine).map(({ line, byteEnd, result }) => ({ line, byteEnd, result })),
+        rest.map(({ line, result }) => ({ line, result })),
+        whole.slice(afterLine).map(({ line, result }) => ({ line, result })),
       )
     }
-    const generated = [...staged.generatedEvents()]
-    assert.equal(generated.length, 20)
-    assert.deepEqual([...staged.generatedEvents({ afterIndex: 12 })], generated.slice(13))
+    const links = await Array.fromAsync(staged.readPart(linksPart))
+    assert.equal(links.length, 20)
+    const rest = await Array.fromAsync(staged.readPart(linksPart, 13))
+    assert.deepEqual(
+      rest.map(({ result }) => result),
+      links.slice(13).map(({ result }) => result),
+    )
   })
 
   it('yields groups before links, each by time', async t => {
@@ -185,7 +192,7 @@ describe('the scan', () => {
     const staged = job.open()
     t.after(() => staged.close())
     assert.deepEqual(
-      [...staged.generatedEvents()].map(({ event: { event, distinctId } }) => [event, distinctId]),
+      (await generatedOf(staged)).map(({ event, distinctId }) => [event, distinctId]),
       [
         ['$groupidentify', 'v'],
         ['$groupidentify', 'u'],
@@ -204,7 +211,7 @@ describe('the scan', () => {
     const staged = job.open()
     t.after(() => staged.close())
     assert.deepEqual(
-      [...staged.generatedEvents()].map(({ event }) => event.distinctId),
+      (await generatedOf(staged)).map(({ distinctId }) => distinctId),
       ['early'],
     )
     const notes = (await outcomesOf(staged)).map(({ result }) => result.kind === 'events' && result.notes)
@@ -232,35 +239,76 @@ describe('the scan', () => {
     )
   })
 
-  it('collects facts along the way, and reads those of later parts once a record asks', async t => {
+  it('takes the latest fact about a key, in the order of time', async t => {
     const day = 86_400
-    const said = ['first', 'second', undefined, 'third', undefined].map((alias, id) => ({
+    const said = ['third', undefined, 'second', 'first'].map((alias, id) => ({
       id,
-      at: id * day,
+      at: (9 - id) * day,
       user: 'u',
       alias,
     }))
-    const asks: ImportSource = {
-      ...plain,
-      prepare(config, context) {
-        const silent = plain.prepare(config, { ...context, findFact: () => null })
-        const asking = plain.prepare(config, context)
-        return { ...silent, convert: record => (record.value.id === 2 ? asking : silent).convert(record) }
-      },
-    }
-    const job = await scanned(t, [said], asks)
-    const { outcomes } = await allOf(job)
+    const { outcomes } = await allOf(await scanned(t, [said], plain))
     assert.deepEqual(
       outcomes.map(result => result.kind === 'events' && result.events[0]!.event),
-      ['e', 'e', 'third', 'e', 'e'],
+      said.map(() => 'third'),
     )
-    const silent = await scanned(t, [said.filter(({ id }) => id !== 2)], asks)
-    for (const { folder, manifest } of [job, silent]) {
-      const ledger = new JobLedger(folder.file(ledgerFile))
-      assert.equal(ledger.findFact('alias', 'x'), 'third')
-      assert.equal(ledger.readProgress('fact_parts', Type.Number()), manifest.parts.length)
-      ledger.close()
+  })
+
+  it('is the only stage that converts records, and converts each once wherever it was stopped', async t => {
+    const seed = testSeed()
+    t.diagnostic(`SEED=${seed}`)
+    const random = seededRandom(seed)
+    const records = Array.from({ length: 300 }, (_, id) => ({
+      id,
+      at: id * 1_000,
+      user: `u-${id % 7}`,
+      person: { id },
+    }))
+    let converted = 0
+    const counting: ImportSource = {
+      ...plain,
+      prepare(config, context) {
+        const converter = plain.prepare(config, context)
+        const convert = (record: SourceRecord) => {
+          converted++
+          return converter.convert(record)
+        }
+        return { ...converter, convert }
+      },
     }
+    let left = Number.POSITIVE_INFINITY
+    const onRecord = () => {
+      if (left-- === 0) throw new Error('stopped here')
+    }
+    const sizes = { committedBytes: 1_000, partBytes: 2_000 }
+    const job = jobOf(t, [records], counting, { sizes, onRecord })
+    const committed = () =>
+      JobDatabase.ask(job.folder, database => database.parts().reduce((sum, part) => sum + part.records, 0)) ?? 0
+    let lost = 0
+    for (const stage of ['stage', 'scan'] as const)
+      for (let isDone = false; !isDone; ) {
+        left = Math.floor(random() * 500)
+        const before = converted - committed()
+        isDone = await job[stage]().then(
+          () => true,
+          error => {
+            assert.match(String(error), /stopped here/)
+            return false
+          },
+        )
+        if (stage === 'stage') assert.equal(converted, 0)
+        // A stopped scan loses what it has not committed, which is less than a part.
+        const uncommitted = converted - committed() - before
+        assert.ok(uncommitted < 30, String(uncommitted))
+        lost += uncommitted
+      }
+    left = Number.POSITIVE_INFINITY
+    assert.equal(converted, records.length + lost)
+    await job.rehearse()
+    const staged = job.open()
+    t.after(() => staged.close())
+    assert.equal((await outcomesOf(staged)).length, records.length)
+    assert.equal(converted, records.length + lost)
   })
 
   it('collapses a repeated line without an id, and skips a repeated id', async t => {
@@ -287,39 +335,62 @@ describe('the scan', () => {
   })
 
   for (const [what, damage] of Object.entries<(job: TestJob) => void>({
-    'the ledger is missing': job => rmSync(job.folder.file(ledgerFile)),
-    'the ledger is damaged': job => writeFileSync(job.folder.file(ledgerFile), 'x'.repeat(9_000)),
-    'links are missing from the ledger': job => change(job, 'DELETE FROM generated'),
-    'the ledger has other tables': job => change(job, 'DROP TABLE link; CREATE TABLE link (other)'),
-    'the progress in the ledger has the wrong form': job =>
-      change(job, `UPDATE progress SET value = '{"parts": []}' WHERE name = 'counts'`),
-    'the progress in the ledger is not JSON': job => change(job, `UPDATE progress SET value = '{"par'`),
-    'a stopped scan left progress of the wrong form': job => {
-      rmSync(job.folder.file('stats.json'))
-      change(job, `UPDATE progress SET value = '[]' WHERE name = 'counts'`)
+    'its database is missing': job => rmSync(job.folder.file(jobDatabaseFile)),
+    'its database is damaged': job => writeFileSync(job.folder.file(jobDatabaseFile), 'x'.repeat(9_000)),
+    'a part is missing from its database': job => change(job, "DELETE FROM part WHERE id = 'links/0'"),
+    'its database has other tables': job => change(job, 'DROP TABLE part; CREATE TABLE part (other)'),
+    'it was of another plan': job => {
+      const { mappingSha256, ...manifest } = JSON.parse(JSON.stringify(job.manifest))
+      writeManifest(job.folder, { ...manifest, mappingSha256: `${mappingSha256}0` })
     },
-    'the notes of a part are missing': job => rmSync(job.folder.file('scanned'), { recursive: true }),
   }))
     it(`is repeated with the same result if ${what}`, async t => {
       const records = [1, 2, 3].map(id => ({ id, at: id, user: `u-${id}`, device: `d-${id}`, person: { id } }))
       const job = await scanned(t, [records], plain)
+      const { manifest } = job
       const before = await allOf(job)
-      const stats = readScan(job.folder, job.manifest)
-      assert.match(stats?.ledgerSha256 ?? '', /^[0-9a-f]{64}$/)
+      assert.deepEqual(readScan(job.folder, job.plan), manifest)
       damage(job)
-      assert.equal(readScan(job.folder, job.manifest), null)
-      await job.scan()
-      assert.deepEqual(readScan(job.folder, job.manifest), stats)
+      assert.equal(readScan(job.folder, job.plan), null)
+      JobDatabase.remove(job.folder)
+      await job.stageAndScan()
+      assert.deepEqual(readScan(job.folder, job.plan), manifest)
       assert.deepEqual(await allOf(job), before)
     })
 
-  it('names the file whose notes are damaged', async t => {
-    const job = await scanned(t, [[{ id: 1, at: 1, user: 'u', device: 'd', person: { a: 1 } }]], plain)
-    const path = job.folder.file(nameScanNotesFile(job.manifest.parts[0]!))
-    const bytes = readFileSync(path)
-    bytes[bytes.length - 1]! ^= 1
-    writeFileSync(path, bytes)
-    await assert.rejects(allOf(job), ({ message }: Error) => message.startsWith(`${path} cannot be read`))
+  for (const [what, sql] of Object.entries({
+    'of the wrong form': `UPDATE progress SET value = '[]' WHERE name = 'scan'`,
+    'not JSON': `UPDATE progress SET value = '{"par' WHERE name = 'scan'`,
+    'of other records': `UPDATE progress SET value = '"other"' WHERE name = 'records'`,
+  }))
+    it(`begins again if the progress that a stopped one left is ${what}`, async t => {
+      let left = Number.POSITIVE_INFINITY
+      const onRecord = () => {
+        if (left-- === 0) throw new Error('stopped here')
+      }
+      const records = [1, 2, 3].map(id => ({ id, at: id * 86_400, user: `u-${id}`, device: `d-${id}` }))
+      const job = jobOf(t, [records], plain, { onRecord })
+      await job.stage()
+      left = 2
+      await assert.rejects(job.scan(), /stopped here/)
+      change(job, sql)
+      left = Number.POSITIVE_INFINITY
+      await job.scan()
+      assert.equal((await allOf(job)).outcomes.length, 3)
+    })
+
+  it('names the part whose bytes changed or that is missing, with the remedy', async t => {
+    const job = await scanned(t, [[{ id: 1, at: 1, user: 'u' }]], plain)
+    change(job, "UPDATE part SET lines = x'00'")
+    const remedy = /Delete .*job\.db and run again: it is rebuilt from the files of the export/
+    for (const [sql, problem] of [
+      ["UPDATE part SET lines = x'00'", /part 2024-01-01\/0 in .*job\.db has changed since it was written/],
+      ['DELETE FROM part', /part 2024-01-01\/0 in .*job\.db is missing/],
+    ] as const) {
+      change(job, sql)
+      await assert.rejects(allOf(job), problem)
+      await assert.rejects(allOf(job), remedy)
+    }
   })
 
   it('stops before sending if most times are off by the same hours, and names the offset', async t => {
@@ -330,34 +401,37 @@ describe('the scan', () => {
 })
 
 function change({ folder }: TestJob, sql: string): void {
-  const ledger = new Database(folder.file(ledgerFile))
-  ledger.exec(sql)
-  ledger.close()
+  const database = new Database(folder.file(jobDatabaseFile))
+  database.exec(sql)
+  database.close()
 }
 
-async function scanned(
+async function scanned(...[t, files, source, options]: Parameters<typeof jobOf>): Promise<TestJob> {
+  const job = jobOf(t, files, source, options)
+  await job.stageAndScan()
+  return job
+}
+
+function jobOf(
   t: TestContext,
   files: readonly (readonly object[])[],
   source: ImportSource,
   options: TestJobOptions = {},
-): Promise<TestJob> {
+): TestJob {
   const raw = tempDir(t)
   const paths = files.map((records, index) => {
     const path = join(raw, `${index}.jsonl`)
     writeFileSync(path, records.map(record => `${JSON.stringify(record)}\n`).join(''))
     return path
   })
-  const job = new TestJob(tempDir(t), source, paths, options)
-  await job.stage()
-  await job.scan()
-  return job
+  return new TestJob(tempDir(t), source, paths, options)
 }
 
 async function allOf(job: TestJob) {
   const staged = job.open()
   try {
     return {
-      generated: [...staged.generatedEvents()],
+      generated: await generatedOf(staged),
       outcomes: (await outcomesOf(staged)).map(({ result }) => result),
     }
   } finally {

@@ -1,340 +1,289 @@
-// Stage 3: reads all staged records in time order before anything is sent. It collects facts, links of devices to users,
-// changes of groups and persons, and repeated records. The fixed order makes the result independent of threads and
-// restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
+// Stage 3: converts every staged record, once and in the order of time, and writes the events to parts of one day each. What
+// an event owes to other records (facts, links of devices to users, changes of groups and persons, repeats) depends on that
+// order alone, so the parts do not depend on where a run was stopped. Source: docs/wire/import.md §1.0 (I1 to I6), §2.1.
 
-import { mkdirSync } from 'node:fs'
 import { isJsonObject } from '#core/json.ts'
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
-import { hashManifest } from '../job/approval.ts'
+import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
+import { JobDatabase } from '../job/job-database.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { checkPause } from '../job/job-paused.ts'
-import { JobLedger } from '../job/ledger.ts'
-import { countBlankLines, countRecordsRead, type Manifest } from '../job/manifest.ts'
-import type { ImportPlan } from '../job/plan.ts'
+import { checkPause, JobStopped } from '../job/job-paused.ts'
+import { type GeneratedKind, JobLedger } from '../job/ledger.ts'
+import {
+  countBlankLines,
+  type Manifest,
+  type RawObject,
+  readManifest,
+  type ScanStats,
+  writeManifest,
+} from '../job/manifest.ts'
+import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
-import type { StagedPart } from '../job/staged-part.ts'
-import { allowNull, Type } from '../records/file-schema.ts'
-import { findChangedProperties, type GeneratedEvents, generateEvents } from '../records/generated-events.ts'
+import { isGeneratedPart, type StagedPart, type StagedResult } from '../job/staged-part.ts'
+import { fitsOtherQuoting } from '../read/parse-record.ts'
+import { allowNull, type Static, Type } from '../records/file-schema.ts'
+import { createRecordEvents } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
+import type { Conversion, ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
+import { formatTime, utcDay } from '../records/source-time.ts'
+import { UnseenNames, watchStateSchema } from '../records/unseen-names.ts'
 import { createJobConversion, type JobConversion } from './job-conversion.ts'
-import { readPartLines } from './part-lines.ts'
-import { type Repeat, Repeats } from './repeats.ts'
-import { countPartsWithFacts, FactsMissing, ScanFacts } from './scan-facts.ts'
-import { encodeScanNote, hasScanNotes, type ScanNote, writeScanNotes } from './scan-notes.ts'
-import type { StagedLine } from './staged-line.ts'
-import { checkZone, findWrongZone, findZoneShift, revealsZone, type ZoneShift } from './zone-shift.ts'
+import { encodeGeneratedLine, encodePartLine } from './part-lines.ts'
+import { Repeats, repeatsSchema } from './repeats.ts'
+import { decodeContent, decodePlace, shownSourceMax } from './staged-line.ts'
+import { firstPosition, type StagedRecord, StagedRecords } from './staged-records.ts'
+import { checkZone, findWrongZone, findZoneShift, revealsZone } from './zone-shift.ts'
 
-/** `stats.json`: the scan's results for the whole job. */
-export interface ScanStats {
-  readonly v: 1
-  /** The hash of the scanned manifest, which includes the plan's mapping. */
-  readonly scannedSha256: string
-  /** The checksum of the ledger after the scan. */
-  readonly ledgerSha256: string
-  readonly groupEvents: number
-  readonly linkEvents: number
-  /** How often a user other than the first was seen on a device. */
-  readonly sharedDevices: number
-  readonly devices: ReturnType<JobLedger['deviceCounts']>
-  readonly repeatedRecords: number
-  readonly zoneShift: ZoneShift | null
-  /** How many records may have times of another zone, if no record reveals the zone. */
-  readonly zoneUnproved: number
-  /** The actual shift of the times, if hardly any time fits the given zone. */
-  readonly wrongZone: ZoneShift | null
-}
+export const unknownDay = 'unknown-day'
+/** Before compression. A part ends with the line that reaches it, and is held in memory as a whole. */
+const partBytesDefault = 16 * 1024 * 1024
 
-/** Counts so far, stored with every finished part. */
-interface ScanCounts {
-  parts: number
-  sharedDevices: number
-  repeatedRecords: number
-  zoneShifts: Record<string, number>
-  zoneUnproved: number
-  zoneDiffers: number
-  /** The first group types in time order, as many as a project can have. */
-  groupTypes: string[]
-}
-
-const countsSchema = Type.Object({
-  parts: Type.Number(),
+/** How far a scan is, stored with every part. */
+const stateSchema = Type.Object({
+  position: Type.Object({ timeUs: allowNull(Type.Number()), id: Type.Number() }),
+  records: Type.Number(),
   sharedDevices: Type.Number(),
   repeatedRecords: Type.Number(),
   zoneShifts: Type.Record(Type.Number()),
   zoneUnproved: Type.Number(),
   zoneDiffers: Type.Number(),
+  /** The first group types in time order, as many as a project can have. */
   groupTypes: Type.Array(Type.String()),
+  repeats: repeatsSchema,
+  names: Type.Array(Type.Array(watchStateSchema)),
 })
-
-/** As returned by `Repeats.state`. */
-const repeatsSchema = Type.Object({ timeUs: allowNull(Type.Number()), seen: Type.Array(Type.String()) })
+type ScanState = Static<typeof stateSchema>
 
 export interface ScanOptions {
   readonly folder: JobFolder
   readonly plan: ImportPlan
-  readonly manifest: Manifest
   readonly source: ImportSource
   readonly progress: StageProgress
   readonly signal: AbortSignal
   /** Without it, the disk may be filled completely. */
   readonly waitForSpace?: WaitForSpace
-}
-
-const statsFile = 'stats.json'
-export const ledgerFile = 'ledger.db'
-
-const zoneShiftSchema = Type.Object({
-  seconds: Type.Number(),
-  text: Type.String(),
-  share: Type.Number(),
-  example: Type.String(),
-})
-const statsSchema = Type.Object({
-  v: Type.Literal(1),
-  scannedSha256: Type.String(),
-  ledgerSha256: Type.String(),
-  groupEvents: Type.Number(),
-  linkEvents: Type.Number(),
-  sharedDevices: Type.Number(),
-  devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
-  repeatedRecords: Type.Number(),
-  zoneShift: allowNull(zoneShiftSchema),
-  zoneUnproved: Type.Number(),
-  wrongZone: allowNull(zoneShiftSchema),
-})
-
-/** @returns null if no scan has finished. */
-export function readStats(folder: JobFolder): ScanStats | null {
-  return folder.readJson(statsFile, statsSchema)
+  /** The size at which a part ends, before compression; smaller in tests. */
+  readonly partBytes?: number
 }
 
 /** @throws JobStopped if the times are not, or may not be, in the zone that they are read in. */
-export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
-  const { folder, plan, manifest, source } = options
-  const scannedSha256 = hashManifest(manifest)
-  // A finished scan is repeated from the beginning; only a stopped one continues.
-  if (readStats(folder) !== null || !isScanOf(folder, scannedSha256)) deleteScan(folder)
-  const ledger = new JobLedger(folder.file(ledgerFile))
+export async function scanRecords(options: ScanOptions): Promise<Manifest> {
+  const { folder, plan } = options
+  const records = openCompleteRecords(folder, plan)
+  if (records === null) throw new JobStopped(`${folder.path} holds no staged records of this plan`)
+  let database: JobDatabase | null = null
   try {
-    ledger.putProgress('manifest', scannedSha256)
-    const conversion = createJobConversion(plan, source, (kind, key) => facts.find(kind, key))
-    const facts: ScanFacts = new ScanFacts(ledger, conversion.converter, manifest.parts.length)
-    const counts = await scanWithFacts({ ...options, ledger, conversion, facts })
-    const ledgerSha256 = await ledger.sha256(options.signal)
-    const stats = { ...createStats(scannedSha256, ledger, counts), ledgerSha256 }
-    folder.writeJson(statsFile, stats)
-    checkZone(stats, manifest.sourceTimezone)
-    return stats
+    database = openDatabase(folder, records.identity())
+    const manifest = await new Scan(options, records, database).run()
+    writeManifest(folder, manifest)
+    checkZone(manifest.scan, manifest.sourceTimezone)
+    return manifest
   } finally {
-    ledger.rollback()
-    ledger.close()
+    database?.rollback()
+    database?.close()
+    records.close()
   }
 }
 
-/** Counts all records read, blank lines included, in every pass, so that all figures of a job agree. */
-function beginPass(progress: StageProgress, manifest: Manifest): void {
-  progress.begin('scan', { records: countRecordsRead(manifest) })
-  progress.add({ records: countBlankLines(manifest), isEarlier: true })
+/** @returns null unless all records of the plan's files are staged. */
+export function openCompleteRecords(folder: JobFolder, plan: ImportPlan): StagedRecords | null {
+  const wanted = hashMapping(plan)
+  return StagedRecords.open(folder, ({ mapping, isComplete }) => isComplete && mapping === wanted)
 }
 
-/**
- * @returns null if any output of the scan is missing or belongs to another manifest: a partial scan would silently send too
- *   few events. Scanning again is deterministic.
- */
-export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | null {
-  const stats = readStats(folder)
-  if (stats?.scannedSha256 !== hashManifest(manifest)) return null
-  if (!manifest.parts.every(part => hasScanNotes(folder, part))) return null
-  const isWhole = askLedger(
-    folder,
-    ledger =>
-      ledger.readProgress('counts', countsSchema)?.parts === manifest.parts.length &&
-      ledger.readProgress('manifest', Type.String()) === stats.scannedSha256 &&
-      ledger.generatedCount() === stats.groupEvents + stats.linkEvents,
-  )
-  return isWhole ? stats : null
+/** @returns the manifest of a finished scan of this mapping; null if there is none, or a part of it is missing. */
+export function readScan(folder: JobFolder, plan: ImportPlan): Manifest | null {
+  const manifest = readManifest(folder)
+  if (manifest?.mappingSha256 !== hashMapping(plan)) return null
+  return JobDatabase.ask(folder, database => database.holds(manifest)) === true ? manifest : null
 }
 
-/** Whether the stored progress of a scan belongs to this manifest. */
-function isScanOf(folder: JobFolder, scannedSha256: string): boolean {
-  return askLedger(folder, ledger => {
-    readScanProgress(ledger)
-    return ledger.readProgress('manifest', Type.String()) === scannedSha256
+/** Opens the database of a stopped scan of the same records, or a new one. */
+function openDatabase(folder: JobFolder, identity: string): JobDatabase {
+  const isOfRecords = JobDatabase.ask(folder, database => {
+    database.readProgress('scan', stateSchema)
+    return database.readProgress('records', Type.String()) === identity
   })
+  if (isOfRecords !== true) JobDatabase.remove(folder)
+  const database = new JobDatabase(folder)
+  database.putProgress('records', identity)
+  return database
 }
 
-/** Reads how far a scan is. @throws LedgerDamage for data that no scan writes. */
-function readScanProgress(ledger: JobLedger) {
-  return {
-    factParts: countPartsWithFacts(ledger),
-    counts: ledger.readProgress('counts', countsSchema),
-    repeats: ledger.readProgress('repeats', repeatsSchema),
-  }
-}
-
-/** @returns false if there is no readable ledger. */
-function askLedger(folder: JobFolder, question: (ledger: JobLedger) => boolean): boolean {
-  return JobLedger.ask(folder.file(ledgerFile), question) ?? false
-}
-
-/** Must be called before staging again: a leftover ledger would claim that notes exist for the new parts. */
-export function deleteScan(folder: JobFolder): void {
-  // Remove the WAL first; otherwise, after a crash, it would be applied to the next database.
-  folder.remove(statsFile, `${ledgerFile}-wal`, `${ledgerFile}-shm`, ledgerFile, 'scanned')
-}
-
-interface ScanRun extends ScanOptions {
-  readonly ledger: JobLedger
-  readonly conversion: JobConversion
-  readonly facts: ScanFacts
-}
-
-async function scanWithFacts(run: ScanRun): Promise<ScanCounts> {
-  const { ledger, progress, manifest } = run
-  beginPass(progress, manifest)
-  try {
-    return await scanParts(run)
-  } catch (error) {
-    if (!(error instanceof FactsMissing)) throw error
-  }
-  // Scan the part with the asking record again, as if the scan had been stopped in it.
-  ledger.rollback()
-  progress.day(null)
-  beginPass(progress, manifest)
-  await collectRemainingFacts(run)
-  beginPass(progress, manifest)
-  return scanParts(run)
-}
-
-/** Collects the facts of the remaining parts. */
-async function collectRemainingFacts(run: ScanRun): Promise<void> {
-  const { folder, manifest, progress, signal, ledger, facts, waitForSpace = unlimitedSpace } = run
-  for (const [index, part] of manifest.parts.entries()) {
-    if (index < facts.partsTaken) {
-      progress.add({ records: part.records, isEarlier: true })
-      continue
-    }
-    await waitForSpace()
-    ledger.begin()
-    for await (const { staged } of readPartLines(folder, part)) {
-      checkPause(signal)
-      progress.add({ records: 1 })
-      collectFacts(facts, manifest, staged)
-    }
-    facts.endPart(index)
-    ledger.commit()
-  }
-}
-
-function collectFacts(facts: ScanFacts, manifest: Manifest, staged: StagedLine): void {
-  const { parsed, ordinal } = staged
-  if ('value' in parsed) facts.take({ value: parsed.value, table: findTable(manifest, staged), ordinal })
-}
-
-async function scanParts(run: ScanRun): Promise<ScanCounts> {
-  const { folder, manifest, progress, ledger, facts, waitForSpace = unlimitedSpace } = run
-  const kept = readScanProgress(ledger)
-  let counts: ScanCounts = kept.counts ?? {
-    parts: 0,
-    sharedDevices: 0,
-    repeatedRecords: 0,
-    zoneShifts: {},
-    zoneUnproved: 0,
-    zoneDiffers: 0,
-    groupTypes: [],
-  }
-  const repeats = new Repeats(ledger)
-  if (kept.repeats !== null) repeats.restore(kept.repeats)
-  for (const [index, part] of manifest.parts.entries()) {
-    if (index < counts.parts) {
-      progress.add({ records: part.records, isEarlier: true })
-      continue
-    }
-    progress.day(part.id.split('/')[0]!)
-    const next = structuredClone(counts)
-    await waitForSpace()
-    ledger.begin()
-    const notes = await scanPart(part, index, run, new LineScan(run, repeats, next))
-    // Write the file before the commit: after a crash in between, the same file is written again.
-    mkdirSync(folder.file('scanned'), { recursive: true })
-    writeScanNotes(folder, part, notes)
-    if (index >= facts.partsTaken) facts.endPart(index)
-    next.parts = index + 1
-    ledger.putProgress('counts', next)
-    ledger.putProgress('repeats', repeats.state())
-    ledger.commit()
-    counts = next
-  }
-  ledger.forgetTimestampGroup()
-  progress.day(null)
-  return counts
-}
-
-async function scanPart(
-  part: StagedPart,
-  index: number,
-  { folder, manifest, progress, signal, facts }: ScanRun,
-  lines: LineScan,
-): Promise<readonly string[]> {
-  const notes: string[] = []
-  const areFactsTaken = index < facts.partsTaken
-  for await (const { staged } of readPartLines(folder, part)) {
-    checkPause(signal)
-    progress.add({ records: 1 })
-    if (!areFactsTaken) collectFacts(facts, manifest, staged)
-    notes.push(encodeScanNote(lines.scan(staged)))
-  }
-  return notes
-}
-
-/** Scans lines in order. */
-class LineScan {
-  readonly #run: ScanRun
+class Scan {
+  readonly #options: ScanOptions
+  readonly #records: StagedRecords
+  readonly #database: JobDatabase
   readonly #ledger: JobLedger
+  readonly #objects: readonly RawObject[]
+  readonly #names: UnseenNames
+  readonly #conversion: JobConversion
   readonly #repeats: Repeats
-  readonly #counts: ScanCounts
+  readonly #state: ScanState
+  /** How many parts each day has, generated events included. */
+  readonly #partsOfDay = new Map<string, number>()
+  readonly #parts: StagedPart[]
 
-  constructor(run: ScanRun, repeats: Repeats, counts: ScanCounts) {
-    this.#run = run
-    this.#ledger = run.ledger
-    this.#repeats = repeats
-    this.#counts = counts
+  constructor(options: ScanOptions, records: StagedRecords, database: JobDatabase) {
+    const { plan, source } = options
+    this.#options = options
+    this.#records = records
+    this.#database = database
+    this.#ledger = new JobLedger(database)
+    this.#objects = records.files().flatMap(({ objects }) => objects)
+    this.#names = new UnseenNames(this.#objects.flatMap(({ columns }) => columns ?? []))
+    this.#conversion = createJobConversion(plan, source, (kind, key) => this.#ledger.findFact(kind, key), this.#names)
+    this.#repeats = new Repeats(this.#ledger)
+    const stored = database.readProgress('scan', stateSchema)
+    this.#state = stored ?? createState()
+    if (stored !== null) {
+      this.#repeats.restore(stored.repeats)
+      this.#names.restore(stored.names)
+    }
+    this.#parts = database.parts()
+    for (const { id } of this.#parts) this.#nameNextPart(id.slice(0, id.indexOf('/')))
   }
 
-  scan(staged: StagedLine): ScanNote {
-    const { manifest, conversion } = this.#run
-    const record = conversion.convert(staged, findTable(manifest, staged))
-    if (!('events' in record) || !('value' in staged.parsed)) return {}
-    const repeat = this.#repeats.find(manifest.source, {
-      timeUs: staged.timeUs,
-      events: record.events,
-      value: staged.parsed.value,
-      textLength: staged.text.length,
-    })
-    if (repeat !== null) return this.#repeated(repeat)
-    if (this.#isOfRefusedGroup(record)) return { g: 1 }
-    this.#countZone(record)
-    const { notes, isOwnLinkRefused } = this.#generated(record)
-    const news = this.#news(record)
-    return {
-      ...(news !== null && { p: news }),
-      ...(notes.length > 0 && { s: notes.length }),
-      ...(isOwnLinkRefused && { r: 1 }),
+  async run(): Promise<Manifest> {
+    await this.#collectFacts()
+    const { progress } = this.#options
+    // Counts all records read, blank lines included, so that all figures of a job agree.
+    const blankLines = countBlankLines({ objects: this.#objects })
+    progress.begin('scan', { records: this.#records.count + blankLines })
+    progress.add({ records: this.#state.records + blankLines, isEarlier: true })
+    await this.#convertRecords()
+    await this.#writeGenerated()
+    progress.day(null)
+    return this.#manifest()
+  }
+
+  /** All facts must be known before a record that asks for one is converted. */
+  async #collectFacts(): Promise<void> {
+    const { progress, waitForSpace = unlimitedSpace } = this.#options
+    const { factsOf } = this.#conversion.converter
+    if (factsOf === undefined || this.#database.readProgress('facts', Type.Boolean()) !== null) return
+    await waitForSpace()
+    progress.waiting('the facts that records state about others')
+    this.#database.begin()
+    for (const record of this.#records.withFacts()) {
+      checkPause(this.#options.signal)
+      if (isYieldDue()) await yieldToEventLoop()
+      const { parsed, ordinal, table } = this.#decode(record)
+      if ('value' in parsed)
+        for (const fact of factsOf.call(this.#conversion.converter, { value: parsed.value, table, ordinal }))
+          this.#ledger.putFact(fact)
     }
+    this.#database.putProgress('facts', true)
+    this.#database.commit()
+    progress.waiting(null)
+  }
+
+  async #convertRecords(): Promise<void> {
+    const { progress, waitForSpace = unlimitedSpace, partBytes = partBytesDefault } = this.#options
+    let part: OpenPart | null = null
+    for (const record of this.#records.after(this.#state.position)) {
+      checkPause(this.#options.signal)
+      if (isYieldDue()) await yieldToEventLoop()
+      progress.add({ records: 1 })
+      const day = record.timeUs === null ? unknownDay : utcDay(record.timeUs)
+      if (part !== null && part.day !== day) part = this.#endPart(part)
+      if (part === null) {
+        progress.day(day)
+        await waitForSpace()
+        this.#database.begin()
+        part = new OpenPart(day)
+      }
+      part.add(encodePartLine(record, this.#convert(record)), record)
+      if (part.bytes >= partBytes) part = this.#endPart(part)
+    }
+    if (part !== null) this.#endPart(part)
+  }
+
+  #endPart(part: OpenPart): null {
+    this.#write(part.day, part)
+    this.#state.position = part.last
+    this.#state.records += part.lines.length
+    this.#ledger.flush()
+    const state: ScanState = { ...this.#state, repeats: this.#repeats.state(), names: this.#names.states() }
+    this.#database.putProgress('scan', state)
+    this.#database.commit()
+    return null
+  }
+
+  #write(day: string, { lines, firstUs, lastUs }: Pick<OpenPart, 'lines' | 'firstUs' | 'lastUs'>): void {
+    const id = this.#nameNextPart(day)
+    this.#parts.push(this.#database.addPart({ id, records: lines.length, firstUs, lastUs }, lines))
+  }
+
+  #nameNextPart(day: string): string {
+    const number = this.#partsOfDay.get(day) ?? 0
+    this.#partsOfDay.set(day, number + 1)
+    return `${day}/${number}`
+  }
+
+  /** Groups and links are known only after the last record, and are sent first. */
+  async #writeGenerated(): Promise<void> {
+    const { waitForSpace = unlimitedSpace } = this.#options
+    await waitForSpace()
+    this.#database.begin()
+    await this.#writeGeneratedOf('group', 'groups')
+    await this.#writeGeneratedOf('link', 'links')
+    this.#ledger.forgetGenerated()
+    this.#ledger.forgetTimestampGroup()
+    this.#database.commit()
+  }
+
+  async #writeGeneratedOf(kind: GeneratedKind, name: string): Promise<void> {
+    const { partBytes = partBytesDefault } = this.#options
+    let part = new OpenPart(name)
+    for (const event of this.#ledger.generatedEvents(kind)) {
+      checkPause(this.#options.signal)
+      if (isYieldDue()) await yieldToEventLoop()
+      part.add(encodeGeneratedLine(event), { timeUs: event.timeUs, id: 0 })
+      if (part.bytes < partBytes) continue
+      this.#write(name, part)
+      part = new OpenPart(name)
+    }
+    if (part.lines.length > 0) this.#write(name, part)
+  }
+
+  #decode({ place, extra, json }: StagedRecord) {
+    const { object, ordinal } = decodePlace(place)
+    const raw = this.#objects[object]!
+    return { ...decodeContent(extra, json.toString()), ordinal, raw, table: raw.table }
+  }
+
+  #convert(record: StagedRecord): StagedResult {
+    const content = this.#decode(record)
+    const { parsed, text, ordinal, table } = content
+    const converted: Conversion = this.#conversion.convert(content, ordinal, table)
+    if ('skipped' in converted) return { kind: 'skipped', reason: converted.skipped }
+    if ('rejected' in converted) return { kind: 'rejected', ...converted.rejected }
+    if (!('value' in parsed)) throw new Error('events of a record that could not be parsed')
+    const { events } = converted
+    const { source } = this.#options
+    const repeat = this.#repeats.find(source.name, {
+      ...{ timeUs: record.timeUs, events, value: parsed.value, textLength: text.length },
+    })
+    if (repeat !== null) {
+      this.#state.repeatedRecords++
+      return repeat === 'collapsed' ? { kind: 'collapsed' } : { kind: 'skipped', reason: repeat }
+    }
+    if (this.#isOfRefusedGroup(converted)) return this.#rejectGroup(converted)
+    this.#countZone(converted)
+    const { groups, links, own, notes } = createRecordEvents(source.name, converted, this.#ledger)
+    for (const event of groups) this.#ledger.addGenerated('group', event)
+    for (const event of links) this.#ledger.addGenerated('link', event)
+    this.#state.sharedDevices += notes.length - (converted.notes?.length ?? 0)
+    return { kind: 'events', events: own, notes: [...notes, ...noteQuoting(content)], dropped: converted.dropped ?? [] }
   }
 
   #countZone({ notes = [] }: ConvertedRecord): void {
-    const { zoneShifts } = this.#counts
+    const { zoneShifts } = this.#state
     for (const note of notes)
       if (note.startsWith('zone_shift:')) zoneShifts[note] = (zoneShifts[note] ?? 0) + 1
-      else if (note === 'zone_shift_differs') this.#counts.zoneDiffers++
-      else if (note === 'zone_unproved') this.#counts.zoneUnproved++
-  }
-
-  #repeated(repeat: Repeat): ScanNote {
-    this.#counts.repeatedRecords++
-    return { d: repeat }
+      else if (note === 'zone_shift_differs') this.#state.zoneDiffers++
+      else if (note === 'zone_unproved') this.#state.zoneUnproved++
   }
 
   /**
@@ -342,31 +291,116 @@ class LineScan {
    * group too, and the service keeps them. Source: docs/wire/import.md §2.6 (`group_type_limit`).
    */
   #isOfRefusedGroup({ events, groups = [] }: ConvertedRecord): boolean {
-    const { groupTypes } = this.#counts
-    const { groupTypesMax } = this.#run.plan.limits
+    const { groupTypes } = this.#state
+    const { groupTypesMax } = this.#options.plan.limits
     for (const type of [...groups.map(group => group.type), ...events.flatMap(listGroupTypes)])
       if (!groupTypes.includes(type) && groupTypes.length < groupTypesMax) groupTypes.push(type)
     if (events.length === 0 || events.some(({ event }) => event !== '$groupidentify')) return false
     return events.flatMap(listGroupTypes).every(type => !groupTypes.includes(type))
   }
 
-  #generated(record: ConvertedRecord): GeneratedEvents {
-    const generated = generateEvents(this.#run.manifest.source, record, this.#ledger)
-    for (const event of generated.groups) this.#ledger.addGenerated('group', event)
-    for (const event of generated.links) this.#ledger.addGenerated('link', event)
-    this.#counts.sharedDevices += generated.notes.length
-    return generated
+  #rejectGroup({ events }: ConvertedRecord): StagedResult {
+    const { groupTypesMax } = this.#options.plan.limits
+    const type = JSON.stringify(events[0]!.properties.$group_type)
+    const detail = `a project can have ${groupTypesMax} group types, and that many others come before ${type}`
+    return { kind: 'rejected', reason: 'group_type_limit', field: '$group_type', detail }
   }
 
-  /** @returns indexes of the new person properties; null if all are new. */
-  #news({ person, events }: ConvertedRecord): readonly number[] | null {
-    if (person === undefined || events.length === 0) return null
-    const before = this.#ledger.person(person.distinctId, person.properties)
-    const news = findChangedProperties(person, before)
-    const keys = Object.keys(person.properties)
-    if (Object.keys(news).length === keys.length) return null
-    return keys.flatMap((key, index) => (Object.hasOwn(news, key) ? [index] : []))
+  #manifest(): Manifest {
+    const { plan } = this.#options
+    const generated = this.#parts.filter(isGeneratedPart)
+    const parts = this.#parts.filter(part => !isGeneratedPart(part))
+    const range = this.#records.range()
+    const zone = plan.config.source_timezone
+    return {
+      v: 2,
+      jobId: plan.jobId,
+      source: plan.source,
+      sourceTimezone: typeof zone === 'string' ? zone : null,
+      createdAt: plan.createdAt,
+      toolVersion: plan.toolVersion,
+      mappingSha256: hashMapping(plan),
+      raw: this.#records.sources,
+      objects: this.#objects,
+      parts: [...generated, ...parts],
+      totals: {
+        records: this.#records.count,
+        bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+        days: [...this.#partsOfDay.keys()].filter(day => /^\d/.test(day)).length,
+      },
+      sourceRange: range && { first: formatTime(range.firstUs), last: formatTime(range.lastUs) },
+      scan: this.#stats(generated),
+    }
   }
+
+  #stats(generated: readonly StagedPart[]): ScanStats {
+    const { sharedDevices, repeatedRecords, zoneShifts, zoneDiffers, zoneUnproved } = this.#state
+    const countOf = (name: string) =>
+      generated.reduce((sum, { id, records }) => (id.startsWith(name) ? sum + records : sum), 0)
+    return {
+      groupEvents: countOf('groups/'),
+      linkEvents: countOf('links/'),
+      sharedDevices,
+      devices: this.#ledger.deviceCounts(),
+      repeatedRecords,
+      zoneShift: findZoneShift(zoneShifts),
+      wrongZone: findWrongZone(zoneShifts, zoneDiffers),
+      // A single time of receipt is enough to reveal the zone.
+      zoneUnproved: revealsZone(zoneShifts) ? 0 : zoneUnproved,
+      unseenNames: this.#names.all(),
+    }
+  }
+}
+
+function createState(): ScanState {
+  return {
+    position: firstPosition,
+    records: 0,
+    sharedDevices: 0,
+    repeatedRecords: 0,
+    zoneShifts: {},
+    zoneUnproved: 0,
+    zoneDiffers: 0,
+    groupTypes: [],
+    repeats: { timeUs: null, seen: [] },
+    names: [],
+  }
+}
+
+class OpenPart {
+  readonly day: string
+  readonly lines: Buffer[] = []
+  bytes = 0
+  firstUs: number | null = null
+  last = firstPosition
+
+  constructor(day: string) {
+    this.day = day
+  }
+
+  get lastUs(): number | null {
+    return this.last.timeUs
+  }
+
+  add(line: Buffer, { timeUs, id }: Pick<StagedRecord, 'timeUs' | 'id'>): void {
+    this.lines.push(line)
+    this.bytes += line.length
+    this.firstUs ??= timeUs
+    this.last = { timeUs, id }
+  }
+}
+
+/** A row of CSV that the other way of quoting would read as a row too. */
+function noteQuoting({
+  text,
+  raw: { columns, delimiter, hasEscapes = false },
+}: {
+  text: string
+  raw: RawObject
+}): string[] {
+  if (columns === undefined || text.length >= shownSourceMax) return []
+  if (!fitsOtherQuoting(text, columns.length, delimiter ?? ',', hasEscapes)) return []
+  return [hasEscapes ? 'csv_quotes:escaped' : 'csv_quotes:doubled']
 }
 
 function listGroupTypes({ properties }: ImportedEvent): readonly string[] {
@@ -375,24 +409,4 @@ function listGroupTypes({ properties }: ImportedEvent): readonly string[] {
     ...(typeof $group_type === 'string' ? [$group_type] : []),
     ...(isJsonObject($groups) ? Object.keys($groups) : []),
   ]
-}
-
-export function findTable({ objects }: Manifest, { object }: StagedLine): string | null {
-  return objects[object]!.table
-}
-
-function createStats(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): Omit<ScanStats, 'ledgerSha256'> {
-  return {
-    v: 1,
-    scannedSha256,
-    groupEvents: ledger.generatedCount('group'),
-    linkEvents: ledger.generatedCount('link'),
-    sharedDevices: counts.sharedDevices,
-    devices: ledger.deviceCounts(),
-    repeatedRecords: counts.repeatedRecords,
-    zoneShift: findZoneShift(counts.zoneShifts),
-    wrongZone: findWrongZone(counts.zoneShifts, counts.zoneDiffers),
-    // A single time of receipt is enough to reveal the zone.
-    zoneUnproved: revealsZone(counts.zoneShifts) ? 0 : counts.zoneUnproved,
-  }
 }

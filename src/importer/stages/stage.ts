@@ -1,23 +1,31 @@
-// Stage 2: sorts the raw files into parts of one event day each, in time order, and writes the manifest, which fixes their
-// bytes. The result depends only on the files and the plan, wherever a run was stopped.
-// Source: docs/wire/import.md §2.1, §2.2, §2.5.
+// Stage 2: reads the raw files in order and stores their records with their times, from which the scan reads them in the
+// order of time. A killed run continues at the record after its last commit. Source: docs/wire/import.md §2.1, §2.2, §2.5.
 
-import { rmSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { formatCount } from '#core/format-count.ts'
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { checkPause } from '../job/job-paused.ts'
-import { type Manifest, type RawSource, rawSourceSchema, writeManifest } from '../job/manifest.ts'
+import { checkPause, JobStopped } from '../job/job-paused.ts'
+import type { RawObject, RawSource } from '../job/manifest.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { type StagedPart, stagedPartSchema } from '../job/staged-part.ts'
-import type { ReadRecords } from '../read/read-record.ts'
-import { Type } from '../records/file-schema.ts'
-import type { RecordConverter } from '../records/import-source.ts'
-import { formatTime } from '../records/source-time.ts'
-import { PartWriter, partBytesMax } from './part-writer.ts'
+import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
+import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
+import { RecordReject } from '../records/imported-event.ts'
 import { checkUnchangedWhileRead, hashRawFile } from './raw-sources.ts'
-import { readSortedDay } from './sort-day.ts'
-import { checkFileCount, nameDayFile, spill, unknownDay } from './spill.ts'
+import { describeDamage, findDamage } from './report/rejects.ts'
+import { decodeContent, decodePlace, type EncodedContent, encodeContent, encodePlace } from './staged-line.ts'
+import { type StagedRecord, StagedRecords } from './staged-records.ts'
+
+const committedBytesDefault = 16 * 1024 * 1024
+/**
+ * Limit of the manifest's list of files, including files in archives, in characters of JSON. In memory the list takes about
+ * ten times that. Enough for 500,000 files in archives, or half as many on disk.
+ */
+const listedCharsMax = 64 * 2 ** 20
+/** For a file's hash, size and time, in addition to its path. */
+const fileCharsMin = 200
+const damagesSaid = 20
 
 export interface StageOptions {
   readonly folder: JobFolder
@@ -29,52 +37,42 @@ export interface StageOptions {
   readonly signal: AbortSignal
   /** Without it, the disk may be filled completely. */
   readonly waitForSpace?: WaitForSpace
-  /** Bytes to buffer and to sort at once, and the maximum size of a part; smaller in tests. */
-  readonly sizes?: { readonly held: number; readonly sorted: number; readonly part: number }
+  /** Bytes of records per commit; fewer in tests. */
+  readonly committedBytes?: number
 }
 
-const hashesFile = 'spill/raw.json'
-const hashesSchema = Type.Object({ mapping: Type.String(), sources: Type.Array(rawSourceSchema) })
-const sortedDaysFile = 'spill/sorted.jsonl'
-const sortedDaySchema = Type.Object({ day: Type.String(), partsOfDay: Type.Array(stagedPartSchema) })
-
-export async function stageRecords(options: StageOptions): Promise<Manifest> {
-  const { folder, plan, progress, sizes } = options
-  checkFileCount(plan.files)
+/** @returns the records of all files, which the caller completes and closes. @throws JobStopped, JobPaused */
+export async function stageRecords(options: StageOptions): Promise<StagedRecords> {
+  const { plan, progress, waitForSpace = unlimitedSpace } = options
+  new ListedObjects(plan.files)
   progress.begin('stage', {})
   progress.waiting('the hashes of the files')
-  const raw = await readRawSources(options)
-  progress.begin('stage', { bytes: raw.reduce((sum, { bytes }) => sum + bytes, 0) })
-  const done = readSortedDays(folder)
-  const { objects, days } = await spill({
-    ...options,
-    files: plan.files,
-    sorted: done,
-    ...(sizes && { heldBytesMax: sizes.held }),
-  })
-  checkUnchangedWhileRead(raw)
-  progress.begin('stage', { bytes: Object.values(days).reduce((sum, bytes) => sum + bytes, 0), unit: 'records sorted' })
-  const parts = await sortDays(options, days, done)
-  const manifest = createManifest(plan, { raw, objects, parts })
-  writeManifest(folder, manifest)
-  folder.remove('spill')
-  return manifest
+  const records = await openRecords(options)
+  try {
+    progress.begin('stage', { bytes: records.sources.reduce((sum, { bytes }) => sum + bytes, 0) })
+    // Wait before writing: otherwise a full disk would fail again at once.
+    await waitForSpace()
+    await readFiles(records, options)
+    checkUnchangedWhileRead(records.sources)
+    return records
+  } catch (error) {
+    records.rollback()
+    records.close()
+    throw error
+  }
 }
 
-/** The hashes of all files, from when the stage first began. */
-async function readRawSources({ folder, plan, signal }: StageOptions): Promise<readonly RawSource[]> {
+/** Continues a stopped run if neither the files nor the plan have changed since. */
+async function openRecords({ folder, plan, signal }: StageOptions): Promise<StagedRecords> {
   const mapping = hashMapping(plan)
-  const known = folder.readJson(hashesFile, hashesSchema)
-  if (known !== null && known.mapping === mapping && areSourcesUnchanged(known.sources)) return known.sources
-  // Records of an older version of a file, or with times read by another mapping, may already be spilled.
-  folder.remove('spill', 'staged')
+  const known = StagedRecords.open(folder, each => each.mapping === mapping && areSourcesUnchanged(each.sources))
+  if (known !== null) return known
   const sources: RawSource[] = []
   for (const file of plan.files) {
     checkPause(signal)
     sources.push(await hashRawFile(file, signal))
   }
-  folder.writeJson(hashesFile, { mapping, sources })
-  return sources
+  return StagedRecords.create(folder, mapping, sources)
 }
 
 function areSourcesUnchanged(sources: readonly RawSource[]): boolean {
@@ -86,79 +84,202 @@ function areSourcesUnchanged(sources: readonly RawSource[]): boolean {
   }
 }
 
-/** Sorts the oldest day first, and the records without a day last. */
-async function sortDays(
-  options: StageOptions,
-  bytesOf: Readonly<Record<string, number>>,
-  done: ReadonlyMap<string, readonly StagedPart[]>,
-): Promise<StagedPart[]> {
-  const { folder, progress, signal } = options
-  const parts: StagedPart[] = []
-  const days = Object.keys(bytesOf)
-  for (const day of [...days.filter(each => each !== unknownDay).toSorted(), unknownDay]) {
-    if (!days.includes(day)) continue
-    checkPause(signal)
-    progress.day(day)
-    const known = done.get(day)
-    const partsOfDay = known ?? (await sortOneDay(day, options))
-    if (known !== undefined) progress.add({ records: sumRecords(known), bytes: bytesOf[day]!, isEarlier: true })
-    else folder.appendLine(sortedDaysFile, { day, partsOfDay })
-    rmSync(nameDayFile(folder, day), { force: true })
-    parts.push(...partsOfDay)
+async function readFiles(records: StagedRecords, options: StageOptions): Promise<void> {
+  const { plan, progress } = options
+  const done = records.files()
+  const objects = new ListedObjects(
+    plan.files,
+    done.map(each => each.objects),
+  )
+  progress.add({ records: done.reduce((sum, file) => sum + file.records, 0), isEarlier: true })
+  const batch = new Batch(records, options)
+  records.begin()
+  for (const [index, file] of plan.files.entries())
+    if (index < done.length) progress.add({ bytes: sizeOnDisk(file), isEarlier: true })
+    else {
+      const first = objects.all.length
+      const count = await readFile(file, objects, batch, options)
+      records.endFile(index, objects.all.slice(first), count)
+    }
+  records.commit()
+  if (objects.damaged > damagesSaid) progress.say(`${formatCount(objects.damaged, 'file')} are damaged in total.`)
+}
+
+/** The objects of the raw files, by index. */
+class ListedObjects {
+  readonly all: RawObject[] = []
+  damaged = 0
+  #charsLeft = listedCharsMax
+
+  /** @throws JobStopped */
+  constructor(files: readonly RawFile[], earlier: readonly (readonly RawObject[])[] = []) {
+    for (const { path, object } of files) this.#take(path.length + object.length + fileCharsMin)
+    for (const object of earlier.flat()) this.add(object)
   }
-  progress.day(null)
-  return parts
-}
 
-async function sortOneDay(
-  day: string,
-  { folder, progress, signal, sizes, waitForSpace = unlimitedSpace }: StageOptions,
-): Promise<readonly StagedPart[]> {
-  const writer = new PartWriter(folder, day, sizes?.part ?? partBytesMax)
-  for await (const { bytes, key } of readSortedDay(folder, day, sizes?.sorted, waitForSpace)) {
-    checkPause(signal)
-    // Do not wait for a day of a single part: it frees space, since its spilled lines are removed afterwards.
-    if (!writer.holds(bytes)) await waitForSpace()
-    writer.add(bytes, key)
-    progress.add({ records: 1, bytes: bytes.length })
+  /** @returns its index. @throws JobStopped */
+  add(object: RawObject): number {
+    this.#take(JSON.stringify(object).length)
+    if (object.damage !== undefined) this.damaged++
+    return this.all.push(object) - 1
   }
-  writer.end()
-  return writer.parts
+
+  /** @throws JobStopped */
+  change(index: number, change: Pick<RawObject, 'damage' | 'blank'>): void {
+    this.#take(JSON.stringify(change).length)
+    if (change.damage !== undefined) this.damaged++
+    this.all[index] = { ...this.all[index]!, ...change }
+  }
+
+  #take(chars: number): void {
+    this.#charsLeft -= chars
+    if (this.#charsLeft < 0)
+      throw new JobStopped(
+        'The export has more files, including those in archives, than one import can list. Plan several imports, each with some of the files',
+      )
+  }
 }
 
-/** The days that earlier runs have sorted. */
-function readSortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
-  const lines = folder.readLines(sortedDaysFile, sortedDaySchema)
-  return new Map(lines.map(({ day, partsOfDay }) => [day, partsOfDay]))
+/** Adds records, and commits them from time to time. */
+class Batch {
+  readonly #records: StagedRecords
+  readonly #waitForSpace: WaitForSpace
+  readonly #bytesMax: number
+  #bytes = 0
+  /** How many records that an earlier run has stored are still to be passed over. */
+  #known: number
+
+  constructor(
+    records: StagedRecords,
+    { waitForSpace = unlimitedSpace, committedBytes = committedBytesDefault }: StageOptions,
+  ) {
+    this.#records = records
+    this.#waitForSpace = waitForSpace
+    this.#bytesMax = committedBytes
+    this.#known = records.count - records.files().reduce((sum, { records: count }) => sum + count, 0)
+  }
+
+  /** Whether an earlier run has stored the next record. */
+  isKnown(): boolean {
+    return this.#known > 0 && this.#known-- > 0
+  }
+
+  /** Whether it fits into the open transaction. */
+  holds({ json, extra }: EncodedContent): boolean {
+    return this.#bytes === 0 || this.#bytes + json.length + extra.length <= this.#bytesMax
+  }
+
+  async commit(): Promise<void> {
+    this.#records.commit()
+    this.#bytes = 0
+    await this.#waitForSpace()
+    this.#records.begin()
+  }
+
+  add(record: EncodedContent & Pick<StagedRecord, 'place' | 'timeUs'>, hasFacts: boolean): void {
+    this.#records.add(record, hasFacts)
+    this.#bytes += record.json.length + record.extra.length
+  }
 }
 
-function sumRecords(counted: readonly { readonly records: number }[]): number {
-  return counted.reduce((sum, { records }) => sum + records, 0)
+/** @returns bytes; 0 for a missing file. */
+function sizeOnDisk({ path }: RawFile): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-function createManifest(
-  plan: ImportPlan,
-  { raw, objects, parts }: Pick<Manifest, 'raw' | 'objects' | 'parts'>,
-): Manifest {
-  const known = parts.filter(({ firstUs }) => firstUs !== null)
-  const zone = plan.config.source_timezone
+/** @returns how many records are stored. */
+async function readFile(
+  file: RawFile,
+  objects: ListedObjects,
+  batch: Batch,
+  { read, converter, progress, signal }: StageOptions,
+): Promise<number> {
+  const blanks = new Map<number, { count: number; readonly firstLine: number }>()
+  const indexes = new Map<string, number>()
+  const ordinals = new Map<string, number>()
+  let [bytesRead, recordsRead, stored] = [0, 0, 0]
+  const onDiskBytes = (bytes: number) => {
+    bytesRead += bytes
+    progress.add({ bytes })
+  }
+  for await (const record of read(file, onDiskBytes)) {
+    checkPause(signal)
+    const { raw, table, parsed } = record
+    const name = JSON.stringify([raw.object, table])
+    let object = indexes.get(name)
+    if (object === undefined) {
+      object = objects.add({ object: raw.object, table, ...selectColumns(record) })
+      indexes.set(name, object)
+    }
+    const damage = findDamage(record, recordsRead)
+    if (damage === null) recordsRead++
+    else if (objects.all[object]!.damage === undefined) {
+      objects.change(object, { damage })
+      if (objects.damaged <= damagesSaid) progress.say(describeDamage({ object: raw.object, ...damage }))
+    }
+    const ordinal = (ordinals.get(raw.object) ?? 0) + 1
+    ordinals.set(raw.object, ordinal)
+    if ('skipped' in parsed && parsed.skipped === 'blank_line') {
+      const blank = blanks.get(object)
+      if (blank === undefined) blanks.set(object, { count: 1, firstLine: raw.line })
+      else blank.count++
+      progress.add({ records: 1 })
+      continue
+    }
+    stored++
+    if (!batch.isKnown()) {
+      const sourceRecord = 'value' in parsed ? { value: parsed.value, table, ordinal } : null
+      const timeUs = sourceRecord && findTime(converter, sourceRecord)
+      const hasFacts = sourceRecord !== null && (converter.factsOf?.(sourceRecord) ?? []).length > 0
+      const content = encodeContent(record)
+      if (!batch.holds(content)) await batch.commit()
+      batch.add(
+        { ...content, timeUs, place: encodePlace({ object, line: raw.line, byte: raw.byte, ordinal }) },
+        hasFacts,
+      )
+    }
+    progress.add({ records: 1, rejects: 'rejected' in parsed ? 1 : 0 })
+  }
+  progress.add({ bytes: Math.max(0, sizeOnDisk(file) - bytesRead) })
+  for (const [index, blank] of blanks) objects.change(index, { blank })
+  return stored
+}
+
+/** A larger header is not stored, since no user could repair a row with it. */
+const keptHeaderMax = 64 * 1024
+
+/** Rejects show column names beside the cells, and repaired rows are read with them. */
+function selectColumns({
+  columns,
+  delimiter,
+  hasEscapes,
+}: ReadRecord): Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'> {
+  if (columns === undefined || columns.reduce((sum, name) => sum + name.length, 0) > keptHeaderMax) return {}
   return {
-    v: 1,
-    jobId: plan.jobId,
-    source: plan.source,
-    sourceTimezone: typeof zone === 'string' ? zone : null,
-    createdAt: plan.createdAt,
-    toolVersion: plan.toolVersion,
-    mappingSha256: hashMapping(plan),
-    raw,
-    objects,
-    parts,
-    totals: {
-      records: sumRecords(parts),
-      bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
-      days: new Set(known.map(({ id }) => id.split('/')[0])).size,
-    },
-    sourceRange:
-      known.length === 0 ? null : { first: formatTime(known[0]!.firstUs!), last: formatTime(known.at(-1)!.lastUs!) },
+    columns,
+    ...(delimiter !== undefined && { delimiter }),
+    ...(hasEscapes !== undefined && { hasEscapes }),
+  }
+}
+
+/** For a converter that gives a time to records that had none. */
+export function setUnknownTimes(records: StagedRecords, converter: RecordConverter): void {
+  const objects = records.files().flatMap(file => file.objects)
+  records.setUnknownTimes(({ place, extra, json }) => {
+    const { object, ordinal } = decodePlace(place)
+    const { parsed } = decodeContent(extra, json.toString())
+    return 'value' in parsed
+      ? findTime(converter, { value: parsed.value, table: objects[object]!.table, ordinal })
+      : null
+  })
+}
+
+/** The time by which a record is sorted; null if it has none, or an unreadable one. */
+function findTime(converter: RecordConverter, record: SourceRecord): number | null {
+  try {
+    return converter.timeOf(record)
+  } catch (error) {
+    if (!(error instanceof RecordReject)) throw error
+    return null
   }
 }

@@ -3,17 +3,7 @@
 
 import { formatCount } from '#core/format-count.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
-
-export interface ZoneShift {
-  /** By how many seconds the times are ahead of the times of receipt. */
-  readonly seconds: number
-  /** Such as `+02:00`. */
-  readonly text: string
-  /** The share among records with a time of receipt, 0 to 1. */
-  readonly share: number
-  /** A zone with this offset, as an example for the user. */
-  readonly example: string
-}
+import type { ScanStats, ZoneShift } from '../job/manifest.ts'
 
 /** How often each note `zone_shift:SECONDS` occurred. */
 type ShiftCounts = Readonly<Record<string, number>>
@@ -121,15 +111,11 @@ function findExampleZone(seconds: number): string {
   return zonesByHours[seconds / 3_600]?.[0] ?? 'Europe/Berlin'
 }
 
-export interface FoundZones {
-  readonly zoneShift: ZoneShift | null
-  readonly zoneUnproved: number
-  /** The actual shift of the times, if hardly any time fits the given zone. */
-  readonly wrongZone: ZoneShift | null
-}
-
 /** @param zone given by the user, or null. @throws JobStopped if the zone is missing or wrong. */
-export function checkZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, zone: string | null): void {
+export function checkZone(
+  { zoneShift, zoneUnproved, wrongZone }: Pick<ScanStats, 'zoneShift' | 'zoneUnproved' | 'wrongZone'>,
+  zone: string | null,
+): void {
   if (zone !== null) {
     if (wrongZone !== null) throw createZoneStop(wrongZone, zone)
     return

@@ -10,11 +10,10 @@ import { countedMax } from '#importer/stages/report/event-counts.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
-import type { StagedJob } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
 import type { Checkpoint } from '../send/checkpoint.ts'
-import { retryPrefix } from '../send/retried-records.ts'
 import { readSentSteps, type SentJob } from '../send/sent-events.ts'
 import { bucketCount } from './job-report.ts'
 import { KeySet } from './key-set.ts'
@@ -67,12 +66,10 @@ export async function collectExpectedEvents(options: ExpectedOptions): Promise<E
 }
 
 async function addJob(tally: Tally, sent: SentJob, { progress, signal, onEvent }: ExpectedOptions): Promise<void> {
+  let isGenerated = false
   for await (const step of readSentSteps(sent))
-    if (step.kind === 'generated') {
-      tally.addGenerated(step.event)
-      onEvent?.(step.event)
-    } else if (step.kind === 'record') {
-      progress.add({ records: 1 })
+    if (step.kind === 'line') {
+      if (!isGenerated) progress.add({ records: 1 })
       for (const event of step.events) {
         tally.add(event)
         onEvent?.(event)
@@ -80,7 +77,8 @@ async function addJob(tally: Tally, sent: SentJob, { progress, signal, onEvent }
     } else {
       checkPause(signal)
       const { id } = step.part
-      if (!id.startsWith(retryPrefix)) tally.forgetDaysBefore(id.slice(0, id.indexOf('/')))
+      isGenerated = isGeneratedPart(step.part)
+      if (/^\d/.test(id)) tally.forgetDaysBefore(id.slice(0, id.indexOf('/')))
     }
 }
 
@@ -128,12 +126,6 @@ class Tally {
   constructor(sampleCount: number, max: Pick<typeof countedMax, 'ofDays'>) {
     this.#sampleCount = sampleCount
     this.#max = max
-  }
-
-  addGenerated(sent: ImportedEvent): void {
-    const event = normalizeAsStored(sent)
-    if (!this.#generatedSeen.add(formatEventKey(event))) return
-    this.#count(event, utcDay(event.timeUs))
   }
 
   add(sent: ImportedEvent): void {

@@ -28,8 +28,7 @@ async function rehearsedJob(t: TestContext, lines: readonly string[]): Promise<T
   const raw = join(tempDir(t), 'raw.jsonl')
   writeFileSync(raw, lines.map(line => `${line}\n`).join(''))
   const job = new TestJob(tempDir(t), generic, [raw], { config })
-  await job.stage()
-  await job.scan()
+  await job.stageAndScan()
   const report = await job.rehearse()
   job.folder.writeJson('report.json', { ...report, target })
   job.folder.writeJson(serviceJobFile, { id: '7', secretId: 's', target: '', project: '1' })
@@ -37,10 +36,10 @@ async function rehearsedJob(t: TestContext, lines: readonly string[]): Promise<T
 }
 
 /** Writes the checkpoint of a job of which so much has been sent. */
-function sendPart({ folder }: TestJob, phase: 'send' | 'sent', counts: Partial<SendCounts>): void {
+function sendPart({ folder }: TestJob, state: 'sending' | 'sent', counts: Partial<SendCounts>): void {
   const progress = createProgress('2024-05-01/0', '')
   progress.counts = { ...progress.counts, ...counts }
-  folder.writeJson(checkpointFile, { ...createCheckpoint(identity, 0, ''), phase, parts: [progress] })
+  folder.writeJson(checkpointFile, { ...createCheckpoint(identity, ''), state, parts: [progress] })
 }
 
 const section = (report: ImportReport | null, wanted: string) =>
@@ -80,7 +79,7 @@ describe('the report on what was sent', () => {
   it('shows how much is sent while the rest is still to be sent', async t => {
     const job = await rehearsedJob(t, [paid('u'), paid('v'), paid('w')])
     assert.equal(readSent(job.folder), null)
-    sendPart(job, 'send', { read: 2, records: 2, sent: 2 })
+    sendPart(job, 'sending', { read: 2, records: 2, sent: 2 })
     const report = updateReport(job.folder, job.plan)
     assert.match(
       linesOf(report, 'What was sent'),

@@ -16,7 +16,7 @@ import { writeReport } from '#importer/stages/report/report-html.ts'
 import { readSamples } from '#importer/stages/report/samples.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
-import { type Checkpoint, readCheckpoint, sumCounts } from '../send/checkpoint.ts'
+import { type Checkpoint, readCheckpoint, sumCounts, sumProgress } from '../send/checkpoint.ts'
 import { isRejectKey, type RetryOutcomes, readRetryOutcomes, sumOutcomes } from '../send/retry-outcomes.ts'
 import { readEnding, readServiceJob } from '../send/service-job.ts'
 import { verifyFile } from './verify-stage.ts'
@@ -33,11 +33,11 @@ export function readSent(folder: JobFolder): Sent | null {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return null
   const retried = readRetryOutcomes(folder)
-  const { duplicates, recent } = sumCounts([checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts))
+  const { duplicates, recent } = sumCounts(checkpoint.parts.map(each => each.counts))
   const serviceJobId = readServiceJob(folder)?.id ?? null
   const ending = readEnding(folder)
   return {
-    isAll: checkpoint.phase === 'sent',
+    isAll: checkpoint.state === 'sent',
     serviceJobId,
     balance: countRepaired(computeBalance(checkpoint, readRehearsal(folder)), retried),
     repaired: retried.size === 0 ? null : sumOutcomes(retried),
@@ -51,15 +51,9 @@ export function readSent(folder: JobFolder): Sent | null {
   }
 }
 
-function computeBalance({ parts, identity }: Checkpoint, rehearsal: Rehearsal | null): SentBalance {
-  const {
-    records: givingEvents,
-    rejected,
-    collapsed,
-    sent: fromRecords,
-    ...sums
-  } = sumCounts(parts.map(each => each.counts))
-  const generated = identity.progress.counts
+function computeBalance({ parts }: Checkpoint, rehearsal: Rehearsal | null): SentBalance {
+  const { records, generated } = sumProgress(parts)
+  const { records: givingEvents, rejected, collapsed, sent: fromRecords, ...sums } = records
   // Blank lines are counted in staging, and are in no part.
   const blankLines = rehearsal?.balance.blankLines ?? 0
   const read = sums.read + blankLines

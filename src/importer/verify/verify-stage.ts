@@ -7,7 +7,7 @@ import type { Verification } from '#importer/stages/report/import-report.ts'
 import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StageProgress } from '../job/progress.ts'
-import type { StagedJob } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { Checkpoint } from '../send/checkpoint.ts'
@@ -44,7 +44,8 @@ const pollMs = 1_000
 export async function verifyStage(options: VerifyOptions): Promise<Verification> {
   const { folder, job, checkpoint, source, api, progress } = options
   const { blankLines = 0 } = job
-  progress.begin('verify', { records: job.parts.reduce((sum, { records }) => sum + records, blankLines) })
+  const parts = job.parts.filter(part => !isGeneratedPart(part))
+  progress.begin('verify', { records: parts.reduce((sum, { records }) => sum + records, blankLines) })
   progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.service_job_id!
   const persons = new PersonChoice(options.personOf)

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isGeneratedPart } from '#importer/job/staged-part.ts'
 import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
 import { ImportCommands } from '../../support/import-command.ts'
 import { type Pennon, testPersonalKey } from '../../support/pennon.ts'
@@ -171,9 +172,10 @@ export class ImportRun {
   /** 0 to 1, by committed lines. */
   sentShare(): number {
     if (!existsSync(join(this.job, 'checkpoint.json'))) return 0
-    const { parts } = this.#json<{ parts: { committed: { line: number } }[] }>('checkpoint.json')
+    const { parts } = this.#json<{ parts: { id: string; committed: { line: number } }[] }>('checkpoint.json')
     const { totals } = this.#json<{ totals: { records: number } }>('manifest.json')
-    return parts.reduce((sum, { committed }) => sum + committed.line, 0) / totals.records
+    const ofRecords = parts.filter(part => !isGeneratedPart(part))
+    return ofRecords.reduce((sum, { committed }) => sum + committed.line, 0) / totals.records
   }
 
   /** Approves the job, or runs its next command to the end. */
@@ -192,11 +194,10 @@ export class ImportRun {
   /** The stage that the job is in, judged by the files of its folder. */
   stage(): KilledStage | 'approve' | 'done' {
     const has = (name: string) => existsSync(join(this.job, name))
-    if (!has('manifest.json')) return 'stage'
-    if (!has('stats.json')) return 'scan'
+    if (!has('manifest.json')) return has('job.db') ? 'scan' : 'stage'
     if (!has('report.json')) return 'rehearse'
     if (!has('approval.json')) return 'approve'
-    if (!has('checkpoint.json') || this.#json<{ phase: string }>('checkpoint.json').phase !== 'sent') return 'send'
+    if (!has('checkpoint.json') || this.#json<{ state: string }>('checkpoint.json').state !== 'sent') return 'send'
     if (!has('verify.json')) return 'verify'
     return has('verify-persons.json') ? 'done' : 'publish'
   }

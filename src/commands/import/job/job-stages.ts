@@ -3,9 +3,10 @@
 
 import { statSync } from 'node:fs'
 import { type ApprovedParts, hashManifest } from '#importer/job/approval.ts'
+import { JobDatabase } from '#importer/job/job-database.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
-import { hashMapping, type ImportPlan, writePlan } from '#importer/job/plan.ts'
+import { hashMapping, writePlan } from '#importer/job/plan.ts'
 import type { StageName, StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
@@ -15,8 +16,9 @@ import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
 import { deleteRehearsalRejects } from '#importer/stages/reject-files.ts'
 import { readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
-import { deleteScan, readScan, readStats, scanRecords } from '#importer/stages/scan.ts'
-import { stageRecords } from '#importer/stages/stage.ts'
+import { openCompleteRecords, readScan, scanRecords } from '#importer/stages/scan.ts'
+import { setUnknownTimes, stageRecords } from '#importer/stages/stage.ts'
+import { StagedRecords } from '#importer/stages/staged-records.ts'
 import { checkZone } from '#importer/stages/zone-shift.ts'
 import { quotePath } from '../messages/next-line.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
@@ -43,42 +45,53 @@ export interface JobStage {
 export const stage: JobStage = {
   name: 'stage',
   async isDone({ folder, plan }) {
-    const manifest = readManifest(folder)
-    if (manifest === null) return false
-    if (manifest.mappingSha256 !== hashMapping(plan)) return false
-    await checkUnchanged(manifest.raw)
-    return (await planWithProfileTime(folder, plan, manifest)) === null
+    const scanned = readScan(folder, plan)
+    if (scanned !== null) {
+      await checkUnchanged(scanned.raw)
+      return true
+    }
+    const records = openCompleteRecords(folder, plan)
+    try {
+      if (records !== null) await checkUnchanged(records.sources)
+    } finally {
+      records?.close()
+    }
+    return records !== null
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
     removeStageResults(folder)
-    const spool = { folder: folder.file('spill'), waitForSpace }
+    const spool = { folder: folder.file('spool'), waitForSpace }
     const read = createRecordReader(plan.format === null ? { spool } : { spool, format: plan.format })
-    const stageBy = (current: ImportPlan) => {
-      const { converter } = createJobConversion(current, source, () => null)
-      return stageRecords({ folder, plan: current, read, converter, progress, signal, waitForSpace })
+    const { converter } = createJobConversion(plan, source, () => null)
+    const records = await stageRecords({ folder, plan, read, converter, progress, signal, waitForSpace })
+    try {
+      const withTime = planWithProfileTime(plan, records)
+      if (withTime !== null) {
+        progress.say(
+          `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp).`,
+        )
+        // The plan first: after a crash before the times are set, everything is staged again with the new plan.
+        writePlan(folder, withTime)
+        setUnknownTimes(records, createJobConversion(withTime, source, () => null).converter)
+      }
+      records.complete(hashMapping(withTime ?? plan))
+    } finally {
+      records.close()
     }
-    const withTime = await planWithProfileTime(folder, plan, await stageBy(plan))
-    if (withTime === null) return
-    progress.say(
-      `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp). Staging again.`,
-    )
-    writePlan(folder, withTime)
-    folder.remove(manifestFile)
-    await stageBy(withTime)
+    folder.remove('spool')
   },
 }
 
 export const scan: JobStage = {
   name: 'scan',
-  isDone({ folder }) {
-    const manifest = requireManifest(folder)
-    const stats = readScan(folder, manifest)
-    if (stats === null) return false
-    checkZone(stats, manifest.sourceTimezone)
+  isDone({ folder, plan }) {
+    const manifest = readScan(folder, plan)
+    if (manifest === null) return false
+    checkZone(manifest.scan, manifest.sourceTimezone)
     return true
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
-    await scanRecords({ folder, plan, manifest: requireManifest(folder), source, progress, signal, waitForSpace })
+    await scanRecords({ folder, plan, source, progress, signal, waitForSpace })
   },
 }
 
@@ -94,11 +107,12 @@ export const rehearsal: JobStage = {
   },
   async run(run) {
     const { folder, source, progress, signal, waitForSpace } = run
+    // A crash after the scan leaves them.
+    StagedRecords.remove(folder)
     const plan = await addKnownProject(folder, run.plan)
-    const stats = readStats(folder)!
     const manifest = requireManifest(folder)
     await rehearse({
-      ...{ folder, plan, manifest, stats, source, progress, signal, waitForSpace },
+      ...{ folder, plan, manifest, progress, signal, waitForSpace },
       otherSources: listSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),
       nowMs: Date.now,
@@ -114,7 +128,7 @@ export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 export function removeStageResults(folder: Job['folder']): void {
   folder.remove(manifestFile, 'rehearsal', ...Object.values(reportNames))
   deleteRehearsalRejects(folder)
-  deleteScan(folder)
+  JobDatabase.remove(folder)
 }
 
 export function requireManifest(folder: Job['folder']): Manifest {
@@ -126,7 +140,7 @@ export function requireManifest(folder: Job['folder']): Manifest {
 
 /** The present state of everything that an approval covers. */
 export function collectApprovedParts({ folder, plan }: Pick<Job, 'folder' | 'plan'>): ApprovedParts {
-  return { plan, manifest: requireManifest(folder), ledgerSha256: readStats(folder)?.ledgerSha256 ?? null }
+  return { plan, manifest: requireManifest(folder) }
 }
 
 /** @returns bytes; 0 for a missing file. */

@@ -5,13 +5,12 @@ import { dirname, join, resolve } from 'node:path'
 import { refuse } from '#commands/refuse.ts'
 import { printable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetch-state.ts'
+import { JobDatabaseDamage, jobDatabaseFile } from '#importer/job/job-database.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { LedgerDamage } from '#importer/job/ledger.ts'
 import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
-import { ledgerFile } from '#importer/stages/scan.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 import { type NextStep, nextLine, quotePath } from '../messages/next-line.ts'
 
@@ -145,7 +144,7 @@ export async function runOrRefuse(folder: JobFolder, command: () => Promise<void
     await command()
   } catch (error) {
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
-    if (error instanceof LedgerDamage) refuse(printable(folder.damaged(ledgerFile).message))
+    if (error instanceof JobDatabaseDamage) refuse(printable(folder.damaged(jobDatabaseFile).message))
     if (!isDiskFull(error)) throw error
     process.stderr.write(`pennon: ${printable(fullDiskText(folder))}\n`)
     process.exit(1)

@@ -3,13 +3,12 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
-import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import type { Manifest } from '#importer/job/manifest.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
+import { formatTime } from '#importer/records/source-time.ts'
 import { isProfile } from '#importer/sources/mixpanel/mixpanel-profile.ts'
-import { readPartLines } from '#importer/stages/part-lines.ts'
-import { unknownDay } from '#importer/stages/spill.ts'
+import { decodeContent } from '#importer/stages/staged-line.ts'
+import type { StagedRecords } from '#importer/stages/staged-records.ts'
 
 const key = 'profile_timestamp'
 const source = 'mixpanel'
@@ -29,18 +28,13 @@ export function withDefaultProfileTime(
 
 /**
  * For files that were not fetched, whose range is unknown: takes the time of the last event beside the profiles.
- * @returns the plan to stage again with; null if there are no profiles, or their time is known.
+ * @returns the plan with that time; null if there are no profiles, or their time is known.
  * @throws JobStopped if there is no event to take the time from.
  */
-export async function planWithProfileTime(
-  folder: JobFolder,
-  plan: ImportPlan,
-  manifest: Manifest,
-): Promise<ImportPlan | null> {
-  if (plan.source !== source || plan.config[key] !== undefined) return null
-  if (!(await hasProfiles(folder, manifest))) return null
-  const { sourceRange } = manifest
-  if (sourceRange === null)
+export function planWithProfileTime(plan: ImportPlan, records: StagedRecords): ImportPlan | null {
+  if (plan.source !== source || plan.config[key] !== undefined || !hasProfiles(records)) return null
+  const range = records.range()
+  if (range === null)
     throw new JobStopped(
       'profile rows have no time, and there is no event to take it from. Plan again with their export time: --profile-timestamp 2024-06-01T00:00:00Z',
       {
@@ -48,7 +42,7 @@ export async function planWithProfileTime(
         why: 'profile rows have no time: TIME is their export time, such as 2024-06-01T00:00:00Z',
       },
     )
-  return { ...plan, config: { ...plan.config, [key]: sourceRange.last }, isProfileTimeFound: true }
+  return { ...plan, config: { ...plan.config, [key]: formatTime(range.lastUs) }, isProfileTimeFound: true }
 }
 
 /** Removes a time of profiles that was taken from events, so that it is found again when the events' times change. */
@@ -58,10 +52,10 @@ export function removeFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): Im
   return { ...plan, config }
 }
 
-/** Profiles without a time are staged with the records of unknown day. */
-async function hasProfiles(folder: JobFolder, { parts }: Manifest): Promise<boolean> {
-  for (const part of parts.filter(({ id }) => id.startsWith(`${unknownDay}/`)))
-    for await (const { staged } of readPartLines(folder, part))
-      if ('value' in staged.parsed && isProfile(staged.parsed.value)) return true
+function hasProfiles(records: StagedRecords): boolean {
+  for (const { extra, json } of records.unknownTimes()) {
+    const { parsed } = decodeContent(extra, json.toString())
+    if ('value' in parsed && isProfile(parsed.value)) return true
+  }
   return false
 }

@@ -74,7 +74,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       const asked = await askTarget(options)
       const { config, notes } = await withPersonUpdates(source.name, sourceConfig(options), asked?.target ?? null)
       const plan: ImportPlan = {
-        v: 2,
+        v: 3,
         jobId: randomUUID(),
         createdAt: new Date().toISOString(),
         toolVersion: version,

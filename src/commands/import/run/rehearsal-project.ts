@@ -12,7 +12,7 @@ import { findApiAddress, hashMapping } from '#importer/job/plan.ts'
 import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
 import { sumCounts } from '#importer/send/checkpoint.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { formatPercent } from '#importer/stages/report/format-figures.ts'
 import { readRehearsal } from '#importer/stages/report/import-report.ts'
 import { waitForStream } from '#importer/verify/verify-stage.ts'
@@ -93,17 +93,17 @@ export async function rehearseInProject(
   { id, name }: KnownProject,
   { projectKey, rate }: { readonly projectKey: string; readonly rate?: number },
 ): Promise<RehearsedInProject> {
-  const { plan, source, progress, signal } = run
+  const { plan, progress, signal } = run
   const target = plan.target!
   const manifest = requireManifest(run.folder)
   const share = Math.min(1, eventsWanted / Math.max(1, readRehearsal(run.folder)!.balance.toSend))
-  const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
+  const whole = openStagedJob(run.folder, manifest)
   try {
     const personOf = (distinctId: string) => whole.personOf(distinctId)
     // Other files or another mapping are another rehearsal.
     const folder = new JobFolder(run.folder.file('rehearsal-project', `${id}-${hashManifest(manifest).slice(0, 12)}`))
     const job = createSampledJob(whole, share, personOf)
-    const { identity, parts } = await sendStage({
+    const { parts } = await sendStage({
       ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
       identity: {
         jobId: `${plan.jobId}${rehearsalMark}`,
@@ -118,7 +118,7 @@ export async function rehearseInProject(
       ...(rate !== undefined && { rate }),
     })
     await waitForStream(createServiceApi({ ...target, projectId: id }, progress, signal), progress)
-    const { sent, refused } = sumCounts([identity.progress, ...parts].map(({ counts }) => counts))
+    const { sent, refused } = sumCounts(parts.map(({ counts }) => counts))
     return { project: id, name, share, sent, refused }
   } finally {
     whole.close()
@@ -135,14 +135,11 @@ export function createSampledJob(job: StagedJob, share: number, personOf: (disti
   const isChosen = (distinctId: string) => crc32(`sample ${personOf(distinctId)}`) % buckets < share * buckets
   return {
     parts: job.parts,
-    generatedCount: job.generatedCount,
-    *generatedEvents(from) {
-      // Include all groups, so that the groups of the sampled events have their properties.
-      for (const each of job.generatedEvents(from))
-        if (each.event.event === '$groupidentify' || isChosen(each.event.distinctId)) yield each
-    },
     async *readPart(part, afterLine) {
-      for await (const outcome of job.readPart(part, afterLine)) yield selectChosenEvents(outcome, isChosen)
+      // Include all groups, so that the groups of the sampled events have their properties.
+      const isWhole = part.id.startsWith('groups/')
+      for await (const outcome of job.readPart(part, afterLine))
+        yield isWhole ? outcome : selectChosenEvents(outcome, isChosen)
     },
   }
 }

@@ -4,7 +4,6 @@
 import type { JsonObject } from '#core/json.ts'
 import { listChangesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { checkLedger } from '#importer/job/ledger.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { ServiceRefusal } from '#importer/send/job-api.ts'
@@ -20,10 +19,9 @@ import {
   readServiceJob,
   reportState,
 } from '#importer/send/service-job.ts'
-import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { type ImportReport, readRehearsal } from '#importer/stages/report/import-report.ts'
 import { formatSufficientShare } from '#importer/stages/report/rejects.ts'
-import { ledgerFile } from '#importer/stages/scan.ts'
 import { expectedPersonsFile } from '#importer/verify/expected-persons.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
@@ -64,7 +62,6 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     throw new JobStopped(
       `${changed.join(' and ')} changed since the approval. Review and approve again: pennon import approve ${quotePath(path)}`,
     )
-  if (approval.hashes.ledger !== null) await checkLedger(folder.file(ledgerFile), approval.hashes.ledger, signal)
   const target = recordedTarget(run)
   const api = createServiceApi(target, progress, signal)
   const known = readServiceJob(folder)
@@ -94,7 +91,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   ).catch((error: unknown) => {
     throw addOldEventsRemedy(error, path)
   })
-  const job = openStagedJob({ folder, plan, manifest, source })
+  const job = openStagedJob(folder, manifest)
   let sentState: OpenJobState = 'sending'
   try {
     // An earlier verification does not cover the events of this run.

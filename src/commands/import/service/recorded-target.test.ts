@@ -20,7 +20,7 @@ const project = { projectKey: 'phc_shop', projectId: null, projectName: null }
 
 function planTo(target: ImportTarget): ImportPlan {
   return {
-    ...{ v: 2, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
+    ...{ v: 3, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
     ...{ config: {}, files: [], fetch: null, format: null, limits, target },
   }
 }
@@ -48,7 +48,7 @@ async function aFolder(t: TestContext) {
     approveFor: (target: ImportTarget) =>
       folder.writeJson(
         approvalFile,
-        approve({ plan: planTo(target), manifest: {} as Manifest, ledgerSha256: null }, '2026-01-15T00:00:00.000Z'),
+        approve({ plan: planTo(target), manifest: {} as Manifest }, '2026-01-15T00:00:00.000Z'),
       ),
   }
 }

@@ -51,8 +51,7 @@ async function reports(t: TestContext, limits: Partial<ImportLimits>) {
   const raw = join(tempDir(t), 'raw.jsonl')
   writeFileSync(raw, '{"event":"Paid","user":"u","at":"2024-05-01T00:00:00Z"}\n')
   const job = new TestJob(tempDir(t), generic, [raw], { config, limits })
-  await job.stage()
-  await job.scan()
+  await job.stageAndScan()
   await job.rehearse()
   const text = (end: string) => readFileSync(job.folder.file(`report.${end}`), 'utf8')
   return { json: text('json'), html: text('html') }

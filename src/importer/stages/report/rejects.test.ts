@@ -61,7 +61,8 @@ it('the suggested limit is above the share of rejects', () => {
 
 function rejected(text: string): StagedOutcome {
   return {
-    ...{ line: 1, byteEnd: text.length, raw: { object: 'raw', line: 1, byte: 0 }, text, sourceSha256: () => '' },
+    ...{ line: 1, raw: { object: 'raw', line: 1, byte: 0 }, textBytes: text.length },
+    source: () => ({ text, sha256: '', unreadableBytes: null }),
     result: { kind: 'rejected', reason: 'event_missing', field: null },
   }
 }

@@ -3,7 +3,7 @@
 
 import { formatCount } from '#core/format-count.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
-import type { StagedOutcome } from '#importer/job/staged-part.ts'
+import type { RecordSource, StagedOutcome } from '#importer/job/staged-part.ts'
 import { type ParsedRecord, parseJsonLine } from '#importer/read/parse-record.ts'
 import type { RawPosition, ReadRecord } from '#importer/read/read-record.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
@@ -174,8 +174,9 @@ export class OtherSource {
   }
 
   /** Tries to convert a rejected record with each source. @param table of the record. */
-  add({ text, row, line }: StagedOutcome, table: string | null): void {
+  add({ source, line }: StagedOutcome, table: string | null): void {
     if (this.#tried >= triedMax) return
+    const { text, row } = source()
     const parsed: ParsedRecord | null = row === undefined ? parseJsonLine(Buffer.from(text)) : parseCells(row)
     if (parsed === null || !('value' in parsed)) return
     this.#tried++
@@ -193,7 +194,7 @@ export class OtherSource {
   }
 }
 
-function parseCells({ cells }: NonNullable<StagedOutcome['row']>): ParsedRecord | null {
+function parseCells({ cells }: NonNullable<RecordSource['row']>): ParsedRecord | null {
   return cells === null ? null : { value: cells }
 }
 

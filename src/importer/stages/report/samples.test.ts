@@ -6,7 +6,11 @@ import { Samples } from './samples.ts'
 it('samples cover each kind, and every day with a few more that have events', () => {
   const samples = new Samples()
   const offer = (part: string, result: object, line: number) => {
-    samples.offer(part, { raw: { object: 'raw', line, byte: 0 }, text: '{}', result } as unknown as StagedOutcome)
+    samples.offer(part, {
+      raw: { object: 'raw', line, byte: 0 },
+      source: () => ({ text: '{}' }),
+      result,
+    } as unknown as StagedOutcome)
   }
   const event = { kind: 'events', events: [] }
   for (let line = 0; line < 20; line++) offer('2024-04-30/0', { kind: 'skipped', reason: 'filtered' }, line)

@@ -36,7 +36,7 @@ export class Samples {
   readonly all: Sample[] = []
 
   /** Takes the first records of each kind and each day, so that the result is deterministic. */
-  offer(part: string, { raw, text, result }: StagedOutcome): void {
+  offer(part: string, { raw, source, result }: StagedOutcome): void {
     const of = nameKind(result)
     const count = this.#kinds.get(of) ?? 0
     const [partDay] = part.split('/')
@@ -52,7 +52,7 @@ export class Samples {
       day,
       object: raw.object,
       line: raw.line,
-      source: text.slice(0, sourceShownMax),
+      source: source().text.slice(0, sourceShownMax),
       ...(result.kind === 'events' && { events: result.events.map(toShownEvent) }),
       ...(result.kind === 'rejected' && {
         field: result.field,

@@ -3,7 +3,13 @@
 
 import { isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
-import { EventNameWatch, KnownNames, type NameWatch, type UnseenName } from '#importer/records/unseen-names.ts'
+import {
+  EventNameWatch,
+  KnownNames,
+  type NameWatch,
+  type UnseenName,
+  type WatchState,
+} from '#importer/records/unseen-names.ts'
 import { findValue, parseMembers } from './field-path.ts'
 import type { FieldSelection, Mapping } from './mapping-schema.ts'
 
@@ -21,7 +27,7 @@ export class MappingWatch implements NameWatch {
   #hasLooked = false
   readonly #eventPaths: readonly string[]
   readonly #events: EventNameWatch
-  readonly #known = new KnownNames()
+  #known = new KnownNames()
 
   /** @param columns of the files, including those that no row fills. */
   constructor(mapping: Mapping, columns: ReadonlySet<string>) {
@@ -31,8 +37,17 @@ export class MappingWatch implements NameWatch {
     for (const column of columns) this.#known.add(column)
   }
 
-  get isWaiting(): boolean {
-    return this.#waiting.length > 0 || this.#events.isWaiting
+  state(): readonly WatchState[] {
+    const waiting = this.#waiting.map(formatKey)
+    return [{ hasSeen: this.#hasLooked, waiting, known: this.#known.all() }, ...this.#events.state()]
+  }
+
+  restore([fields, ...events]: readonly WatchState[]): void {
+    const waiting = new Set(fields!.waiting)
+    this.#hasLooked = fields!.hasSeen
+    this.#waiting = this.#waiting.filter(field => waiting.has(formatKey(field)))
+    this.#known = new KnownNames(fields!.known)
+    this.#events.restore(events)
   }
 
   /** Costs nothing when all names have been seen. */
@@ -76,6 +91,10 @@ export class MappingWatch implements NameWatch {
     const parent = path.slice(0, dot)
     for (const key of Object.keys(parseMembers(findValue(record, parent)) ?? {})) this.#known.add(`${parent}.${key}`)
   }
+}
+
+function formatKey({ key, name }: WaitingField): string {
+  return `${key}\n${name}`
 }
 
 function hasField(record: JsonObject, { paths, isOwn }: WaitingField): boolean {

@@ -1,0 +1,233 @@
+// `staging.db`, a SQLite file: all records of the raw files with their times, until the scan has converted them. They are
+// read in the order of time, then in the order of the raw files, which depends on the files and the plan alone.
+// Source: docs/wire/import.md §2.1, §2.5.
+
+import { existsSync, mkdirSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { parsePlainJson } from '#core/json.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { type RawObject, type RawSource, rawObjectSchema, rawSourceSchema } from '../job/manifest.ts'
+import { sha256Hex } from '../job/sha256.ts'
+import { isSqliteDamage } from '../job/sqlite-damage.ts'
+import { matchesSchema, type Static, Type } from '../records/file-schema.ts'
+
+const stagingFile = 'staging.db'
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS record (
+    id INTEGER PRIMARY KEY, time_us INTEGER, has_facts INTEGER, place TEXT, extra TEXT, json BLOB
+  );
+  CREATE INDEX IF NOT EXISTS record_in_order ON record (time_us, id);
+  CREATE INDEX IF NOT EXISTS record_with_facts ON record (time_us, id) WHERE has_facts;
+  CREATE TABLE IF NOT EXISTS raw_file (number INTEGER PRIMARY KEY, objects TEXT, records INTEGER);
+  CREATE TABLE IF NOT EXISTS staging (only INTEGER PRIMARY KEY, described TEXT);`
+
+/** In the place of an unreadable time, so that these records come last. No event has a time so late. */
+const unknownTimeUs = Number.MAX_SAFE_INTEGER
+
+/** What the records depend on. */
+const describedSchema = Type.Object({
+  mapping: Type.String(),
+  sources: Type.Array(rawSourceSchema),
+  isComplete: Type.Boolean(),
+})
+type Described = Static<typeof describedSchema>
+
+const objectsSchema = Type.Array(rawObjectSchema)
+
+export interface StagedRecord {
+  /** Its number among all records of the raw files without blank lines, from 1. */
+  readonly id: number
+  /** Null if it is unreadable. */
+  readonly timeUs: number | null
+  /** As `encodePlace` writes it. */
+  readonly place: string
+  /** As `encodeContent` writes them. */
+  readonly extra: string
+  readonly json: Buffer
+}
+
+/** Where a reader of the records continues. */
+export interface RecordPosition {
+  readonly timeUs: number | null
+  readonly id: number
+}
+
+interface Row {
+  id: number
+  time_us: number
+  place: string
+  extra: string
+  json: Buffer
+}
+
+export class StagedRecords {
+  readonly #sql: Database.Database
+  readonly #statements
+  #lastId: number
+
+  private constructor(path: string) {
+    this.#sql = new Database(path)
+    try {
+      // With a rollback journal, appended pages are written once, not first to a WAL.
+      this.#sql.exec(
+        `PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; ${schema}`,
+      )
+      this.#statements = {
+        add: this.#sql.prepare('INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)'),
+        endFile: this.#sql.prepare('INSERT INTO raw_file VALUES (?, ?, ?)'),
+        describe: this.#sql.prepare('INSERT OR REPLACE INTO staging VALUES (1, ?)'),
+        setTime: this.#sql.prepare('UPDATE record SET time_us = ? WHERE id = ?'),
+      }
+      this.#lastId = (this.#sql.prepare('SELECT max(id) AS id FROM record').get() as { id: number | null }).id ?? 0
+    } catch (error) {
+      this.#sql.close()
+      throw error
+    }
+  }
+
+  /**
+   * Opens the records of a staging that was stopped or is complete.
+   * @returns null if there are none, of these sources and this mapping, or if the file is damaged.
+   */
+  static open(folder: JobFolder, isWanted: (described: Described) => boolean): StagedRecords | null {
+    if (!existsSync(folder.file(stagingFile))) return null
+    let records: StagedRecords | undefined
+    try {
+      records = new StagedRecords(folder.file(stagingFile))
+      const described = records.#described()
+      if (described !== null && isWanted(described)) return records
+    } catch (error) {
+      records?.close()
+      if (isSqliteDamage(error)) return null
+      throw error
+    }
+    records.close()
+    return null
+  }
+
+  static create(folder: JobFolder, mapping: string, sources: readonly RawSource[]): StagedRecords {
+    StagedRecords.remove(folder)
+    mkdirSync(folder.path, { recursive: true })
+    const records = new StagedRecords(folder.file(stagingFile))
+    records.#statements.describe.run(JSON.stringify({ mapping, sources, isComplete: false }))
+    return records
+  }
+
+  static remove(folder: JobFolder): void {
+    folder.remove(`${stagingFile}-journal`, stagingFile)
+  }
+
+  #described(): Described | null {
+    const row = this.#sql.prepare<[], { described: string }>('SELECT described FROM staging').get()
+    const described: unknown = row === undefined ? null : parsePlainJson(row.described)
+    return matchesSchema(describedSchema, described) ? described : null
+  }
+
+  get sources(): readonly RawSource[] {
+    return this.#described()!.sources
+  }
+
+  /** Identifies the files and the mapping that the records depend on. */
+  identity(): string {
+    const { mapping, sources } = this.#described()!
+    return sha256Hex(JSON.stringify([mapping, sources]))
+  }
+
+  /** How many records are stored. */
+  get count(): number {
+    return this.#lastId
+  }
+
+  begin(): void {
+    this.#sql.exec('BEGIN')
+  }
+
+  /** What follows the last commit is lost when the process dies. */
+  commit(): void {
+    this.#sql.exec('COMMIT')
+  }
+
+  rollback(): void {
+    if (this.#sql.inTransaction) this.#sql.exec('ROLLBACK')
+  }
+
+  add(
+    { timeUs, place, extra, json }: Omit<StagedRecord, 'id' | 'json'> & { json: Uint8Array },
+    hasFacts: boolean,
+  ): void {
+    this.#statements.add.run(++this.#lastId, timeUs ?? unknownTimeUs, hasFacts ? 1 : 0, place, extra, json)
+  }
+
+  /** @param objects of the file. */
+  endFile(number: number, objects: readonly RawObject[], records: number): void {
+    this.#statements.endFile.run(number, JSON.stringify(objects), records)
+  }
+
+  /** The files that were read to the end, in order. */
+  files(): { readonly objects: readonly RawObject[]; readonly records: number }[] {
+    const rows = this.#sql
+      .prepare<[], { objects: string; records: number }>('SELECT objects, records FROM raw_file ORDER BY number')
+      .all()
+    return rows.map(({ objects, records }) => {
+      const parsed: unknown = parsePlainJson(objects)
+      if (!matchesSchema(objectsSchema, parsed)) throw new Error('staging.db lists an object of a wrong form')
+      return { objects: parsed, records }
+    })
+  }
+
+  complete(mapping: string): void {
+    const { sources } = this
+    this.#statements.describe.run(JSON.stringify({ mapping, sources, isComplete: true }))
+  }
+
+  /** Gives records without a readable time the time that `timeOf` finds. */
+  setUnknownTimes(timeOf: (record: StagedRecord) => number | null): void {
+    this.begin()
+    const rows = this.#sql.prepare<[number, number], Row>(
+      'SELECT * FROM record WHERE time_us = ? AND id > ? ORDER BY id LIMIT 100',
+    )
+    for (let page = rows.all(unknownTimeUs, 0); page.length > 0; page = rows.all(unknownTimeUs, page.at(-1)!.id))
+      for (const row of page) {
+        const timeUs = timeOf(toRecord(row))
+        if (timeUs !== null) this.#statements.setTime.run(timeUs, row.id)
+      }
+    this.commit()
+  }
+
+  /** The first and the last readable time; null if no record has one. */
+  range(): { readonly firstUs: number; readonly lastUs: number } | null {
+    const { first, last } = this.#sql
+      .prepare('SELECT min(time_us) AS first, max(time_us) AS last FROM record WHERE time_us < ?')
+      .get(unknownTimeUs) as { first: number | null; last: number | null }
+    return first === null || last === null ? null : { firstUs: first, lastUs: last }
+  }
+
+  /** Records after a position, in order. No other statement may run meanwhile. */
+  *after({ timeUs, id }: RecordPosition): Generator<StagedRecord> {
+    const rows = this.#sql.prepare<[number, number], Row>(
+      'SELECT * FROM record WHERE (time_us, id) > (?, ?) ORDER BY time_us, id',
+    )
+    for (const row of rows.iterate(timeUs ?? unknownTimeUs, id)) yield toRecord(row)
+  }
+
+  /** The same for records that were added with `hasFacts`, from the first on. */
+  *withFacts(): Generator<StagedRecord> {
+    const rows = this.#sql.prepare<[], Row>('SELECT * FROM record WHERE has_facts ORDER BY time_us, id')
+    for (const row of rows.iterate()) yield toRecord(row)
+  }
+
+  *unknownTimes(): Generator<StagedRecord> {
+    yield* this.after({ timeUs: null, id: 0 })
+  }
+
+  close(): void {
+    this.#sql.close()
+  }
+}
+
+export const firstPosition: RecordPosition = { timeUs: Number.MIN_SAFE_INTEGER, id: 0 }
+
+function toRecord({ id, time_us, place, extra, json }: Row): StagedRecord {
+  return { id, timeUs: time_us === unknownTimeUs ? null : time_us, place, extra, json }
+}
