@@ -214,7 +214,10 @@ class FetchRun {
     const attempts = this.#attempts.get(part.id) ?? { broken: 0, seemedEmpty: false, dueMs: 0 }
     this.#attempts.set(part.id, attempts)
     try {
-      if (!(await this.#adoptFile(part))) {
+      const { finalPath } = this.#file(part)
+      // A complete file whose process was killed before the state said `done` is adopted.
+      if (existsSync(finalPath)) this.#state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
+      else {
         await this.#gate.untilPauseEnds(this.#callSignal)
         this.#space.begin(part.id, part.bytes === null ? null : Math.max(0, part.bytes - part.savedBytes))
         await this.#finish(part, await this.#fetch(part), attempts)
@@ -243,14 +246,6 @@ class FetchRun {
 
   #file({ id }: Pick<FetchPart, 'id'>): PartFile {
     return toPartFile(this.#options.folder, id)
-  }
-
-  /** Adopts a complete file whose process was killed before the state said `done`. */
-  async #adoptFile(part: StoredPart): Promise<boolean> {
-    const { finalPath } = this.#file(part)
-    if (!existsSync(finalPath)) return false
-    this.#state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
-    return true
   }
 
   /** @throws BrokenAnswer when the download stalls. */

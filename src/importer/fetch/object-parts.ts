@@ -75,17 +75,12 @@ export function toFileName(key: string): string {
 }
 
 async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: PartTools): Promise<PartOutcome> {
-  const object: SourceObject = {
-    key: String(asks.key),
-    version: asks.version as string | null,
-    bytes: asks.bytes as number | null,
-  }
+  const object = asks as unknown as SourceObject
   await tools.takeCall()
   try {
-    const from = object.version === null ? 0 : tools.savedBytes
-    const opened = await source.open(object, from, tools.signal)
+    const opened = await source.open(object, object.version === null ? 0 : tools.savedBytes, tools.signal)
     for (const note of opened.notes ?? []) tools.warn(note)
-    const bytes = await append(limitBytes(object, opened, tools), opened.startsAt, tools)
+    const bytes = await append(opened, object, tools)
     if (object.bytes !== null && bytes !== object.bytes) {
       tools.saveBytes(0)
       throw new BrokenAnswer(`${object.key} has ${bytes} bytes instead of ${object.bytes}`)
@@ -96,21 +91,12 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
   return { kind: 'file', lineCount: null }
 }
 
-/** @throws BrokenAnswer before more than the listed bytes are written, since an endless response would fill the disk. */
-async function* limitBytes(object: SourceObject, { bytes, startsAt }: ObjectBytes, tools: PartTools) {
-  let remainingBytes = object.bytes === null ? Infinity : object.bytes - startsAt
-  for await (const chunk of bytes) {
-    remainingBytes -= chunk.length
-    if (remainingBytes < 0) {
-      tools.saveBytes(0)
-      throw new BrokenAnswer(`${object.key} has more bytes than the ${object.bytes} of its list`)
-    }
-    yield chunk
-  }
-}
-
 /** Appends to the file from `startsAt`, and stores how many bytes are synced. @returns the size of the file. */
-async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools: PartTools): Promise<number> {
+async function append(
+  { bytes, startsAt }: ObjectBytes,
+  { key, bytes: listedBytes }: SourceObject,
+  tools: PartTools,
+): Promise<number> {
   const { path } = tools.file
   if (startsAt === 0) await preparePartFile(tools.file)
   const handle = await open(path, startsAt === 0 ? ownFile.create : ownFile.change, 0o600)
@@ -129,6 +115,11 @@ async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools:
     await handle.truncate(startsAt)
     if (startsAt === 0) tools.saveBytes(0)
     for await (const chunk of bytes) {
+      // Found before it is written, since an endless response would fill the disk.
+      if (listedBytes !== null && at + chunk.length > listedBytes) {
+        tools.saveBytes(0)
+        throw new BrokenAnswer(`${key} has more bytes than the ${listedBytes} of its list`)
+      }
       tools.willWrite(chunk.length)
       for (const end = at + chunk.length; at < end; ) {
         const { bytesWritten } = await handle.write(chunk, chunk.length - (end - at), end - at, at)
