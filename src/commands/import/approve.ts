@@ -5,7 +5,6 @@ import { firstFew, formatCount } from '#core/format-count.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { approvalFile, approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
-import { readEnding } from '#importer/send/service-job.ts'
 import { readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
 import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { readSent } from '#importer/verify/sent.ts'
@@ -71,10 +70,9 @@ function refuseIfSent(job: Job, at: string): void {
   const approval = readApproval(folder)
   const sent = readSent(folder)
   if (approval === null || readManifest(folder) === null || sent === null) return
-  const ending = readEnding(folder)
-  const isEnded = ending !== null && ending.serviceJobId === sent.serviceJobId
-  if (!isEnded && listChangesSince(approval, collectApprovedParts(job)).length > 0) return
-  const what = isEnded ? endedMessage[ending.how] : sent.isAll ? 'sent' : 'sent in part'
+  const { ending, isAll } = sent
+  if (ending === null && listChangesSince(approval, collectApprovedParts(job)).length > 0) return
+  const what = ending !== null ? endedMessage[ending.how] : isAll ? 'sent' : 'sent in part'
   refuse(
     `it was approved at ${approval.approvedAt} and has been ${what} since, so there is nothing to approve. To see its state: pennon import status ${at}`,
   )

@@ -28,10 +28,12 @@ describe('a rehearsed job', () => {
     assert.match(text, /--max-reject-share 50%$/)
   })
 
-  it('names a share that would be enough, and the mapping only for a source that has one', () => {
+  it('names a share that would be enough, and the likely source', () => {
     const text = textOf({ rejected: 33 })!
-    assert.match(text, /Fix the records or the --source and plan again, or allow more: .* --max-reject-share 33%$/)
-    assert.match(textOf({ rejected: 33 }, { ...plan, source: 'generic' })!, /Fix the records or the mapping and/)
+    assert.match(
+      text,
+      /Fix the records, the mapping or the --source, and plan again, or allow more: .* --max-reject-share 33%$/,
+    )
     assert.match(
       textOf({ rejected: 33, looksLike: 'segment' })!,
       /source segment\. .* Plan it with --source segment, or/,
@@ -42,15 +44,15 @@ describe('a rehearsed job', () => {
     const balance = { read: 0, rejected: 0, toSend: 0 } as Rehearsal['balance']
     assert.equal(
       textOf({ rejected: 0, balance }),
-      'The files contain no records, so there is nothing to send. Plan again with files that contain records: pennon import plan job …',
+      'No event comes from the 0 records (0 are rejected), so there is nothing to send. Plan again with other files: pennon import plan job …',
     )
   })
 
   it('stops without any event, whatever its limit allows', () => {
     const all = { ...plan, limits: { ...limits, maxRejectShare: 1 } }
-    assert.match(textOf({ rejected: 100 }, all)!, /^None of the 100 records produces an event \(100 are rejected\)/)
+    assert.match(textOf({ rejected: 100 }, all)!, /^No event comes from the 100 records \(100 are rejected\)/)
     const one = { read: 1, rejected: 1, toSend: 0 } as Rehearsal['balance']
-    assert.match(textOf({ rejected: 1, balance: one }, all)!, /^The only record produces no event \(1 is rejected\)/)
+    assert.match(textOf({ rejected: 1, balance: one }, all)!, /^No event comes from the 1 record \(1 is rejected\)/)
   })
 
   it('explains why recent rows of Google Analytics are skipped', () => {
@@ -58,11 +60,11 @@ describe('a rehearsed job', () => {
     const skips = [{ reason: 'filtered', count: 20, fix, fields: [], files: [], examples: [] }]
     const balance = { read: 20, rejected: 0, toSend: 0 } as Rehearsal['balance']
     assert.equal(
-      textOf({ rejected: 0, balance, skips }, { ...plan, source: 'ga4' }),
-      'None of the 20 records produces an event (0 are rejected), so there is nothing to send. ' +
+      textOf({ rejected: 0, balance, skips }),
+      'No event comes from the 20 records (0 are rejected), so there is nothing to send. ' +
         '20 are skipped as filtered: from a day that began less than settle_days ago (default 4), whose table still changes; import them when they are older, or set settle_days. ' +
         'See what is wrong: pennon import report job. ' +
-        'Plan again when the days are older; or, to import them as they are, plan now with --config FILE, where FILE contains {"settle_days":0}: pennon import plan job …',
+        'Plan again with other files: pennon import plan job …',
     )
   })
 
@@ -71,10 +73,7 @@ describe('a rehearsed job', () => {
     const text = textOf({ rejected: 1, damagedFiles: [damaged] })!
     assert.match(text, /^day\.jsonl\.gz is damaged in line 1,235 \(the gzip data is cut off\): 1,234 records were/)
     assert.match(text, /Download it again and plan again: .*; or .*: pennon import run job --allow-damaged-files$/)
-    assert.match(
-      textOf({ rejected: 5, damagedFiles: files })!,
-      /2 more files are damaged: pennon import report job\. Dow/,
-    )
+    assert.match(textOf({ rejected: 5, damagedFiles: files })!, / and 2 more Download them again/)
     const allowed = { ...plan, limits: { ...limits, allowsDamagedFiles: true as const } }
     assert.equal(textOf({ rejected: 1, damagedFiles: [damaged] }, allowed), null)
   })
