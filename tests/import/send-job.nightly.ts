@@ -115,7 +115,10 @@ describe('an import into a running instance', () => {
     const again = await retryAndVerify(commands, run, sentBefore)
     assert.equal(again.verification!.stored_rows, report.verification!.stored_rows + 1)
     const { stdout: status } = await run('status')
-    assert.match(status, /\nSent: \d,\d{3} events, verified; import job \d+\.\n.*\nNext: pennon import publish/s)
+    assert.match(
+      status,
+      /\nSent to .*, import job \d+: \d,\d{3} of .*\nThe stored events match the sent ones: .*\nNext: pennon import publish/s,
+    )
     assert.match(status, /^3 rejected records were retried, which sent 2 more events; 1 of them is still rejected\.$/m)
     assert.match(
       (await run('report')).stdout,

@@ -89,7 +89,11 @@ describe('guidance for the user of an import', () => {
       /is published, so nothing more is sent\. .*discard .*\. Repaired records can be imported separately/,
     )
     assert.ok(!existsSync(join(commands.job, 'retry')), 'rejects that are not sent are not stored')
-    assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'the result of the verification is kept')
+    assert.match(
+      await call('status'),
+      /^Sent to .*: 2 of 2 events, .*\nThe stored events match the sent ones/m,
+      'the result of the verification is kept',
+    )
     assert.match(await call('approve', ...project), /has been published since, so there is nothing to approve/)
     assert.equal(
       JSON.parse((await commands.call('status', '--json')).stdout).next,

@@ -13,9 +13,10 @@ import { convertRecord } from '#importer/records/convert-record.ts'
 import { createRecordEvents } from '#importer/records/generated-events.ts'
 import { createMemoryLedger } from '#importer/records/import-ledger.ts'
 import { ImportConfigError, type ImportSource, type RecordConverter } from '#importer/records/import-source.ts'
-import { type ImportedEvent, RecordReject } from '#importer/records/imported-event.ts'
-import { formatTime, readTime, usPerMs } from '#importer/records/source-time.ts'
+import { RecordReject } from '#importer/records/imported-event.ts'
+import { readTime, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
+import { toShownEvent } from '#importer/stages/report/samples.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { holdsLiveWindow, readJsonFile } from './plan/plan-options.ts'
@@ -94,11 +95,6 @@ function createRecordConverter(
     if (error instanceof ImportConfigError) refuse(printable(error.message))
     throw error
   }
-}
-
-/** Leaves out the properties that mark imported events: without a job there is no job id. */
-function toShownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
-  return { uuid, event, distinct_id: distinctId, timestamp: formatTime(timeUs), properties }
 }
 
 /** Leaves out the detail of a reject, which the vectors do not compare. */

@@ -7,9 +7,9 @@ import { readApproval } from '#importer/job/approval.ts'
 import { countRecordsRead, readManifest } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
-import { readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
+import { readRehearsal } from '#importer/stages/report/import-report.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
-import { describeRepaired } from '#importer/stages/report/report-sections.ts'
+import { describeSent } from '#importer/stages/report/report-sections.ts'
 import { readSent } from '#importer/verify/sent.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
@@ -134,6 +134,7 @@ function statusLines(
   const manifest = readManifest(folder)
   const report = readRehearsal(folder)
   const approval = readApproval(folder)
+  const sent = readSent(folder)
   const { target } = plan
   const inService = describeServiceState(service)
   return [
@@ -151,7 +152,7 @@ function statusLines(
         ]),
     ...(manifest === null ? [] : firstFew(listDamagedFiles(manifest).map(describeDamage))),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
-    ...sentText(readSent(folder)),
+    ...(report === null || sent === null ? [] : describeSent(report, sent)),
     ...(inService === null ? [] : [inService]),
     ...(running.kind === 'nothing' ? lastRunText(progress, service) : [runningText(running)]),
     running.kind === 'nothing'
@@ -165,19 +166,6 @@ function filesText({ folder, plan: { files, fetch, source } }: Job): string {
   if (files.length > 0 || fetch === null) return `${formatCount(files.length, 'file')} of ${source}`
   const fetched = readFetched(folder)
   return `${formatCount(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
-}
-
-function sentText(sent: Sent | null): string[] {
-  if (sent === null) return []
-  const { isAll, serviceJobId, verification, repaired } = sent
-  const { sent: all, refused } = sent.balance
-  const count = `${formatCount(all - (repaired?.sent ?? 0), 'event')}${refused === 0 ? '' : `, ${refused.toLocaleString('en')} refused`}`
-  if (!isAll) return [`Sent so far: ${count}.`]
-  const verified = verification === null ? 'not verified yet' : verification.ok ? 'verified' : 'stored events DIFFER'
-  return [
-    `Sent: ${count}, ${verified}; import job ${serviceJobId}.`,
-    ...(repaired === null ? [] : [describeRepaired(repaired)]),
-  ]
 }
 
 /** A process writes its figures every second; older ones show that it is held up. */

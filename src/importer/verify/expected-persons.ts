@@ -157,19 +157,14 @@ const schema = Type.Object({
 })
 
 export function storeExpectedPersons(folder: JobFolder, persons: readonly ExpectedPerson[]): void {
-  const texts: string[] = []
-  let chars = 0
-  for (const { id, ids, profile } of persons) {
-    const { properties, marks } = profile
-    const text = JSON.stringify({ id, ids: [...ids], properties, marks })
-    chars += text.length
-    if (chars > charsMax) {
-      folder.remove(expectedPersonsFile)
-      return
-    }
-    texts.push(text)
-  }
-  folder.write(expectedPersonsFile, `{"v":1,"persons":[${texts.join(',')}]}`)
+  const stored = persons.map(({ id, ids, profile: { properties, marks } }) => ({
+    id,
+    ids: [...ids],
+    properties,
+    marks,
+  }))
+  const text = JSON.stringify({ v: 1, persons: stored })
+  if (text.length <= charsMax) folder.write(expectedPersonsFile, text)
 }
 
 /** @returns null if there is no file, or if it is damaged: then publishing reads the events again. */

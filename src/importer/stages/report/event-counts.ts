@@ -2,7 +2,7 @@
 // record, so names beyond a limit are counted together.
 
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import { formatTime, usPerMs } from '#importer/records/source-time.ts'
+import { formatTime, usPerMs, utcDay } from '#importer/records/source-time.ts'
 import type { DayCount, EventCount } from './import-report.ts'
 
 /** Limits of names counted separately, in all and summed over the days. A much larger report could not be written or read. */
@@ -104,7 +104,7 @@ export class EventCounts {
     return [...this.#days]
       .toSorted(([a], [b]) => a - b)
       .map(([number, { counts, others }]) => ({
-        day: formatDayNumber(number),
+        day: utcDay(number * usPerDay),
         count: [...counts.values()].reduce((sum, count) => sum + count, others),
         events: Object.fromEntries([...counts].toSorted(([a], [b]) => compareTexts(a, b))),
       }))
@@ -117,8 +117,4 @@ export class EventCounts {
 
 export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
-}
-
-function formatDayNumber(number: number): string {
-  return new Date((number * usPerDay) / usPerMs).toISOString().slice(0, 10)
 }

@@ -103,7 +103,7 @@ function describeEnding({ ending }: Sent): readonly string[] {
     : [`The import was discarded${at}, with all of its events. The figures below are from before that.`]
 }
 
-export function describeRepaired({ read, sent, rejected }: NonNullable<Sent['repaired']>): string {
+function describeRepaired({ read, sent, rejected }: NonNullable<Sent['repaired']>): string {
   const still = rejected === 0 ? '' : `; ${formatCount(rejected, 'of them is', 'of them are')} still rejected`
   return `${formatCount(read, 'rejected record was', 'rejected records were')} retried, which sent ${formatCount(sent, 'more event')}${still}.`
 }

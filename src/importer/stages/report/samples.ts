@@ -97,6 +97,7 @@ function nameKind(result: StagedOutcome['result']): string {
   }
 }
 
+/** Without the properties that mark imported events, which only a job at the service has. */
 export function toShownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
   return { uuid, event, distinct_id: distinctId, timestamp: formatTime(timeUs), properties }
 }
