@@ -22,8 +22,6 @@ const marginMs = 1_000
 /** Longer waits are for the hourly limit and worth reporting. */
 const reportedWaitMs = 1_000
 
-export type CallGate = ReturnType<typeof createCallGate>
-
 /** @param onWaiting null when a wait has ended. */
 export function createCallGate(
   limits: CallLimits,

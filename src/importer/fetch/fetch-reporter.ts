@@ -27,8 +27,6 @@ const reportEveryMs = 200
 /** How often to repeat the notice that nothing arrives. */
 const loudEveryMs = 15 * 60_000
 
-export type FetchReporter = ReturnType<typeof createFetchReporter>
-
 export function createFetchReporter(
   { onProgress, onNotice }: FetchListener,
   clock: Pick<FetchClock, 'nowMs'>,

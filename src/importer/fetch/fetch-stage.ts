@@ -7,7 +7,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
-import { type CallGate, createCallGate } from './call-limits.ts'
+import { createCallGate } from './call-limits.ts'
 import {
   asFetchFault,
   BrokenAnswer,
@@ -17,9 +17,9 @@ import {
   joinStops,
   WindowTooLarge,
 } from './fetch-faults.ts'
-import { createFetchReporter, type FetchListener, type FetchReporter } from './fetch-reporter.ts'
+import { createFetchReporter, type FetchListener } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
-import { createFetchSpace, type FetchSpace } from './fetch-space.ts'
+import { createFetchSpace } from './fetch-space.ts'
 import { FetchState, type FetchWarning, type StoredPart, toStateDamage } from './fetch-state.ts'
 import { completePartFile, hashFile, type PartFile, toPartFile } from './part-file.ts'
 import { type FetchClock, formatSpan, retryWaitMs, sleepUntil } from './waiting.ts'
@@ -72,7 +72,7 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
   try {
     state.bindTo(options.config)
     state.moveFutureCallsTo(options.clock.nowMs())
-    return await new FetchRun(options, state).run()
+    return await runFetch(options, state)
   } catch (error) {
     throw toStateDamage(folder, error)
   } finally {
@@ -89,99 +89,82 @@ interface Attempts {
   dueMs: number
 }
 
-class FetchRun {
-  readonly #options: FetchStageOptions
-  readonly #state: FetchState
-  readonly #gate: CallGate
-  readonly #reporter: FetchReporter
-  readonly #space: FetchSpace
-  readonly #active = new Map<string, Promise<void>>()
-  readonly #attempts = new Map<string, Attempts>()
+/** Fetches all parts into a folder whose `state` is locked. @throws as `fetchStage` does. */
+async function runFetch(options: FetchStageOptions, state: FetchState): Promise<FetchResult> {
+  const { folder, source, clock, findSpaceProblem = () => null, stallMs = stallMsDefault } = options
+  const active = new Map<string, Promise<void>>()
+  const attemptsById = new Map<string, Attempts>()
   /** Aborts all parts when one fails with an unexpected error. */
-  readonly #stop = new AbortController()
-  readonly #signal: AbortSignal
+  const stop = new AbortController()
+  const signal = AbortSignal.any([options.signal, stop.signal])
   /** After a FetchStop: no part starts another request, but running downloads may finish. */
-  readonly #noMoreCalls = new AbortController()
-  readonly #callSignal: AbortSignal
-  readonly #stops: FetchStop[] = []
-  #failure: unknown = null
-  /** Consecutive FetchWaits. */
-  #consecutiveWaits = 0
+  const noMoreCalls = new AbortController()
+  const callSignal = AbortSignal.any([signal, noMoreCalls.signal])
+  const reporter = createFetchReporter(options, clock, () => state.counts())
+  const space = createFetchSpace(findSpaceProblem, reporter.notice)
+  const gate = createCallGate(source.limits, state, clock, reporter.setWaiting)
+  const stops: FetchStop[] = []
+  let unexpected: unknown = null
+  let consecutiveWaits = 0
 
-  constructor(options: FetchStageOptions, state: FetchState) {
-    this.#options = options
-    this.#state = state
-    this.#signal = AbortSignal.any([options.signal, this.#stop.signal])
-    this.#callSignal = AbortSignal.any([this.#signal, this.#noMoreCalls.signal])
-    this.#reporter = createFetchReporter(options, options.clock, () => state.counts())
-    this.#space = createFetchSpace(options.findSpaceProblem ?? (() => null), problem => this.#reporter.notice(problem))
-    this.#gate = createCallGate(options.source.limits, state, options.clock, waiting =>
-      this.#reporter.setWaiting(waiting),
-    )
-  }
-
-  async run(): Promise<FetchResult> {
-    this.#state.markComplete(false)
-    await this.#list()
-    const { source } = this.#options
-    for (;;) {
-      this.#reporter.reportProgress()
-      while (this.#active.size < source.limits.atOnce && !this.#callSignal.aborted) {
-        const nowMs = this.#options.clock.nowMs()
-        const isUnavailable = (id: string) => this.#active.has(id) || (this.#attempts.get(id)?.dueMs ?? 0) > nowMs
-        const part = this.#state.nextWaiting(isUnavailable)
-        if (part === null) break
-        this.#active.set(part.id, this.#processPart(part))
-      }
-      if (this.#active.size > 0) await Promise.race(this.#active.values())
-      else if (this.#callSignal.aborted || this.#attempts.size === 0) break
-      else {
-        const dueMs = Math.min(...[...this.#attempts.values()].map(attempts => attempts.dueMs))
-        await sleepUntil(this.#options.clock, () => dueMs, this.#options.signal)
-      }
+  state.markComplete(false)
+  await listParts()
+  for (;;) {
+    reporter.reportProgress()
+    while (active.size < source.limits.atOnce && !callSignal.aborted) {
+      const nowMs = clock.nowMs()
+      const isUnavailable = (id: string) => active.has(id) || (attemptsById.get(id)?.dueMs ?? 0) > nowMs
+      const part = state.nextWaiting(isUnavailable)
+      if (part === null) break
+      active.set(part.id, processPart(part))
     }
-    this.#options.signal.throwIfAborted()
-    if (this.#failure !== null) throw this.#failure
-    if (this.#stops.length > 0) throw joinStops(this.#stops)
-    this.#state.markComplete(true)
-    const { done, empty, bytesDone } = this.#state.counts()
-    const nothing = 'The source has no data in the whole range. Check the project, the region and the days.'
-    if (done === 0 && empty > 0) this.#state.addWarning('', nothing)
-    const { calls } = this.#reporter
-    return { partsDone: done, partsEmpty: empty, bytesDone, calls, warnings: this.#state.warnings() }
+    if (active.size > 0) await Promise.race(active.values())
+    else if (callSignal.aborted || attemptsById.size === 0) break
+    else {
+      const dueMs = Math.min(...[...attemptsById.values()].map(attempts => attempts.dueMs))
+      await sleepUntil(clock, () => dueMs, options.signal)
+    }
   }
+  options.signal.throwIfAborted()
+  if (unexpected !== null) throw unexpected
+  if (stops.length > 0) throw joinStops(stops)
+  state.markComplete(true)
+  const { done, empty, bytesDone } = state.counts()
+  const nothing = 'The source has no data in the whole range. Check the project, the region and the days.'
+  if (done === 0 && empty > 0) state.addWarning('', nothing)
+  const { calls } = reporter
+  return { partsDone: done, partsEmpty: empty, bytesDone, calls, warnings: state.warnings() }
 
-  async #list(): Promise<void> {
+  async function listParts(): Promise<void> {
     for (;;)
       try {
-        await this.#gate.untilPauseEnds(this.#signal)
-        const { source } = this.#options
+        await gate.untilPauseEnds(signal)
         const listed = source.dropsUnlisted ? new Set<string>() : null
         const parts: FetchPart[] = []
         const addParts = () =>
-          this.#state.inTransaction(() => {
-            for (const part of parts.splice(0)) this.#add(part)
+          state.inTransaction(() => {
+            for (const part of parts.splice(0)) addPart(part)
           })
-        for await (const part of source.listParts(this.#signal)) {
+        for await (const part of source.listParts(signal)) {
           listed?.add(part.id)
           if (parts.push(part) >= listedAtOnce) addParts()
         }
         addParts()
-        if (listed !== null) this.#dropUnlisted(listed)
+        if (listed !== null) dropUnlisted(listed)
         return
       } catch (cause) {
         const fault = asFetchFault(cause)
         if (!(fault instanceof FetchWait) && !(fault instanceof BrokenAnswer)) throw fault
-        this.#waitFor(fault instanceof FetchWait ? fault : new FetchWait(fault.message))
+        waitFor(fault instanceof FetchWait ? fault : new FetchWait(fault.message))
       }
   }
 
   /** Compares the stored state of a part with its file, and with what the source reports now. */
-  #add(part: FetchPart): void {
-    const stored = this.#state.addPart(part)
+  function addPart(part: FetchPart): void {
+    const stored = state.addPart(part)
     const isSame = JSON.stringify(stored.asks) === JSON.stringify(part.asks)
     if (stored.state === 'waiting') {
-      if (!isSame) this.#state.markWaiting(part.id, part)
+      if (!isSame) state.markWaiting(part.id, part)
       return
     }
     if (stored.state !== 'done') return
@@ -189,8 +172,8 @@ class FetchRun {
       throw new FetchStop(
         `${part.id} has changed at the source since it was fetched. What is fetched stays as it is; take another folder for the new bytes.`,
       )
-    const bytes = statSync(this.#file(part).finalPath, { throwIfNoEntry: false })?.size
-    if (bytes === undefined) this.#state.markWaiting(part.id, part)
+    const bytes = statSync(toFile(part).finalPath, { throwIfNoEntry: false })?.size
+    if (bytes === undefined) state.markWaiting(part.id, part)
     else if (bytes !== stored.bytes)
       throw new FetchStop(
         `raw/${part.id} has ${formatCount(bytes, 'byte')} and had ${(stored.bytes ?? 0).toLocaleString('en')} when it was fetched. Remove it to fetch it again.`,
@@ -198,60 +181,59 @@ class FetchRun {
   }
 
   /** Keeps every part that has a file, also one whose process was killed before the state said `done`. */
-  #dropUnlisted(listed: ReadonlySet<string>): void {
+  function dropUnlisted(listed: ReadonlySet<string>): void {
     const dropped: string[] = []
-    for (const id of this.#state.ids()) {
-      const { path, finalPath } = this.#file({ id })
+    for (const id of state.ids()) {
+      const { path, finalPath } = toFile({ id })
       if (listed.has(id) || existsSync(finalPath)) continue
       rmSync(path, { force: true })
-      this.#state.remove(id)
+      state.remove(id)
       dropped.push(`${id} is not in the list any more, so it is not fetched.`)
     }
-    for (const line of firstFew(dropped)) this.#reporter.notice(line)
+    for (const line of firstFew(dropped)) reporter.notice(line)
   }
 
-  async #processPart(part: StoredPart): Promise<void> {
-    const attempts = this.#attempts.get(part.id) ?? { broken: 0, seemedEmpty: false, dueMs: 0 }
-    this.#attempts.set(part.id, attempts)
+  async function processPart(part: StoredPart): Promise<void> {
+    const attempts = attemptsById.get(part.id) ?? { broken: 0, seemedEmpty: false, dueMs: 0 }
+    attemptsById.set(part.id, attempts)
     try {
-      const { finalPath } = this.#file(part)
+      const { finalPath } = toFile(part)
       // A complete file whose process was killed before the state said `done` is adopted.
-      if (existsSync(finalPath)) this.#state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
+      if (existsSync(finalPath)) state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
       else {
-        await this.#gate.untilPauseEnds(this.#callSignal)
-        this.#space.begin(part.id, part.bytes === null ? null : Math.max(0, part.bytes - part.savedBytes))
-        await this.#finish(part, await this.#fetch(part), attempts)
+        await gate.untilPauseEnds(callSignal)
+        space.begin(part.id, part.bytes === null ? null : Math.max(0, part.bytes - part.savedBytes))
+        await finishPart(part, await fetchPart(part), attempts)
       }
-      if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
-      this.#consecutiveWaits = 0
-      this.#reporter.partEnded()
+      if (state.findPart(part.id)?.state !== 'waiting') attemptsById.delete(part.id)
+      consecutiveWaits = 0
+      reporter.partEnded()
     } catch (cause) {
       try {
-        this.#handleFault(part, asFetchFault(cause), attempts)
+        handleFault(part, asFetchFault(cause), attempts)
       } catch (failure) {
         // A FetchStop of one part lets running downloads finish; any other error aborts them.
         if (failure instanceof FetchStop) {
-          this.#stops.push(failure)
-          this.#noMoreCalls.abort(failure)
+          stops.push(failure)
+          noMoreCalls.abort(failure)
         } else {
-          this.#failure ??= failure
-          this.#stop.abort(failure)
+          unexpected ??= failure
+          stop.abort(failure)
         }
       }
     } finally {
-      this.#space.end(part.id)
-      this.#active.delete(part.id)
+      space.end(part.id)
+      active.delete(part.id)
     }
   }
 
-  #file({ id }: Pick<FetchPart, 'id'>): PartFile {
-    return toPartFile(this.#options.folder, id)
+  function toFile({ id }: Pick<FetchPart, 'id'>): PartFile {
+    return toPartFile(folder, id)
   }
 
   /** @throws BrokenAnswer when the download stalls. */
-  async #fetch(part: StoredPart): Promise<PartOutcome> {
+  async function fetchPart(part: StoredPart): Promise<PartOutcome> {
     const stalled = new AbortController()
-    const { stallMs = stallMsDefault } = this.#options
     let bytesLately = 0
     let watch: NodeJS.Timeout | undefined
     const checkStall = () => {
@@ -260,83 +242,81 @@ class FetchRun {
       bytesLately = 0
     }
     const tools: PartTools = {
-      file: this.#file(part),
-      signal: AbortSignal.any([this.#signal, stalled.signal]),
-      nowMs: () => this.#options.clock.nowMs(),
+      file: toFile(part),
+      signal: AbortSignal.any([signal, stalled.signal]),
+      nowMs: () => clock.nowMs(),
       takeCall: async () => {
         // Waiting for the rate limit is no stall.
         clearInterval(watch)
-        await this.#gate.take(this.#callSignal)
-        this.#reporter.calls++
+        await gate.take(callSignal)
+        reporter.calls++
         bytesLately = 0
         watch = setInterval(checkStall, stallMs)
       },
-      willWrite: bytes => this.#space.willWrite(part.id, bytes),
+      willWrite: bytes => space.willWrite(part.id, bytes),
       received: bytes => {
         bytesLately += bytes
-        this.#reporter.addBytes(bytes)
+        reporter.addBytes(bytes)
       },
       savedBytes: part.savedBytes,
-      saveBytes: bytes => this.#state.saveBytes(part.id, bytes),
-      warn: line => this.#state.addWarning(part.id, line),
+      saveBytes: bytes => state.saveBytes(part.id, bytes),
+      warn: line => state.addWarning(part.id, line),
     }
     try {
-      return await this.#options.source.fetchPart(part, tools)
+      return await source.fetchPart(part, tools)
     } catch (cause) {
-      throw stalled.signal.aborted && !this.#signal.aborted ? stalled.signal.reason : cause
+      throw stalled.signal.aborted && !signal.aborted ? stalled.signal.reason : cause
     } finally {
       clearInterval(watch)
     }
   }
 
-  async #finish(part: StoredPart, outcome: PartOutcome, attempts: Attempts): Promise<void> {
+  async function finishPart(part: StoredPart, outcome: PartOutcome, attempts: Attempts): Promise<void> {
     if (outcome.kind === 'file') {
-      const hash = await completePartFile(this.#file(part))
-      this.#state.markDone(part.id, { ...hash, lineCount: outcome.lineCount })
+      const hash = await completePartFile(toFile(part))
+      state.markDone(part.id, { ...hash, lineCount: outcome.lineCount })
     } else if (outcome.kind === 'empty' || attempts.seemedEmpty) {
-      await rm(this.#file(part).path, { force: true })
-      this.#state.markEmpty(part.id)
+      await rm(toFile(part).path, { force: true })
+      state.markEmpty(part.id)
     } else {
       attempts.seemedEmpty = true
-      this.#reporter.retries++
+      reporter.retries++
     }
   }
 
   /** Decides what a fault means for its part. @throws what ends the stage. */
-  #handleFault(part: StoredPart, fault: unknown, attempts: Attempts): void {
-    if (this.#signal.aborted || (this.#callSignal.aborted && isAbortError(fault, this.#callSignal))) return
+  function handleFault(part: StoredPart, fault: unknown, attempts: Attempts): void {
+    if (signal.aborted || (callSignal.aborted && isAbortError(fault, callSignal))) return
     if (fault instanceof FetchWait) {
-      this.#waitFor(fault)
+      waitFor(fault)
       return
     }
     const isTooLarge = fault instanceof WindowTooLarge
     if (!isTooLarge && !(fault instanceof BrokenAnswer)) throw fault
     attempts.broken++
-    const halves = isTooLarge || attempts.broken >= brokenTriesMax ? this.#options.source.splitPart(part) : null
+    const halves = isTooLarge || attempts.broken >= brokenTriesMax ? source.splitPart(part) : null
     if (halves !== null) {
-      this.#reporter.notice(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
-      rmSync(this.#file(part).path, { force: true })
-      this.#state.split(part.id, halves)
-      this.#attempts.delete(part.id)
+      reporter.notice(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
+      rmSync(toFile(part).path, { force: true })
+      state.split(part.id, halves)
+      attemptsById.delete(part.id)
       return
     }
-    const { advice } = this.#options.source
+    const { advice } = source
     if (isTooLarge && fault.isRefused)
       throw new FetchStop(`${fault.message}. ${part.id} is the smallest window that there is. ${advice}`)
     if (attempts.broken % brokenTriesMax === 0)
-      this.#reporter.notice(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
-    const { clock } = this.#options
+      reporter.notice(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
     attempts.dueMs = clock.nowMs() + retryWaitMs(attempts.broken, clock.random(), null)
-    this.#reporter.reportRetry({ reason: fault.message, untilMs: attempts.dueMs })
+    reporter.reportRetry({ reason: fault.message, untilMs: attempts.dueMs })
   }
 
   /** Pauses all parts, since the source, the network or the disk is unavailable. */
-  #waitFor({ message: reason, retryAfterMs }: FetchWait): void {
-    const { clock } = this.#options
-    this.#consecutiveWaits++
-    const untilMs = clock.nowMs() + retryWaitMs(this.#consecutiveWaits, clock.random(), retryAfterMs)
+  function waitFor({ message: reason, retryAfterMs }: FetchWait): void {
+    consecutiveWaits++
+    const untilMs = clock.nowMs() + retryWaitMs(consecutiveWaits, clock.random(), retryAfterMs)
     const trouble = { reason, untilMs }
-    this.#gate.pause(trouble)
-    this.#reporter.reportRetry(trouble)
+    gate.pause(trouble)
+    reporter.reportRetry(trouble)
   }
 }
