@@ -39,7 +39,7 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   if (report === null) refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
   if (options.samples === true) return showSamples(folder, options)
   const service = await askService(job)
-  const sent = addEnding(readSent(folder), service)
+  const sent = addEnding(readSent(folder, report), service)
   if (options.json === true) return printText(`${JSON.stringify({ ...report, sent }, null, 2)}\n`)
   const terminal = terminalOf(process.stdout)
   const lines = [

@@ -115,7 +115,7 @@ function buildStatus(
     damagedFiles: manifest === null ? [] : listDamagedFiles(manifest),
     stop: report === null ? null : findRehearsalStop(report, plan, quotePath(path)),
     approvedAt: readApproval(folder)?.approvedAt ?? null,
-    sent: readSent(folder),
+    sent: readSent(folder, report),
     service,
     // Programs may run the command that they find here, so it must not undo an import.
     next: next.isOnlyToUndo === true ? null : next,
@@ -134,7 +134,7 @@ function statusLines(
   const manifest = readManifest(folder)
   const report = readRehearsal(folder)
   const approval = readApproval(folder)
-  const sent = readSent(folder)
+  const sent = readSent(folder, report)
   const { target } = plan
   const inService = describeServiceState(service)
   return [

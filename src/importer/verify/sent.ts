@@ -28,8 +28,8 @@ export function readVerification(folder: JobFolder): Verification | null {
   return folder.readJson(verifyFile, verificationSchema)
 }
 
-/** @returns null before sending starts. */
-export function readSent(folder: JobFolder): Sent | null {
+/** @param rehearsal the job's, if it has been read. @returns null before sending starts. */
+export function readSent(folder: JobFolder, rehearsal = readRehearsal(folder)): Sent | null {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return null
   const retried = readRetryOutcomes(folder)
@@ -39,7 +39,7 @@ export function readSent(folder: JobFolder): Sent | null {
   return {
     isAll: checkpoint.state === 'sent',
     serviceJobId,
-    balance: countRepaired(computeBalance(checkpoint, readRehearsal(folder)), retried),
+    balance: countRepaired(computeBalance(checkpoint, rehearsal), retried),
     repaired: retried.size === 0 ? null : sumOutcomes(retried),
     duplicates,
     recent,
@@ -94,7 +94,7 @@ function countRepaired(balance: SentBalance, retried: RetryOutcomes): SentBalanc
 export function updateReport(folder: JobFolder, plan: ImportPlan): ImportReport | null {
   const stored = readRehearsal(folder)
   if (stored === null) return null
-  const sent = readSent(folder)
+  const sent = readSent(folder, stored)
   // With another mapping, the rehearsal is repeated anyway.
   if (stored.hashes.mapping !== hashMapping(plan)) return { ...stored, sent }
   const { maxRejectShare } = plan.limits

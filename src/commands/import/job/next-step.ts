@@ -48,7 +48,7 @@ export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'
     report !== null &&
     report.hashes.manifest === hashManifest(manifest) &&
     report.hashes.mapping === hashMapping(plan)
-  const sent = readSent(folder)
+  const sent = readSent(folder, report)
   const needsFiles = manifest?.mappingSha256 === hashMapping(plan) && sent?.isAll !== true
   const ending = readEnding(folder)
   return {
