@@ -46,12 +46,19 @@ export async function* readZipEntries(archive: ByteReader, { checksDirectory = f
     if (listHeaders.has(signature)) return checksDirectory ? checkDirectory(archive, entryCount) : undefined
     if (signature !== fileHeader) throw new PackingDamage(`the zip archive is damaged at byte ${archive.position}`)
     const header = await readHeader(archive)
-    const content = new EntryContent(archive, header)
-    if (!header.name.endsWith('/')) yield { name: header.name, bytes: content.read() }
+    const start = archive.position
+    const outcome: Outcome = { isRead: false, damage: null }
+    if (!header.name.endsWith('/')) yield { name: header.name, bytes: readContent(archive, header, outcome) }
     // The archive is cut off within this entry, whose reader has already reported it.
-    if (content.damage?.reason === 'truncated_record') return
-    if (!content.isRead) await content.skip()
+    if (outcome.damage?.reason === 'truncated_record') return
+    if (!outcome.isRead) await skipContent(archive, header, start)
   }
+}
+
+/** How the reading of an entry has ended. */
+interface Outcome {
+  isRead: boolean
+  damage: PackingDamage | null
 }
 
 interface EntryHeader {
@@ -89,70 +96,53 @@ function findExtraField(extra: Buffer, id: number): Buffer | null {
   return null
 }
 
-class EntryContent {
-  readonly #archive: ByteReader
-  readonly #header: EntryHeader
-  readonly #start: number
-  isRead = false
-  damage: PackingDamage | null = null
-
-  constructor(archive: ByteReader, header: EntryHeader) {
-    this.#archive = archive
-    this.#header = header
-    this.#start = archive.position
-  }
-
-  async *read(): AsyncGenerator<Buffer> {
-    const { flags, method, crc } = this.#header
-    const packing = packings.get(method)
-    try {
-      if (flags & isEncrypted) throw new PackingDamage('it is encrypted: unpack it with its password')
-      if (method !== stored && packing === undefined)
-        throw new PackingDamage(`it is packed by method ${method} of zip: pack it again with deflate`)
-      let sum = 0
-      for await (const bytes of packing === undefined ? this.#storedBytes() : decompress(this.#archive, packing)) {
-        sum = crc32(bytes, sum)
-        yield bytes
-      }
-      const expected = flags & hasDescriptor ? await this.#descriptorCrc() : crc
-      this.isRead = true
-      if (sum !== expected) throw new PackingDamage('it is damaged: its checksum does not match')
-    } catch (error) {
-      if (error instanceof PackingDamage) this.damage = error
-      throw error
+async function* readContent(archive: ByteReader, header: EntryHeader, outcome: Outcome): AsyncGenerator<Buffer> {
+  const { flags, method, crc } = header
+  const packing = packings.get(method)
+  try {
+    if (flags & isEncrypted) throw new PackingDamage('it is encrypted: unpack it with its password')
+    if (method !== stored && packing === undefined)
+      throw new PackingDamage(`it is packed by method ${method} of zip: pack it again with deflate`)
+    let sum = 0
+    for await (const bytes of packing === undefined ? readStored(archive, header) : decompress(archive, packing)) {
+      sum = crc32(bytes, sum)
+      yield bytes
     }
+    const expected = flags & hasDescriptor ? await readDescriptorCrc(archive, header) : crc
+    outcome.isRead = true
+    if (sum !== expected) throw new PackingDamage('it is damaged: its checksum does not match')
+  } catch (error) {
+    if (error instanceof PackingDamage) outcome.damage = error
+    throw error
   }
+}
 
-  /**
-   * Moves past an entry that was not read or is damaged.
-   * @throws PackingDamage when its length is unknown, so that the next entry cannot be found.
-   */
-  async skip(): Promise<void> {
-    const { packedBytes, flags } = this.#header
-    const left = packedBytes === null ? -1 : this.#start + packedBytes - this.#archive.position
-    if (left < 0) throw new PackingDamage('the zip archive does not say where its next file starts')
-    await skipExactly(this.#archive, left)
-    if (flags & hasDescriptor) await this.#descriptorCrc()
-  }
+/**
+ * Moves past an entry that was not read or is damaged.
+ * @throws PackingDamage when its length is unknown, so that the next entry cannot be found.
+ */
+async function skipContent(archive: ByteReader, header: EntryHeader, start: number): Promise<void> {
+  const left = header.packedBytes === null ? -1 : start + header.packedBytes - archive.position
+  if (left < 0) throw new PackingDamage('the zip archive does not say where its next file starts')
+  await skipExactly(archive, left)
+  if (header.flags & hasDescriptor) await readDescriptorCrc(archive, header)
+}
 
-  async *#storedBytes(): AsyncGenerator<Buffer> {
-    const { packedBytes } = this.#header
-    if (packedBytes === null && (await this.#archive.peek(8)).equals(emptyDescriptor)) return
-    if (packedBytes === null) throw new PackingDamage('it is stored without its length: pack it again with deflate')
-    yield* takeChunks(this.#archive, packedBytes)
-  }
+async function* readStored(archive: ByteReader, { packedBytes }: EntryHeader): AsyncGenerator<Buffer> {
+  if (packedBytes === null && (await archive.peek(8)).equals(emptyDescriptor)) return
+  if (packedBytes === null) throw new PackingDamage('it is stored without its length: pack it again with deflate')
+  yield* takeChunks(archive, packedBytes)
+}
 
-  /** Reads the data descriptor: an optional signature, the checksum and two lengths. */
-  async #descriptorCrc(): Promise<number> {
-    const hasSignature = (await peekSignature(this.#archive)) === dataDescriptor
-    if (hasSignature) await this.#archive.take(4)
-    const crc = (await this.#archive.takeExactly(4, zipArchive)).readUInt32LE()
-    // Not every writer says whether the lengths have 32 or 64 bits, so the next header decides.
-    const ahead = await this.#archive.peek(16 + 4)
-    const known = [8, 16].find(at => ahead.length >= at + 4 && isHeader(ahead.readUInt32LE(at)))
-    await this.#archive.takeExactly(known ?? (this.#header.isZip64 ? 16 : 8), zipArchive)
-    return crc
-  }
+/** Reads the data descriptor: an optional signature, the checksum and two lengths. */
+async function readDescriptorCrc(archive: ByteReader, { isZip64 }: EntryHeader): Promise<number> {
+  if ((await peekSignature(archive)) === dataDescriptor) await archive.take(4)
+  const crc = (await archive.takeExactly(4, zipArchive)).readUInt32LE()
+  // Not every writer says whether the lengths have 32 or 64 bits, so the next header decides.
+  const ahead = await archive.peek(16 + 4)
+  const known = [8, 16].find(at => ahead.length >= at + 4 && isHeader(ahead.readUInt32LE(at)))
+  await archive.takeExactly(known ?? (isZip64 ? 16 : 8), zipArchive)
+  return crc
 }
 
 async function checkDirectory(archive: ByteReader, entryCount: number): Promise<void> {
