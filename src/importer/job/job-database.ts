@@ -2,7 +2,7 @@
 // on the files of the export and the plan alone. Source: docs/wire/import.md §2.1, §2.2.
 
 import { existsSync, mkdirSync } from 'node:fs'
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { parsePlainJson } from '#core/json.ts'
 import { matchesSchema, type Schema } from '../records/file-schema.ts'
@@ -97,8 +97,8 @@ export class JobDatabase {
   }
 
   /** @param lines each ends with a line feed. */
-  addPart(part: Omit<StagedPart, 'sha256' | 'bytes'>, lines: readonly Buffer[]): StagedPart {
-    const packed = zstdCompressSync(Buffer.concat(lines), { params: { [constants.ZSTD_c_compressionLevel]: 3 } })
+  addPart(part: Omit<StagedPart, 'sha256' | 'bytes'>, lines: Buffer): StagedPart {
+    const packed = zstdCompressSync(lines)
     const whole: StagedPart = { ...part, sha256: sha256Hex(packed), bytes: packed.length }
     this.#putPart.run(part.id, JSON.stringify(whole), packed)
     return whole

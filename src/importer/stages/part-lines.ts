@@ -14,7 +14,7 @@ import { decodePlace, decodeSource } from './staged-line.ts'
 import type { StagedRecord } from './staged-records.ts'
 
 const [lineFeed, tab] = [0x0a, 0x09]
-const lineEnd = Buffer.from('\n')
+const nothing = Buffer.alloc(0)
 const generatedObject = 'generated'
 /** Around the text of a CSV row. */
 const extraFrame = '{"s":""}'
@@ -30,15 +30,42 @@ interface StoredResult {
   readonly k?: (StagedResult & { kind: 'skipped' })['reason']
 }
 
-export function encodePartLine(
-  { place, extra, json }: Pick<StagedRecord, 'place' | 'extra' | 'json'>,
-  result: StagedResult,
-): Buffer {
-  return Buffer.concat([Buffer.from(`${place}\t${JSON.stringify(encodeResult(result))}\t${extra}\t`), json, lineEnd])
-}
+/** The lines of a part that is being written, in one buffer that grows. */
+export class PartLines {
+  #bytes = Buffer.allocUnsafe(1 << 20)
+  #length = 0
+  count = 0
 
-export function encodeGeneratedLine(event: ImportedEvent): Buffer {
-  return Buffer.from(`${noPlace}\t${JSON.stringify({ e: [event] } satisfies StoredResult)}\t\t\n`)
+  /** In bytes. */
+  get length(): number {
+    return this.#length
+  }
+
+  add({ place, extra, json }: Pick<StagedRecord, 'place' | 'extra' | 'json'>, result: StagedResult): void {
+    const text = `${place}\t${JSON.stringify(encodeResult(result))}\t${extra}\t`
+    this.#reserve(3 * text.length + json.length + 1)
+    this.#length += this.#bytes.write(text, this.#length)
+    this.#length += json.copy(this.#bytes, this.#length)
+    this.#bytes[this.#length++] = lineFeed
+    this.count++
+  }
+
+  addGenerated(event: ImportedEvent): void {
+    this.add({ place: noPlace, extra: '', json: nothing }, { kind: 'events', events: [event], notes: [], dropped: [] })
+  }
+
+  /** Valid until the next line is added. */
+  bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length)
+  }
+
+  #reserve(bytes: number): void {
+    const wanted = this.#length + bytes
+    if (wanted <= this.#bytes.length) return
+    const grown = Buffer.allocUnsafe(Math.max(wanted, 2 * this.#bytes.length))
+    this.#bytes.copy(grown, 0, 0, this.#length)
+    this.#bytes = grown
+  }
 }
 
 function encodeResult(result: StagedResult): StoredResult {

@@ -28,7 +28,7 @@ import type { Conversion, ConvertedRecord, ImportedEvent } from '../records/impo
 import { formatTime, utcDay } from '../records/source-time.ts'
 import { UnseenNames, watchStateSchema } from '../records/unseen-names.ts'
 import { createJobConversion, type JobConversion } from './job-conversion.ts'
-import { encodeGeneratedLine, encodePartLine } from './part-lines.ts'
+import { PartLines } from './part-lines.ts'
 import { Repeats, repeatsSchema } from './repeats.ts'
 import { decodeContent, decodePlace, shownSourceMax } from './staged-line.ts'
 import { firstPosition, type StagedRecord, StagedRecords } from './staged-records.ts'
@@ -72,16 +72,19 @@ export async function scanRecords(options: ScanOptions): Promise<Manifest> {
   const records = openCompleteRecords(folder, plan)
   if (records === null) throw new JobStopped(`${folder.path} holds no staged records of this plan`)
   let database: JobDatabase | null = null
+  let isDone = false
   try {
     database = openDatabase(folder, records.identity())
     const manifest = await new Scan(options, records, database).run()
     writeManifest(folder, manifest)
+    isDone = true
     checkZone(manifest.scan, manifest.sourceTimezone)
     return manifest
   } finally {
     database?.rollback()
     database?.close()
     records.close()
+    if (isDone) StagedRecords.remove(folder)
   }
 }
 
@@ -193,8 +196,8 @@ class Scan {
         this.#database.begin()
         part = new OpenPart(day)
       }
-      part.add(encodePartLine(record, this.#convert(record)), record)
-      if (part.bytes >= partBytes) part = this.#endPart(part)
+      part.add(record, this.#convert(record))
+      if (part.lines.length >= partBytes) part = this.#endPart(part)
     }
     if (part !== null) this.#endPart(part)
   }
@@ -202,7 +205,7 @@ class Scan {
   #endPart(part: OpenPart): null {
     this.#write(part.day, part)
     this.#state.position = part.last
-    this.#state.records += part.lines.length
+    this.#state.records += part.lines.count
     this.#ledger.flush()
     const state: ScanState = { ...this.#state, repeats: this.#repeats.state(), names: this.#names.states() }
     this.#database.putProgress('scan', state)
@@ -212,7 +215,7 @@ class Scan {
 
   #write(day: string, { lines, firstUs, lastUs }: Pick<OpenPart, 'lines' | 'firstUs' | 'lastUs'>): void {
     const id = this.#nameNextPart(day)
-    this.#parts.push(this.#database.addPart({ id, records: lines.length, firstUs, lastUs }, lines))
+    this.#parts.push(this.#database.addPart({ id, records: lines.count, firstUs, lastUs }, lines.bytes()))
   }
 
   #nameNextPart(day: string): string {
@@ -239,12 +242,12 @@ class Scan {
     for (const event of this.#ledger.generatedEvents(kind)) {
       checkPause(this.#options.signal)
       if (isYieldDue()) await yieldToEventLoop()
-      part.add(encodeGeneratedLine(event), { timeUs: event.timeUs, id: 0 })
-      if (part.bytes < partBytes) continue
+      part.addGenerated(event)
+      if (part.lines.length < partBytes) continue
       this.#write(name, part)
       part = new OpenPart(name)
     }
-    if (part.lines.length > 0) this.#write(name, part)
+    if (part.lines.count > 0) this.#write(name, part)
   }
 
   #decode({ place, extra, json }: StagedRecord) {
@@ -369,8 +372,7 @@ function createState(): ScanState {
 
 class OpenPart {
   readonly day: string
-  readonly lines: Buffer[] = []
-  bytes = 0
+  readonly lines = new PartLines()
   firstUs: number | null = null
   last = firstPosition
 
@@ -382,11 +384,16 @@ class OpenPart {
     return this.last.timeUs
   }
 
-  add(line: Buffer, { timeUs, id }: Pick<StagedRecord, 'timeUs' | 'id'>): void {
-    this.lines.push(line)
-    this.bytes += line.length
-    this.firstUs ??= timeUs
-    this.last = { timeUs, id }
+  add(record: StagedRecord, result: StagedResult): void {
+    this.lines.add(record, result)
+    this.firstUs ??= record.timeUs
+    this.last = { timeUs: record.timeUs, id: record.id }
+  }
+
+  addGenerated(event: ImportedEvent): void {
+    this.lines.addGenerated(event)
+    this.firstUs ??= event.timeUs
+    this.last = { timeUs: event.timeUs, id: 0 }
   }
 }
 
