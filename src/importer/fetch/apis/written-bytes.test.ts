@@ -15,7 +15,7 @@ import { downloadGzip, writeBody, writeLines } from './written-part.ts'
 /** @param spaceBytes how many bytes are allowed. */
 function toolsOf(t: TestContext, spaceBytes: number) {
   const file = toPartFile(tempDir(t), 'a')
-  let announced = 0
+  let [announced, received] = [0, 0]
   const tools: PartTools = {
     file,
     signal: new AbortController().signal,
@@ -25,12 +25,14 @@ function toolsOf(t: TestContext, spaceBytes: number) {
       announced += bytes
       if (announced > spaceBytes) throw new FetchWait('the disk is full')
     },
-    received: () => undefined,
+    received: bytes => {
+      received += bytes
+    },
     savedBytes: 0,
     saveBytes: () => undefined,
     warn: () => undefined,
   }
-  return { tools, announced: () => announced, writtenBytes: () => statSync(file.path).size }
+  return { tools, announced: () => announced, received: () => received, writtenBytes: () => statSync(file.path).size }
 }
 
 const block = 64 * 1024
@@ -52,6 +54,16 @@ describe('the bytes of a download', () => {
     await downloadGzip(answerOf(Array.from({ length: 20 }, () => Buffer.alloc(block))), packed.tools)
     assert.equal(packed.announced(), packed.writtenBytes())
     assert.ok(packed.announced() < block)
+  })
+
+  it('of lines are counted in UTF-8 for progress, and after compression for the disk', async t => {
+    const { tools, announced, received, writtenBytes } = toolsOf(t, Infinity)
+    const lines = async function* () {
+      yield ['{"a":"é€"}', '{}']
+    }
+    assert.equal(await writeLines(lines(), tools), 2)
+    assert.equal(received(), Buffer.byteLength('{"a":"é€"}\n{}\n'))
+    assert.equal(announced(), writtenBytes())
   })
 
   it('are not written beyond the available space', async t => {
