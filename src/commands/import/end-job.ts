@@ -4,7 +4,6 @@
 import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import { inDocs } from '#distribution.ts'
-import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
@@ -135,7 +134,8 @@ async function endJob(
     for (const note of notes) say(`  ${formatNote(note)}`)
     return say(describeNextAfterPublish(at, differing))
   }
-  say(`Discarded import job ${serviceJob.id}: ${describeRemovedEvents(folder)}.`)
+  const removed = readSent(folder)?.balance.sent ?? 0
+  say(`Discarded import job ${serviceJob.id}: its ${formatCount(removed, 'event was', 'events were')} removed.`)
   if (before === 'published') say('Events that were also sent by another import or by live traffic remain visible.')
   if (leftNotes.length > 0) say(`Not everything could be undone${inDocs('import.md')}:`)
   else if (before === 'published') say('All its changes to persons and groups are undone.')
@@ -154,14 +154,6 @@ async function recordEnding(
   const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
   storeEnding(folder, ending)
   updateReport(folder, plan)
-}
-
-/** @returns a clause such as `its 2,000 events were removed`. */
-function describeRemovedEvents(folder: JobFolder): string {
-  const sent = readSent(folder)
-  return sent === null
-    ? 'its events were removed'
-    : `its ${formatCount(sent.balance.sent, 'event was', 'events were')} removed`
 }
 
 /** The service does not know a job that was never sent: removing the folder is enough. */

@@ -89,7 +89,7 @@ export function findNextStep(path: string, standing: Standing, service: ServiceA
 /** The service's state wins over the folder's: the job may have been published or discarded from elsewhere. */
 function findStepAfterSending(at: string, service: ServiceAnswer, ending: Ending | null): NextStep | null {
   const isKnown = service !== null && !('unknownBecause' in service)
-  switch (isKnown ? service.state : toEndState(ending)) {
+  switch (isKnown ? service.state : ending && endStates[ending.how][ending.isDone ? 1 : 0]) {
     case 'publishing':
       return { command: `pennon import publish ${at}`, why: 'wait until the service is done' }
     case 'discarding':
@@ -108,11 +108,7 @@ function findStepAfterSending(at: string, service: ServiceAnswer, ending: Ending
   }
 }
 
-function toEndState(ending: Ending | null): string | null {
-  if (ending === null) return null
-  if (ending.how === 'publish') return ending.isDone ? 'published' : 'publishing'
-  return ending.isDone ? 'discarded' : 'discarding'
-}
+const endStates = { publish: ['publishing', 'published'], discard: ['discarding', 'discarded'] } as const
 
 function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verification'>, service: ServiceAnswer): NextStep {
   if (verification === null) return { command: `pennon import run ${at}`, why: 'verify the stored events' }

@@ -124,7 +124,10 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
       refuse(`--source-timezone must be an IANA time zone such as Europe/Berlin, not ${sourceTimezone}`)
     plan = removeFoundTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
-    checkConfig(job.source, plan)
+    // A source that knows no zone would refuse the plan in every later run.
+    const { createdAt, limits, config } = plan
+    const { holdLiveWindow } = limits
+    job.source.prepare(config, { nowMs: Date.parse(createdAt), holdLiveWindow, findFact: () => null })
   }
   if (maxRejectShare !== undefined)
     plan = { ...plan, limits: { ...plan.limits, maxRejectShare: parseShare(maxRejectShare, '--max-reject-share') } }
@@ -132,12 +135,6 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
     plan = { ...plan, limits: { ...plan.limits, allowsDamagedFiles: true } }
   if (plan !== job.plan) writePlan(job.folder, plan)
   return { ...job, plan }
-}
-
-/** Call before writing the plan: a source that knows no zone would refuse it in every later run. */
-function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['plan']): void {
-  const nowMs = Date.parse(createdAt)
-  source.prepare(config, { nowMs, holdLiveWindow: limits.holdLiveWindow, findFact: () => null })
 }
 
 /** Runs the stages that are not done. Exits the process when interrupted. */

@@ -3,8 +3,8 @@
 
 import { formatCount } from '#core/format-count.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
-import type { RecordSource, StagedOutcome } from '#importer/job/staged-part.ts'
-import { type ParsedRecord, parseJsonLine } from '#importer/read/parse-record.ts'
+import type { StagedOutcome } from '#importer/job/staged-part.ts'
+import { parseJsonLine } from '#importer/read/parse-record.ts'
 import type { RawPosition, ReadRecord } from '#importer/read/read-record.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { ImportConfigError, type ImportSource, type RecordConverter } from '#importer/records/import-source.ts'
@@ -177,11 +177,12 @@ export class OtherSource {
   add({ source, line }: StagedOutcome, table: string | null): void {
     if (this.#tried >= triedMax) return
     const { text, row } = source()
-    const parsed: ParsedRecord | null = row === undefined ? parseJsonLine(Buffer.from(text)) : parseCells(row)
-    if (parsed === null || !('value' in parsed)) return
+    const parsed = row === undefined ? parseJsonLine(Buffer.from(text)) : { value: row.cells }
+    if (!('value' in parsed) || parsed.value === null) return
+    const { value } = parsed
     this.#tried++
     for (const count of this.#counts) {
-      const outcome = convertRecord(count.converter, { value: parsed.value, table, ordinal: line })
+      const outcome = convertRecord(count.converter, { value, table, ordinal: line })
       if ('events' in outcome && outcome.events.length > 0) count.events++
     }
   }
@@ -192,10 +193,6 @@ export class OtherSource {
     if (best === undefined || best.events * 2 <= this.#tried || best.events === second?.events) return null
     return best.name
   }
-}
-
-function parseCells({ cells }: NonNullable<RecordSource['row']>): ParsedRecord | null {
-  return cells === null ? null : { value: cells }
 }
 
 /** @returns null for a source that requires a configuration, such as a mapping. */
