@@ -1,80 +1,103 @@
 // What the person who approves an import sees. The target only needs to know the project key.
 
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { checkpointFile, createCheckpoint } from '#importer/send/checkpoint.ts'
 import { ImportCommands } from '../support/import-command.ts'
+import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
-describe('approving an import', () => {
-  it('approval requires a rehearsal of the current plan and the name of the target', async t => {
-    const commands = new ImportCommands(tempDir(t))
-    const host = await target(t)
-    const raw = commands.file('raw.jsonl', record)
-    const wrongKey = await commands.plan([raw], '--host', host, '--project-key', 'phc_other')
-    assert.match(wrongKey.stderr, /rejected the project API key phc_other.*Nothing was sent/)
-    assert.equal((await commands.plan([raw], '--host', host, '--project-key', 'phc_shop')).exitCode, 0)
-    assert.match(
-      (await commands.call('approve', '--project', host)).stderr,
-      /has not been rehearsed|has not been staged yet/,
-    )
-    await commands.call('run')
-    assert.match((await commands.call('approve')).stderr, /confirm the project/)
-    assert.match((await commands.call('approve', '--project', 'other')).stderr, /but the target is/)
-    const approved = await commands.call('approve', '--project', host)
-    assert.match(approved.stdout, /^Approved as [0-9a-f]{12}\./)
-    assert.ok(existsSync(join(commands.job, 'approval.json')))
-    assert.equal((await commands.call('run')).exitCode, 2, 'sending needs a personal key')
+describe('approving an import in a script', () => {
+  it('takes the hash that the rehearsal printed, and refuses any other', async t => {
+    const { commands, host, plan } = await planning(t)
+    await plan()
+    assert.deepEqual(JSON.parse((await commands.call('status', '--json')).stdout).approvalSha256, null)
+    const ran = await commands.call('run')
+    assert.equal(ran.exitCode, 0, ran.stderr)
+    const [, printed] = /^Next: pennon import run .* --yes ([0-9a-f]{12}) \(approve and send it, /m.exec(ran.stdout)!
+    const [, hash] = await commands.yes()
+    assert.ok(hash.length === 64 && hash.startsWith(printed!))
+    assert.equal(JSON.parse((await commands.call('run', '--json')).stdout).approvalSha256, hash)
+    for (const [yes, message] of [
+      [printed!.slice(1), /--yes takes the hash that pennon import run prints, at least 12 of its digits/],
+      [`${printed}g`, /--yes takes the hash/],
+      [
+        '0'.repeat(12),
+        new RegExp(`is for other files.*pennon import report .*: pennon import run .* --yes ${printed}$`, 'm'),
+      ],
+    ] as const) {
+      const refused = await commands.call('run', '--yes', yes)
+      assert.deepEqual([refused.exitCode, refused.stdout], [2, ''])
+      assert.match(refused.stderr, message)
+    }
+    assert.ok(!existsSync(join(commands.job, 'approval.json')))
+    const approved = await commands.call('run', '--yes', printed!)
+    assert.match(approved.stdout, new RegExp(`^Approved as ${printed}\\.$`, 'm'))
+    assert.equal(approved.exitCode, 2, 'sending needs a personal key')
     assert.match(
       (await commands.call('status')).stdout,
       /^Last run: Set PENNON_PERSONAL_KEY to a personal API key with the scopes .*person:read/m,
     )
-    await commands.plan([raw], '--host', host, '--project-key', 'phc_shop')
-    assert.ok(!existsSync(join(commands.job, 'approval.json')), 'another plan is not approved')
-    const cut = commands.file('cut.jsonl', `${record}{"id": "r-2", "ev`)
-    await commands.plan([cut], '--host', host, '--project-key', 'phc_shop')
-    await commands.call('run')
-    const refused = await commands.call('approve', '--project', host)
-    assert.equal(refused.exitCode, 2)
-    assert.match(refused.stderr, /cut\.jsonl is damaged in line 2 \(it ends in the middle of a record\): 1 record was/)
-  })
-
-  it('approval shows the options that change live data, and is refused after the job was sent', async t => {
-    const { commands, host, plan } = await planning(t)
-    await plan('--person-properties', 'overwrite', '--count-in-experiments')
-    const ran = await commands.call('run')
-    assert.match(ran.stdout, /^Options of the plan:\n {2}--person-properties overwrite: REPLACES LIVE VALUES\./m)
-    const approved = await commands.call('approve', '--project', host)
-    assert.equal(approved.exitCode, 0, approved.stderr)
+    assert.doesNotMatch((await commands.call('run', '--yes', hash)).stdout, /Approved/, 'it is approved already')
+    const limits = await commands.call('run', '--max-reject-share', '7%')
+    assert.equal(limits.exitCode, 2)
+    assert.match(limits.stderr, /^pennon: the limits changed since the approval\. .* --yes [0-9a-f]{12} /m)
+    assert.match((await commands.call('run', '--yes', hash)).stderr, /is for other files, options, limits or another/)
     assert.match(
-      approved.stdout,
-      /^Options of the plan:\n {2}--person-properties overwrite: REPLACES LIVE VALUES\. .*\n {2}--count-in-experiments: Flag.*\nApproved as /,
+      (await commands.call('run', ...(await commands.yes()))).stdout,
+      /^the limits changed since the approval\.\nApproved as /m,
     )
     await plan()
-    await commands.call('run')
-    assert.match((await commands.call('approve', '--project', host)).stdout, /^Approved as /)
-    // Mark the job as sent after its approval.
-    const identity = {
-      ...{ jobId: 'j', serviceJobId: '7', target: host, project: '1' },
-      approvalSha256: '',
-      mappingSha256: '',
-    }
-    writeFileSync(
-      join(commands.job, checkpointFile),
-      JSON.stringify({ ...createCheckpoint(identity, ''), state: 'sent' }),
+    assert.ok(!existsSync(join(commands.job, 'approval.json')), 'another plan is not approved')
+    const test = ['--rehearsal-project', 'phc_test', '--yes', hash]
+    assert.match((await commands.call('run', ...test)).stderr, /cannot be combined with --rehearsal-project/)
+    const wrongKey = await commands.plan(
+      [commands.file('raw.jsonl', record)],
+      '--host',
+      host,
+      '--project-key',
+      'phc_other',
     )
-    const approval = () => readFileSync(join(commands.job, 'approval.json'), 'utf8')
-    const before = approval()
-    const again = await commands.call('approve', '--project', host)
-    assert.equal(again.exitCode, 2)
-    assert.match(again.stderr, /has been sent since, so there is nothing to approve\./)
-    assert.equal(approval(), before)
+    assert.match(wrongKey.stderr, /rejected the project API key phc_other.*Nothing was sent/)
+  })
+
+  it('shows the options that change live data', async t => {
+    const { commands, plan } = await planning(t)
+    await plan('--person-properties', 'overwrite', '--count-in-experiments')
+    await commands.call('run')
+    assert.match(
+      (await commands.call('run', ...(await commands.yes()))).stdout,
+      /^Options of the plan:\n {2}--person-properties overwrite: REPLACES LIVE VALUES\. .*\n {2}--count-in-experiments: Flag.*\n2 warnings:\n.*\n.*\nReport: .*\nApproved as /m,
+    )
+  })
+
+  it('is refused for damaged files and without a target', async t => {
+    const { commands, plan } = await planning(t, `${record}{"id": "r-2", "ev`)
+    await plan()
+    const stopped = await commands.call('run', '--json')
+    assert.deepEqual([stopped.exitCode, JSON.parse(stopped.stdout).approvalSha256], [2, null])
+    assert.match(stopped.stderr, /raw\.jsonl is damaged in line 2 \(it ends in the middle of a record\): 1 record was/)
+    const whole = new ImportCommands(tempDir(t))
+    await whole.plan([whole.file('raw.jsonl', record)])
+    const ran = await whole.call('run')
+    assert.deepEqual([ran.exitCode, ran.stderr], [0, ''])
+    assert.match(ran.stdout, /^Next: pennon import plan .* --project-key phc_… \(the plan has no target project\)$/m)
+    const [, digits] = /--yes ([0-9a-f]{12})$/m.exec((await whole.call('run', '--yes', '0'.repeat(12))).stderr)!
+    assert.match((await whole.call('run', '--yes', digits!)).stderr, /^pennon: the plan has no target\. Next: .*plan /)
+  })
+
+  it('go refuses without a terminal, and names the commands to use', async () => {
+    const { exitCode, stderr } = await callCommand({}, 'import', 'go', 'an export', '--source', 'mixpanel')
+    assert.equal(exitCode, 2)
+    assert.match(
+      stderr,
+      /^pennon: there is no terminal .*: pennon import plan FOLDER 'an export' --source mixpanel; pennon import run FOLDER, .*; pennon import publish FOLDER /,
+    )
   })
 })
 

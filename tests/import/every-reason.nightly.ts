@@ -168,9 +168,7 @@ describe('a bad record', () => {
       ...['--source', 'generic', '--mapping', 'mapping', '--host', pennon.url, '--project-key', testProjectKey],
       ...['--hold-live-window', '--retention-days', '19000', '--max-reject-share', '100%', '--allow-damaged-files'],
     ])
-    const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
-    assert.equal((await commands.call('approve', '--project', name)).exitCode, 0)
-    const sent = await commands.call('run', '--json')
+    const sent = await commands.call('run', '--json', ...(await commands.yes()))
     assert.equal(sent.exitCode, 0, sent.stderr)
     const final = (JSON.parse(sent.stdout) as ImportReport).sent!
     const { read, givingEvents, skipped, rejected, collapsed } = final.balance

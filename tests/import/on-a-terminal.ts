@@ -1,6 +1,7 @@
 // Runs a command on a separate terminal with `script` of util-linux, waits for its output, and presses keys.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { resolve } from 'node:path'
 import { eventually } from '../support/eventually.ts'
 
 export const ctrlC = '\u0003'
@@ -14,13 +15,14 @@ export class OnTerminal {
 
   /**
    * @param settings the whole environment except PATH and HOME. The terminal's settings are printed after the command.
+   * @param cwd the working folder of the command.
    */
-  constructor(settings: Readonly<Record<string, string>>, ...args: readonly string[]) {
-    const words = [process.execPath, '--disable-warning=ExperimentalWarning', 'src/main.ts', ...args]
+  constructor(settings: Readonly<Record<string, string>>, cwd: string, ...args: readonly string[]) {
+    const words = [process.execPath, '--disable-warning=ExperimentalWarning', resolve('src/main.ts'), ...args]
     const command = words.map(word => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, TERM: 'xterm', NO_COLOR: '1', ...settings }
     const line = `stty cols 200; ${command}; code=$?; stty -a; exit $code`
-    this.#child = spawn('script', ['-qec', line, '/dev/null'], { env })
+    this.#child = spawn('script', ['-qec', line, '/dev/null'], { env, cwd })
     this.#child.stdout.on('data', chunk => {
       this.#shown += chunk
     })

@@ -123,7 +123,7 @@ describe('the target of a planned import', () => {
     assert.doesNotMatch(stdout, /lacks/)
   })
 
-  it('the name of the project is asked for once there is a personal key, and then approves the job', async t => {
+  it('the project is looked up once there is a personal key, and then belongs to what is approved', async t => {
     const answers: Record<string, object> = { '/array/phc_shop/config': {} }
     const host = await server(t, answers)
     const folder = tempDir(t)
@@ -133,8 +133,11 @@ describe('the target of a planned import', () => {
     assert.equal((await withoutKey.call('run')).exitCode, 0)
     answers['/api/projects/'] = { results: [{ id: 3, name: 'Other', api_token: 'phc_other' }, project], next: null }
     const { commands } = planning(t, folder)
-    const approved = await commands.call('approve', '--project', 'Shop')
-    assert.equal(approved.exitCode, 0, approved.stderr)
+    const before = await withoutKey.yes()
+    const other = await commands.call('run', ...before)
+    assert.match(other.stderr, /^pennon: --yes \w+ is for other files, options, limits or another target than /)
+    assert.notDeepEqual(await commands.yes(), before)
+    assert.match((await commands.call('run', ...(await commands.yes()))).stdout, /^Approved as /m)
     const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
     assert.deepEqual([target?.projectId, target?.projectName], ['7', 'Shop'])
   })
@@ -147,7 +150,7 @@ describe('the target of a planned import', () => {
     const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
     await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
     await withoutKey.call('run')
-    assert.equal((await withoutKey.call('approve', '--project', host)).exitCode, 0)
+    withoutKey.approve()
     const { commands } = planning(t, folder)
     const refused = await commands.call('run')
     assert.equal(refused.exitCode, 2)
@@ -167,11 +170,11 @@ describe('the target of a planned import', () => {
     await withoutKey.call('run')
     answers['/api/projects/'] = { results: [{ ...project, person_processing_opt_out: true }], next: null }
     const { commands } = planning(t, folder)
-    const refused = await commands.call('approve', '--project', 'Shop')
+    const refused = await commands.call('run')
     assert.equal(refused.exitCode, 2)
     assert.match(refused.stderr, /does not process persons .*To rehearse it again: pennon import run/)
     assert.equal((await commands.call('run')).exitCode, 0)
-    assert.equal((await commands.call('approve', '--project', 'Shop')).exitCode, 0)
+    assert.match((await commands.call('run', ...(await commands.yes()))).stdout, /^Approved as /m)
   })
 
   it('planning says when the project takes no persons, since more records are rejected then', async t => {

@@ -81,10 +81,10 @@ describe('a rehearsal predicts what a project holds afterwards', () => {
       }
       const raw = commands.file('raw.jsonl', records.map(record => `${JSON.stringify(record)}\n`).join(''))
       await commands.plan([raw], '--source', source, '--host', pennon.url)
-      const { predicted, balance } = JSON.parse(await call('run', '--json')) as Rehearsal
+      const ran = JSON.parse(await call('run', '--json')) as Rehearsal & { readonly approvalSha256: string }
+      const { predicted, balance, approvalSha256 } = ran
       assert.equal(balance.rejected, 0)
-      await call('approve', '--project', source)
-      await call('run')
+      await call('run', '--yes', approvalSha256)
       await call('publish', '--project', source)
       const count = async (query: string) => {
         const body = { query: { kind: 'HogQLQuery', query } }

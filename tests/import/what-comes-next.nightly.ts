@@ -10,7 +10,6 @@ import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { ctrlC, ctrlD, OnTerminal } from './on-a-terminal.ts'
 
 const keys = { PENNON_PERSONAL_KEY: testPersonalKey, PENNON_PROJECT_KEY: testProjectKey }
 
@@ -57,11 +56,12 @@ describe('guidance for the user of an import', () => {
     const { commands, call, next, planText } = await planned(t, linesOf(['2024-05-01', '2024-05-02']))
     assert.match(planText, /^Next: pennon import run .*job \(rehearse it; nothing is sent\)$/m)
     assert.match(await next(), /^pennon import run .*\(rehearse it/)
-    assert.match(await call('run'), /^Next: pennon import approve .*after reading the report: pennon import report/m)
-    assert.match(await next(), /^pennon import approve /)
-    assert.match(await call('approve', ...project), /^Approved as .*\nNext: pennon import run .*\(sends it\)$/m)
-    assert.match(await next(), /^pennon import run .*\(sends it\)/)
-    assert.match(await call('run'), /^Next: pennon import publish /m)
+    const asking =
+      /^Next: (pennon import run .* --yes ([0-9a-f]{12})) \(.*after reading the report: pennon import report/m
+    const [, command, hash] = asking.exec(await call('run'))!
+    assert.ok((await next()).startsWith(`${command} (`))
+    const sent = await call('run', '--yes', hash!)
+    assert.match(sent, new RegExp(`^Approved as ${hash}\\.$.*^Next: pennon import publish `, 'ms'))
     const pending = await call('status')
     assert.match(pending, /^Import job \d+ in the service: pending; nothing is visible/m)
     assert.match(pending, /^Next: pennon import publish /m)
@@ -94,7 +94,10 @@ describe('guidance for the user of an import', () => {
       /^Sent to .*: 2 of 2 events, .*\nThe stored events match the sent ones/m,
       'the result of the verification is kept',
     )
-    assert.match(await call('approve', ...project), /has been published since, so there is nothing to approve/)
+    assert.match(
+      await call('run', '--max-reject-share', '7%'),
+      /has been published since, so there is nothing to approve/,
+    )
     assert.equal(
       JSON.parse((await commands.call('status', '--json')).stdout).next,
       null,
@@ -124,7 +127,7 @@ describe('guidance for the user of an import', () => {
   it('publishing warns when persons were erased during the import, and --unverified publishes the rest', async t => {
     const { commands, call } = await planned(t, linesOf(['2024-09-01', '2024-09-02'], 'Borrowed'))
     await call('run')
-    await call('approve', ...project)
+    commands.approve()
     await call('run')
     await pennon.post('/capture/', { api_key: testProjectKey, event: 'Seen', distinct_id: 'u-1' })
     await pennon.caughtUp()
@@ -150,8 +153,7 @@ describe('guidance for the user of an import', () => {
     const first = await planned(t, linesOf(['2024-06-01', '2024-06-02'], 'Rented'))
     const untouched = await first.call('run')
     assert.doesNotMatch(untouched, /overlap|has no events yet with these names/)
-    await first.call('approve', ...project)
-    await first.call('run')
+    await first.call('run', ...(await first.commands.yes()))
     const waiting = await planned(t, linesOf(['2024-06-02', '2024-06-03', '2024-06-04'], 'Returned'))
     assert.match(
       await waiting.call('run'),
@@ -188,7 +190,7 @@ describe('guidance for the user of an import', () => {
     const dropsOlder = (seconds: number) => pennon.api('PATCH', settings, { drop_events_older_than_seconds: seconds })
     const late = await planned(t, linesOf(['2024-08-01']))
     await late.call('run')
-    await late.call('approve', ...project)
+    late.commands.approve()
     await dropsOlder(864_000)
     t.after(() => dropsOlder(0))
     const refused = await late.call('run')
@@ -198,15 +200,13 @@ describe('guidance for the user of an import', () => {
     const stopped = await early.call('run')
     assert.match(stopped, /older than 10 days .* the service will refuse the import\. At least 1 event is older\./)
     assert.match(await early.call('report'), /the service will refuse the import/)
-    assert.match(await early.call('approve', ...project), /--accept-old/)
     assert.match(await early.call('status'), /^Not approved\.$/m)
     const accepting = await planned(t, linesOf(['2024-08-01']), keys, ['--accept-old'])
     await accepting.call('run')
     assert.match(
-      await accepting.call('approve', ...project),
-      /--accept-old: The project accepts events so old .*\nApproved as /,
+      await accepting.call('run', ...(await accepting.commands.yes())),
+      /--accept-old: The project accepts events so old .*^Approved as .*^Next: pennon import publish /ms,
     )
-    assert.match(await accepting.call('run'), /^Next: pennon import publish /m)
     await accepting.call('discard', ...project)
   })
 
@@ -220,7 +220,7 @@ describe('guidance for the user of an import', () => {
   it('a key without the scope to send is named, with advice to use another key', async t => {
     const { commands, call } = await planned(t, linesOf(['2024-09-01']))
     await call('run')
-    await call('approve', ...project)
+    commands.approve()
     const [name, scopes] = ['looks only', ['project:read', 'query:read', 'import_job:read', 'person:read']]
     const { value } = await pennon.api<{ value: string }>('POST', '/api/personal_api_keys/', { label: name, scopes })
     const looking = new ImportCommands(join(commands.job, '..'), { PENNON_PERSONAL_KEY: value })
@@ -278,44 +278,6 @@ describe('guidance for the user of an import', () => {
     assert.match(keyless.stderr, /scope import_job:read/)
     for (const id of made) await pennon.api('POST', `/api/projects/@current/import_jobs/${id}/discard/`)
     t.diagnostic(stdout)
-  })
-
-  it('a terminal asks for missing options and, to approve, for the name of the project', async t => {
-    const folder = tempDir(t)
-    const job = join(folder, 'job')
-    const commands = new ImportCommands(folder, keys)
-    const raw = commands.file('raw.jsonl', '{"event":"Paid","properties":{"time":1714564800,"distinct_id":"u-1"}}\n')
-    const settings = { PENNON_PERSONAL_KEY: testPersonalKey }
-    const onTerminal = (...args: string[]) => {
-      const terminal = new OnTerminal(settings, 'import', ...args)
-      t.after(() => terminal.stop())
-      return terminal
-    }
-    const plan = onTerminal('plan', job)
-    await plan.answer(/Which product is it from\?[^\n]*: /, 'mixpanle\r')
-    await plan.answer(/Which product is it from\?[^\n]*: /, 'mixpanel\r')
-    await plan.answer(/File or folder of the export[^\n]*: /, `${raw}x\r`)
-    await plan.answer(/cannot be read.*File or folder of the export[^\n]*: /s, `${raw}\r`)
-    await plan.answer(/Project API key[^\n]*: /, `${pennon.url}\r`)
-    await plan.answer(/that is not a project API key.*Project API key[^\n]*: /s, 'phc_of_another_instance\r')
-    await plan.answer(/URL of the instance[^\n]*: /, 'https://?\r')
-    await plan.answer(/must be a URL such as.*URL of the instance[^\n]*: /s, `${pennon.url}\r`)
-    await plan.answer(/rejected the project API key.*Project API key[^\n]*: /s, `${testProjectKey}\r`)
-    await plan.answer(/URL of the instance[^\n]*: /, `${pennon.url}\r`)
-    assert.equal(await plan.ended(), 0, plan.shown)
-    assert.doesNotMatch(plan.shown + readFileSync(join(job, 'plan.json'), 'utf8'), /phx_/)
-    assert.equal((await commands.call('run')).exitCode, 0)
-    for (const key of [ctrlC, ctrlD]) {
-      const left = onTerminal('approve', job)
-      await left.answer(/Type the name of the target[^\n]*: /, key)
-      assert.equal(await left.ended(), 130, left.shown)
-      assert.match(left.shown, /canceled; nothing was changed/)
-      assert.ok(left.isSane(), left.shown)
-    }
-    const approve = onTerminal('approve', job)
-    await approve.answer(/Type the name of the target[^\n]*: /, `${project[1]}\r`)
-    assert.equal(await approve.ended(), 0, approve.shown)
-    assert.match(approve.shown, /Approved as .*\r\nNext: pennon import run /)
   })
 
   it('a script is never asked for input', async t => {

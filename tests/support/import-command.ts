@@ -3,6 +3,10 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { approvalFile, approve } from '#importer/job/approval.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { readPlan } from '#importer/job/plan.ts'
+import { collectApprovedParts } from '../../src/commands/import/job/job-stages.ts'
 import { type Pennon, testProjectKey } from './pennon.ts'
 import { callCommand, type Ended, startCommand } from './pennon-command.ts'
 import { seededRandom } from './seeded-random.ts'
@@ -66,7 +70,23 @@ export class ImportCommands {
   }
 
   /**
-   * Plans an import to an instance, rehearses and approves it, so that only sending remains.
+   * Approves the rehearsed job, as a run that ended right after the approval leaves it, so that only sending remains.
+   */
+  approve(): void {
+    const folder = new JobFolder(this.job)
+    const parts = collectApprovedParts({ folder, plan: readPlan(folder)! })
+    folder.writeJson(approvalFile, approve(parts, new Date().toISOString()))
+  }
+
+  /** @returns the options with which `run` approves and sends the rehearsed job. */
+  async yes(): Promise<readonly ['--yes', string]> {
+    const { stdout } = await this.call('status', '--json')
+    const { approvalSha256 } = JSON.parse(stdout) as { readonly approvalSha256: string }
+    return ['--yes', approvalSha256]
+  }
+
+  /**
+   * Plans an import to an instance, rehearses and approves it.
    * @returns the options that name its project.
    */
   async approved(
@@ -79,9 +99,9 @@ export class ImportCommands {
     const ended = [
       await this.plan(files, ...options, '--host', pennon.url, '--project-key', testProjectKey),
       await this.call('run'),
-      await this.call('approve', ...project),
     ]
     for (const { exitCode, stderr } of ended) assert.equal(exitCode, 0, stderr)
+    this.approve()
     return project
   }
 

@@ -34,7 +34,7 @@ export async function prepareLargeImport(pennon: Pennon, folder: string, eventCo
   mustSucceed(await commands.call('run'))
   const preparedMs = performance.now() - startMs
   const { name } = await pennon.api<{ name: string }>('GET', `${api}/`)
-  mustSucceed(await commands.call('approve', '--project', name))
+  commands.approve()
   return { commands, project: name, preparedMs }
 }
 

@@ -241,7 +241,7 @@ const modules: Record<string, readonly string[]> = {
   'commands/flags': ['commands/client'],
   'commands/import/messages': ['commands', 'commands/client'],
   'commands/import/service': ['commands/client', 'commands/import/messages'],
-  'commands/import/job': ['commands', 'commands/import/service', 'commands/import/messages'],
+  'commands/import/job': ['commands', 'commands/client', 'commands/import/service', 'commands/import/messages'],
   'commands/import/fetch': ['commands', 'commands/client', 'commands/import/job', 'commands/import/messages'],
   'commands/import/plan': [
     'commands',

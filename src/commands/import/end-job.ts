@@ -24,12 +24,13 @@ import { readJobReport } from '#importer/verify/job-report.ts'
 import { personsFile, readSent, updateReport } from '#importer/verify/sent.ts'
 import { verifyPersons } from '#importer/verify/verify-persons.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
+import { canAsk } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
 import { confirmTarget } from './messages/confirm-target.ts'
-import { abortOnInterruption, endInterrupted, isInterruption } from './messages/interruption.ts'
+import { untilInterrupted } from './messages/interruption.ts'
 import { nextLine, quotePath } from './messages/next-line.ts'
 import { printLines } from './messages/print.ts'
 import { reportSteps } from './messages/report-steps.ts'
@@ -50,12 +51,10 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
   const unlock = lockJob(job.folder)
   const request: Request = { state: 'not sent' }
   const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
-  const signal = abortOnInterruption(pausedMessage)
   try {
-    await runOrRefuse(job.folder, () => endJob(job, path, how, options, request, signal))
-  } catch (error) {
-    if (!isInterruption(error, signal)) throw error
-    endInterrupted(pausedMessage())
+    await untilInterrupted(pausedMessage, signal =>
+      runOrRefuse(job.folder, () => endJob(job, path, how, options, request, signal)),
+    )
   } finally {
     unlock()
   }
@@ -104,10 +103,14 @@ async function endJob(
     refuse(`import job ${serviceJob.id} was discarded, so there is nothing to publish. ${afterDiscard}`)
   if (how === 'publish' && before !== 'publishing' && options.unverified !== true)
     await checkVerified({ folder }, serviceJob.id, api, at)
-  await confirmTarget(plan.target.projectName ?? plan.target.address, options.project, {
-    what: `${how} the import`,
-    scripted: `pennon import ${how} ${at}`,
-  })
+  const name = plan.target.projectName ?? plan.target.address
+  if (options.project === undefined) {
+    const scripted = `pennon import ${how} ${at} --project ${JSON.stringify(name)}`
+    if (!canAsk()) refuse(`confirm the project: ${scripted}`)
+    if (!(await confirmTarget(name, `${how} the import`)))
+      return say(`Nothing was changed. To ${how} it: pennon import ${how} ${at}`)
+  } else if (options.project !== name)
+    refuse(`--project is ${JSON.stringify(options.project)}, but the target is ${JSON.stringify(name)}`)
   try {
     await endServiceJob(api, serviceJob.id, how, {
       onAsked: () => {

@@ -15,7 +15,7 @@ do; 130 paused by Ctrl-C or SIGTERM: run the same command to continue.`
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
-    .description('import the history of another product: fetch, plan, run, report, approve, …')
+    .description('import the history of another product: fetch, plan, run, report, publish, …')
     .addHelpText(
       'after',
       `
@@ -24,9 +24,10 @@ Each import has its own folder. Each command prints the next one, and so does \`
   $ pennon import plan history export/ --source mixpanel    select the files and the target project
   $ pennon import run history                               rehearse the whole import; nothing is sent
   $ pennon import report history                            show what would happen
-  $ pennon import approve history                           approve it
-  $ pennon import run history                               send and verify it; nothing is visible yet
+  $ pennon import run history                               approve, send and verify it; nothing is visible yet
   $ pennon import publish history                           make it visible; discard undoes it
+
+In a terminal, pennon import go does all of it for a few files.
 
 Set PENNON_PROJECT_KEY to the project API key, and PENNON_PERSONAL_KEY to a personal API key with the scopes
 ${importKeyScopeList}${inDocs('import.md')}.

@@ -1,11 +1,10 @@
-// The options and help of the commands about a job: plan, run, status, list, report, rejects, approve, retry, publish,
-// discard.
+// The options and help of the commands about a job: plan, run, go, status, list, report, rejects, retry, publish, discard.
 
 import { type Command, Option } from 'commander'
 import { inDocs } from '#distribution.ts'
 import type { ClientOptions } from '../client/run-client.ts'
-import type { ApproveOptions } from './approve.ts'
 import type { EndOptions } from './end-job.ts'
+import type { GoOptions } from './go.ts'
 import type { GivenPlanOptions } from './plan/ask-plan.ts'
 import type { RejectsOptions } from './rejects.ts'
 import type { ReportOptions } from './report.ts'
@@ -16,6 +15,7 @@ import type { StatusOptions } from './status.ts'
 export function addJobCommands(command: Command): void {
   addPlan(command)
   addRun(command)
+  addGo(command)
   command
     .command('status <folder>')
     .description('show the state of an import, also while it runs in another terminal')
@@ -57,7 +57,7 @@ both count once. A job can only be published or discarded from the folder it was
       'after',
       `
 Once everything is sent, it also compares stored with sent events. As a web page, the report is in report.html in the
-folder. Next: pennon import approve, or publish.
+folder. Next: pennon import run, which asks to approve and send it, or publish.
 
   $ pennon import report history
   $ pennon import report history --samples --of Ordered
@@ -81,22 +81,6 @@ and send them later with pennon import retry.
     )
     .action(async (folder: string, options: RejectsOptions) =>
       (await import('./rejects.ts')).showRejects(folder, options),
-    )
-  command
-    .command('approve <folder>')
-    .description('approve the results of the rehearsal, so that the import can be sent')
-    .option('--project <name>', 'name of the target project (its URL if it has no name), instead of typing it')
-    .addHelpText(
-      'after',
-      `
-The approval covers exactly what was rehearsed: changed files, mapping, target or limits need another approval. In a
-terminal, you must type the name of the project. Next: pennon import run, which sends it.
-
-  $ pennon import approve history
-  $ pennon import approve history --project 'Default project'`,
-    )
-    .action(async (folder: string, options: ApproveOptions) =>
-      (await import('./approve.ts')).approveImport(folder, options),
     )
   addEnds(command)
 }
@@ -154,12 +138,9 @@ listed with reason and count${inDocs('import.md')}.
     )
 }
 
-function addPlan(command: Command): void {
-  command
-    .command('plan <folder> [files...]')
-    .description(
-      'start an import in a new folder: select the files, the product they come from, and the target project',
-    )
+/** The options of plan that go has too. */
+function addPlanOptions(command: Command): Command {
+  return command
     .option(
       '--source <name>',
       'product the files come from (listed by convert --help); default: from the download, or asked in a terminal',
@@ -200,6 +181,13 @@ function addPlan(command: Command): void {
     .option('--geoip-from-record', 'look up the location of the IP address recorded with each event')
     .option('--count-in-experiments', "count the import's flag calls as flag exposures")
     .option('--accept-old', 'import old events even if the project drops them when sent live')
+}
+
+function addPlan(command: Command): void {
+  addPlanOptions(command.command('plan <folder> [files...]'))
+    .description(
+      'start an import in a new folder: select the files, the product they come from, and the target project',
+    )
     .option('--json', 'print the plan as JSON')
     .addHelpText(
       'after',
@@ -219,7 +207,7 @@ valid. In a terminal, missing options are asked for. Next: pennon import run.
 function addRun(command: Command): void {
   command
     .command('run <folder>')
-    .description('rehearse an import; once approved, send and verify it; run again to resume')
+    .description('rehearse an import, ask to approve it, send and verify it; run again to resume')
     .option('--source-timezone <zone>', 'time zone of the records, if the scan finds that their times are not UTC')
     .option('--max-reject-share <share>', 'pause if more than this share of records, and more than 5, are rejected')
     .option('--allow-damaged-files', 'continue with the readable part of truncated or damaged files')
@@ -227,17 +215,37 @@ function addRun(command: Command): void {
     .option('--overlap-ok', 'send even if the project has live events on the same days')
     .option('--rate <events>', 'initial events per second (default: 1,000)')
     .option('--rehearse-again', 'rehearse again even if nothing changed, for example to query the target again')
+    .option('--yes <hash>', 'approve without a question, in a script: the hash that run printed after the rehearsal')
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
       `
-Converts all records exactly as they will be sent; nothing is sent before you approve the results. Ctrl-C pauses without
-losing progress. Once approved, the same command sends the events and verifies what is stored. To watch it from another
-terminal: pennon import status.
+Converts all records exactly as they will be sent, shows the result, and asks for the name of the project: nothing is sent
+before you approve it. The approval covers exactly what was rehearsed: changed files, mapping, target or limits need
+another. Ctrl-C pauses without losing progress. To watch it from another terminal: pennon import status. Without a
+terminal, run ends after the rehearsal and prints the command that approves it.
 
   $ pennon import run history
-  $ pennon import report history
-  $ pennon import rejects history --group`,
+  $ pennon import rejects history --group
+  $ pennon import run history --yes 0123456789ab`,
     )
-    .action(async (folder: string, options: RunOptions) => (await import('./run/run.ts')).runImport(folder, options))
+    .action(async (folder: string, options: RunOptions) => {
+      await (await import('./run/run.ts')).runImport(folder, options)
+    })
+}
+
+function addGo(command: Command): void {
+  addPlanOptions(command.command('go <files...>'))
+    .description('import a few files in one go, in a terminal: plan, rehearse, approve, send, verify and publish')
+    .option('--folder <folder>', 'folder of the import (default: import-DATE-SOURCE)')
+    .addHelpText(
+      'after',
+      `
+Asks before it sends the events and before it publishes them. Enter stops there, and the printed command continues.
+
+  $ pennon import go export/ --source mixpanel`,
+    )
+    .action(async (files: readonly string[], options: GoOptions) =>
+      (await import('./go.ts')).importFiles(files, options),
+    )
 }

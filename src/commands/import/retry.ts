@@ -21,7 +21,7 @@ import { widthOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
-import { abortOnInterruption, endInterrupted, isInterruption } from './messages/interruption.ts'
+import { isInterruption, untilInterrupted } from './messages/interruption.ts'
 import { nextLine, quotePath } from './messages/next-line.ts'
 import { printLines } from './messages/print.ts'
 import { runProgress } from './run/run-progress.ts'
@@ -42,12 +42,8 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   const unlock = lockJob(job.folder)
   const pausedMessage = () =>
     `paused. To continue: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
-  const signal = abortOnInterruption(pausedMessage)
   try {
-    await runOrRefuse(job.folder, () => retry(job, path, rejects, signal))
-  } catch (error) {
-    if (!isInterruption(error, signal)) throw error
-    endInterrupted(pausedMessage())
+    await untilInterrupted(pausedMessage, signal => runOrRefuse(job.folder, () => retry(job, path, rejects, signal)))
   } finally {
     unlock()
   }

@@ -81,8 +81,10 @@ async function printStatus(job: Job, path: string, { json = false }: StatusOptio
   const progress = job.folder.readJson(progressFile, progressSchema)
   const running = findRunning(job, progress)
   const service = await askService(job)
-  const next = findNextStep(path, await readStanding(job), service)
-  if (json) printJson(buildStatus(job, running, progress, service, next, path))
+  const standing = await readStanding(job)
+  const next = findNextStep(path, standing, service)
+  if (json)
+    printJson({ ...buildStatus(job, running, progress, service, next, path), approvalSha256: standing.approvalSha256 })
   else printLines(statusLines(job, running, progress, service, next, path))
 }
 

@@ -35,7 +35,7 @@ const remedies: Readonly<Record<string, string>> = {
     'Delete it and run again: it is rebuilt from the files of the export, and is identical if they are unchanged',
   'fetch.db':
     'Delete it, and fetch.db-wal if it exists, and fetch again with the same options: complete files are not downloaded again',
-  'approval.json': 'Delete it and approve again with pennon import approve: the same job gets the same approval',
+  'approval.json': 'Delete it and approve again with pennon import run: the same job gets the same approval',
   'checkpoint.json': 'Delete it and run again: everything is sent again, and the service stores each event only once',
   'rehearsal/samples.jsonl': rehearseAgain,
   rejects: rehearseAgain,

@@ -72,7 +72,7 @@ export class ImportRun {
     const times = Object.fromEntries(killedStages.map(stage => [stage, 0])) as StageTimes
     while (this.stage() !== 'done') {
       if (this.stage() === 'approve') {
-        await this.#approve()
+        this.#approve()
         continue
       }
       let stage = this.stage() as KilledStage
@@ -114,7 +114,7 @@ export class ImportRun {
     for (const { target, share } of moments.map(each => (each.target === 'send' ? ofSend.shift()! : each))) {
       while (this.stage() !== 'done') {
         if (this.stage() === 'approve') {
-          await this.#approve()
+          this.#approve()
           continue
         }
         const { child, ended } = this.start()
@@ -180,7 +180,7 @@ export class ImportRun {
 
   /** Approves the job, or runs its next command to the end. */
   async next(): Promise<void> {
-    if (this.stage() === 'approve') await this.#approve()
+    if (this.stage() === 'approve') this.#approve()
     else mustSucceed(await this.start().ended)
   }
 
@@ -217,8 +217,8 @@ export class ImportRun {
     return existsSync(join(this.job, path)) ? this.#json<{ waiting: string | null }>(path).waiting : null
   }
 
-  async #approve(): Promise<void> {
-    mustSucceed(await this.#commands.call('approve', '--project', this.#project.name))
+  #approve(): void {
+    this.#commands.approve()
   }
 
   #json<T>(name: string): T {

@@ -24,7 +24,7 @@ import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
 import { checkIsFolder, createFolderOrRefuse } from '../job/open-job.ts'
-import { abortOnInterruption, endInterrupted } from '../messages/interruption.ts'
+import { untilInterrupted } from '../messages/interruption.ts'
 import { nextLine, quotePath } from '../messages/next-line.ts'
 import { printJson, printLines, printText } from '../messages/print.ts'
 import { fetchProgress } from './fetch-progress.ts'
@@ -46,8 +46,14 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
   endWithOutput()
   process.umask(0o077)
   const pausedMessage = `paused. Downloaded files are kept. To continue: pennon import fetch ${quotePath(folder)}`
-  const signal = abortOnInterruption(() => pausedMessage)
   checkIsFolder(folder, 'pennon import fetch FOLDER')
+  await untilInterrupted(
+    () => pausedMessage,
+    signal => fetchInto(folder, options, signal),
+  )
+}
+
+async function fetchInto(folder: string, options: FetchOptions, signal: AbortSignal): Promise<void> {
   let opened: OpenFetchSource | null = null
   try {
     const { config, text } = readConfigOf(resolve(folder), options)
@@ -55,7 +61,7 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
     if (options.dryRun) await showPlan(opened, options, signal)
     else await download(folder, text, opened, options, signal)
   } catch (error) {
-    if (signal.aborted) endInterrupted(pausedMessage)
+    signal.throwIfAborted()
     if (error instanceof ImportConfigError || error instanceof FetchStop || error instanceof JobStopped)
       refuse(printable(error.message))
     throw error

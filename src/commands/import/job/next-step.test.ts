@@ -7,9 +7,9 @@ import { findNextStep, type Standing } from './next-step.ts'
 
 const fresh: Standing = {
   ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null, overlapDays: 0 },
-  ...{ changedFile: null, ending: null, remedy: null },
+  ...{ changedFile: null, ending: null, remedy: null, approvalSha256: null, isAttended: false },
 }
-const rehearsed: Standing = { ...fresh, isRehearsed: true }
+const rehearsed: Standing = { ...fresh, isRehearsed: true, approvalSha256: '0123456789abcdef'.repeat(4) }
 const approved: Standing = { ...rehearsed, changed: [] }
 const sent = { isAll: true, verification: { ok: true } as Verification }
 const inService = (state: string): ServiceAnswer => ({
@@ -26,7 +26,8 @@ const ended = (how: 'publish' | 'discard', isDone: boolean): Standing => ({
 describe('the next step of an import', () => {
   const cases: readonly (readonly [what: string, standing: Standing, service: ServiceAnswer, command: string])[] = [
     ['after planning', fresh, null, 'run it'],
-    ['after a rehearsal', rehearsed, null, 'approve it'],
+    ['after a rehearsal', rehearsed, null, 'run it --yes 0123456789ab'],
+    ['after a rehearsal, on a terminal, which asks', { ...rehearsed, isAttended: true }, null, 'run it'],
     [
       'after too many rejects',
       { ...rehearsed, stopAt: at => ({ command: `pennon import rejects ${at} --group`, wayOut: 'mend' }) },
@@ -42,7 +43,12 @@ describe('the next step of an import', () => {
       null,
       'run it',
     ],
-    ['when the limits changed after the approval', { ...approved, changed: ['the limits'] }, null, 'approve it'],
+    [
+      'when the limits changed after the approval',
+      { ...approved, changed: ['the limits'] },
+      null,
+      'run it --yes 0123456789ab',
+    ],
     ['once half is sent', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
     ['before verifying', { ...approved, sent: { ...sent, verification: null } }, inService('verifying'), 'run it'],
     [
@@ -101,7 +107,7 @@ describe('the next step of an import', () => {
     assert.equal(at({ ...approved, remedy: key }), "Next: set another key, then pennon import run 'ada'\\''s'")
     assert.match(
       at({ ...rehearsed, remedy: key }),
-      /^Next: pennon import approve/,
+      /^Next: pennon import run .* --yes /,
       'the remedy replaces only the command that stopped',
     )
   })

@@ -1,7 +1,8 @@
 // The next step of a job, as a command to type. Every command about a job prints it.
 
+import { canAsk } from '#commands/client/prompt.ts'
 import { formatCount } from '#core/format-count.ts'
-import { hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
+import { approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { hashMapping } from '#importer/job/plan.ts'
@@ -21,6 +22,10 @@ import { findRehearsalStop, type RehearsalStop } from './rehearsal-stop.ts'
 export interface Standing {
   readonly isRehearsed: boolean
   readonly hasTarget: boolean
+  /** Identifies what can be approved now; null if nothing can. */
+  readonly approvalSha256: string | null
+  /** Whether a run would ask somebody to approve it, so that no command needs the hash. */
+  readonly isAttended: boolean
   /** What stops the approval; null if nothing does. @param at the folder as a shell takes it. */
   readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
   /** Descriptions of what changed since the approval; null without an approval. */
@@ -39,6 +44,9 @@ export interface Standing {
   readonly remedy: Remedy | null
 }
 
+/** How many digits of the hash of an approval are shown, and at least required. */
+export const hashDigits = 12
+
 export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
   const manifest = readManifest(folder)
   const report = readRehearsal(folder)
@@ -51,10 +59,14 @@ export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'
   const sent = readSent(folder, report)
   const needsFiles = manifest?.mappingSha256 === hashMapping(plan) && sent?.isAll !== true
   const ending = readEnding(folder)
+  const stopAt = (at: string) => (report === null ? null : findRehearsalStop(report, plan, at))
+  const isToApprove = isRehearsed && plan.target !== null && stopAt('') === null
   return {
     isRehearsed,
     hasTarget: plan.target !== null,
-    stopAt: at => (report === null ? null : findRehearsalStop(report, plan, at)),
+    approvalSha256: isToApprove ? approve({ plan, manifest }, '').sha256 : null,
+    isAttended: canAsk(),
+    stopAt,
     changed:
       approval === null || manifest === null
         ? null
@@ -129,7 +141,7 @@ function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verificatio
 
 function findStepBeforeSent(
   at: string,
-  { isRehearsed, hasTarget, stopAt, changed, sent, overlapDays, changedFile }: Standing,
+  { isRehearsed, hasTarget, approvalSha256, isAttended, stopAt, changed, sent, overlapDays, changedFile }: Standing,
 ): NextStep {
   if (changedFile !== null)
     return {
@@ -141,10 +153,14 @@ function findStepBeforeSent(
   if (stop !== null) return { command: stop.command, why: stop.wayOut }
   if (!hasTarget)
     return { command: `pennon import plan ${at} … --project-key phc_…`, why: 'the plan has no target project' }
-  if (changed === null)
-    return { command: `pennon import approve ${at}`, why: `after reading the report: pennon import report ${at}` }
-  if (changed.length > 0)
-    return { command: `pennon import approve ${at}`, why: `${changed.join(' and ')} changed since the approval` }
+  if (changed === null || changed.length > 0) {
+    const why =
+      changed === null
+        ? `approve and send it, after reading the report: pennon import report ${at}`
+        : `${changed.join(' and ')} changed since the approval`
+    const yes = isAttended ? '' : ` --yes ${approvalSha256?.slice(0, hashDigits)}`
+    return { command: `pennon import run ${at}${yes}`, why }
+  }
   if (sent === null && overlapDays > 0)
     return {
       command: `pennon import run ${at} --overlap-ok`,

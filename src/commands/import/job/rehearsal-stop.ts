@@ -13,7 +13,7 @@ import {
 import { explainAgeRefusal } from '#importer/stages/report/target-facts.ts'
 
 export interface RehearsalStop {
-  readonly code: 'damaged_files' | 'no_records' | 'no_events' | 'drops_old_events' | 'too_many_rejects'
+  readonly code: 'unbalanced' | 'damaged_files' | 'no_records' | 'no_events' | 'drops_old_events' | 'too_many_rejects'
   /** What is wrong, in whole sentences. */
   readonly problem: string
   /** What to do, without a full stop. */
@@ -39,6 +39,13 @@ export function findRehearsalStop(
       problem: firstFew(damagedFiles.map(describeDamage), 3).join(' '),
       wayOut: `Download ${damagedFiles.length === 1 ? 'it' : 'them'} again and plan again: ${plan}; or import the readable part: pennon import run ${at} --allow-damaged-files`,
       command: plan,
+    }
+  if (!balance.isBalanced)
+    return {
+      code: 'unbalanced',
+      problem: 'The counts of the rehearsal do not add up, so it cannot be approved.',
+      wayOut: 'Please report this as a bug in Pennon',
+      command: `pennon import report ${at}`,
     }
   const rejects = `pennon import rejects ${at} --group`
   const other = looksLike === null ? '' : ` ${describeLikelySource(looksLike)}`
@@ -88,6 +95,6 @@ function describeSkip({ reason, count, fix }: ReasonCount): string {
 
 /** Formats problem and remedy together, for output that does not end with the next command. */
 export function formatStop({ code, problem, wayOut, command }: RehearsalStop): string {
-  const isToSee = code === 'no_events' || code === 'too_many_rejects'
+  const isToSee = code === 'unbalanced' || code === 'no_events' || code === 'too_many_rejects'
   return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${wayOut}`
 }

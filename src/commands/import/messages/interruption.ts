@@ -8,10 +8,14 @@ const signals = ['SIGINT', 'SIGTERM'] as const
 const graceMs = 4_000
 
 /**
- * @param message says how to continue; called only if the work has not ended by itself a few seconds after the signal.
- * @returns a signal that the first Ctrl-C or SIGTERM aborts; a second one ends the process as usual.
+ * Runs work with a signal that the first Ctrl-C or SIGTERM aborts; a second one ends the process as usual. Exits the process
+ * once the work has ended because of it.
+ * @param message says how to continue.
  */
-export function abortOnInterruption(message: () => string): AbortSignal {
+export async function untilInterrupted<T>(
+  message: () => string,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const interrupted = new AbortController()
   const interrupt = () => {
     if (interrupted.signal.aborted) return
@@ -19,7 +23,14 @@ export function abortOnInterruption(message: () => string): AbortSignal {
     setTimeout(() => endInterrupted(message(), true), graceMs).unref()
   }
   for (const name of signals) process.once(name, interrupt)
-  return interrupted.signal
+  try {
+    return await work(interrupted.signal)
+  } catch (error) {
+    if (!isInterruption(error, interrupted.signal)) throw error
+    return endInterrupted(message())
+  } finally {
+    for (const name of signals) process.off(name, interrupt)
+  }
 }
 
 /** Whether an error is only the interruption, which timers and requests report as an AbortError. */
@@ -29,7 +40,7 @@ export function isInterruption(error: unknown, signal: AbortSignal): boolean {
 }
 
 /** @param isStuck whether the work did not end by itself, so it may be waiting for a disk that does not answer. */
-export function endInterrupted(message: string, isStuck = false): never {
+function endInterrupted(message: string, isStuck = false): never {
   process.stderr.write(`pennon: ${printable(message)}\n`)
   // An exit would wait for a disk that does not answer. Ending by the signal does not, and a shell also sees 130.
   if (isStuck && process.getActiveResourcesInfo().some(name => name.startsWith('FSReq'))) {
@@ -39,7 +50,11 @@ export function endInterrupted(message: string, isStuck = false): never {
   process.exit(130)
 }
 
-/** For a command that stores nothing before its end, so there is nothing to wait for. */
-export function endAtInterruption(message: string): void {
-  for (const name of signals) process.once(name, () => endInterrupted(message, true))
+/** For a command that stores nothing before its end, so there is nothing to wait for. @returns undoes it. */
+export function endAtInterruption(message: string): () => void {
+  const end = () => endInterrupted(message, true)
+  for (const name of signals) process.once(name, end)
+  return () => {
+    for (const name of signals) process.off(name, end)
+  }
 }

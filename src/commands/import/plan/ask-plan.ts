@@ -38,7 +38,7 @@ export async function completeOptions(
   return { options: { ...given, source, ...mapping, ...(await askForTarget(given, person)) }, files: named }
 }
 
-async function askForSource(person: Person): Promise<string> {
+export async function askForSource(person: Person): Promise<string> {
   if (!person.canAsk()) refuse(`set the source product: --source is one of ${sourceNames.join(', ')}`)
   for (;;) {
     const source = await person.ask(`Which product is it from? ${sourceNames.join(', ')}`)

@@ -49,7 +49,7 @@ const spaceFactor = 2
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  endAtInterruption(`canceled; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
+  const finish = endAtInterruption(`canceled; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
   const folder = new JobFolder(resolve(path))
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const fetched = existsSync(folder.path) ? readFetched(folder) : null
@@ -102,6 +102,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
     })
   } finally {
     unlock()
+    finish()
   }
 }
 

@@ -10,29 +10,25 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
-import { type ImportReport, reportNames } from '#importer/stages/report/import-report.ts'
+import { reportNames } from '#importer/stages/report/import-report.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
-import { type JobStage, stagesToRehearse } from '../job/job-stages.ts'
+import { type StageRun, stagesToRehearse } from '../job/job-stages.ts'
+import { hashDigits } from '../job/next-step.ts'
 import { type Job, lockJob, openJob, runOrRefuse } from '../job/open-job.ts'
 import { removeFoundTime } from '../job/profile-time.ts'
-import { abortOnInterruption, endInterrupted, isInterruption } from '../messages/interruption.ts'
+import { isInterruption, untilInterrupted } from '../messages/interruption.ts'
 import { quotePath } from '../messages/next-line.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { parseShare } from '../plan/plan-options.ts'
 import { wallClock } from '../service/service-api.ts'
-import { printRehearsed, printSent } from './print-results.ts'
-import {
-  findRehearsalProject,
-  printSentToProject,
-  type RehearsedInProject,
-  rehearseInProject,
-} from './rehearsal-project.ts'
+import { approveJob } from './approve-job.ts'
+import { findRehearsalProject, printSentToProject, rehearseInProject } from './rehearsal-project.ts'
 import { runProgress } from './run-progress.ts'
-import { isApproved, type SendJobOptions, sendJob } from './send-job.ts'
+import { printSent, type SendJobOptions, sendJob } from './send-job.ts'
 import { createSpaceWait, retryWhenDiskFull } from './wait-for-space.ts'
 
 /** As commander gives them. */
@@ -46,19 +42,27 @@ export interface RunOptions {
   readonly rate?: string
   /** Rehearse although nothing changed, such as to ask the target again. */
   readonly rehearseAgain?: boolean
+  /** Approves the state of the import with this hash without asking. */
+  readonly yes?: string
   readonly json?: boolean
 }
 
-export async function runImport(path: string, options: RunOptions): Promise<void> {
+/** @returns whether everything was sent and verified. */
+export async function runImport(path: string, options: RunOptions): Promise<boolean> {
   endWithOutput()
   process.umask(0o077)
   // Modules loaded after this, such as the client of AWS for a few jobs, are compiled again instead of read from the cache.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)
-  const { rehearsalProject: projectKey, json = false } = options
+  const { rehearsalProject: projectKey, json = false, yes } = options
+  if (yes !== undefined && !/^[0-9a-f]{12,64}$/.test(yes))
+    refuse(`--yes takes the hash that pennon import run prints, at least ${hashDigits} of its digits, not ${yes}`)
+  if (yes !== undefined && projectKey !== undefined)
+    refuse('--yes approves sending to the target, so it cannot be combined with --rehearsal-project')
   const keyProblem = projectKey === undefined ? null : findProjectKeyProblem(projectKey)
   if (keyProblem !== null) refuse(keyProblem)
   let job = openJob(path)
+  let isSent = false
   const unlock = lockJob(job.folder)
   try {
     await runOrRefuse(job.folder, async () => {
@@ -68,23 +72,21 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       job = changed
       // Checked before the stages, which take long.
       const project = projectKey === undefined ? null : await findRehearsalProject(job, projectKey)
-      let sent: ImportReport | null = null
-      let rehearsed: RehearsedInProject | null = null
-      const send: JobStage = {
-        name: 'send',
-        isDone: () => project === null && !isApproved(job),
-        async run(run) {
-          if (project === null) sent = await sendJob(run, sendOptions)
-          else rehearsed = await rehearseInProject(run, project, { ...sendOptions, projectKey: projectKey! })
-        },
-      }
-      await runStages(job, [fetchJob, ...stagesToRehearse, send], path, json)
+      await runWithProgress(job, path, json, runStages)
       // Stages add to the plan: the fetched files, and the time of profiles.
-      job = { ...job, plan: readPlan(job.folder)! }
-      if (rehearsed !== null) await printSentToProject(job, path, rehearsed, json)
-      else if (sent === null) await printRehearsed(job, path, json)
-      else await printSent(job, path, sent, json)
+      job = readAgain(job)
+      if (project !== null) {
+        const given = { ...sendOptions, projectKey: projectKey! }
+        const sent = await runWithProgress(job, path, json, run => rehearseInProject(run, project, given))
+        return printSentToProject(job, path, sent, json)
+      }
+      if (!(await approveJob(job, path, options))) return
+      job = readAgain(job)
+      const report = await runWithProgress(job, path, json, run => sendJob(run, sendOptions))
+      isSent = true
+      await printSent(job, path, report, json)
     })
+    return isSent
   } finally {
     unlock()
   }
@@ -137,35 +139,45 @@ function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFi
   return { ...job, plan }
 }
 
-/** Runs the stages that are not done. Exits the process when interrupted. */
-async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
+/** With what was added to the plan in the folder. */
+function readAgain<T extends Job>(job: T): T {
+  return { ...job, plan: readPlan(job.folder)! }
+}
+
+/** Runs the stages before the approval that are not done. */
+async function runStages(run: StageRun): Promise<void> {
+  for (const stage of [fetchJob, ...stagesToRehearse]) {
+    const current = readAgain(run)
+    if (!(await stage.isDone(current))) await stage.run(current)
+  }
+}
+
+/** Runs work that can resume, and shows its progress. Exits the process when interrupted. */
+function runWithProgress<T>(job: Job, path: string, isJson: boolean, run: (run: StageRun) => Promise<T>): Promise<T> {
   const findSpaceProblem = reserveOf(job.folder.path)
   const pausedMessage = `paused. Progress is kept. To continue: pennon import run ${quotePath(path)}`
-  const signal = abortOnInterruption(() => pausedMessage)
-  const progress = runProgress({
-    folder: job.folder,
-    write: text => process.stderr.write(text),
-    width: () => widthOf(process.stderr),
-    isJson,
-    nowMs: Date.now,
-  })
-  const waits = { progress: progress.tracker, signal, clock: wallClock }
-  const waitForSpace = createSpaceWait(findSpaceProblem, waits)
-  try {
-    for (const stage of stages) {
-      // Read again, since fetching adds files to the plan.
-      const current = { ...job, plan: readPlan(job.folder)! }
-      if (await stage.isDone(current)) continue
-      const run = { ...current, progress: progress.tracker, signal, findSpaceProblem, waitForSpace }
-      await retryWhenDiskFull(() => stage.run(run), { ...waits, folder: job.folder })
-    }
-    progress.end('done', null)
-  } catch (error) {
-    if (isInterruption(error, signal)) {
-      progress.end('paused', pausedMessage)
-      endInterrupted(pausedMessage)
-    }
-    progress.end('stopped', (error as Error).message, error instanceof JobStopped ? error.remedy : null)
-    throw error
-  }
+  return untilInterrupted(
+    () => pausedMessage,
+    async signal => {
+      const { tracker: progress, end } = runProgress({
+        folder: job.folder,
+        write: text => process.stderr.write(text),
+        width: () => widthOf(process.stderr),
+        isJson,
+        nowMs: Date.now,
+      })
+      const waits = { progress, signal, clock: wallClock }
+      const waitForSpace = createSpaceWait(findSpaceProblem, waits)
+      try {
+        const stageRun = { ...job, progress, signal, findSpaceProblem, waitForSpace }
+        const result = await retryWhenDiskFull(() => run(stageRun), { ...waits, folder: job.folder })
+        end('done', null)
+        return result
+      } catch (error) {
+        if (isInterruption(error, signal)) end('paused', pausedMessage)
+        else end('stopped', (error as Error).message, error instanceof JobStopped ? error.remedy : null)
+        throw error
+      }
+    },
+  )
 }

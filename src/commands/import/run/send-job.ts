@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
 import type { JsonObject } from '#core/json.ts'
-import { listChangesSince, readApproval } from '#importer/job/approval.ts'
+import { readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
@@ -20,17 +20,21 @@ import {
   reportState,
 } from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
-import { type ImportReport, readRehearsal } from '#importer/stages/report/import-report.ts'
+import { type ImportReport, readRehearsal, reportNames, type Sent } from '#importer/stages/report/import-report.ts'
+import { formatNote, rowsErased } from '#importer/stages/report/note-messages.ts'
 import { formatSufficientShare } from '#importer/stages/report/rejects.ts'
+import { describeSent } from '#importer/stages/report/report-sections.ts'
 import { expectedPersonsFile } from '#importer/verify/expected-persons.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
-import { collectApprovedParts, requireManifest, type StageRun } from '../job/job-stages.ts'
+import { requireManifest, type StageRun } from '../job/job-stages.ts'
 import { findLiveEventsBefore } from '../job/live-before.ts'
+import { findNextStep, readStanding } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { formatAcceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
 import { isInterruption } from '../messages/interruption.ts'
-import { quotePath } from '../messages/next-line.ts'
+import { nextLine, quotePath } from '../messages/next-line.ts'
+import { printJson, printLines } from '../messages/print.ts'
 import { findGaps } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { recordedTarget } from '../service/recorded-target.ts'
@@ -46,22 +50,15 @@ export interface SendJobOptions {
   readonly rate?: number
 }
 
-export function isApproved({ folder }: Pick<Job, 'folder'>): boolean {
-  return readApproval(folder) !== null
-}
-
-/** @throws JobPaused, JobStopped */
+/**
+ * Sends a job that is approved as it is.
+ * @throws JobPaused, JobStopped
+ */
 export async function sendJob(run: StageRun, options: SendJobOptions): Promise<ImportReport> {
   const { folder, plan, source, progress, signal } = run
   const { path } = options
   const approval = readApproval(folder)!
-  const parts = collectApprovedParts(run)
-  const { manifest } = parts
-  const changed = listChangesSince(approval, parts)
-  if (changed.length > 0)
-    throw new JobStopped(
-      `${changed.join(' and ')} changed since the approval. Review and approve again: pennon import approve ${quotePath(path)}`,
-    )
+  const manifest = requireManifest(folder)
   const target = recordedTarget(run)
   const api = createServiceApi(target, progress, signal)
   const known = readServiceJob(folder)
@@ -165,7 +162,7 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
 function toRefusalStop({ message, refused, events }: TooManyRefused, path: string): JobStopped {
   const share = formatSufficientShare(refused, events)
   const adviseFor = (at: string) =>
-    `fix the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${share}, pennon import approve ${at}, pennon import run ${at}; or undo it: pennon import discard ${at}`
+    `fix the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${share}, and approve that; or undo it: pennon import discard ${at}`
   return new JobStopped(`${message} Next: ${adviseFor(quotePath(path))}`, { command: null, why: adviseFor('FOLDER') })
 }
 
@@ -176,4 +173,34 @@ function addOldEventsRemedy(error: unknown, path: string): unknown {
     command: formatAcceptingPlan('FOLDER'),
     why: 'the project drops old events, and the plan does not accept them',
   })
+}
+
+/** @throws JobStopped if the stored events differ from the sent ones, or the figures do not balance. */
+export async function printSent(job: Job, path: string, report: ImportReport, json: boolean): Promise<void> {
+  const at = quotePath(path)
+  const sent = report.sent!
+  const problem = findProblem(sent, at)
+  if (json) printJson(report)
+  else
+    printLines([
+      ...describeSent(report, sent),
+      'Nothing is visible until it is published.',
+      ...(sent.balance.refused === 0 ? [] : [`The refused events: pennon import rejects ${at} --group`]),
+      `Report: ${job.folder.file(reportNames.html)}`,
+      ...(problem === null ? [nextLine(findNextStep(path, await readStanding(job), null))] : []),
+    ])
+  if (problem !== null) throw new JobStopped(problem)
+}
+
+function findProblem({ verification, balance }: Sent, at: string): string | null {
+  if (verification?.ok !== true) {
+    const { notes = [], checks = [] } = verification ?? {}
+    const erased = notes.find(({ reason }) => reason === rowsErased)
+    const reason = erased === undefined ? '' : ` ${formatNote(erased)}`
+    const wayOn = erased === undefined ? '' : `pennon import publish ${at} --unverified publishes the rest, `
+    return `the stored events differ from the sent ones: ${checks.flatMap(({ differences }) => differences)[0]}.${reason} Nothing is published. Next: ${wayOn}pennon import run ${at} verifies again, pennon import report ${at} shows all differences, pennon import discard ${at} undoes the import`
+  }
+  return balance.isBalanced
+    ? null
+    : `the counts do not add up, so the import is not complete. Next: pennon import report ${at} shows them, pennon import discard ${at} undoes the import`
 }

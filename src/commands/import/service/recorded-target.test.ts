@@ -59,7 +59,7 @@ describe('the personal key', () => {
     const plan = planTo({ ...project, address: 'https://pennon.example.com', apiAddress: address })
     madeAt('https://pennon.example.com')
     approveFor({ ...project, address: 'https://pennon.example.com' })
-    const message = /not sent to http:\/\/127.*than was approved.*approve again: pennon import approve/
+    const message = /not sent to http:\/\/127.*than was approved.*approve again: pennon import run/
     const answer = await askService({ folder, plan })
     assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', message)
     const signal = new AbortController().signal

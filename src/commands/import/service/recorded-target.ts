@@ -25,7 +25,7 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
   // The project may have become known since the approval, which does not change where the key goes.
   const beforeKnown = { ...target, projectId: null, projectName: null }
   if (![target, beforeKnown].some(each => hashTarget(each) === approval.hashes.target))
-    return `${notSent}: plan.json has a different target than was approved. Restore the previous plan.json; or, if you changed it, check the target and approve again: pennon import approve ${quotePath(folder.path)}`
+    return `${notSent}: plan.json has a different target than was approved. Restore the previous plan.json; or, if you changed it, check the target and approve again: pennon import run ${quotePath(folder.path)}`
   return null
 }
 

@@ -1,0 +1,38 @@
+// `pennon import go FILES…`: the commands of an import one after the other, for a few files and a person at a terminal.
+
+import { existsSync } from 'node:fs'
+import { isJobFolder } from '#importer/job/job-folder.ts'
+import { canAsk, personAtTerminal } from '../client/prompt.ts'
+import { refuse } from '../refuse.ts'
+import { endImport } from './end-job.ts'
+import { findSourceOrRefuse } from './job/open-job.ts'
+import { quotePath } from './messages/next-line.ts'
+import { printLines } from './messages/print.ts'
+import { askForSource, type GivenPlanOptions } from './plan/ask-plan.ts'
+import { planImport } from './plan/plan.ts'
+import { runImport } from './run/run.ts'
+
+/** As commander gives them. */
+export interface GoOptions extends GivenPlanOptions {
+  readonly folder?: string
+}
+
+export async function importFiles(files: readonly string[], { folder, ...given }: GoOptions): Promise<void> {
+  if (!canAsk()) {
+    const at = quotePath(folder ?? 'FOLDER')
+    refuse(
+      `there is no terminal to ask at. Use instead: pennon import plan ${at} ${files.map(quotePath).join(' ')} --source ${given.source ?? 'NAME'}; pennon import run ${at}, and again with the --yes that it prints; pennon import publish ${at} --project NAME`,
+    )
+  }
+  const { name: source } = findSourceOrRefuse(given.source ?? (await askForSource(personAtTerminal)))
+  const path = folder ?? findUnusedPath(`import-${new Date().toISOString().slice(0, 10)}-${source}`)
+  if (existsSync(path) && isJobFolder(path))
+    refuse(`${path} already contains an import. To continue it: pennon import run ${quotePath(path)}`)
+  printLines([`The folder of the import: ${path}`])
+  await planImport(path, files, { ...given, source })
+  if (await runImport(path, {})) await endImport(path, 'publish', {})
+}
+
+function findUnusedPath(path: string): string {
+  for (let nth = 2, at = path; ; at = `${path}-${nth++}`) if (!existsSync(at)) return at
+}

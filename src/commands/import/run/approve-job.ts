@@ -1,0 +1,104 @@
+// The question of `pennon import run` between the rehearsal and sending: a person signs off what the rehearsal found. The
+// approval holds hashes of what they saw, so that nothing else is sent. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
+
+import { canAsk } from '#commands/client/prompt.ts'
+import { refuse } from '#commands/refuse.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
+import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
+import { approvalFile, approve, listChangesSince, readApproval } from '#importer/job/approval.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { readEnding, readServiceJob } from '#importer/send/service-job.ts'
+import { formatDuration } from '#importer/stages/report/format-figures.ts'
+import { type Rehearsal, readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
+import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-choices.ts'
+import { describeJob } from '#importer/stages/report/report-sections.ts'
+import { collectApprovedParts } from '../job/job-stages.ts'
+import { findNextStep, hashDigits, readStanding } from '../job/next-step.ts'
+import type { Job } from '../job/open-job.ts'
+import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
+import { confirmTarget } from '../messages/confirm-target.ts'
+import { nextLine, quotePath } from '../messages/next-line.ts'
+import { printJson, printLines } from '../messages/print.ts'
+import { addKnownProject } from '../service/known-project.ts'
+
+/**
+ * Prints what the rehearsal found and asks to approve it, unless it is approved already.
+ * @param yes hash of the state to approve without a question, or its first digits.
+ * @returns whether the job is approved as it is now.
+ * @throws JobStopped if it may not be approved, or has changed since its approval and nobody can be asked.
+ */
+export async function approveJob(
+  rehearsed: Job,
+  path: string,
+  { yes, json = false }: { readonly yes?: string; readonly json?: boolean },
+): Promise<boolean> {
+  const { folder } = rehearsed
+  const earlier = readApproval(folder)
+  const changes = earlier === null ? [] : listChangesSince(earlier, collectApprovedParts(rehearsed))
+  const isApproved = earlier !== null && changes.length === 0
+  const job = isApproved ? rehearsed : { ...rehearsed, plan: await addKnownProject(folder, rehearsed.plan) }
+  const at = quotePath(path)
+  const approval = approve(collectApprovedParts(job), new Date().toISOString())
+  const digits = approval.sha256.slice(0, hashDigits)
+  if (yes !== undefined && !approval.sha256.startsWith(yes))
+    refuse(
+      `--yes ${yes} is for other files, options, limits or another target than the import has now, which is ${digits}. Read the report (pennon import report ${at}), then approve it: pennon import run ${at} --yes ${digits}`,
+    )
+  if (isApproved) return true
+  const ending = readEnding(folder)
+  if (earlier !== null && ending !== null && ending.serviceJobId === readServiceJob(folder)?.id)
+    refuse(
+      `it was approved at ${earlier.approvedAt} and has been ${ending.how}ed since, so there is nothing to approve. To see its state: pennon import status ${at}`,
+    )
+  const report = readRehearsal(folder)!
+  const standing = await readStanding(job)
+  const isAllowed = standing.approvalSha256 !== null
+  const isAsked = isAllowed && yes === undefined && !json && canAsk()
+  const changed = changes.length === 0 ? null : `${changes.join(' and ')} changed since the approval.`
+  const next = nextLine(findNextStep(path, standing, null))
+  const isLast = !isAsked && !(isAllowed && yes !== undefined)
+  if (json) {
+    if (isLast) printJson({ ...report, sent: null, approvalSha256: standing.approvalSha256 })
+  } else
+    printLines([
+      ...(isAsked ? describeJob(report) : []),
+      ...describeRehearsal(job, report),
+      ...(changed === null || isLast ? [] : [changed]),
+      ...(isLast ? [next] : []),
+    ])
+  if (isLast) {
+    const stop = findRehearsalStop(report, job.plan, at)
+    if (stop !== null) throw new JobStopped(formatStop(stop))
+    if (changed !== null) throw new JobStopped(`${changed} Read the report and approve it again. ${next}`)
+    if (yes !== undefined) refuse(`the plan has no target. ${next}`)
+    return false
+  }
+  const target = job.plan.target!
+  if (isAsked && !(await confirmTarget(target.projectName ?? target.address, 'approve and send the import'))) {
+    printLines(['Nothing was sent.', next])
+    return false
+  }
+  folder.writeJson(approvalFile, { ...approval, approvedAt: new Date().toISOString() })
+  if (!json) printLines([`Approved as ${digits}.`])
+  return true
+}
+
+/** Printed in scripts too, since people read their output later. */
+function describeRehearsal({ folder, plan }: Job, report: Rehearsal): readonly string[] {
+  const { balance, warnings, seconds, predicted, targetAnswer } = report
+  const choices = formatChoices(listPlanChoices(plan, targetAnswer))
+  const ofDownload = readFetchedParts(folder.path)?.warnings ?? []
+  const listLines = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : [title, ...lines.map(line => `  ${line}`)]
+  return [
+    `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'produces', 'produce')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${balance.rejected.toLocaleString('en')} rejected, ${balance.collapsed.toLocaleString('en')} collapsed (repeated records).`,
+    `${formatCount(predicted.events, 'event')} would be sent and 0 charged. The rehearsal sent nothing and took ${formatDuration(seconds)}.`,
+    ...listLines('Options of the plan:', choices),
+    ...listLines('During the download:', firstFew(ofDownload)),
+    ...listLines(
+      `${formatCount(warnings.length, 'warning')}:`,
+      warnings.map(({ text }) => text),
+    ),
+    `Report: ${folder.file(reportNames.html)}`,
+  ]
+}
