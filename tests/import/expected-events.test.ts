@@ -1,23 +1,66 @@
 import assert from 'node:assert/strict'
+import { appendFileSync, readFileSync, rmSync } from 'node:fs'
 import { it } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { collectExpectedEvents, type ExpectedEvents } from '#importer/verify/expected-events.ts'
-import { checkCounts } from '#importer/verify/verify-stage.ts'
-import { startBatchStandIn } from '../support/batch-stand-in.ts'
-import { memoryStagedJob } from '../support/memory-staged-job.ts'
+import { type Expected, ExpectedCollector, storeExpected } from '#importer/stages/expected/expected.ts'
+import { type ExpectedEvents, ExpectedTally } from '#importer/stages/expected/expected-events.ts'
+import { checkCounts, findExpected } from '#importer/verify/verify-stage.ts'
+import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
+import { eventsOf, memoryStagedJob } from '../support/memory-staged-job.ts'
 import { sendOptions, storedKeys } from '../support/sending.ts'
-import { silentProgress } from '../support/silent-progress.ts'
 import { tempDir } from '../support/temp-dir.ts'
+
+const job = memoryStagedJob({ seed: 21, days: 4, recordsPerDay: 300 })
+const personOf = (id: string) => id
+
+/** Sends the job, for which a rehearsal has stored what it expects. */
+async function sent(folder: string, standIn: BatchStandIn) {
+  const collector = new ExpectedCollector(personOf)
+  for (const part of job.parts) {
+    collector.beginPart(part)
+    for await (const { result } of job.readPart(part))
+      if (result.kind === 'events') for (const event of result.events) collector.add(event)
+  }
+  const options = sendOptions(folder, job, standIn.url)
+  const parts = job.parts.map(part => ({ ...part, rejects_bytes: 0 }))
+  storeExpected(options.folder, parts, collector.end())
+  const checkpoint = await sendStage(options)
+  let read = 0
+  const counted = {
+    ...job,
+    readPart: (...args: Parameters<typeof job.readPart>) => {
+      read++
+      return job.readPart(...args)
+    },
+  }
+  const find = async (): Promise<Expected & { read: number }> => {
+    read = 0
+    return { ...(await findExpected({ ...options, job: counted, checkpoint, personOf })), read }
+  }
+  return { find, path: options.folder.file('expected.json') }
+}
+
+it('what a rehearsal expects is what a pass over the sent events finds, and needs none', async t => {
+  const { find, path } = await sent(tempDir(t), await startBatchStandIn(t))
+  const { read: none, ...kept } = await find()
+  assert.equal(none, 0)
+  for (const damage of [() => rmSync(path), () => appendFileSync(path, 'x')]) {
+    damage()
+    const { read, ...found } = await find()
+    assert.equal(read, job.parts.length)
+    assert.deepEqual(kept, found)
+    assert.equal((await find()).read, 0, 'the pass stores what it found')
+  }
+  assert.ok(readFileSync(path).length > 0)
+})
 
 it('the events expected in the service are those it accepted', async t => {
   const standIn = await startBatchStandIn(t)
-  const job = memoryStagedJob({ seed: 21, days: 4, recordsPerDay: 300 })
   standIn.fault = ({ events }) => (events.some(({ properties }) => properties.line === 77) ? { status: 400 } : null)
-  const options = sendOptions(tempDir(t), job, standIn.url)
-  const checkpoint = await sendStage(options)
-  const { folder, signal } = options
-  const expected = await collectExpectedEvents({ folder, job, checkpoint, signal, progress: silentProgress })
+  const { find } = await sent(tempDir(t), standIn)
+  const expected = await find()
+  assert.equal(expected.read, job.parts.length, 'a refused event needs a pass')
   const stored = storedKeys(standIn.taken)
   const taken = standIn.taken.flatMap(({ events }) => events)
   assert.equal(expected.rows, stored.length)
@@ -36,15 +79,14 @@ it('the events expected in the service are those it accepted', async t => {
   assert.ok(expected.samples.every(([event]) => uuids.has(event!.uuid)))
 })
 
-it('event names beyond the limit for separate counts are still compared with the service', async t => {
-  const standIn = await startBatchStandIn(t)
-  const job = memoryStagedJob({ seed: 21, days: 4, recordsPerDay: 300 })
-  const options = sendOptions(tempDir(t), job, standIn.url)
-  const checkpoint = await sendStage(options)
-  const { folder, signal } = options
-  const expectedWith = (max?: { ofDays: number }) =>
-    collectExpectedEvents({ folder, job, checkpoint, signal, progress: silentProgress, ...(max && { max }) })
-  const all = await expectedWith()
+it('event names beyond the limit for separate counts are still compared with the service', async () => {
+  const events = await eventsOf(job)
+  const expectedWith = (max?: { ofDays: number }) => {
+    const tally = new ExpectedTally(200, max)
+    for (const event of events) tally.add(event)
+    return tally.expected()
+  }
+  const all = expectedWith()
   const stored = [...all.counts].flatMap(([day, names]) => [...names].map(([event, uuids]) => ({ day, event, uuids })))
   const stateOf = async (expected: ExpectedEvents, found: typeof stored) => {
     const { state } = await checkCounts(
@@ -55,7 +97,7 @@ it('event names beyond the limit for separate counts are still compared with the
     )
     return state
   }
-  const few = await expectedWith({ ofDays: 2 })
+  const few = expectedWith({ ofDays: 2 })
   assert.ok(few.otherCounts.size > 0)
   assert.equal(few.rows, all.rows)
   for (const expected of [all, few]) {

@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { it } from 'node:test'
 import { parseJson } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
-import {
-  type ExpectedPerson,
-  expectedPersonsFile,
-  PersonChoice,
-  readExpectedPersons,
-  storeExpectedPersons,
-} from '#importer/verify/expected-persons.ts'
+import { ExpectedCollector, readExpected, storeExpected } from '#importer/stages/expected/expected.ts'
+import { type ExpectedPerson, PersonChoice } from '#importer/stages/expected/expected-persons.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 function event(index: number, distinctId: string, properties: ImportedEvent['properties']): ImportedEvent {
@@ -32,17 +27,24 @@ it('chosen persons read back unchanged, and not from a damaged file', t => {
     event(2, 'b', { $set_once: { 'ünïcode ☂': 1 } }),
   ]
   const folder = new JobFolder(tempDir(t))
-  const choice = new PersonChoice(id => `person of ${id}`)
-  for (const each of events) choice.add(each)
-  const chosen = choice.chosen()
+  const collector = new ExpectedCollector(id => `person of ${id}`)
+  for (const each of events) collector.add(each)
+  const expected = collector.end()
+  const chosen = expected.persons!
   assert.deepEqual(new Set(chosen.map(({ id }) => id)), new Set(['person of a', 'person of b']))
 
-  assert.equal(readExpectedPersons(folder), null)
-  storeExpectedPersons(folder, chosen)
-  assert.deepEqual(readExpectedPersons(folder)?.map(serializePerson), chosen.map(serializePerson))
-  for (const damaged of ['{', '{"v": 1, "persons": [7]}']) {
-    writeFileSync(folder.file(expectedPersonsFile), damaged)
-    assert.equal(readExpectedPersons(folder), null)
+  const part = { id: '2024-05-01/0', sha256: 'a', rejects_bytes: 0 }
+  const read = () => readExpected(folder, [part])
+  assert.equal(read(), null)
+  storeExpected(folder, [part], expected)
+  assert.deepEqual(read()!.persons!.map(serializePerson), chosen.map(serializePerson))
+  assert.deepEqual(JSON.stringify(read()!.samples), JSON.stringify(expected.samples))
+  assert.equal(readExpected(folder, [{ ...part, rejects_bytes: 9 }]), null)
+  const path = folder.file('expected.json')
+  const whole = readFileSync(path, 'utf8')
+  for (const damaged of ['', '{', whole.slice(0, -9), whole.replace('person of a', 'person of c')]) {
+    writeFileSync(path, damaged)
+    assert.equal(read(), null)
   }
 })
 

@@ -16,13 +16,14 @@ import {
   readServiceState,
   storeEnding,
 } from '#importer/send/service-job.ts'
+import { readExpected } from '#importer/stages/expected/expected.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import { formatNote } from '#importer/stages/report/note-messages.ts'
-import { readExpectedPersons } from '#importer/verify/expected-persons.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
 import { personsFile, readSent, updateReport } from '#importer/verify/sent.ts'
 import { verifyPersons } from '#importer/verify/verify-persons.ts'
+import { listSentParts } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { canAsk } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
@@ -195,9 +196,9 @@ async function printPersonsCheck(
   const staged = openStagedJob(folder, manifest)
   try {
     const retried = openRetries({ folder, plan, manifest, source })
-    const sent = [{ folder, job: staged, checkpoint: readCheckpoint(folder) }, ...retried]
+    const sent = [...retried, { folder, job: staged, checkpoint: readCheckpoint(folder) }]
     const personOf = (id: string) => staged.personOf(id)
-    const candidates = readExpectedPersons(folder)
+    const candidates = readExpected(folder, listSentParts(sent))?.persons ?? null
     const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, candidates, api })
     folder.writeJson(personsFile, check)
     updateReport(folder, plan)

@@ -13,7 +13,6 @@ import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#im
 import { sendStage } from '#importer/send/send-stage.ts'
 import { readServiceJob, reportState } from '#importer/send/service-job.ts'
 import { createRejectLine, type RejectedOutcome } from '#importer/stages/reject-files.ts'
-import { expectedPersonsFile } from '#importer/verify/expected-persons.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -74,7 +73,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     nowMs: Date.now,
   })
   try {
-    folder.remove(verifyFile, expectedPersonsFile)
+    folder.remove(verifyFile)
     // The service forgets its verification too, which does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
     await reportState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))

@@ -1,4 +1,4 @@
-// Stage 4: converts all records with the code that sends them, but sends nothing. Its report is what a person approves. A
+// Stage 4: reads everything that would be sent, and sends nothing. Its report is what a person approves. A
 // stopped rehearsal starts again from the beginning, since it keeps no state. Source: docs/wire/import.md §2.7.
 
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
@@ -35,6 +35,7 @@ import type { ImportedEvent, RejectReason, SkipReason } from '../records/importe
 import { findJoinedId } from '../records/joined-id.ts'
 import { utcDay } from '../records/source-time.ts'
 import { isRecent } from '../records/time-window.ts'
+import { ExpectedCollector, storeExpected } from './expected/expected.ts'
 import { openStagedJob } from './part-lines.ts'
 import { createRejectLine, deleteRehearsalRejects, type RejectedOutcome, RejectFile } from './reject-files.ts'
 import { explainSkip, findFix } from './reject-fixes.ts'
@@ -73,19 +74,23 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
   folder.remove('rehearsal', ...Object.values(reportNames))
   const counts = new RehearsalCounts(options)
   const staged = openStagedJob(folder, manifest)
+  const expected = new ExpectedCollector(distinctId => staged.personOf(distinctId))
   try {
-    for (const part of staged.parts.filter(isGeneratedPart))
-      for await (const { result } of staged.readPart(part)) {
-        checkPause(signal)
-        if (result.kind === 'events') for (const event of result.events) counts.generated(event)
-      }
-    for (const part of staged.parts.filter(each => !isGeneratedPart(each))) {
-      progress.day(part.id.split('/')[0]!)
+    for (const part of staged.parts) {
+      const isGenerated = isGeneratedPart(part)
+      if (!isGenerated) progress.day(part.id.split('/')[0]!)
       await waitForSpace()
+      expected.beginPart(part)
       const rejects = new RejectFile(folder, part.id)
       for await (const outcome of staged.readPart(part)) {
         checkPause(signal)
-        progress.add({ records: 1, rejects: outcome.result.kind === 'rejected' ? 1 : 0 })
+        const { result } = outcome
+        for (const event of result.kind === 'events' ? result.events : []) {
+          expected.add(event)
+          if (isGenerated) counts.generated(event)
+        }
+        if (isGenerated) continue
+        progress.add({ records: 1, rejects: result.kind === 'rejected' ? 1 : 0 })
         counts.outcome(part.id, outcome)
         if (isRejected(outcome)) rejects.add(createRejectLine(part.id, manifest.source, outcome))
       }
@@ -99,6 +104,11 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
   folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
   const seconds = (monotonicNowMs() - startMs) / 1_000
   const report = counts.report(seconds, await askAboutCounts(options, counts))
+  storeExpected(
+    folder,
+    manifest.parts.map(part => ({ ...part, rejects_bytes: 0 })),
+    expected.end(),
+  )
   writeReport(folder, report, counts.samples.all)
   return report
 }

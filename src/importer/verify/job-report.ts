@@ -9,10 +9,9 @@
 // Source: docs/wire/import.md §2.10.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { bucketCount } from '#importer/stages/expected/expected-events.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
-
-export const bucketCount = 256
 
 export interface StoredCount {
   readonly day: string
@@ -25,7 +24,7 @@ export interface JobReport {
   readonly rows: number
   /** The first page of counts; `readStoredCounts` reads the others. */
   readonly counts: readonly StoredCount[]
-  /** The cursor of the next page of counts; null if there is none. */
+  /** The cursor of the next page of counts; or null. */
   readonly countsCursor: string | null
   readonly idBuckets: readonly number[]
   readonly notes: readonly {

@@ -35,7 +35,7 @@ async function rehearsedJob(t: TestContext, lines: readonly string[]): Promise<T
   return job
 }
 
-/** Writes the checkpoint of a job of which so much has been sent. */
+/** Writes the checkpoint of a job that has sent this much. */
 function sendPart({ folder }: TestJob, state: 'sending' | 'sent', counts: Partial<SendCounts>): void {
   const progress = createProgress('2024-05-01/0', '')
   progress.counts = { ...progress.counts, ...counts }
@@ -47,7 +47,7 @@ const section = (report: ImportReport | null, wanted: string) =>
 
 const linesOf = (report: ImportReport | null, title: string) => section(report, title)!.lines.join('\n')
 
-describe('the report on what was sent', () => {
+describe('the report on the sent events', () => {
   it('counts repaired records by their new outcome, and compares again after a repair', async t => {
     const job = await rehearsedJob(t, [paid('u'), 'broken', 'too', 'as well'])
     sendPart(job, 'sent', { read: 4, records: 1, sent: 1, rejected: 3 })

@@ -1,4 +1,4 @@
-// The part of the report on what was sent, derived from the job's files, which may change while another process sends.
+// The part of the report on the sent events, derived from the job's files, which may change while another process sends.
 // Source: docs/wire/import.md §2.9.
 
 import {

@@ -3,12 +3,11 @@
 // Source: docs/wire/import.md §2.10; docs/wire/ingestion.md 6.6 to 6.9.
 
 import { laneOf } from '#core/capture/normalize-event.ts'
-import { groupEventNames } from '#core/events/event-names.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { internalKeys } from '#core/processing/build-stored-event.ts'
 import { isKeptWhenStripped, isStripped } from '#core/processing/feature-flag-called.ts'
-import { clientMap, liftPersonMaps, type PersonMaps } from '#core/processing/properties/mapped-properties.ts'
+import { readPersonMaps } from '#importer/stages/expected/expected-persons.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { addMarks, type EventMarks } from '../send/encode-event.ts'
 
@@ -61,18 +60,4 @@ function removeLookedUpLocations(sent: JsonValue, found: JsonValue): JsonValue {
 /** Session ids are stored in lower case. */
 function toStoredValue(key: string, value: JsonValue): JsonValue {
   return key === '$session_id' && typeof value === 'string' ? value.toLowerCase() : value
-}
-
-/** The `$set` and `$set_once` of an event as the service reads them, with event properties that describe the person. */
-export function readPersonMaps(event: ImportedEvent): PersonMaps {
-  if (!hasProfile(event)) return { set: null, setOnce: null }
-  const { properties } = event
-  const keys = Object.keys(properties)
-  return liftPersonMaps(properties, keys, clientMap(properties.$set, null), clientMap(properties.$set_once, null))
-}
-
-/** Whether the event may change its person. AI events never do. */
-export function hasProfile({ event, properties }: ImportedEvent): boolean {
-  const isWithout = properties.$process_person_profile === false || groupEventNames.has(event)
-  return !isWithout && laneOf(event, true) !== 'ai'
 }

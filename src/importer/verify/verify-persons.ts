@@ -17,7 +17,7 @@ import {
   type PersonOf,
   personsDefault,
   readDistinctIds,
-} from './expected-persons.ts'
+} from '../stages/expected/expected-persons.ts'
 
 export interface VerifyPersonsOptions {
   /** The job and its retries. */

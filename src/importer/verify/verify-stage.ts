@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } fro
 import type { Verification } from '#importer/stages/report/import-report.ts'
 import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { isGeneratedPart, type StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
@@ -13,10 +14,17 @@ import { usPerMs } from '../records/source-time.ts'
 import type { Checkpoint } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
-import type { SentJob } from '../send/sent-events.ts'
+import { readSentSteps, type SentJob } from '../send/sent-events.ts'
+import {
+  type Expected,
+  ExpectedCollector,
+  readExpected,
+  type SentPart,
+  storeExpected,
+} from '../stages/expected/expected.ts'
+import { assignNameToPart, type ExpectedEvents } from '../stages/expected/expected-events.ts'
+import type { PersonOf } from '../stages/expected/expected-persons.ts'
 import { readErasedNotes } from './erased-rows.ts'
-import { assignNameToPart, collectExpectedEvents, type ExpectedEvents } from './expected-events.ts'
-import { PersonChoice, type PersonOf, storeExpectedPersons } from './expected-persons.ts'
 import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
 import { findPropertyDifference } from './stored-properties.ts'
 
@@ -48,9 +56,7 @@ export async function verifyStage(options: VerifyOptions): Promise<Verification>
   progress.begin('verify', { records: parts.reduce((sum, { records }) => sum + records, blankLines) })
   progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.service_job_id!
-  const persons = new PersonChoice(options.personOf)
-  const expected = await collectExpectedEvents({ ...options, onEvent: event => persons.add(event) })
-  storeExpectedPersons(folder, persons.chosen())
+  const expected = await findExpected(options)
   await waitForStream(api, progress)
   const report = await readJobReport(api, id)
   const checks = [
@@ -70,6 +76,44 @@ export async function verifyStage(options: VerifyOptions): Promise<Verification>
   }
   folder.writeJson(verifyFile, verification)
   return verification
+}
+
+export type ExpectedOptions = Pick<
+  VerifyOptions,
+  'folder' | 'job' | 'checkpoint' | 'retried' | 'personOf' | 'progress' | 'signal'
+>
+
+/** What the rehearsal expects, unless an event was refused or a record retried: then the sent events are read again. */
+export async function findExpected(options: ExpectedOptions): Promise<Expected> {
+  const { folder, job, checkpoint, retried = [], personOf, progress, signal } = options
+  // Retried records first: their keys stay known until the parts have passed their days.
+  const jobs = [...retried, { folder, job, checkpoint }]
+  const parts = listSentParts(jobs)
+  const known = readExpected(folder, parts)
+  if (known !== null) {
+    progress.add({ records: job.parts.reduce((sum, part) => (isGeneratedPart(part) ? sum : sum + part.records), 0) })
+    return known
+  }
+  const collector = new ExpectedCollector(personOf)
+  let isGenerated = false
+  for (const each of jobs)
+    for await (const step of readSentSteps(each))
+      if (step.kind === 'part') {
+        checkPause(signal)
+        isGenerated = isGeneratedPart(step.part)
+        collector.beginPart(step.part)
+      } else {
+        if (!isGenerated) progress.add({ records: 1 })
+        for (const event of step.events) collector.add(event)
+      }
+  const expected = collector.end()
+  storeExpected(folder, parts, expected)
+  return expected
+}
+
+/** The parts of a job and of its retries, for `readExpected`. */
+export function listSentParts(jobs: readonly Pick<SentJob, 'checkpoint'>[]): readonly SentPart[] {
+  return jobs.flatMap(({ checkpoint }) => checkpoint?.parts ?? [])
 }
 
 /** Imported exceptions and AI events are in the stream of live events. */

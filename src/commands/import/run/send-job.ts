@@ -24,7 +24,6 @@ import { type ImportReport, readRehearsal, reportNames, type Sent } from '#impor
 import { formatNote, rowsErased } from '#importer/stages/report/note-messages.ts'
 import { formatSufficientShare } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'
-import { expectedPersonsFile } from '#importer/verify/expected-persons.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
 import { requireManifest, type StageRun } from '../job/job-stages.ts'
@@ -92,7 +91,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   let sentState: OpenJobState = 'sending'
   try {
     // An earlier verification does not cover the events of this run.
-    folder.remove(verifyFile, expectedPersonsFile)
+    folder.remove(verifyFile)
     const repaired = readRetryOutcomes(folder)
     const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
       sentState = state

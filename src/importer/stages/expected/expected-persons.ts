@@ -1,20 +1,18 @@
 // The persons to compare after publishing, and what the events of the import make of them by the service's rules for imported
-// properties. They are chosen while verification reads all sent events. Source: docs/wire/import.md §2.10, §3.4.
+// properties. They are chosen while the rehearsal reads all events. Source: docs/wire/import.md §2.10, §3.4.
 
 import { hash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { isJsonObject, type JsonObject, ownValue, parseJson } from '#core/json.ts'
+import { laneOf } from '#core/capture/normalize-event.ts'
+import { groupEventNames } from '#core/events/event-names.ts'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
-import type { PropertyMarks } from '#core/persons/person.ts'
 import { emptyProfile, type Profile } from '#core/persons/profile.ts'
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
+import { clientMap, liftPersonMaps, type PersonMaps } from '#core/processing/properties/mapped-properties.ts'
 import { unsetKeys } from '#core/processing/properties/person-update.ts'
-import type { JobFolder } from '../job/job-folder.ts'
-import { jsonObject, matchesSchema, Type } from '../records/file-schema.ts'
-import type { ImportedEvent } from '../records/imported-event.ts'
-import { findJoinedId } from '../records/joined-id.ts'
-import { usPerMs } from '../records/source-time.ts'
-import { hasProfile, readPersonMaps } from './stored-properties.ts'
+import type { ImportedEvent } from '../../records/imported-event.ts'
+import { findJoinedId } from '../../records/joined-id.ts'
+import { usPerMs } from '../../records/source-time.ts'
 
 export interface ExpectedPerson {
   readonly rank: string
@@ -139,51 +137,16 @@ export class PersonChoice {
   }
 }
 
-/** Spares publishing a pass over all sent events. Removed with the verification before anything more is sent. */
-export const expectedPersonsFile = 'expected-persons.json'
-/** Above this, persons with very many properties are not worth the disk space. */
-const charsMax = 16 * 1_024 * 1_024
-
-const schema = Type.Object({
-  v: Type.Literal(1),
-  persons: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      ids: Type.Array(Type.String()),
-      properties: jsonObject,
-      marks: Type.Unsafe<PropertyMarks>(jsonObject),
-    }),
-  ),
-})
-
-export function storeExpectedPersons(folder: JobFolder, persons: readonly ExpectedPerson[]): void {
-  const stored = persons.map(({ id, ids, profile: { properties, marks } }) => ({
-    id,
-    ids: [...ids],
-    properties,
-    marks,
-  }))
-  const text = JSON.stringify({ v: 1, persons: stored })
-  if (text.length <= charsMax) folder.write(expectedPersonsFile, text)
+/** The `$set` and `$set_once` of an event as the service reads them, with event properties that describe the person. */
+export function readPersonMaps(event: ImportedEvent): PersonMaps {
+  if (!hasProfile(event)) return { set: null, setOnce: null }
+  const { properties } = event
+  const keys = Object.keys(properties)
+  return liftPersonMaps(properties, keys, clientMap(properties.$set, null), clientMap(properties.$set_once, null))
 }
 
-/** @returns null if there is no file, or if it is damaged: then publishing reads the events again. */
-export function readExpectedPersons(folder: JobFolder): ExpectedPerson[] | null {
-  const kept = readJsonFile(folder.file(expectedPersonsFile))
-  if (!matchesSchema(schema, kept)) return null
-  return kept.persons.map(({ id, ids, properties, marks }) => ({
-    ...createExpectedPerson(id),
-    ids: new Set(ids),
-    profile: { properties, marks },
-  }))
-}
-
-/** @returns null if the file is missing or not JSON. */
-function readJsonFile(path: string): unknown {
-  try {
-    return parseJson(readFileSync(path, 'utf8'))
-  } catch (cause) {
-    if (cause instanceof SyntaxError || (cause as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw cause
-  }
+/** Whether the event may change its person. AI events never do. */
+function hasProfile({ event, properties }: ImportedEvent): boolean {
+  const isWithout = properties.$process_person_profile === false || groupEventNames.has(event)
+  return !isWithout && laneOf(event, true) !== 'ai'
 }

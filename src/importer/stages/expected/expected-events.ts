@@ -1,4 +1,4 @@
-// Counts the events of a job that the service must have stored: the staged events sent so far, without the refused ones.
+// Counts the events of a job that the service must have stored.
 // One pass; memory grows only with the events of one day, and with names up to `countedMax`.
 // Source: docs/wire/import.md §2.10, §3.12.
 
@@ -7,16 +7,13 @@ import { crc32 } from 'node:zlib'
 import { normalizeDistinctId, toStoredName } from '#core/capture/normalize-event.ts'
 import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
 import { countedMax } from '#importer/stages/report/event-counts.ts'
-import type { JobFolder } from '../job/job-folder.ts'
-import { checkPause } from '../job/job-paused.ts'
-import type { StageProgress } from '../job/progress.ts'
-import { isGeneratedPart, type StagedJob } from '../job/staged-part.ts'
-import type { ImportedEvent } from '../records/imported-event.ts'
-import { utcDay } from '../records/source-time.ts'
-import type { Checkpoint } from '../send/checkpoint.ts'
-import { readSentSteps, type SentJob } from '../send/sent-events.ts'
-import { bucketCount } from './job-report.ts'
+import type { StagedPart } from '../../job/staged-part.ts'
+import type { ImportedEvent } from '../../records/imported-event.ts'
+import { utcDay } from '../../records/source-time.ts'
 import { KeySet } from './key-set.ts'
+
+/** Distinct ids are counted by their CRC-32 modulo this. */
+export const bucketCount = 256
 
 export interface ExpectedEvents {
   readonly rows: number
@@ -32,22 +29,6 @@ export interface ExpectedEvents {
   readonly samples: readonly (readonly ImportedEvent[])[]
 }
 
-export interface ExpectedOptions {
-  readonly folder: JobFolder
-  readonly job: StagedJob
-  readonly checkpoint: Checkpoint
-  readonly progress: Pick<StageProgress, 'add'>
-  readonly signal: AbortSignal
-  /** Records repaired and sent later. */
-  readonly retried?: readonly SentJob[]
-  /** Called for each event sent, repeats included, so that other uses need not read all of them again. */
-  readonly onEvent?: (event: ImportedEvent) => void
-  /** How many events to compare with all fields. */
-  readonly sampleCount?: number
-  /** How many names to count separately; fewer in tests. */
-  readonly max?: Pick<typeof countedMax, 'ofDays'>
-}
-
 const otherParts = 64
 
 /** The part in which a name is counted that is not counted separately. */
@@ -56,31 +37,6 @@ export function assignNameToPart(event: string): number {
 }
 
 const sampleCountDefault = 200
-
-export async function collectExpectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
-  const { folder, job, checkpoint, retried = [], sampleCount = sampleCountDefault, max = countedMax } = options
-  const tally = new Tally(sampleCount, max)
-  // Retried records first: their keys stay known until the parts have passed their days.
-  for (const each of [...retried, { folder, job, checkpoint }]) await addJob(tally, each, options)
-  return tally.expected()
-}
-
-async function addJob(tally: Tally, sent: SentJob, { progress, signal, onEvent }: ExpectedOptions): Promise<void> {
-  let isGenerated = false
-  for await (const step of readSentSteps(sent))
-    if (step.kind === 'line') {
-      if (!isGenerated) progress.add({ records: 1 })
-      for (const event of step.events) {
-        tally.add(event)
-        onEvent?.(event)
-      }
-    } else {
-      checkPause(signal)
-      const { id } = step.part
-      isGenerated = isGeneratedPart(step.part)
-      if (/^\d/.test(id)) tally.forgetDaysBefore(id.slice(0, id.indexOf('/')))
-    }
-}
 
 function formatEventKey({ uuid, distinctId, event }: ImportedEvent): string {
   return `${uuid}\n${distinctId}\n${event}`
@@ -105,7 +61,7 @@ function hashSampleKey(event: ImportedEvent): string {
   return `${utcDay(event.timeUs)}\n${formatEventKey(event)}`
 }
 
-class Tally {
+export class ExpectedTally {
   readonly #sampleCount: number
   readonly #max: Pick<typeof countedMax, 'ofDays'>
   readonly #counts = new Map<string, Map<string, number>>()
@@ -123,7 +79,11 @@ class Tally {
   #worstRank = 'g'
   #rows = 0
 
-  constructor(sampleCount: number, max: Pick<typeof countedMax, 'ofDays'>) {
+  /**
+   * @param sampleCount how many events to compare with all fields.
+   * @param max how many names to count separately.
+   */
+  constructor(sampleCount = sampleCountDefault, max: Pick<typeof countedMax, 'ofDays'> = countedMax) {
     this.#sampleCount = sampleCount
     this.#max = max
   }
@@ -143,8 +103,10 @@ class Tally {
     if (sample !== undefined && sample.events.length > sameKeyMax) sample.events.shift()
   }
 
-  /** Possible because parts come in the order of their days. */
-  forgetDaysBefore(day: string): void {
+  /** Must be called for each part, whose records have no events of earlier days. */
+  beginPart({ id }: Pick<StagedPart, 'id'>): void {
+    const day = id.slice(0, id.indexOf('/'))
+    if (!/^\d/.test(day)) return
     for (const each of this.#seen.keys()) if (each < day) this.#seen.delete(each)
   }
 
