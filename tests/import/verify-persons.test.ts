@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { wallClock } from '#commands/import/service/service-api.ts'
+import { wallClock } from '#importer/fetch/waiting.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { formatTime } from '#importer/records/source-time.ts'

@@ -29,11 +29,9 @@ import { canAsk } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
-import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
-import { confirmTarget } from './messages/confirm-target.ts'
+import { changeJob, type Job } from './job/open-job.ts'
 import { untilInterrupted } from './messages/interruption.ts'
-import { nextLine, quotePath } from './messages/next-line.ts'
-import { printLines } from './messages/print.ts'
+import { confirmTarget, nextLine, printLine, quotePath } from './messages/print.ts'
 import { reportSteps } from './messages/report-steps.ts'
 import { recordedTarget } from './service/recorded-target.ts'
 import { createServiceApi } from './service/service-api.ts'
@@ -48,17 +46,11 @@ export interface EndOptions {
 
 export async function endImport(path: string, how: 'publish' | 'discard', options: EndOptions): Promise<void> {
   endWithOutput()
-  const job = openJob(path)
-  const unlock = lockJob(job.folder)
   const request: Request = { state: 'not sent' }
   const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
-  try {
-    await untilInterrupted(pausedMessage, signal =>
-      runOrRefuse(job.folder, () => endJob(job, path, how, options, request, signal)),
-    )
-  } finally {
-    unlock()
-  }
+  await changeJob(path, job =>
+    untilInterrupted(pausedMessage, signal => endJob(job, path, how, options, request, signal)),
+  )
 }
 
 /** Whether the service has accepted the request, which decides what an interruption means. */
@@ -87,7 +79,7 @@ async function endJob(
   if (serviceJob === null || plan.target === null) refuse(await describeNothingSent(job, path, how))
   const api = createServiceApi(
     recordedTarget(job),
-    { waiting: reason => reason !== null && say(`waiting: ${reason}`) },
+    { waiting: reason => reason !== null && printLine(`waiting: ${reason}`) },
     signal,
   )
   const before = await readServiceState(api, serviceJob.id)
@@ -96,9 +88,9 @@ async function endJob(
   if (before === wanted) {
     request.state = 'accepted'
     await recordEnding(job, serviceJob.id, how, api)
-    say(`Import job ${serviceJob.id} is already ${wanted}.`)
+    printLine(`Import job ${serviceJob.id} is already ${wanted}.`)
     const differing = how === 'publish' ? await countDifferingPersons(job, serviceJob.id, api) : 0
-    return say(how === 'publish' ? describeNextAfterPublish(at, differing) : afterDiscard)
+    return printLine(how === 'publish' ? describeNextAfterPublish(at, differing) : afterDiscard)
   }
   if (how === 'publish' && before === 'discarded')
     refuse(`import job ${serviceJob.id} was discarded, so there is nothing to publish. ${afterDiscard}`)
@@ -109,7 +101,7 @@ async function endJob(
     const scripted = `pennon import ${how} ${at} --project ${JSON.stringify(name)}`
     if (!canAsk()) refuse(`confirm the project: ${scripted}`)
     if (!(await confirmTarget(name, `${how} the import`)))
-      return say(`Nothing was changed. To ${how} it: pennon import ${how} ${at}`)
+      return printLine(`Nothing was changed. To ${how} it: pennon import ${how} ${at}`)
   } else if (options.project !== name)
     refuse(`--project is ${JSON.stringify(options.project)}, but the target is ${JSON.stringify(name)}`)
   try {
@@ -121,7 +113,7 @@ async function endJob(
         request.state = 'accepted'
         storeEnding(folder, { serviceJobId: serviceJob.id, how, isDone: false })
       },
-      onStep: reportSteps(how, { nowMs: () => api.clock.nowMs(), say }),
+      onStep: reportSteps(how, { nowMs: () => api.clock.nowMs(), say: printLine }),
     })
     await recordEnding(job, serviceJob.id, how, api)
   } catch (error) {
@@ -133,18 +125,19 @@ async function endJob(
   const { notes } = await readJobReport(api, serviceJob.id)
   const leftNotes = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
   if (how === 'publish') {
-    say('Published: the events are part of the project.')
+    printLine('Published: the events are part of the project.')
     const differing = await printPersonsCheck(job, serviceJob.id, api)
-    for (const note of notes) say(`  ${formatNote(note)}`)
-    return say(describeNextAfterPublish(at, differing))
+    for (const note of notes) printLine(`  ${formatNote(note)}`)
+    return printLine(describeNextAfterPublish(at, differing))
   }
   const removed = readSent(folder)?.balance.sent ?? 0
-  say(`Discarded import job ${serviceJob.id}: its ${formatCount(removed, 'event was', 'events were')} removed.`)
-  if (before === 'published') say('Events that were also sent by another import or by live traffic remain visible.')
-  if (leftNotes.length > 0) say(`Not everything could be undone${inDocs('import.md')}:`)
-  else if (before === 'published') say('All its changes to persons and groups are undone.')
-  for (const note of leftNotes) say(`  ${formatNote(note)}`)
-  say(afterDiscard)
+  printLine(`Discarded import job ${serviceJob.id}: its ${formatCount(removed, 'event was', 'events were')} removed.`)
+  if (before === 'published')
+    printLine('Events that were also sent by another import or by live traffic remain visible.')
+  if (leftNotes.length > 0) printLine(`Not everything could be undone${inDocs('import.md')}:`)
+  else if (before === 'published') printLine('All its changes to persons and groups are undone.')
+  for (const note of leftNotes) printLine(`  ${formatNote(note)}`)
+  printLine(afterDiscard)
 }
 
 /** Also updates the report, which people pass on. */
@@ -191,7 +184,7 @@ async function printPersonsCheck(
   api: ServiceApi,
 ): Promise<number> {
   // This may read everything that was sent: minutes for millions of events.
-  say('publish: comparing persons with the import')
+  printLine('publish: comparing persons with the import')
   const manifest = requireManifest(folder)
   const staged = openStagedJob(folder, manifest)
   try {
@@ -202,8 +195,8 @@ async function printPersonsCheck(
     const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, candidates, api })
     folder.writeJson(personsFile, check)
     updateReport(folder, plan)
-    say(describeComparison(check))
-    for (const difference of check.differences) say(`  differs: ${difference}`)
+    printLine(describeComparison(check))
+    for (const difference of check.differences) printLine(`  differs: ${difference}`)
     return check.differences.length
   } finally {
     staged.close()
@@ -241,8 +234,4 @@ async function checkVerified(
     refuse(
       `${had}: persons may have been erased since, or the service was restored to an earlier state. To see what is missing: pennon import run ${at}. To remove the stored events and import again from another folder: pennon import discard ${at}`,
     )
-}
-
-function say(line: string): void {
-  printLines([line])
 }

@@ -13,8 +13,7 @@ import { listRejectFiles, type RejectLine, readRejectTexts, rejectLineSchema } f
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, runOrRefuse } from './job/open-job.ts'
-import { quotePath } from './messages/next-line.ts'
-import { printJson, printLines } from './messages/print.ts'
+import { printJson, printLines, quotePath } from './messages/print.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {

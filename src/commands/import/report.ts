@@ -14,8 +14,7 @@ import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, openJob, runOrRefuse } from './job/open-job.ts'
-import { nextLine, quotePath } from './messages/next-line.ts'
-import { printLines, printText } from './messages/print.ts'
+import { nextLine, printLines, printText, quotePath } from './messages/print.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */

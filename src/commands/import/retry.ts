@@ -3,6 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
+import { wallClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { findRetryProblem } from '#importer/send/check-retry.ts'
@@ -16,16 +17,14 @@ import { createRejectLine, type RejectedOutcome } from '#importer/stages/reject-
 import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { widthOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
-import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
+import { changeJob, type Job } from './job/open-job.ts'
 import { isInterruption, untilInterrupted } from './messages/interruption.ts'
-import { nextLine, quotePath } from './messages/next-line.ts'
-import { printLines } from './messages/print.ts'
+import { nextLine, printLine, quotePath } from './messages/print.ts'
 import { runProgress } from './run/run-progress.ts'
 import { recordedTarget } from './service/recorded-target.ts'
-import { createServiceApi, wallClock } from './service/service-api.ts'
+import { createServiceApi } from './service/service-api.ts'
 import { checkTakesEvents } from './service/takes-events.ts'
 
 /** As commander gives them. */
@@ -37,15 +36,9 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   endWithOutput()
   process.umask(0o077)
   if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
-  const job = openJob(path)
-  const unlock = lockJob(job.folder)
   const pausedMessage = () =>
     `paused. To continue: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
-  try {
-    await untilInterrupted(pausedMessage, signal => runOrRefuse(job.folder, () => retry(job, path, rejects, signal)))
-  } finally {
-    unlock()
-  }
+  await changeJob(path, job => untilInterrupted(pausedMessage, signal => retry(job, path, rejects, signal)))
 }
 
 /** Repaired records have the same ids in any import, so nothing counts twice. */
@@ -58,7 +51,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const serviceJob = readServiceJob(folder)
   if (sent?.state !== 'sent' || serviceJob === null || plan.target === null)
     refuse(`the other records must be sent first: pennon import run ${quotePath(path)}`)
-  const sayWaiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
+  const sayWaiting = (reason: string | null) => reason !== null && printLine(`waiting: ${reason}`)
   const api = createServiceApi(recordedTarget(job), { waiting: sayWaiting }, signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: requireManifest(folder) }
@@ -66,12 +59,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   if (problem !== null)
     refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${quotePath(path)} --json`)
   const retried = addRetry(context, rejects)
-  const progress = runProgress({
-    folder: retried.folder,
-    write: text => process.stderr.write(text),
-    width: () => widthOf(process.stderr),
-    nowMs: Date.now,
-  })
+  const progress = runProgress({ folder: retried.folder })
   try {
     folder.remove(verifyFile)
     // The service forgets its verification too, which does not cover the events of this retry.
@@ -99,10 +87,10 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     updateReport(folder, plan)
     await reportState(api, serviceJob.id, 'verifying', computeProgressFigures(sent, context.manifest, outcomes))
     const count = (value: number) => value.toLocaleString('en')
-    say(
+    printLine(
       `${formatCount(counts.read, 'record')}: ${formatCount(counts.sent, 'event')} sent, ${formatCount(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
     )
-    for await (const line of listStillRejected(retried.job, plan.source)) say(`  ${line}`)
+    for await (const line of listStillRejected(retried.job, plan.source)) printLine(`  ${line}`)
     // A record is in both counts if the service refused all its events.
     const wrong = Math.max(counts.rejected, counts.refused)
     const compare = `pennon import run ${quotePath(path)}`
@@ -110,7 +98,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
       throw new JobStopped(
         `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)} (records already sent are not duplicated); or leave ${wrong === 1 ? 'it' : 'them'} out and verify the stored events: ${compare}`,
       )
-    say(nextLine({ command: compare, why: 'verify the stored events' }))
+    printLine(nextLine({ command: compare, why: 'verify the stored events' }))
   } catch (error) {
     progress.end(isInterruption(error, signal) ? 'paused' : 'stopped', (error as Error).message)
     throw error
@@ -127,8 +115,4 @@ async function* listStillRejected(job: ReturnType<typeof addRetry>['job'], adapt
     const { line, reason, field, fix } = createRejectLine(part!.id, adapter, outcome as RejectedOutcome)
     yield `line ${line}: ${reason}${field === null ? '' : `, ${field}`}. ${fix}`
   }
-}
-
-function say(line: string): void {
-  printLines([line])
 }

@@ -25,8 +25,7 @@ import {
   runOrRefuse,
 } from './job/open-job.ts'
 import { findRehearsalStop } from './job/rehearsal-stop.ts'
-import { type NextStep, nextLine, quotePath } from './messages/next-line.ts'
-import { printJson, printLines } from './messages/print.ts'
+import { type NextStep, nextLine, printJson, printLines, quotePath } from './messages/print.ts'
 import { progressLine } from './run/run-progress.ts'
 import { askService, describeServiceState, type ServiceAnswer } from './service/ask-service.ts'
 

@@ -1,6 +1,7 @@
 // How the importer waits: its clock, how long before a retry, and how a wait is shown. Source: docs/wire/import.md §2.5,
 // "Back-off"; §2.8.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type BackOff, backOffMs } from '#core/back-off.ts'
 
 export interface FetchClock {
@@ -25,6 +26,12 @@ export function createForwardClock(nowMs: () => number): () => number {
     lastMs = readMs + aheadMs
     return lastMs
   }
+}
+
+export const wallClock: FetchClock = {
+  nowMs: createForwardClock(Date.now),
+  sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
+  random: Math.random,
 }
 
 /** Timers do not run while a machine is suspended, so long waits check the clock this often. */

@@ -7,7 +7,7 @@ import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
 import { fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
-import { describeWait, type FetchClock } from '#importer/fetch/waiting.ts'
+import { describeWait, type FetchClock, wallClock } from '#importer/fetch/waiting.ts'
 import { checkPause, JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { writePlan } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
@@ -16,14 +16,14 @@ import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import type { JobStage, StageRun } from '../job/job-stages.ts'
-import { clock, describeWarnings } from './fetch.ts'
+import { describeWarnings } from './fetch.ts'
 
 export const fetchJob: JobStage = {
   name: 'fetch',
   isDone: ({ folder, plan }) =>
     plan.fetch === null || (plan.files.length > 0 && readFetchedParts(folder.path)?.isComplete === true),
   async run(run) {
-    const files = await fetchForJob(run, run.plan.fetch!, { clock, env: process.env })
+    const files = await fetchForJob(run, run.plan.fetch!, { clock: wallClock, env: process.env })
     writePlan(run.folder, { ...run.plan, files })
   },
 }

@@ -2,7 +2,6 @@
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
@@ -16,7 +15,7 @@ import { checkNothingIgnored, type FetchConfig, parseFetchConfig } from '#import
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
-import { createForwardClock, type FetchClock, formatSpan } from '#importer/fetch/waiting.ts'
+import { formatSpan, wallClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { planFile } from '#importer/job/plan.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
@@ -25,8 +24,7 @@ import { tryFileLock } from '#processes/data-lock.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
 import { checkIsFolder, createFolderOrRefuse } from '../job/open-job.ts'
 import { untilInterrupted } from '../messages/interruption.ts'
-import { nextLine, quotePath } from '../messages/next-line.ts'
-import { printJson, printLines, printText } from '../messages/print.ts'
+import { nextLine, printJson, printLines, printText, quotePath } from '../messages/print.ts'
 import { fetchProgress } from './fetch-progress.ts'
 
 /** As commander gives them: keys of a FetchConfig in camel case, and these. */
@@ -34,12 +32,6 @@ export interface FetchOptions extends Readonly<Record<string, string | boolean |
   readonly source?: string
   readonly dryRun?: boolean
   readonly json?: boolean
-}
-
-export const clock: FetchClock = {
-  nowMs: createForwardClock(Date.now),
-  sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
-  random: Math.random,
 }
 
 export async function fetchExport(folder: string, options: FetchOptions): Promise<void> {
@@ -57,7 +49,7 @@ async function fetchInto(folder: string, options: FetchOptions, signal: AbortSig
   let opened: OpenFetchSource | null = null
   try {
     const { config, text } = readConfigOf(resolve(folder), options)
-    opened = await openFetchSource(config, process.env, clock.nowMs, options.dryRun)
+    opened = await openFetchSource(config, process.env, wallClock.nowMs, options.dryRun)
     if (options.dryRun) await showPlan(opened, options, signal)
     else await download(folder, text, opened, options, signal)
   } catch (error) {
@@ -124,7 +116,7 @@ async function download(
     write: text => process.stderr.write(text),
     width: () => (json ? null : widthOf(process.stderr)),
     isJson: json,
-    nowMs: clock.nowMs,
+    nowMs: wallClock.nowMs,
     limits: source.limits,
     callsPerPart: source.callsPerPart,
   })
@@ -132,7 +124,7 @@ async function download(
   let result: FetchResult
   try {
     result = await fetchStage({
-      ...{ folder, config, source, clock, tryFileLock, signal, findSpaceProblem },
+      ...{ folder, config, source, clock: wallClock, tryFileLock, signal, findSpaceProblem },
       onProgress: progress.show,
       onNotice: line => {
         progress.clear()

@@ -20,7 +20,7 @@ import { openCompleteRecords, readScan, scanRecords } from '#importer/stages/sca
 import { setUnknownTimes, stageRecords } from '#importer/stages/stage.ts'
 import { StagedRecords } from '#importer/stages/staged-records.ts'
 import { checkZone } from '#importer/stages/zone-shift.ts'
-import { quotePath } from '../messages/next-line.ts'
+import { quotePath } from '../messages/print.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
 import { addKnownProject } from '../service/known-project.ts'
 import type { Job } from './open-job.ts'

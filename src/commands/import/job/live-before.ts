@@ -8,7 +8,7 @@ import type { ServiceApi } from '#importer/send/job-api.ts'
 import type { TargetAnswer } from '#importer/stages/report/import-report.ts'
 import { otherDaysOnly } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, readLiveCounts, selectSettledDays } from '#importer/verify/verify-stage.ts'
-import { quotePath } from '../messages/next-line.ts'
+import { quotePath } from '../messages/print.ts'
 import type { StageRun } from './job-stages.ts'
 
 /** Counts of live events by day, taken once before anything is sent. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Verification } from '#importer/stages/report/import-report.ts'
-import { nextLine } from '../messages/next-line.ts'
+import { nextLine } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { findNextStep, type Standing } from './next-step.ts'
 

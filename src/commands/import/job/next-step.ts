@@ -11,7 +11,7 @@ import { type Ending, readEnding, readServiceJob } from '#importer/send/service-
 import { findChanged } from '#importer/stages/raw-sources.ts'
 import { readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
 import { readSent } from '#importer/verify/sent.ts'
-import { type NextStep, quotePath } from '../messages/next-line.ts'
+import { type NextStep, quotePath } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { collectApprovedParts } from './job-stages.ts'
 import { countOverlapDays, overlapRemedy } from './live-before.ts'

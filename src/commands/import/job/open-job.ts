@@ -12,7 +12,7 @@ import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
-import { type NextStep, nextLine, quotePath } from '../messages/next-line.ts'
+import { type NextStep, nextLine, quotePath } from '../messages/print.ts'
 
 export const lockFile = 'lock.db'
 /** Locking is retried, since `status` in another terminal holds the lock for a moment to check it. */
@@ -139,15 +139,26 @@ export function isFetchRunning(path: string): boolean {
 }
 
 /** Runs a command. If it cannot continue, prints one line on stderr and exits with code 2, or 1 for a full disk. */
-export async function runOrRefuse(folder: JobFolder, command: () => Promise<void> | void): Promise<void> {
+export async function runOrRefuse<T>(folder: JobFolder, command: () => Promise<T>): Promise<T> {
   try {
-    await command()
+    return await command()
   } catch (error) {
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
     if (error instanceof JobDatabaseDamage) refuse(printable(folder.damaged(jobDatabaseFile).message))
     if (!isDiskFull(error)) throw error
     process.stderr.write(`pennon: ${printable(fullDiskText(folder))}\n`)
     process.exit(1)
+  }
+}
+
+/** Runs a command that changes a job, and refuses as `runOrRefuse` does, also while another command works on it. */
+export async function changeJob<T>(path: string, command: (job: Job) => Promise<T>): Promise<T> {
+  const job = openJob(path)
+  const unlock = lockJob(job.folder)
+  try {
+    return await runOrRefuse(job.folder, () => command(job))
+  } finally {
+    unlock()
   }
 }
 

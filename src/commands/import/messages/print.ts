@@ -1,9 +1,34 @@
-// Printing of the import commands: names and values of a source, or text of a service, must not control the terminal.
+// What the import commands print and ask. Names and values of a source, or text of a service, must not control the terminal.
 
+import { ask } from '#commands/client/prompt.ts'
+import { refuse } from '#commands/refuse.ts'
 import { printable, printableName } from '#core/printable.ts'
+
+export interface NextStep {
+  /** Null if no command does it; then `why` says what to do. */
+  readonly command: string | null
+  readonly why: string
+  /** Everything is done, and the command only undoes it. */
+  readonly isOnlyToUndo?: boolean
+}
+
+/** A command that takes something back never follows `Next:`, which people run without thinking. */
+export function nextLine({ command, why, isOnlyToUndo = false }: NextStep): string {
+  if (isOnlyToUndo) return `Done. ${why}: ${command}`
+  return command === null ? `Next: ${why}` : `Next: ${command} (${why})`
+}
+
+/** @returns the path, quoted for a shell if necessary. */
+export function quotePath(path: string): string {
+  return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
+}
 
 export function printLines(lines: readonly string[]): void {
   process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+}
+
+export function printLine(line: string): void {
+  printLines([line])
 }
 
 /** Prints JSON on one line, which itself escapes only the ASCII control characters. */
@@ -14,4 +39,16 @@ export function printJson(value: unknown): void {
 /** Prints a text file, unchanged except for what a terminal would obey. */
 export function printText(text: string): void {
   process.stdout.write(text.split('\n').map(printableName).join('\n'))
+}
+
+/**
+ * Asks the user to type the name of the project before something is done to it. Any other answer ends the process.
+ * @param name of the target project, or its address where the name is not known.
+ * @param what is about to be done, such as `publish the import`.
+ * @returns false for an empty answer.
+ */
+export async function confirmTarget(name: string, what: string): Promise<boolean> {
+  const typed = await ask(`Type the name of the target to ${what} (${name}), or nothing to stop here`)
+  if (typed !== name && typed !== '') refuse('the name does not match; nothing was changed')
+  return typed === name
 }

@@ -16,9 +16,7 @@ import { collectApprovedParts } from '../job/job-stages.ts'
 import { findNextStep, hashDigits, readStanding } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
-import { confirmTarget } from '../messages/confirm-target.ts'
-import { nextLine, quotePath } from '../messages/next-line.ts'
-import { printJson, printLines } from '../messages/print.ts'
+import { confirmTarget, nextLine, printJson, printLines, quotePath } from '../messages/print.ts'
 import { addKnownProject } from '../service/known-project.ts'
 
 /**

@@ -2,6 +2,7 @@
 // Also writes it to `progress.json` for `pennon import status` in another terminal. Source: docs/wire/import.md §2.8.
 
 import { progressBar } from '#commands/client/progress-bar.ts'
+import { widthOf } from '#commands/client/terminal.ts'
 import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { formatCount } from '#core/format-count.ts'
@@ -17,15 +18,21 @@ const linesEveryMs = 10_000
 
 export interface RunProgressOptions {
   readonly folder: JobFolder
-  readonly write: (text: string) => void
+  readonly write?: (text: string) => void
   /** Columns, read for each drawing, since windows are resized; null if the output is no terminal. */
-  readonly width: () => number | null
+  readonly width?: () => number | null
   /** Lines of JSON in place of sentences; the last one says how it ended. */
   readonly isJson?: boolean
-  readonly nowMs: () => number
+  readonly nowMs?: () => number
 }
 
-export function runProgress({ folder, write, width: terminalWidth, isJson = false, nowMs }: RunProgressOptions) {
+export function runProgress({
+  folder,
+  write = text => void process.stderr.write(text),
+  width: terminalWidth = () => widthOf(process.stderr),
+  isJson = false,
+  nowMs = Date.now,
+}: RunProgressOptions) {
   const widthNow = () => (isJson ? null : terminalWidth())
   let saidMs = nowMs()
   const clear = () => {

@@ -3,8 +3,8 @@
 
 import { existsSync } from 'node:fs'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
-import { widthOf } from '#commands/client/terminal.ts'
 import { refuse } from '#commands/refuse.ts'
+import { wallClock } from '#importer/fetch/waiting.ts'
 import { approvalFile } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
@@ -18,13 +18,12 @@ import { fetchJob } from '../fetch/fetch-job-stage.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
 import { type StageRun, stagesToRehearse } from '../job/job-stages.ts'
 import { hashDigits } from '../job/next-step.ts'
-import { type Job, lockJob, openJob, runOrRefuse } from '../job/open-job.ts'
+import { changeJob, type Job } from '../job/open-job.ts'
 import { removeFoundTime } from '../job/profile-time.ts'
 import { isInterruption, untilInterrupted } from '../messages/interruption.ts'
-import { quotePath } from '../messages/next-line.ts'
+import { quotePath } from '../messages/print.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { parseShare } from '../plan/plan-options.ts'
-import { wallClock } from '../service/service-api.ts'
 import { approveJob } from './approve-job.ts'
 import { findRehearsalProject, printSentToProject, rehearseInProject } from './rehearsal-project.ts'
 import { runProgress } from './run-progress.ts'
@@ -61,35 +60,27 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
     refuse('--yes approves sending to the target, so it cannot be combined with --rehearsal-project')
   const keyProblem = projectKey === undefined ? null : findProjectKeyProblem(projectKey)
   if (keyProblem !== null) refuse(keyProblem)
-  let job = openJob(path)
-  let isSent = false
-  const unlock = lockJob(job.folder)
-  try {
-    await runOrRefuse(job.folder, async () => {
-      const changed = applyOptions(job, options)
-      if (options.rehearseAgain === true) removeRehearsal(changed, path)
-      if (changed.plan !== job.plan) updateReport(changed.folder, changed.plan)
-      job = changed
-      // Checked before the stages, which take long.
-      const project = projectKey === undefined ? null : await findRehearsalProject(job, projectKey)
-      await runWithProgress(job, path, json, runStages)
-      // Stages add to the plan: the fetched files, and the time of profiles.
-      job = readAgain(job)
-      if (project !== null) {
-        const given = { ...sendOptions, projectKey: projectKey! }
-        const sent = await runWithProgress(job, path, json, run => rehearseInProject(run, project, given))
-        return printSentToProject(job, path, sent, json)
-      }
-      if (!(await approveJob(job, path, options))) return
-      job = readAgain(job)
-      const report = await runWithProgress(job, path, json, run => sendJob(run, sendOptions))
-      isSent = true
-      await printSent(job, path, report, json)
-    })
-    return isSent
-  } finally {
-    unlock()
-  }
+  return changeJob(path, async opened => {
+    let job = applyOptions(opened, options)
+    if (options.rehearseAgain === true) removeRehearsal(job, path)
+    if (job.plan !== opened.plan) updateReport(job.folder, job.plan)
+    // Checked before the stages, which take long.
+    const project = projectKey === undefined ? null : await findRehearsalProject(job, projectKey)
+    await runWithProgress(job, path, json, runStages)
+    // Stages add to the plan: the fetched files, and the time of profiles.
+    job = readAgain(job)
+    if (project !== null) {
+      const given = { ...sendOptions, projectKey: projectKey! }
+      const sent = await runWithProgress(job, path, json, run => rehearseInProject(run, project, given))
+      await printSentToProject(job, path, sent, json)
+      return false
+    }
+    if (!(await approveJob(job, path, options))) return false
+    job = readAgain(job)
+    const report = await runWithProgress(job, path, json, run => sendJob(run, sendOptions))
+    await printSent(job, path, report, json)
+    return true
+  })
 }
 
 /** Removes the approval too, which was for the removed report. */
@@ -159,13 +150,7 @@ function runWithProgress<T>(job: Job, path: string, isJson: boolean, run: (run: 
   return untilInterrupted(
     () => pausedMessage,
     async signal => {
-      const { tracker: progress, end } = runProgress({
-        folder: job.folder,
-        write: text => process.stderr.write(text),
-        width: () => widthOf(process.stderr),
-        isJson,
-        nowMs: Date.now,
-      })
+      const { tracker: progress, end } = runProgress({ folder: job.folder, isJson })
       const waits = { progress, signal, clock: wallClock }
       const waitForSpace = createSpaceWait(findSpaceProblem, waits)
       try {

@@ -2,6 +2,7 @@
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
 import type { JsonObject } from '#core/json.ts'
+import { wallClock } from '#importer/fetch/waiting.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashMapping } from '#importer/job/plan.ts'
@@ -32,12 +33,11 @@ import { findNextStep, readStanding } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { formatAcceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
 import { isInterruption } from '../messages/interruption.ts'
-import { nextLine, quotePath } from '../messages/next-line.ts'
-import { printJson, printLines } from '../messages/print.ts'
+import { nextLine, printJson, printLines, quotePath } from '../messages/print.ts'
 import { findGaps } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { recordedTarget } from '../service/recorded-target.ts'
-import { createServiceApi, wallClock } from '../service/service-api.ts'
+import { createServiceApi } from '../service/service-api.ts'
 import { checkTakesEvents } from '../service/takes-events.ts'
 
 export interface SendJobOptions {

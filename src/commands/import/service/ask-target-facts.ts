@@ -9,7 +9,7 @@ import { readServiceJob } from '#importer/send/service-job.ts'
 import type { OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/import-report.ts'
 import type { AskedOfTarget } from '#importer/stages/report/target-facts.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
-import { quotePath } from '../messages/next-line.ts'
+import { quotePath } from '../messages/print.ts'
 import { findTargetMismatch } from './recorded-target.ts'
 
 /** Counting the events of years is slow. */

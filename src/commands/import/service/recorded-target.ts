@@ -6,7 +6,7 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ImportPlan, ImportTarget } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
-import { quotePath } from '../messages/next-line.ts'
+import { quotePath } from '../messages/print.ts'
 
 export interface JobOfFolder {
   readonly folder: JobFolder

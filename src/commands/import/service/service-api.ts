@@ -1,19 +1,12 @@
 // Client of the service that an import is sent to, with the personal key of the environment.
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
-import { createForwardClock, type FetchClock } from '#importer/fetch/waiting.ts'
+import { wallClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { importKeyScopeList } from '#importer/job/key-scopes.ts'
 import { findApiAddress, type ImportTarget } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
-
-export const wallClock: FetchClock = {
-  nowMs: createForwardClock(Date.now),
-  sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
-  random: Math.random,
-}
 
 /** @throws JobStopped without a key, so that the progress of a run records why it ended. */
 export function createServiceApi(

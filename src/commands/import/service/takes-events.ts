@@ -3,7 +3,7 @@
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readServiceState } from '#importer/send/service-job.ts'
-import { quotePath } from '../messages/next-line.ts'
+import { quotePath } from '../messages/print.ts'
 
 /**
  * @param path of the job's folder.
