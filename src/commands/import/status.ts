@@ -4,10 +4,10 @@
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { readApproval } from '#importer/job/approval.ts'
-import { countRecordsRead, readManifest } from '#importer/job/manifest.ts'
+import { countRecordsRead, type Manifest, readManifest } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
-import { readRehearsal } from '#importer/stages/report/import-report.ts'
+import { type Rehearsal, readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'
 import { readSent } from '#importer/verify/sent.ts'
@@ -32,6 +32,21 @@ import { askService, describeServiceState, type ServiceAnswer } from './service/
 /** As commander gives them. */
 export interface StatusOptions {
   readonly json?: boolean
+}
+
+/** What is known of a planned job. */
+interface Status {
+  readonly job: Job
+  readonly path: string
+  readonly running: Running
+  readonly progress: ProgressFigures | null
+  readonly manifest: Manifest | null
+  readonly report: Rehearsal | null
+  readonly approvalSha256: string | null
+  readonly approvedAt: string | null
+  readonly sent: Sent | null
+  readonly service: ServiceAnswer
+  readonly next: NextStep
 }
 
 /** The process that works on the folder right now. */
@@ -77,14 +92,22 @@ function printFetched(path: string, fetched: FetchedParts, { json = false }: Sta
 }
 
 async function printStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
-  const progress = job.folder.readJson(progressFile, progressSchema)
+  const { folder } = job
+  const progress = folder.readJson(progressFile, progressSchema)
   const running = findRunning(job, progress)
   const service = await askService(job)
   const standing = await readStanding(job)
   const next = findNextStep(path, standing, service)
-  if (json)
-    printJson({ ...buildStatus(job, running, progress, service, next, path), approvalSha256: standing.approvalSha256 })
-  else printLines(statusLines(job, running, progress, service, next, path))
+  const report = readRehearsal(folder)
+  const status = {
+    ...{ job, path, running, progress, service, next, report },
+    approvalSha256: standing.approvalSha256,
+    manifest: readManifest(folder),
+    approvedAt: readApproval(folder)?.approvedAt ?? null,
+    sent: readSent(folder, report),
+  }
+  if (json) printJson(buildStatus(status))
+  else printLines(statusLines(status))
 }
 
 function findRunning({ folder }: Job, progress: ProgressFigures | null): Running {
@@ -92,18 +115,9 @@ function findRunning({ folder }: Job, progress: ProgressFigures | null): Running
   return progress?.state === 'running' ? { kind: 'stage', progress } : { kind: 'command' }
 }
 
-function buildStatus(
-  job: Job,
-  running: Running,
-  progress: ProgressFigures | null,
-  service: ServiceAnswer,
-  next: NextStep,
-  path: string,
-): object {
-  const { folder, plan } = job
-  const { jobId, source, createdAt, target } = plan
-  const manifest = readManifest(folder)
-  const report = readRehearsal(folder)
+function buildStatus({ job, path, running, manifest, report, next, ...status }: Status): object {
+  const { jobId, source, createdAt, target } = job.plan
+  const { progress, approvalSha256, approvedAt, sent, service } = status
   return {
     ...{ jobId, source, createdAt },
     target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
@@ -114,29 +128,17 @@ function buildStatus(
     records: manifest === null ? null : countRecordsRead(manifest),
     balance: report?.balance ?? null,
     damagedFiles: manifest === null ? [] : listDamagedFiles(manifest),
-    stop: report === null ? null : findRehearsalStop(report, plan, quotePath(path)),
-    approvedAt: readApproval(folder)?.approvedAt ?? null,
-    sent: readSent(folder, report),
-    service,
+    stop: report === null ? null : findRehearsalStop(report, job.plan, quotePath(path)),
+    ...{ approvalSha256, approvedAt, sent, service },
     // Programs may run the command that they find here, so it must not undo an import.
     next: next.isOnlyToUndo === true ? null : next,
   }
 }
 
-function statusLines(
-  job: Job,
-  running: Running,
-  progress: ProgressFigures | null,
-  service: ServiceAnswer,
-  next: NextStep,
-  path: string,
-): string[] {
-  const { folder, plan } = job
-  const manifest = readManifest(folder)
-  const report = readRehearsal(folder)
-  const approval = readApproval(folder)
-  const sent = readSent(folder, report)
+function statusLines({ job, path, running, manifest, report, next, ...status }: Status): string[] {
+  const { plan } = job
   const { target } = plan
+  const { progress, approvedAt, sent, service } = status
   const inService = describeServiceState(service)
   return [
     `Job ${plan.jobId}: ${filesText(job)}, planned ${plan.createdAt}.`,
@@ -152,7 +154,7 @@ function statusLines(
           `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected.`,
         ]),
     ...(manifest === null ? [] : firstFew(listDamagedFiles(manifest).map(describeDamage))),
-    approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
+    approvedAt === null ? 'Not approved.' : `Approved ${approvedAt}.`,
     ...(report === null || sent === null ? [] : describeSent(report, sent)),
     ...(inService === null ? [] : [inService]),
     ...(running.kind === 'nothing' ? lastRunText(progress, service) : [runningText(running)]),

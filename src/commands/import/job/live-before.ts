@@ -1,11 +1,9 @@
 // Counts the live events that a project has on the days of an import, before anything is sent.
 // Source: docs/wire/import.md §2.11 (guards).
 
-import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
 import { allowNull, Type } from '#importer/records/file-schema.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
-import type { TargetAnswer } from '#importer/stages/report/import-report.ts'
 import { otherDaysOnly } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, readLiveCounts, selectSettledDays } from '#importer/verify/verify-stage.ts'
 import { quotePath } from '../messages/print.ts'
@@ -13,24 +11,7 @@ import type { StageRun } from './job-stages.ts'
 
 /** Counts of live events by day, taken once before anything is sent. */
 export const liveBeforeFile = 'live-before.json'
-/** The days for which sending was refused, so that the next step is not the same command again. */
-export const liveOverlapFile = 'live-overlap.json'
-const liveOverlapSchema = Type.Object({ days: Type.Array(Type.String()) })
 const liveBeforeSchema = Type.Object({ days: allowNull(Type.Record(Type.Number())) })
-
-/**
- * Days with live events that the user has not accepted yet, from the last refusal and the target's answer to the rehearsal.
- * @returns how many.
- */
-export function countOverlapDays(folder: JobFolder, answer: TargetAnswer | undefined): number {
-  if (folder.readJson(liveBeforeFile, liveBeforeSchema) !== null) return 0
-  const refused = folder.readJson(liveOverlapFile, liveOverlapSchema)?.days ?? []
-  const known = answer === undefined || 'notAsked' in answer ? [] : answer.overlap.filter(({ live }) => live > 0)
-  return new Set([...refused, ...known.map(({ day }) => day)]).size
-}
-
-/** When --overlap-ok is right, and the alternative. */
-export const overlapRemedy = `this is fine if they are different events from those you import; if they are the same, ${otherDaysOnly}`
 
 /**
  * Counts live events before the first event is sent, so that verifying can detect missing live events.
@@ -55,13 +36,13 @@ export async function findLiveEventsBefore(
   }
   const names = Object.keys(counts.days)
   if (names.length > 0 && !overlapOk) {
-    folder.writeJson(liveOverlapFile, { days: names })
+    const why = `this is fine if they are different events from those you import; if they are the same, ${otherDaysOnly}`
     throw new JobStopped(
       `the project has live events on the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
-        `Next: pennon import run ${quotePath(path)} --overlap-ok; ${overlapRemedy}`,
+        `Next: pennon import run ${quotePath(path)} --overlap-ok; ${why}`,
+      { command: 'pennon import run FOLDER --overlap-ok', why: `the project has live events on the same days: ${why}` },
     )
   }
-  folder.remove(liveOverlapFile)
   const days = selectSettledDays(counts.days, api.clock.nowMs())
   folder.writeJson(liveBeforeFile, { days })
   return days

@@ -6,7 +6,7 @@ import type { ServiceAnswer } from '../service/ask-service.ts'
 import { findNextStep, type Standing } from './next-step.ts'
 
 const fresh: Standing = {
-  ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null, overlapDays: 0 },
+  ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null },
   ...{ changedFile: null, ending: null, remedy: null, approvalSha256: null, isAttended: false },
 }
 const rehearsed: Standing = { ...fresh, isRehearsed: true, approvalSha256: '0123456789abcdef'.repeat(4) }
@@ -36,13 +36,6 @@ describe('the next step of an import', () => {
     ],
     ['without a target', { ...rehearsed, hasTarget: false }, null, 'plan it … --project-key phc_…'],
     ['after the approval', approved, null, 'run it'],
-    ['with live events on the same days', { ...approved, overlapDays: 2 }, null, 'run it --overlap-ok'],
-    [
-      'with live events on the same days, once half is sent',
-      { ...approved, overlapDays: 2, sent: { ...sent, isAll: false } },
-      null,
-      'run it',
-    ],
     [
       'when the limits changed after the approval',
       { ...approved, changed: ['the limits'] },

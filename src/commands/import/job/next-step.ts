@@ -1,7 +1,6 @@
 // The next step of a job, as a command to type. Every command about a job prints it.
 
 import { canAsk } from '#commands/client/prompt.ts'
-import { formatCount } from '#core/format-count.ts'
 import { approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
@@ -14,7 +13,6 @@ import { readSent } from '#importer/verify/sent.ts'
 import { type NextStep, quotePath } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { collectApprovedParts } from './job-stages.ts'
-import { countOverlapDays, overlapRemedy } from './live-before.ts'
 import type { Job } from './open-job.ts'
 import { findRehearsalStop, type RehearsalStop } from './rehearsal-stop.ts'
 
@@ -31,8 +29,6 @@ export interface Standing {
   /** Descriptions of what changed since the approval; null without an approval. */
   readonly changed: readonly string[] | null
   readonly sent: Pick<Sent, 'isAll' | 'verification'> | null
-  /** Days with live events in the project that the user has not accepted. */
-  readonly overlapDays: number
   /** A file that changed since it was staged; null for none, or once the files are no longer needed. */
   readonly changedFile: string | null
   /** What this folder asked the service to do with the job. */
@@ -72,7 +68,6 @@ export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'
         ? null
         : listChangesSince(approval, collectApprovedParts({ folder, plan })),
     sent,
-    overlapDays: countOverlapDays(folder, report?.targetAnswer),
     changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
     remedy: findRemedy(folder, [plan.createdAt, approval?.approvedAt ?? '']),
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
@@ -141,7 +136,7 @@ function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verificatio
 
 function findStepBeforeSent(
   at: string,
-  { isRehearsed, hasTarget, approvalSha256, isAttended, stopAt, changed, sent, overlapDays, changedFile }: Standing,
+  { isRehearsed, hasTarget, approvalSha256, isAttended, stopAt, changed, sent, changedFile }: Standing,
 ): NextStep {
   if (changedFile !== null)
     return {
@@ -161,10 +156,5 @@ function findStepBeforeSent(
     const yes = isAttended ? '' : ` --yes ${approvalSha256?.slice(0, hashDigits)}`
     return { command: `pennon import run ${at}${yes}`, why }
   }
-  if (sent === null && overlapDays > 0)
-    return {
-      command: `pennon import run ${at} --overlap-ok`,
-      why: `send it even though the project has live events on ${formatCount(overlapDays, 'day')} of it: ${overlapRemedy}`,
-    }
   return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'send the rest' }
 }

@@ -30,12 +30,11 @@ type AskedTarget = Pick<PlanOptions, 'projectKey' | 'host' | 'apiHost'>
 export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | null> {
   const projectKey = findProjectKey(options)
   if (projectKey === null) return null
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  const { address, api } = resolveAddresses(options, read.value)
+  const config = readConfigOrRefuse()
+  const { address, api } = resolveAddresses(options, config)
   const unknown = await findKeyProblem(address, projectKey)
   if (unknown !== null) refuse(unknown.startsWith(noAnswer) ? `${unknown}. Set its URL with --host` : unknown)
-  const { notes, isPersonless, ...project } = await findProject(api, projectKey, read.value)
+  const { notes, isPersonless, ...project } = await findProject(api, projectKey, config)
   const target = { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }
   return { target, notes, isPersonless }
 }
@@ -53,6 +52,11 @@ export function findProjectKeyProblem(key: string): string | null {
   if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
   // No `/`: an address is easily typed here by mistake.
   return /^[\x21-\x2e\x30-\x7e]{1,64}$/.test(key) ? null : `that is not a project API key. ${where}`
+}
+
+function readConfigOrRefuse(): Config {
+  const read = readConfig(process.env)
+  return read.ok ? read.value : refuse(read.error)
 }
 
 /** Where events are sent, and where the private API is: on a separate port if PENNON_ADMIN_PORT is set. */
@@ -86,24 +90,18 @@ export async function hasLiveEvents(target: ImportTarget): Promise<boolean | nul
 
 /** The address if none is given: the instance that HOST and PORT would start here. */
 export function addressByDefault(): string {
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  return resolveAddresses({}, read.value).address
+  return resolveAddresses({}, readConfigOrRefuse()).address
 }
 
 /** @returns what is wrong with an address that was typed; null for nothing. */
 export function findAddressProblem(host: string): string | null {
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  const address = instanceAddress(host, read.value)
+  const address = instanceAddress(host, readConfigOrRefuse())
   return address.ok ? null : address.error
 }
 
 /** @returns why nothing can be sent there with this key; null when it can. */
 export async function findTargetProblem(asked: AskedTarget & { readonly projectKey: string }): Promise<string | null> {
-  const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
-  return findKeyProblem(resolveAddresses(asked, read.value).address, asked.projectKey)
+  return findKeyProblem(resolveAddresses(asked, readConfigOrRefuse()).address, asked.projectKey)
 }
 
 const noAnswer = 'no instance answers'

@@ -23,7 +23,7 @@ import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDifferingZones } from '#importer/stages/report/plan-choices.ts'
 import { version } from '#version.ts'
 import { removeStageResults, sizeOf } from '../job/job-stages.ts'
-import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
+import { liveBeforeFile } from '../job/live-before.ts'
 import {
   checkIsFolder,
   createFolderOrRefuse,
@@ -88,16 +88,12 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       // Refuse an invalid configuration now and not after hours of staging.
       source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
       // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
-      folder.remove(approvalFile, progressFile, liveBeforeFile, liveOverlapFile, serviceJobFile)
+      folder.remove(approvalFile, progressFile, liveBeforeFile, serviceJobFile)
       removeStageResults(folder)
       writePlan(folder, plan)
-      printPlan(
-        plan,
-        fetched,
-        [...rawNotes, ...(asked?.notes ?? []), ...zoneNotes(plan.config), ...notes],
-        path,
-        options,
-      )
+      const zoneNote = describeDifferingZones(plan.config)
+      const allNotes = [...rawNotes, ...(asked?.notes ?? []), ...(zoneNote === null ? [] : [zoneNote]), ...notes]
+      printPlan(plan, fetched, allNotes, path, options)
     })
   } finally {
     unlock()
@@ -200,7 +196,21 @@ async function rawOf(
   } catch (error) {
     refuse(printable(`the files cannot be read: ${(error as Error).message}`))
   }
-  const notes = [...leftOutNotes(leftOut), ...deadLinkNotes(deadLinks), ...otherNameNotes(otherNames)]
+  const count = (names: readonly string[], what: string) => formatCount(names.length, what)
+  const notes = [
+    ...noteSkipped(leftOut, 'since it is the folder of an import', 'since they are folders of imports'),
+    ...noteSkipped(
+      deadLinks,
+      'a link to a missing file',
+      `${count(deadLinks, 'link')} to missing files`,
+      ' To import them, put the files in place and plan again.',
+    ),
+    ...noteSkipped(
+      otherNames,
+      'another name of an included file',
+      `${count(otherNames, 'other name')} of included files`,
+    ),
+  ]
   if (found.length === 0) refuse(printable([`there is no file in ${files.join(', ')}`, ...notes].join('. ')))
   return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, notes }
 }
@@ -222,32 +232,10 @@ function isSame(a: string, b: string): boolean {
   return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b)
 }
 
-function leftOutNotes(folders: readonly string[]): readonly string[] {
-  if (folders.length === 0) return []
-  const which = folders.length === 1 ? 'is the folder of an import' : 'are folders of imports'
-  return [`Skipped, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${firstFew(folders).join(', ')}.`]
-}
-
-function deadLinkNotes(links: readonly string[]): readonly string[] {
-  if (links.length === 0) return []
-  const which =
-    links.length === 1 ? 'a link to a missing file' : `${formatCount(links.length, 'link')} to missing files`
-  return [`Skipped, ${which}: ${firstFew(links).join(', ')}. To import them, put the files in place and plan again.`]
-}
-
-function zoneNotes(config: JsonObject): readonly string[] {
-  const differing = describeDifferingZones(config)
-  return differing === null ? [] : [differing]
-}
-
-/** @param names each with the name under which the file is read. */
-function otherNameNotes(names: readonly string[]): readonly string[] {
+/** @param names of what is left out; no note for none. */
+function noteSkipped(names: readonly string[], one: string, several: string, remedy = ''): readonly string[] {
   if (names.length === 0) return []
-  const which =
-    names.length === 1
-      ? 'another name of an included file'
-      : `${formatCount(names.length, 'other name')} of included files`
-  return [`Skipped, ${which}: ${firstFew(names).join(', ')}.`]
+  return [`Skipped, ${names.length === 1 ? one : several}: ${firstFew(names).join(', ')}.${remedy}`]
 }
 
 function printPlan(
