@@ -11,7 +11,7 @@ import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome, StagedPart, StagedResult } from '../job/staged-part.ts'
 import type { ImportedEvent, RecordNote } from '../records/imported-event.ts'
 import { decodePlace, decodeSource } from './staged-line.ts'
-import type { StagedRecord } from './staged-records.ts'
+import { firstPosition, type StagedRecord } from './staged-records.ts'
 
 const [lineFeed, tab] = [0x0a, 0x09]
 const nothing = Buffer.alloc(0)
@@ -32,16 +32,26 @@ interface StoredResult {
 
 /** The lines of a part that is being written, in one buffer that grows. */
 export class PartLines {
+  /** The event day, or `groups` or `links`. */
+  readonly day: string
   #bytes = Buffer.allocUnsafe(1 << 20)
   #length = 0
   count = 0
+  firstUs: number | null = null
+  /** Of the last line. */
+  last = firstPosition
 
-  /** In bytes. */
-  get length(): number {
+  constructor(day: string) {
+    this.day = day
+  }
+
+  get bytesCount(): number {
     return this.#length
   }
 
-  add({ place, extra, json }: Pick<StagedRecord, 'place' | 'extra' | 'json'>, result: StagedResult): void {
+  add({ id, timeUs, place, extra, json }: StagedRecord, result: StagedResult): void {
+    this.firstUs ??= timeUs
+    this.last = { timeUs, id }
     const text = `${place}\t${JSON.stringify(encodeResult(result))}\t${extra}\t`
     this.#reserve(3 * text.length + json.length + 1)
     this.#length += this.#bytes.write(text, this.#length)
@@ -51,7 +61,8 @@ export class PartLines {
   }
 
   addGenerated(event: ImportedEvent): void {
-    this.add({ place: noPlace, extra: '', json: nothing }, { kind: 'events', events: [event], notes: [], dropped: [] })
+    const record = { id: 0, timeUs: event.timeUs, place: noPlace, extra: '', json: nothing }
+    this.add(record, { kind: 'events', events: [event], notes: [], dropped: [] })
   }
 
   /** Valid until the next line is added. */

@@ -183,7 +183,7 @@ class Scan {
 
   async #convertRecords(): Promise<void> {
     const { progress, waitForSpace = unlimitedSpace, partBytes = partBytesDefault } = this.#options
-    let part: OpenPart | null = null
+    let part: PartLines | null = null
     for (const record of this.#records.after(this.#state.position)) {
       checkPause(this.#options.signal)
       if (isYieldDue()) await yieldToEventLoop()
@@ -194,18 +194,18 @@ class Scan {
         progress.day(day)
         await waitForSpace()
         this.#database.begin()
-        part = new OpenPart(day)
+        part = new PartLines(day)
       }
       part.add(record, this.#convert(record))
-      if (part.lines.length >= partBytes) part = this.#endPart(part)
+      if (part.bytesCount >= partBytes) part = this.#endPart(part)
     }
     if (part !== null) this.#endPart(part)
   }
 
-  #endPart(part: OpenPart): null {
-    this.#write(part.day, part)
+  #endPart(part: PartLines): null {
+    this.#write(part)
     this.#state.position = part.last
-    this.#state.records += part.lines.count
+    this.#state.records += part.count
     this.#ledger.flush()
     const state: ScanState = { ...this.#state, repeats: this.#repeats.state(), names: this.#names.states() }
     this.#database.putProgress('scan', state)
@@ -213,9 +213,10 @@ class Scan {
     return null
   }
 
-  #write(day: string, { lines, firstUs, lastUs }: Pick<OpenPart, 'lines' | 'firstUs' | 'lastUs'>): void {
-    const id = this.#nameNextPart(day)
-    this.#parts.push(this.#database.addPart({ id, records: lines.count, firstUs, lastUs }, lines.bytes()))
+  #write(part: PartLines): void {
+    const { count: records, firstUs, last } = part
+    const id = this.#nameNextPart(part.day)
+    this.#parts.push(this.#database.addPart({ id, records, firstUs, lastUs: last.timeUs }, part.bytes()))
   }
 
   #nameNextPart(day: string): string {
@@ -238,16 +239,16 @@ class Scan {
 
   async #writeGeneratedOf(kind: GeneratedKind, name: string): Promise<void> {
     const { partBytes = partBytesDefault } = this.#options
-    let part = new OpenPart(name)
+    let part = new PartLines(name)
     for (const event of this.#ledger.generatedEvents(kind)) {
       checkPause(this.#options.signal)
       if (isYieldDue()) await yieldToEventLoop()
       part.addGenerated(event)
-      if (part.lines.length < partBytes) continue
-      this.#write(name, part)
-      part = new OpenPart(name)
+      if (part.bytesCount < partBytes) continue
+      this.#write(part)
+      part = new PartLines(name)
     }
-    if (part.lines.count > 0) this.#write(name, part)
+    if (part.count > 0) this.#write(part)
   }
 
   #decode({ place, extra, json }: StagedRecord) {
@@ -367,33 +368,6 @@ function createState(): ScanState {
     groupTypes: [],
     repeats: { timeUs: null, seen: [] },
     names: [],
-  }
-}
-
-class OpenPart {
-  readonly day: string
-  readonly lines = new PartLines()
-  firstUs: number | null = null
-  last = firstPosition
-
-  constructor(day: string) {
-    this.day = day
-  }
-
-  get lastUs(): number | null {
-    return this.last.timeUs
-  }
-
-  add(record: StagedRecord, result: StagedResult): void {
-    this.lines.add(record, result)
-    this.firstUs ??= record.timeUs
-    this.last = { timeUs: record.timeUs, id: record.id }
-  }
-
-  addGenerated(event: ImportedEvent): void {
-    this.lines.addGenerated(event)
-    this.firstUs ??= event.timeUs
-    this.last = { timeUs: event.timeUs, id: 0 }
   }
 }
 
