@@ -24,8 +24,7 @@ import { isInterruption, untilInterrupted } from './messages/interruption.ts'
 import { nextLine, printLine, quotePath } from './messages/print.ts'
 import { runProgress } from './run/run-progress.ts'
 import { recordedTarget } from './service/recorded-target.ts'
-import { createServiceApi } from './service/service-api.ts'
-import { checkTakesEvents } from './service/takes-events.ts'
+import { checkTakesEvents, createServiceApi } from './service/service-api.ts'
 
 /** As commander gives them. */
 export interface RetryOptions {

@@ -37,8 +37,7 @@ import { nextLine, printJson, printLines, quotePath } from '../messages/print.ts
 import { findGaps } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { recordedTarget } from '../service/recorded-target.ts'
-import { createServiceApi } from '../service/service-api.ts'
-import { checkTakesEvents } from '../service/takes-events.ts'
+import { checkTakesEvents, createServiceApi } from '../service/service-api.ts'
 
 export interface SendJobOptions {
   /** The job's folder, as the user wrote it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { endedMessage } from './takes-events.ts'
+import { endedMessage } from './service-api.ts'
 
 it('a job accepts events until it is published, discarded or failed; then the message says what to do', () => {
   for (const state of ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'])
