@@ -4,10 +4,10 @@
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { readApproval } from '#importer/job/approval.ts'
-import { countRecordsRead, type Manifest, readManifest } from '#importer/job/manifest.ts'
+import { countRecordsRead, readManifest } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
-import { type Rehearsal, readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
+import { readRehearsal } from '#importer/stages/report/import-report.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'
 import { readSent } from '#importer/verify/sent.ts'
@@ -25,28 +25,13 @@ import {
   runOrRefuse,
 } from './job/open-job.ts'
 import { findRehearsalStop } from './job/rehearsal-stop.ts'
-import { type NextStep, nextLine, printJson, printLines, quotePath } from './messages/print.ts'
+import { nextLine, printJson, printLines, quotePath } from './messages/print.ts'
 import { progressLine } from './run/run-progress.ts'
 import { askService, describeServiceState, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
 export interface StatusOptions {
   readonly json?: boolean
-}
-
-/** What is known of a planned job. */
-interface Status {
-  readonly job: Job
-  readonly path: string
-  readonly running: Running
-  readonly progress: ProgressFigures | null
-  readonly manifest: Manifest | null
-  readonly report: Rehearsal | null
-  readonly approvalSha256: string | null
-  readonly approvedAt: string | null
-  readonly sent: Sent | null
-  readonly service: ServiceAnswer
-  readonly next: NextStep
 }
 
 /** The process that works on the folder right now. */
@@ -66,7 +51,11 @@ export async function showStatus(path: string, options: StatusOptions): Promise<
     return
   }
   const job = openJob(path)
-  await runOrRefuse(job.folder, () => printStatus(job, path, options))
+  await runOrRefuse(job.folder, async () => {
+    const status = await readStatus(job, path)
+    if (options.json === true) printJson(buildStatus(status))
+    else printLines(statusLines(status))
+  })
 }
 
 /** Nothing has been planned yet. */
@@ -91,23 +80,23 @@ function printFetched(path: string, fetched: FetchedParts, { json = false }: Sta
   printLines(lines)
 }
 
-async function printStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
+type Status = Awaited<ReturnType<typeof readStatus>>
+
+async function readStatus(job: Job, path: string) {
   const { folder } = job
   const progress = folder.readJson(progressFile, progressSchema)
   const running = findRunning(job, progress)
   const service = await askService(job)
   const standing = await readStanding(job)
-  const next = findNextStep(path, standing, service)
   const report = readRehearsal(folder)
-  const status = {
-    ...{ job, path, running, progress, service, next, report },
+  return {
+    ...{ job, path, running, progress, service, report },
+    next: findNextStep(path, standing, service),
     approvalSha256: standing.approvalSha256,
     manifest: readManifest(folder),
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: readSent(folder, report),
   }
-  if (json) printJson(buildStatus(status))
-  else printLines(statusLines(status))
 }
 
 function findRunning({ folder }: Job, progress: ProgressFigures | null): Running {

@@ -19,7 +19,6 @@ import type { JobStage, StageRun } from '../job/job-stages.ts'
 import { describeWarnings } from './fetch.ts'
 
 export const fetchJob: JobStage = {
-  name: 'fetch',
   isDone: ({ folder, plan }) =>
     plan.fetch === null || (plan.files.length > 0 && readFetchedParts(folder.path)?.isComplete === true),
   async run(run) {

@@ -7,7 +7,7 @@ import { JobDatabase } from '#importer/job/job-database.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
 import { hashMapping, writePlan } from '#importer/job/plan.ts'
-import type { StageName, StageProgress } from '#importer/job/progress.ts'
+import type { StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
 import { listSources } from '#importer/sources/sources.ts'
@@ -36,14 +36,12 @@ export interface StageRun extends Job {
 }
 
 export interface JobStage {
-  readonly name: StageName
   /** @throws JobStopped when its result is outdated and running it again would not help. */
   isDone(job: Job): boolean | Promise<boolean>
   run(run: StageRun): Promise<void>
 }
 
-export const stage: JobStage = {
-  name: 'stage',
+const stage: JobStage = {
   async isDone({ folder, plan }) {
     const scanned = readScan(folder, plan)
     if (scanned !== null) {
@@ -82,8 +80,7 @@ export const stage: JobStage = {
   },
 }
 
-export const scan: JobStage = {
-  name: 'scan',
+const scan: JobStage = {
   isDone({ folder, plan }) {
     const manifest = readScan(folder, plan)
     if (manifest === null) return false
@@ -95,8 +92,7 @@ export const scan: JobStage = {
   },
 }
 
-export const rehearsal: JobStage = {
-  name: 'rehearse',
+const rehearsal: JobStage = {
   isDone({ folder, plan }) {
     const report = readRehearsal(folder)
     return (
