@@ -11,7 +11,7 @@ import { JobStopped } from './job-paused.ts'
 import type { Manifest } from './manifest.ts'
 import { sha256Hex } from './sha256.ts'
 import { isSqliteDamage } from './sqlite-damage.ts'
-import type { StagedPart } from './staged-part.ts'
+import { type StagedPart, stagedPartSchema } from './staged-part.ts'
 
 export const jobDatabaseFile = 'job.db'
 
@@ -104,10 +104,14 @@ export class JobDatabase {
     return whole
   }
 
-  /** In the order in which they were added. */
+  /** In the order in which they were added. @throws JobDatabaseDamage */
   parts(): StagedPart[] {
     const rows = this.sql.prepare<[], { described: string }>('SELECT described FROM part ORDER BY rowid').all()
-    return rows.map(({ described }) => parsePlainJson(described) as StagedPart)
+    return rows.map(({ described }) => {
+      const part = parseOrUndefined(described)
+      if (!matchesSchema(stagedPartSchema, part)) throw new JobDatabaseDamage('a part does not match its schema')
+      return part
+    })
   }
 
   /** @returns the lines of a part. @throws JobStopped if its bytes changed. */

@@ -338,6 +338,7 @@ describe('the scan', () => {
     'its database is missing': job => rmSync(job.folder.file(jobDatabaseFile)),
     'its database is damaged': job => writeFileSync(job.folder.file(jobDatabaseFile), 'x'.repeat(9_000)),
     'a part is missing from its database': job => change(job, "DELETE FROM part WHERE id = 'links/0'"),
+    'a part in its database is damaged': job => change(job, "UPDATE part SET described = '{' WHERE id = 'links/0'"),
     'its database has other tables': job => change(job, 'DROP TABLE part; CREATE TABLE part (other)'),
     'it was of another plan': job => {
       const { mappingSha256, ...manifest } = JSON.parse(JSON.stringify(job.manifest))

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import Database from 'better-sqlite3'
 import { JobDatabase } from '#importer/job/job-database.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
@@ -15,6 +16,7 @@ import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { silentProgress } from '../../../tests/support/silent-progress.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { createJobConversion } from './job-conversion.ts'
+import { openCompleteRecords } from './scan.ts'
 import { stageRecords } from './stage.ts'
 
 function bytesBelow(folder: string): number {
@@ -252,7 +254,44 @@ describe('staging', () => {
       ['3', '2'],
     )
   })
+
+  it('starts again if the description of its records is damaged', async t => {
+    const job = jobOf(t, [recordAt(1, 0)])
+    const undamaged = await job.stageAndScan()
+    await job.stage()
+    changeRecords(job, "UPDATE staging SET described = '{'")
+    assert.equal(openCompleteRecords(job.folder, job.plan), null)
+    assert.deepEqual(await job.stageAndScan(), undamaged)
+  })
+
+  for (const [what, damage] of Object.entries<(job: TestJob) => void>({
+    'a page': job => {
+      const path = recordsFile(job)
+      const bytes = readFileSync(path)
+      writeFileSync(path, bytes.fill(0xa5, bytes.length / 2, bytes.length / 2 + 4_096))
+    },
+    'a list of files': job => changeRecords(job, "UPDATE raw_file SET objects = '{'"),
+  }))
+    it(`names its file if the scan finds ${what} of it damaged`, async t => {
+      const text = Array.from({ length: 2_000 }, (_, id) => recordAt(id, id)).join('')
+      const job = jobOf(t, [text])
+      await job.stage()
+      damage(job)
+      await assert.rejects(job.scan(), job.folder.damaged('staging.db'))
+      rmSync(recordsFile(job))
+      assert.equal((await job.stageAndScan()).totals.records, 2_000)
+    })
 })
+
+function recordsFile({ folder }: TestJob): string {
+  return folder.file('staging.db')
+}
+
+function changeRecords(job: TestJob, sql: string): void {
+  const database = new Database(recordsFile(job))
+  database.exec(sql)
+  database.close()
+}
 
 function recordAt(id: number, seconds: number, isBroken = false): string {
   const at = new Date(Date.UTC(2024, 4, 1) + seconds * 1_000).toISOString()

@@ -4,8 +4,7 @@
 
 import { existsSync, mkdirSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { parsePlainJson } from '#core/json.ts'
-import type { JobFolder } from '../job/job-folder.ts'
+import { type JobFolder, parseObject } from '../job/job-folder.ts'
 import { type RawObject, type RawSource, rawObjectSchema, rawSourceSchema } from '../job/manifest.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import { isSqliteDamage } from '../job/sqlite-damage.ts'
@@ -33,7 +32,7 @@ const describedSchema = Type.Object({
 })
 type Described = Static<typeof describedSchema>
 
-const objectsSchema = Type.Array(rawObjectSchema)
+const objectsSchema = Type.Object({ objects: Type.Array(rawObjectSchema) })
 
 export interface StagedRecord {
   /** Its number among all records of the raw files without blank lines, from 1. */
@@ -62,12 +61,14 @@ interface Row {
 }
 
 export class StagedRecords {
+  readonly #folder: JobFolder
   readonly #sql: Database.Database
   readonly #statements
   #lastId: number
 
-  private constructor(path: string) {
-    this.#sql = new Database(path)
+  private constructor(folder: JobFolder) {
+    this.#folder = folder
+    this.#sql = new Database(folder.file(stagingFile))
     try {
       // With a rollback journal, appended pages are written once, not first to a WAL.
       this.#sql.exec(
@@ -94,7 +95,7 @@ export class StagedRecords {
     if (!existsSync(folder.file(stagingFile))) return null
     let records: StagedRecords | undefined
     try {
-      records = new StagedRecords(folder.file(stagingFile))
+      records = new StagedRecords(folder)
       const described = records.#described()
       if (described !== null && isWanted(described)) return records
     } catch (error) {
@@ -109,7 +110,7 @@ export class StagedRecords {
   static create(folder: JobFolder, mapping: string, sources: readonly RawSource[]): StagedRecords {
     StagedRecords.remove(folder)
     mkdirSync(folder.path, { recursive: true })
-    const records = new StagedRecords(folder.file(stagingFile))
+    const records = new StagedRecords(folder)
     records.#statements.describe.run(JSON.stringify({ mapping, sources, isComplete: false }))
     return records
   }
@@ -120,7 +121,7 @@ export class StagedRecords {
 
   #described(): Described | null {
     const row = this.#sql.prepare<[], { described: string }>('SELECT described FROM staging').get()
-    const described: unknown = row === undefined ? null : parsePlainJson(row.described)
+    const described = row === undefined ? null : parseObject(row.described)
     return matchesSchema(describedSchema, described) ? described : null
   }
 
@@ -164,15 +165,15 @@ export class StagedRecords {
     this.#statements.endFile.run(number, JSON.stringify(objects), records)
   }
 
-  /** The files that were read to the end, in order. */
+  /** The files that were read to the end, in order. @throws JobStopped if the file is damaged. */
   files(): { readonly objects: readonly RawObject[]; readonly records: number }[] {
     const rows = this.#sql
       .prepare<[], { objects: string; records: number }>('SELECT objects, records FROM raw_file ORDER BY number')
       .all()
     return rows.map(({ objects, records }) => {
-      const parsed: unknown = parsePlainJson(objects)
-      if (!matchesSchema(objectsSchema, parsed)) throw new Error('staging.db lists an object of a wrong form')
-      return { objects: parsed, records }
+      const parsed = parseObject(`{"objects":${objects}}`)
+      if (!matchesSchema(objectsSchema, parsed)) throw this.#folder.damaged(stagingFile)
+      return { ...parsed, records }
     })
   }
 
@@ -203,22 +204,30 @@ export class StagedRecords {
     return first === null || last === null ? null : { firstUs: first, lastUs: last }
   }
 
-  /** Records after a position, in order. No other statement may run meanwhile. */
+  /** Records after a position, in order. No other statement may run meanwhile. @throws JobStopped if the file is damaged. */
   *after({ timeUs, id }: RecordPosition): Generator<StagedRecord> {
     const rows = this.#sql.prepare<[number, number], Row>(
       'SELECT * FROM record WHERE (time_us, id) > (?, ?) ORDER BY time_us, id',
     )
-    for (const row of rows.iterate(timeUs ?? unknownTimeUs, id)) yield toRecord(row)
+    yield* this.#read(rows.iterate(timeUs ?? unknownTimeUs, id))
   }
 
   /** The same for records that were added with `hasFacts`, from the first on. */
   *withFacts(): Generator<StagedRecord> {
     const rows = this.#sql.prepare<[], Row>('SELECT * FROM record WHERE has_facts ORDER BY time_us, id')
-    for (const row of rows.iterate()) yield toRecord(row)
+    yield* this.#read(rows.iterate())
   }
 
   *unknownTimes(): Generator<StagedRecord> {
     yield* this.after({ timeUs: null, id: 0 })
+  }
+
+  *#read(rows: Iterable<Row>): Generator<StagedRecord> {
+    try {
+      for (const row of rows) yield toRecord(row)
+    } catch (error) {
+      throw isSqliteDamage(error) ? this.#folder.damaged(stagingFile) : error
+    }
   }
 
   close(): void {

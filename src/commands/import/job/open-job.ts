@@ -9,6 +9,7 @@ import { JobDatabaseDamage, jobDatabaseFile } from '#importer/job/job-database.t
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
+import { isSqliteDamage } from '#importer/job/sqlite-damage.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
@@ -144,7 +145,8 @@ export async function runOrRefuse<T>(folder: JobFolder, command: () => Promise<T
     return await command()
   } catch (error) {
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
-    if (error instanceof JobDatabaseDamage) refuse(printable(folder.damaged(jobDatabaseFile).message))
+    if (error instanceof JobDatabaseDamage || isSqliteDamage(error))
+      refuse(printable(folder.damaged(jobDatabaseFile).message))
     if (!isDiskFull(error)) throw error
     process.stderr.write(`pennon: ${printable(fullDiskText(folder))}\n`)
     process.exit(1)
