@@ -2,7 +2,7 @@
 // command.
 // Source: docs/wire/import.md §2.8.
 
-export const stageNames = ['plan', 'fetch', 'stage', 'scan', 'rehearse', 'approve', 'send', 'verify'] as const
+export const stageNames = ['plan', 'fetch', 'stage', 'scan', 'rehearse', 'send', 'verify'] as const
 export type StageName = (typeof stageNames)[number]
 
 export interface ProgressState {
