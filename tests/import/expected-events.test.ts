@@ -23,7 +23,7 @@ async function sent(folder: string, standIn: BatchStandIn) {
       if (result.kind === 'events') for (const event of result.events) collector.add(event)
   }
   const options = sendOptions(folder, job, standIn.url)
-  const parts = job.parts.map(part => ({ ...part, rejects_bytes: 0 }))
+  const parts = job.parts.map(part => ({ ...part, committed: { line: part.records }, rejects_bytes: 0 }))
   storeExpected(options.folder, parts, collector.end())
   const checkpoint = await sendStage(options)
   let read = 0

@@ -33,13 +33,14 @@ it('chosen persons read back unchanged, and not from a damaged file', t => {
   const chosen = expected.persons!
   assert.deepEqual(new Set(chosen.map(({ id }) => id)), new Set(['person of a', 'person of b']))
 
-  const part = { id: '2024-05-01/0', sha256: 'a', rejects_bytes: 0 }
+  const part = { id: '2024-05-01/0', sha256: 'a', committed: { line: 9 }, rejects_bytes: 0 }
   const read = () => readExpected(folder, [part])
   assert.equal(read(), null)
   storeExpected(folder, [part], expected)
   assert.deepEqual(read()!.persons!.map(serializePerson), chosen.map(serializePerson))
   assert.deepEqual(JSON.stringify(read()!.samples), JSON.stringify(expected.samples))
   assert.equal(readExpected(folder, [{ ...part, rejects_bytes: 9 }]), null)
+  assert.equal(readExpected(folder, [{ ...part, committed: { line: 8 } }]), null)
   const path = folder.file('expected.json')
   const whole = readFileSync(path, 'utf8')
   for (const damaged of ['', '{', whole.slice(0, -9), whole.replace('person of a', 'person of c')]) {

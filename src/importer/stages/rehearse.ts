@@ -106,7 +106,7 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
   const report = counts.report(seconds, await askAboutCounts(options, counts))
   storeExpected(
     folder,
-    manifest.parts.map(part => ({ ...part, rejects_bytes: 0 })),
+    manifest.parts.map(part => ({ ...part, committed: { line: part.records }, rejects_bytes: 0 })),
     expected.end(),
   )
   writeReport(folder, report, counts.samples.all)

@@ -41,10 +41,12 @@ export class ExpectedCollector {
   }
 }
 
-/** A part that is sent completely, and the size of its file of refused events. */
+/** A part, how far it is sent, and the size of its file of refused events. */
 export interface SentPart {
   readonly id: string
   readonly sha256: string
+  /** A retry may be verified after it was interrupted. */
+  readonly committed: { readonly line: number }
   readonly rejects_bytes: number
 }
 
@@ -112,7 +114,11 @@ function readStored(path: string): Stored | null {
 
 /** Differs for any two sets of sent events. */
 function hashSent(parts: readonly SentPart[]): string {
-  return sha256Hex(JSON.stringify(parts.map(({ id, sha256, rejects_bytes }) => [id, sha256, rejects_bytes])))
+  return sha256Hex(
+    JSON.stringify(
+      parts.map(({ id, sha256, committed, rejects_bytes }) => [id, sha256, committed.line, rejects_bytes]),
+    ),
+  )
 }
 
 /** How many values fit, from the first on. */
