@@ -5,12 +5,13 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
-import { describeWait } from '#importer/fetch/waiting.ts'
+import { describeWait, type FetchClock } from '#importer/fetch/waiting.ts'
 import { type StandIn, type StandInOptions, startMixpanel } from '../support/export-stand-in.ts'
 import { type Fetching, fetchInto, fetchNowMs, rawFiles, rawLines } from '../support/fetching.ts'
-import { quickClock } from '../support/fixed-clock.ts'
+import { type QuickClock, quickClock } from '../support/fixed-clock.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Events as Mixpanel exports them, with an id that exceeds the precision of a double. */
@@ -45,6 +46,24 @@ async function aWorld(t: TestContext, options: Partial<StandInOptions> = {}): Pr
     ...{ standIn, folder, notices },
     fetch: (config = may, fetching = {}) =>
       fetchInto(folder, { ...config, host: standIn.url }, { onNotice: line => notices.push(line), ...fetching }),
+  }
+}
+
+/** Time passes only once all calls have arrived, because the stand-in counts a call when it arrives, by the same clock. */
+function clockOfArrivals(clock: QuickClock, standIn: StandIn) {
+  let calls = 0
+  const arriving: FetchClock = {
+    ...clock,
+    sleep: async (ms, signal) => {
+      while (standIn.asked.length < calls && !signal.aborted) await turn()
+      await clock.sleep(ms, signal)
+    },
+  }
+  return {
+    clock: arriving,
+    onProgress: (progress: { readonly calls: number }) => {
+      calls = progress.calls
+    },
   }
 }
 
@@ -116,11 +135,14 @@ describe('fetching from Mixpanel', () => {
     const limits = { callsPerHour: 60, nowMs: clock.nowMs }
     const { standIn, folder, fetch } = await aWorld(t, { lines: events, ...limits })
     const waitTexts = new Set<string>()
+    const arrivals = clockOfArrivals(clock, standIn)
     await fetch(
       { source: 'mixpanel', from: '2023-01-01', to: '2023-05-30' },
       {
-        clock,
-        onProgress: ({ waiting }) => {
+        clock: arrivals.clock,
+        onProgress: progress => {
+          const { waiting } = progress
+          arrivals.onProgress(progress)
           if (waiting !== null) waitTexts.add(describeWait(waiting, clock.nowMs()))
         },
       },
