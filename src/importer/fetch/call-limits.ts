@@ -12,7 +12,7 @@ export interface CallLimits {
 /** The times of past calls, stored so that they survive a restart. */
 export interface CallLog {
   addCall(atMs: number): void
-  /** Of the last hour at least, ascending. */
+  /** Times of the calls of at least the last hour, ascending. */
   callsMs(): readonly number[]
 }
 

@@ -172,7 +172,7 @@ interface Hop {
 export interface Redirecting {
   /** The URL that redirects. */
   readonly from: URL
-  /** Of the address that responded for `from`. */
+  /** Belongs to the address that responded for `from`. */
   readonly reach: Reach
   readonly lookup: LookupFunction
   /** Receives a warning about a private address, which is followed, since it may be intended. */

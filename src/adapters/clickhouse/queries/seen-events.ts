@@ -30,7 +30,7 @@ export function seenEvents({ projectId, importJobId }: EventScope): SeenEvents {
 /**
  * The rows of two tables as those of one.
  * @param database given if the connection uses another one.
- * @param isOfJob is evaluated before FINAL: a copy in another pending job may be later, and would hide that of this job.
+ * @param isOfJob is evaluated before FINAL, because a later copy in another pending job would hide the copy of this job.
  */
 export function seenWithJob({
   database,

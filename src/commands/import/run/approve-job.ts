@@ -23,7 +23,8 @@ import { addKnownProject } from '../service/known-project.ts'
  * Prints what the rehearsal found and asks to approve it, unless it is approved already.
  * @param yes hash of the state to approve without a question, or its first digits.
  * @returns whether the job is approved as it is now.
- * @throws JobStopped if it may not be approved, or has changed since its approval and nobody can be asked.
+ * @throws JobStopped if the job may not be approved, or if it has changed since its approval and there is no terminal to
+ *   ask at.
  */
 export async function approveJob(
   rehearsed: Job,

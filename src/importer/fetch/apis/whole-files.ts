@@ -12,7 +12,7 @@ import { readZipEntries } from '#importer/read/zip-entries.ts'
 const { lineFeed, carriageReturn } = ascii
 /** No source exports longer lines. */
 const lineBytesMax = 64 * 2 ** 20
-/** Of unpacked bytes. */
+/** How many unpacked bytes are read at once. */
 const chunkSize = 64 * 1024
 
 /**

@@ -32,8 +32,8 @@ export class ReasonCounts {
   readonly #reasons = new Map<string, Counted>()
 
   /**
-   * @param times how many records have the reason; the position is that of the first one. @param fix the remedy, if the reason alone does
-   * not determine it.
+   * @param times how many records have the reason; the position is that of the first one.
+   * @param fix the remedy; needed only if the reason alone does not determine it.
    */
   add(
     reason: string,
