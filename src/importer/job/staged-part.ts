@@ -13,7 +13,7 @@ export interface StagedPart {
    * `groups/<number>` and `links/<number>` for generated events.
    */
   readonly id: string
-  /** Of the compressed bytes. */
+  /** Hash of the compressed bytes, whose number is `bytes`. */
   readonly sha256: string
   readonly bytes: number
   /** Lines of the part, one record or generated event each. */
@@ -35,6 +35,13 @@ export const stagedPartSchema = Type.Object({
 /** The parts of events made from several records come first. Source: docs/wire/import.md §2.5. */
 export function isGeneratedPart({ id }: { readonly id: string }): boolean {
   return id.startsWith('groups/') || id.startsWith('links/')
+}
+
+export function sumParts(parts: readonly StagedPart[]): { readonly records: number; readonly bytes: number } {
+  return {
+    records: parts.reduce((sum, { records }) => sum + records, 0),
+    bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+  }
 }
 
 /** What a record was converted to. */

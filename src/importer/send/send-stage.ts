@@ -7,7 +7,7 @@ import type { FetchClock } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { isGeneratedPart, type StagedJob, type StagedPart } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedJob, type StagedPart, sumParts } from '../job/staged-part.ts'
 import {
   type Checkpoint,
   type CheckpointIdentity,
@@ -333,11 +333,4 @@ function countLinesWithoutEvents(refused: readonly RefusedEvent[]): number {
   const byLine = Map.groupBy(refused, ({ outgoing }) => outgoing.outcome)
   return [...byLine].filter(([{ result }, lost]) => result.kind === 'events' && lost.length === result.events.length)
     .length
-}
-
-function sumParts(parts: readonly StagedPart[]): { readonly records: number; readonly bytes: number } {
-  return {
-    records: parts.reduce((sum, { records }) => sum + records, 0),
-    bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
-  }
 }

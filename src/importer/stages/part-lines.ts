@@ -38,7 +38,7 @@ export class PartLines {
   #length = 0
   count = 0
   firstUs: number | null = null
-  /** Of the last line. */
+  /** The position of the last line. */
   last = firstPosition
 
   constructor(day: string) {

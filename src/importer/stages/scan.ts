@@ -19,7 +19,7 @@ import {
 } from '../job/manifest.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { isGeneratedPart, type StagedPart, type StagedResult } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedPart, type StagedResult, sumParts } from '../job/staged-part.ts'
 import { fitsOtherQuoting } from '../read/parse-record.ts'
 import { allowNull, type Static, Type } from '../records/file-schema.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
@@ -30,7 +30,7 @@ import { UnseenNames, watchStateSchema } from '../records/unseen-names.ts'
 import { createJobConversion, type JobConversion } from './job-conversion.ts'
 import { PartLines } from './part-lines.ts'
 import { Repeats, repeatsSchema } from './repeats.ts'
-import { decodeContent, decodePlace, shownSourceMax } from './staged-line.ts'
+import { decodeRecord, shownSourceMax } from './staged-line.ts'
 import { firstPosition, type StagedRecord, StagedRecords } from './staged-records.ts'
 import { checkZone, findWrongZone, findZoneShift, revealsZone } from './zone-shift.ts'
 
@@ -171,9 +171,9 @@ class Scan {
     for (const record of this.#records.withFacts()) {
       checkPause(this.#options.signal)
       if (isYieldDue()) await yieldToEventLoop()
-      const { parsed, ordinal, table } = this.#decode(record)
+      const { parsed, ordinal, raw } = decodeRecord(record, this.#objects)
       if ('value' in parsed)
-        for (const fact of factsOf.call(this.#conversion.converter, { value: parsed.value, table, ordinal }))
+        for (const fact of factsOf.call(this.#conversion.converter, { value: parsed.value, table: raw.table, ordinal }))
           this.#ledger.putFact(fact)
     }
     this.#database.putProgress('facts', true)
@@ -251,16 +251,10 @@ class Scan {
     if (part.count > 0) this.#write(part)
   }
 
-  #decode({ place, extra, json }: StagedRecord) {
-    const { object, ordinal } = decodePlace(place)
-    const raw = this.#objects[object]!
-    return { ...decodeContent(extra, json.toString()), ordinal, raw, table: raw.table }
-  }
-
   #convert(record: StagedRecord): StagedResult {
-    const content = this.#decode(record)
-    const { parsed, text, ordinal, table } = content
-    const converted: Conversion = this.#conversion.convert(content, ordinal, table)
+    const content = decodeRecord(record, this.#objects)
+    const { parsed, text, ordinal, raw } = content
+    const converted: Conversion = this.#conversion.convert(content, ordinal, raw.table)
     if ('skipped' in converted) return { kind: 'skipped', reason: converted.skipped }
     if ('rejected' in converted) return { kind: 'rejected', ...converted.rejected }
     if (!('value' in parsed)) throw new Error('events of a record that could not be parsed')
@@ -329,7 +323,7 @@ class Scan {
       parts: [...generated, ...parts],
       totals: {
         records: this.#records.count,
-        bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+        bytes: sumParts(parts).bytes,
         days: [...this.#partsOfDay.keys()].filter(day => /^\d/.test(day)).length,
       },
       sourceRange: range && { first: formatTime(range.firstUs), last: formatTime(range.lastUs) },
@@ -339,8 +333,7 @@ class Scan {
 
   #stats(generated: readonly StagedPart[]): ScanStats {
     const { sharedDevices, repeatedRecords, zoneShifts, zoneDiffers, zoneUnproved } = this.#state
-    const countOf = (name: string) =>
-      generated.reduce((sum, { id, records }) => (id.startsWith(name) ? sum + records : sum), 0)
+    const countOf = (name: string) => sumParts(generated.filter(({ id }) => id.startsWith(name))).records
     return {
       groupEvents: countOf('groups/'),
       linkEvents: countOf('links/'),

@@ -14,7 +14,7 @@ import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { RecordReject } from '../records/imported-event.ts'
 import { checkUnchangedWhileRead, hashRawFile } from './raw-sources.ts'
 import { describeDamage, findDamage } from './report/rejects.ts'
-import { decodeContent, decodePlace, type EncodedContent, encodeContent, encodePlace } from './staged-line.ts'
+import { decodeRecord, type EncodedContent, encodeContent, encodePlace } from './staged-line.ts'
 import { type StagedRecord, StagedRecords } from './staged-records.ts'
 
 const committedBytesDefault = 16 * 1024 * 1024
@@ -44,7 +44,7 @@ export interface StageOptions {
 /** @returns the records of all files, which the caller completes and closes. @throws JobStopped, JobPaused */
 export async function stageRecords(options: StageOptions): Promise<StagedRecords> {
   const { plan, progress, waitForSpace = unlimitedSpace } = options
-  new ListedObjects(plan.files)
+  const objects = new ListedObjects(plan.files)
   progress.begin('stage', {})
   progress.waiting('the hashes of the files')
   const records = await openRecords(options)
@@ -52,7 +52,7 @@ export async function stageRecords(options: StageOptions): Promise<StagedRecords
     progress.begin('stage', { bytes: records.sources.reduce((sum, { bytes }) => sum + bytes, 0) })
     // Wait before writing: otherwise a full disk would fail again at once.
     await waitForSpace()
-    await readFiles(records, options)
+    await readFiles(records, objects, options)
     checkUnchangedWhileRead(records.sources)
     return records
   } catch (error) {
@@ -84,15 +84,13 @@ function areSourcesUnchanged(sources: readonly RawSource[]): boolean {
   }
 }
 
-async function readFiles(records: StagedRecords, options: StageOptions): Promise<void> {
+async function readFiles(records: StagedRecords, objects: ListedObjects, options: StageOptions): Promise<void> {
   const { plan, progress } = options
   const done = records.files()
-  const objects = new ListedObjects(
-    plan.files,
-    done.map(each => each.objects),
-  )
-  progress.add({ records: done.reduce((sum, file) => sum + file.records, 0), isEarlier: true })
-  const batch = new Batch(records, options)
+  for (const object of done.flatMap(file => file.objects)) objects.add(object)
+  const recordsDone = done.reduce((sum, file) => sum + file.records, 0)
+  progress.add({ records: recordsDone, isEarlier: true })
+  const batch = new Batch(records, records.count - recordsDone, options)
   records.begin()
   for (const [index, file] of plan.files.entries())
     if (index < done.length) progress.add({ bytes: sizeOnDisk(file), isEarlier: true })
@@ -112,9 +110,8 @@ class ListedObjects {
   #charsLeft = listedCharsMax
 
   /** @throws JobStopped */
-  constructor(files: readonly RawFile[], earlier: readonly (readonly RawObject[])[] = []) {
+  constructor(files: readonly RawFile[]) {
     for (const { path, object } of files) this.#take(path.length + object.length + fileCharsMin)
-    for (const object of earlier.flat()) this.add(object)
   }
 
   /** @returns its index. @throws JobStopped */
@@ -146,17 +143,18 @@ class Batch {
   readonly #waitForSpace: WaitForSpace
   readonly #bytesMax: number
   #bytes = 0
-  /** How many records that an earlier run has stored are still to be passed over. */
   #known: number
 
+  /** @param known how many records of the next file an earlier run has stored. */
   constructor(
     records: StagedRecords,
+    known: number,
     { waitForSpace = unlimitedSpace, committedBytes = committedBytesDefault }: StageOptions,
   ) {
     this.#records = records
     this.#waitForSpace = waitForSpace
     this.#bytesMax = committedBytes
-    this.#known = records.count - records.files().reduce((sum, { records: count }) => sum + count, 0)
+    this.#known = known
   }
 
   /** Whether an earlier run has stored the next record. */
@@ -265,12 +263,9 @@ function selectColumns({
 /** For a converter that gives a time to records that had none. */
 export function setUnknownTimes(records: StagedRecords, converter: RecordConverter): void {
   const objects = records.files().flatMap(file => file.objects)
-  records.setUnknownTimes(({ place, extra, json }) => {
-    const { object, ordinal } = decodePlace(place)
-    const { parsed } = decodeContent(extra, json.toString())
-    return 'value' in parsed
-      ? findTime(converter, { value: parsed.value, table: objects[object]!.table, ordinal })
-      : null
+  records.setUnknownTimes(record => {
+    const { parsed, ordinal, raw } = decodeRecord(record, objects)
+    return 'value' in parsed ? findTime(converter, { value: parsed.value, table: raw.table, ordinal }) : null
   })
 }
 

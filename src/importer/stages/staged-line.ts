@@ -2,6 +2,7 @@
 // feed, and only the JSON, which is last, may contain a tab.
 
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
+import type { RawObject } from '../job/manifest.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { RecordSource } from '../job/staged-part.ts'
 import type { ParsedRecord } from '../read/parse-record.ts'
@@ -24,6 +25,13 @@ export interface RecordContent {
   readonly parsed: ParsedRecord
   /** The record as in the user's file. */
   readonly text: string
+}
+
+/** A record with what its conversion needs. */
+export interface DecodedRecord extends RecordContent {
+  readonly ordinal: number
+  /** The file that holds it. */
+  readonly raw: RawObject
 }
 
 /** Data that the record's JSON lacks. */
@@ -78,6 +86,15 @@ export function encodeContent(record: ReadRecord): EncodedContent {
 function removeByteOrderMark(bytes: Uint8Array): Uint8Array {
   const isMarked = bytes[0] === byteOrderMark[0] && byteOrderMark.equals(bytes.subarray(0, byteOrderMark.length))
   return isMarked ? bytes.subarray(byteOrderMark.length) : bytes
+}
+
+/** @param objects of all raw files. */
+export function decodeRecord(
+  { place, extra, json }: { readonly place: string; readonly extra: string; readonly json: Buffer },
+  objects: readonly RawObject[],
+): DecodedRecord {
+  const { object, ordinal } = decodePlace(place)
+  return { ...decodeContent(extra, json.toString()), ordinal, raw: objects[object]! }
 }
 
 export function decodeContent(extraText: string, json: string): RecordContent {

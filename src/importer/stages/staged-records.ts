@@ -65,6 +65,8 @@ export class StagedRecords {
   readonly #sql: Database.Database
   readonly #statements
   #lastId: number
+  /** Null if the file has no readable description. */
+  #described: Described | null
 
   private constructor(folder: JobFolder) {
     this.#folder = folder
@@ -81,6 +83,9 @@ export class StagedRecords {
         setTime: this.#sql.prepare('UPDATE record SET time_us = ? WHERE id = ?'),
       }
       this.#lastId = (this.#sql.prepare('SELECT max(id) AS id FROM record').get() as { id: number | null }).id ?? 0
+      const row = this.#sql.prepare<[], { described: string }>('SELECT described FROM staging').get()
+      const described = row === undefined ? null : parseObject(row.described)
+      this.#described = matchesSchema(describedSchema, described) ? described : null
     } catch (error) {
       this.#sql.close()
       throw error
@@ -96,8 +101,7 @@ export class StagedRecords {
     let records: StagedRecords | undefined
     try {
       records = new StagedRecords(folder)
-      const described = records.#described()
-      if (described !== null && isWanted(described)) return records
+      if (records.#described !== null && isWanted(records.#described)) return records
     } catch (error) {
       records?.close()
       if (isSqliteDamage(error)) return null
@@ -111,7 +115,7 @@ export class StagedRecords {
     StagedRecords.remove(folder)
     mkdirSync(folder.path, { recursive: true })
     const records = new StagedRecords(folder)
-    records.#statements.describe.run(JSON.stringify({ mapping, sources, isComplete: false }))
+    records.#describe({ mapping, sources: [...sources], isComplete: false })
     return records
   }
 
@@ -119,19 +123,18 @@ export class StagedRecords {
     folder.remove(`${stagingFile}-journal`, stagingFile)
   }
 
-  #described(): Described | null {
-    const row = this.#sql.prepare<[], { described: string }>('SELECT described FROM staging').get()
-    const described = row === undefined ? null : parseObject(row.described)
-    return matchesSchema(describedSchema, described) ? described : null
+  #describe(described: Described): void {
+    this.#statements.describe.run(JSON.stringify(described))
+    this.#described = described
   }
 
   get sources(): readonly RawSource[] {
-    return this.#described()!.sources
+    return this.#described!.sources
   }
 
   /** Identifies the files and the mapping that the records depend on. */
   identity(): string {
-    const { mapping, sources } = this.#described()!
+    const { mapping, sources } = this.#described!
     return sha256Hex(JSON.stringify([mapping, sources]))
   }
 
@@ -178,8 +181,7 @@ export class StagedRecords {
   }
 
   complete(mapping: string): void {
-    const { sources } = this
-    this.#statements.describe.run(JSON.stringify({ mapping, sources, isComplete: true }))
+    this.#describe({ ...this.#described!, mapping, isComplete: true })
   }
 
   /** Gives records without a readable time the time that `timeOf` finds. */

@@ -8,7 +8,7 @@ import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { isGeneratedPart, type StagedJob } from '../job/staged-part.ts'
+import { isGeneratedPart, type StagedJob, sumParts } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { Checkpoint } from '../send/checkpoint.ts'
@@ -52,8 +52,7 @@ const pollMs = 1_000
 export async function verifyStage(options: VerifyOptions): Promise<Verification> {
   const { folder, job, checkpoint, source, api, progress } = options
   const { blankLines = 0 } = job
-  const parts = job.parts.filter(part => !isGeneratedPart(part))
-  progress.begin('verify', { records: parts.reduce((sum, { records }) => sum + records, blankLines) })
+  progress.begin('verify', { records: countRecords(job) + blankLines })
   progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.service_job_id!
   const expected = await findExpected(options)
@@ -91,7 +90,7 @@ export async function findExpected(options: ExpectedOptions): Promise<Expected> 
   const parts = listSentParts(jobs)
   const known = readExpected(folder, parts)
   if (known !== null) {
-    progress.add({ records: job.parts.reduce((sum, part) => (isGeneratedPart(part) ? sum : sum + part.records), 0) })
+    progress.add({ records: countRecords(job) })
     return known
   }
   const collector = new ExpectedCollector(personOf)
@@ -109,6 +108,10 @@ export async function findExpected(options: ExpectedOptions): Promise<Expected> 
   const expected = collector.end()
   storeExpected(folder, parts, expected)
   return expected
+}
+
+function countRecords({ parts }: StagedJob): number {
+  return sumParts(parts.filter(part => !isGeneratedPart(part))).records
 }
 
 /** The parts of a job and of its retries, for `readExpected`. */

@@ -19,11 +19,10 @@ export interface Expected extends ExpectedEvents {
 
 /** Takes all events of a job, part by part. */
 export class ExpectedCollector {
-  readonly #tally: ExpectedTally
+  readonly #tally = new ExpectedTally()
   readonly #persons: PersonChoice
 
-  constructor(personOf: PersonOf, ...tally: ConstructorParameters<typeof ExpectedTally>) {
-    this.#tally = new ExpectedTally(...tally)
+  constructor(personOf: PersonOf) {
     this.#persons = new PersonChoice(personOf)
   }
 
