@@ -24,9 +24,9 @@ export function listsAll(id: string): boolean {
 }
 
 /**
- * Runs a share of the vectors on whole instances, each engine another one. `npm test` runs all of them in memory, save those
- * of continuity, which both stores have a contract for (`tests/ports/hash-key-overrides.contract.ts`); `npm run vectors` runs
- * all on either.
+ * Runs vectors on whole instances: the exchanges, which nothing else runs, all on SQLite, and a share of the others, each
+ * engine another one. `npm test` runs those in memory, save those of continuity, which both stores have a contract for
+ * (`tests/ports/hash-key-overrides.contract.ts`); `npm run vectors` runs all on either.
  * @param run runs the vectors of these ids. Resolves with what the runner printed.
  */
 export function conformanceSuite(
@@ -34,7 +34,12 @@ export function conformanceSuite(
   skip: string | false,
   run: (ids: readonly string[]) => Promise<string>,
 ): void {
-  const ids = shareOf(vectorFiles.flatMap(idsIn), 20, engine === 'SQLite' ? 0 : 1)
+  const exchanges = vectorFiles.flatMap(path => idsIn(path, part => part === 'exchange_vectors'))
+  const others = vectorFiles.flatMap(path => idsIn(path, part => part !== 'exchange_vectors'))
+  const ids = [
+    ...(engine === 'SQLite' ? exchanges : shareOf(exchanges, 20)),
+    ...shareOf(others, 20, engine === 'SQLite' ? 0 : 1),
+  ]
   describe(`the conformance vectors with state in ${engine}`, { skip }, () => {
     let lines: string[]
 
@@ -91,10 +96,11 @@ export function runVectors(
   return new Promise(resolve => child.once('close', () => resolve(output)))
 }
 
-/** The ids of all vectors in a file, read independently of the runner. */
-function idsIn(path: string): string[] {
-  const lists = Object.values(JSON.parse(readFileSync(path, 'utf8'))).filter(Array.isArray)
-  return lists.flat().flatMap(({ id }: { id?: unknown }) => (typeof id === 'string' ? [id] : []))
+/** The ids of the vectors in these parts of a file, read independently of the runner. */
+function idsIn(path: string, isWanted: (part: string) => boolean): string[] {
+  const parts = Object.entries<unknown>(JSON.parse(readFileSync(path, 'utf8')))
+  const vectors = parts.flatMap(([part, list]) => (Array.isArray(list) && isWanted(part) ? list : []))
+  return vectors.flatMap(({ id }: { id?: unknown }) => (typeof id === 'string' ? [id] : []))
 }
 
 function idOf(line: string): string {

@@ -292,7 +292,7 @@ describe('pennon flags changing a flag', () => {
         /--condition must be a number from 1 to 2, as in pennon flags show, not 3/,
       ],
       [['rollout', 'search', '101'], /A rollout must be a percentage from 0 to 100, or everyone, not 101/],
-      [['rollout', 'search', 'everyone'], /Send one of its variants: a, b/],
+      [['rollout', 'search', 'everyone'], /Name one of its variants: a, b/],
       [['rollout', 'search', 'everyone', '--variant', 'c'], /has no variant 'c'/],
       [['disable', 'new-chekout'], /There is no flag new-chekout .*Did you mean new-checkout\?/],
       [['enable', 'put-away'], /put-away is archived\. Restore it first: pennon flags restore put-away/],

@@ -65,7 +65,7 @@ describe('setting the percentage of one condition', () => {
 
   it('fails without that condition', () => {
     for (const [index, filters, said] of [
-      [2, { groups: [some, everyone] }, 'Condition 2 does not exist. The flag has 2.'],
+      [2, { groups: [some, everyone] }, 'Condition 2 does not exist. It has 2.'],
       [0, { groups: [] }, 'This feature flag has no release conditions.'],
       [0, {}, 'This feature flag has no release conditions.'],
       [0, { groups: ['x'] }, 'Condition 0 is not an object. Repair the filters first.'],
@@ -116,7 +116,7 @@ describe('rolling out to everyone', () => {
   it('requires a variant that the flag has, or none, and a flag without an early access feature', () => {
     const multivariate = variants(60, 40)
     for (const [filters, variantKey, said] of [
-      [{ multivariate }, null, 'variant_key: Send one of its variants: control, test'],
+      [{ multivariate }, null, 'variant_key: Name one of its variants: control, test'],
       [{ multivariate }, 'green', "variant_key: This feature flag has no variant 'green'."],
       [{ multivariate: null }, 'test', 'variant_key: This feature flag has no variants.'],
       [

@@ -41,7 +41,7 @@ export function setConditionRollout(conditionIndex: number, rolloutPercentage: n
     const attr = 'condition_index'
     if (sets.length === 0) return refuseWrite(attr, 'This feature flag has no release conditions.')
     if (conditionIndex >= sets.length)
-      return refuseWrite(attr, `Condition ${conditionIndex} does not exist. The flag has ${sets.length}.`)
+      return refuseWrite(attr, `Condition ${conditionIndex} does not exist. It has ${sets.length}.`)
     const set = sets[conditionIndex]
     if (!isJsonObject(set))
       return refuseWrite(attr, `Condition ${conditionIndex} is not an object. Repair the filters first.`)
@@ -58,7 +58,7 @@ export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
     const attr = 'variant_key'
     const variantKeys = variantsOf(filters).map(variant => (isJsonObject(variant) ? ownValue(variant, 'key') : null))
     if (variantKey === null && variantKeys.length > 0)
-      return refuseWrite(attr, `Send one of its variants: ${variantKeys.join(', ')}`)
+      return refuseWrite(attr, `Name one of its variants: ${variantKeys.join(', ')}`)
     if (variantKey !== null && variantKeys.length === 0) return refuseWrite(attr, 'This feature flag has no variants.')
     if (variantKey !== null && !variantKeys.includes(variantKey))
       return refuseWrite(attr, `This feature flag has no variant '${variantKey}'.`)
