@@ -18,13 +18,6 @@ export interface FetchPart {
 
 export type PartAsks = Readonly<Record<string, string | number | null>>
 
-export type PartOutcome =
-  | { readonly kind: 'file'; readonly lineCount: number | null }
-  /** The source says that it has no data there. */
-  | { readonly kind: 'empty' }
-  /** The response was empty, without a reason. Treated as `empty` when it comes twice. */
-  | { readonly kind: 'seems_empty' }
-
 /** What the stage passes to `fetchPart`. */
 export interface PartTools {
   readonly file: PartFile
@@ -58,8 +51,8 @@ export interface FetchSource {
   readonly dropsUnlisted?: boolean
   /** The same data in smaller windows; null when the window cannot be split. */
   splitPart(part: FetchPart): readonly FetchPart[] | null
-  /** @throws a fault of `fetch-faults.ts` */
-  fetchPart(part: FetchPart, tools: PartTools): Promise<PartOutcome>
+  /** @returns whether the source has data there. @throws a fault of `fetch-faults.ts` */
+  fetchPart(part: FetchPart, tools: PartTools): Promise<boolean>
   /** The least number of requests per part. */
   readonly callsPerPart: number
   /** Lines for the plan: what the user should know before the fetch. */

@@ -7,7 +7,7 @@ import { it, type TestContext } from 'node:test'
 import { quickClock } from '../../../tests/support/fixed-clock.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { FetchStop, FetchWait } from './fetch-faults.ts'
-import type { FetchPart, PartOutcome, PartTools } from './fetch-source.ts'
+import type { FetchPart, PartTools } from './fetch-source.ts'
 import { type FetchStageOptions, fetchStage } from './fetch-stage.ts'
 import type { FetchClock } from './waiting.ts'
 
@@ -15,7 +15,7 @@ const parts: readonly FetchPart[] = ['a', 'b'].map(id => ({ id, asks: { id }, by
 
 function stageOf(
   t: TestContext,
-  fetchPart: (part: FetchPart, tools: PartTools) => Promise<PartOutcome>,
+  fetchPart: (part: FetchPart, tools: PartTools) => Promise<boolean>,
   more: Partial<FetchStageOptions> = {},
 ) {
   const source = {
@@ -65,7 +65,7 @@ it('a part of known size needs space for itself and for the remaining bytes of t
       await bothRun.promise
       willWrite(10)
       writeFileSync(file.path, '0123456789')
-      return { kind: 'file', lineCount: null }
+      return true
     },
     {
       findSpaceProblem: bytes => {
@@ -90,7 +90,7 @@ it('a part that stalls is fetched again, and waiting for the limits of the sourc
         throw signal.reason
       }
       writeFileSync(file.path, '0123456789')
-      return { kind: 'file', lineCount: null }
+      return true
     },
     { stallMs: 20 },
   )

@@ -18,7 +18,7 @@ import {
   WindowTooLarge,
 } from './fetch-faults.ts'
 import { createFetchReporter, type FetchListener } from './fetch-reporter.ts'
-import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
+import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
 import { createFetchSpace } from './fetch-space.ts'
 import { FetchState, type FetchWarning, type StoredPart, toStateDamage } from './fetch-state.ts'
 import { completePartFile, hashFile, type PartFile, toPartFile } from './part-file.ts'
@@ -84,7 +84,6 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
 /** The tries of this run for a part that is not done yet. */
 interface Attempts {
   broken: number
-  seemedEmpty: boolean
   /** The earliest time of the next try. */
   dueMs: number
 }
@@ -194,18 +193,17 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
   }
 
   async function processPart(part: StoredPart): Promise<void> {
-    const attempts = attemptsById.get(part.id) ?? { broken: 0, seemedEmpty: false, dueMs: 0 }
+    const attempts = attemptsById.get(part.id) ?? { broken: 0, dueMs: 0 }
     attemptsById.set(part.id, attempts)
     try {
-      const { finalPath } = toFile(part)
+      const { path, finalPath } = toFile(part)
       // A complete file whose process was killed before the state said `done` is adopted.
-      if (existsSync(finalPath)) state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
+      if (existsSync(finalPath) || (await fetchPart(part))) state.markDone(part.id, await hashFile(finalPath))
       else {
-        await gate.untilPauseEnds(callSignal)
-        space.begin(part.id, part.bytes === null ? null : Math.max(0, part.bytes - part.savedBytes))
-        await finishPart(part, await fetchPart(part), attempts)
+        await rm(path, { force: true })
+        state.markEmpty(part.id)
       }
-      if (state.findPart(part.id)?.state !== 'waiting') attemptsById.delete(part.id)
+      attemptsById.delete(part.id)
       consecutiveWaits = 0
       reporter.partEnded()
     } catch (cause) {
@@ -231,8 +229,10 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     return toPartFile(folder, id)
   }
 
-  /** @throws BrokenAnswer when the download stalls. */
-  async function fetchPart(part: StoredPart): Promise<PartOutcome> {
+  /** @returns whether it is in its file now; otherwise the source has no data there. @throws BrokenAnswer when it stalls. */
+  async function fetchPart(part: StoredPart): Promise<boolean> {
+    await gate.untilPauseEnds(callSignal)
+    space.begin(part.id, part.bytes === null ? null : Math.max(0, part.bytes - part.savedBytes))
     const stalled = new AbortController()
     let bytesLately = 0
     let watch: NodeJS.Timeout | undefined
@@ -263,24 +263,13 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       warn: line => state.addWarning(part.id, line),
     }
     try {
-      return await source.fetchPart(part, tools)
+      const hasData = await source.fetchPart(part, tools)
+      if (hasData) await completePartFile(tools.file)
+      return hasData
     } catch (cause) {
       throw stalled.signal.aborted && !signal.aborted ? stalled.signal.reason : cause
     } finally {
       clearInterval(watch)
-    }
-  }
-
-  async function finishPart(part: StoredPart, outcome: PartOutcome, attempts: Attempts): Promise<void> {
-    if (outcome.kind === 'file') {
-      const hash = await completePartFile(toFile(part))
-      state.markDone(part.id, { ...hash, lineCount: outcome.lineCount })
-    } else if (outcome.kind === 'empty' || attempts.seemedEmpty) {
-      await rm(toFile(part).path, { force: true })
-      state.markEmpty(part.id)
-    } else {
-      attempts.seemedEmpty = true
-      reporter.retries++
     }
   }
 

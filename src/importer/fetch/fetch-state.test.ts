@@ -9,7 +9,7 @@ it('adding a part does not scan the parts before it, of which a bucket may have 
   const folder = tempDir(t)
   const state = new FetchState(folder)
   for (const id of ['a', 'b']) state.addPart({ id, asks: {}, bytes: 1 })
-  state.markDone('a', { sha256: '', bytes: 1, lineCount: null })
+  state.markDone('a', { sha256: '', bytes: 1 })
   state.addPart({ id: 'c', asks: {}, bytes: 1 })
   assert.deepEqual([state.nextWaiting(() => false)!.id, state.nextWaiting(id => id === 'b')!.id], ['b', 'c'])
   state.close()

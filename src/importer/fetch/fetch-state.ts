@@ -32,7 +32,6 @@ export interface FetchedPart {
   readonly object: string
   readonly sha256: string
   readonly bytes: number
-  readonly lineCount: number | null
 }
 
 /**
@@ -79,7 +78,7 @@ const schema = `
   CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS part (
     place REAL NOT NULL, id TEXT PRIMARY KEY, asks TEXT NOT NULL, state TEXT NOT NULL, bytes INTEGER,
-    saved_bytes INTEGER NOT NULL DEFAULT 0, sha256 TEXT, line_count INTEGER) STRICT;
+    saved_bytes INTEGER NOT NULL DEFAULT 0, sha256 TEXT) STRICT;
   CREATE INDEX IF NOT EXISTS part_place ON part (state, place);
   CREATE INDEX IF NOT EXISTS part_order ON part (place);
   CREATE INDEX IF NOT EXISTS part_bytes ON part (state, bytes);
@@ -180,9 +179,14 @@ export class FetchState {
     return null
   }
 
-  markDone(id: string, { sha256, bytes, lineCount }: Omit<FetchedPart, 'object'>): void {
-    const done = `UPDATE part SET state = 'done', sha256 = ?, bytes = ?, line_count = ?, saved_bytes = ? WHERE id = ?`
-    this.#run(done, sha256, bytes, lineCount, bytes, id)
+  markDone(id: string, { sha256, bytes }: Omit<FetchedPart, 'object'>): void {
+    this.#run(
+      "UPDATE part SET state = 'done', sha256 = ?, bytes = ?, saved_bytes = ? WHERE id = ?",
+      sha256,
+      bytes,
+      bytes,
+      id,
+    )
   }
 
   markEmpty(id: string): void {
@@ -256,9 +260,7 @@ export class FetchState {
   /** In the order of the source, oldest first. */
   fetchedParts(): FetchedPart[] {
     return this.#database
-      .prepare(
-        "SELECT 'raw/' || id AS object, sha256, bytes, line_count AS lineCount FROM part WHERE state = 'done' ORDER BY place",
-      )
+      .prepare("SELECT 'raw/' || id AS object, sha256, bytes FROM part WHERE state = 'done' ORDER BY place")
       .all() as FetchedPart[]
   }
 

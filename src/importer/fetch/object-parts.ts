@@ -7,7 +7,7 @@ import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceOb
 import { PortError } from '#ports/port-error.ts'
 import { ownFile } from '../read/own-files.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
-import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
+import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
 import { preparePartFile } from './part-file.ts'
 
 /** At most this many bytes are downloaded again after a crash. */
@@ -74,7 +74,7 @@ export function toFileName(key: string): string {
   return names.join('/')
 }
 
-async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: PartTools): Promise<PartOutcome> {
+async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: PartTools): Promise<boolean> {
   const object = asks as unknown as SourceObject
   await tools.takeCall()
   try {
@@ -88,7 +88,7 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
   } catch (cause) {
     throw toFetchFault(cause)
   }
-  return { kind: 'file', lineCount: null }
+  return true
 }
 
 /** Appends to the file from `startsAt`, and stores how many bytes are synced. @returns the size of the file. */

@@ -28,13 +28,11 @@ export async function preparePartFile({ path }: PartFile): Promise<void> {
   await rm(path, { force: true })
 }
 
-/** Syncs and hashes the file, and gives it its final name. */
-export async function completePartFile({ path, finalPath }: PartFile): Promise<FileHash> {
+/** Syncs the file, and gives it its final name. */
+export async function completePartFile({ path, finalPath }: PartFile): Promise<void> {
   await syncPath(path)
-  const hash = await hashFile(path)
   await rename(path, finalPath)
   await syncPath(dirname(finalPath))
-  return hash
 }
 
 export async function hashFile(path: string): Promise<FileHash> {

@@ -12,7 +12,7 @@ import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 import { zipOf } from '../../../../tests/support/export-stand-in.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { splitJsonList } from './matomo-visits.ts'
-import { checkGzipLines, checkZip, countLines } from './whole-files.ts'
+import { checkGzipLines, checkLines, checkZip } from './whole-files.ts'
 
 function fileOf(t: TestContext, bytes: Uint8Array): string {
   const path = join(tempDir(t), 'file')
@@ -23,22 +23,25 @@ function fileOf(t: TestContext, bytes: Uint8Array): string {
 describe('lines of JSON', () => {
   const lines = ['{"a":1}', '{"b":"ä€\\n"}', '{"c":[1,2]}']
 
-  it('are counted without blank lines, for any chunking, with or without a final line break', async () => {
-    const text = Buffer.from(`${lines.join('\n\r\n\n')}`)
-    for (const bytes of [text, Buffer.concat([text, Buffer.from('\n')]), Buffer.concat([text, Buffer.from('\r\n\n')])])
+  it('are complete if the last one that is not blank is, for any chunking, with or without a final line break', async () => {
+    const text = lines.join('\n\r\n\n')
+    for (const bytes of ['', '\n', '\r\n\n'].map(end => Buffer.from(`${text}${end}`)))
       await fc.assert(
         fc.asyncProperty(fc.array(fc.integer({ min: 0, max: bytes.length })), async cuts => {
           const borders = [0, ...cuts.sort((a, b) => a - b), bytes.length]
           const pieces = borders.slice(1).map((border, index) => bytes.subarray(borders[index], border))
-          assert.equal(await countLines(Readable.from(pieces)), 3)
+          assert.equal(await checkLines(Readable.from(pieces)), true)
+          const broken = Readable.from([...pieces, Buffer.from('{')])
+          await assert.rejects(checkLines(broken), /last line/)
         }),
       )
+    assert.equal(await checkLines(Readable.from([Buffer.from('\n\r\n')])), false)
   })
 
   it('are incomplete if the gzip or its last line is', async t => {
     const whole = gzipSync(`${lines.join('\n')}\n`)
-    assert.equal(await checkGzipLines(fileOf(t, whole)), 3)
-    assert.equal(await checkGzipLines(fileOf(t, gzipSync(''))), 0)
+    assert.equal(await checkGzipLines(fileOf(t, whole)), true)
+    assert.equal(await checkGzipLines(fileOf(t, gzipSync(''))), false)
     for (let length = 1; length < whole.length; length++)
       await assert.rejects(checkGzipLines(fileOf(t, whole.subarray(0, length))), BrokenAnswer, `${length} bytes`)
     for (const end of ['terminated early', '{"d":', 'null x'])
@@ -51,7 +54,7 @@ describe('a zip', () => {
     for (const isZip64 of [false, true]) {
       const whole = await zipOf(['{"a":1}', '{"b":2}', '{"c":3}'], isZip64)
       assert.equal(whole.includes(Buffer.from('504b0606', 'hex')), isZip64)
-      assert.equal(await checkZip(fileOf(t, whole)), 3)
+      await checkZip(fileOf(t, whole))
       for (let length = 0; length < whole.length; length += 7)
         await assert.rejects(checkZip(fileOf(t, whole.subarray(0, length))), BrokenAnswer, `${length} bytes`)
     }

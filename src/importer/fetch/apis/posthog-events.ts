@@ -36,8 +36,7 @@ export function createPosthogSource({ range, project_id }: FetchConfig, host: UR
         cursor = next
         return rows.map(row => JSON.stringify(row))
       })
-      const lineCount = await writeLines(pages, tools)
-      return lineCount === 0 ? { kind: 'empty' } : { kind: 'file', lineCount }
+      return (await writeLines(pages, tools)) > 0
     },
   })
 }

@@ -17,12 +17,12 @@ const chunkSize = 64 * 1024
 
 /**
  * @param path a gzip file of JSON lines.
- * @returns how many lines are not blank.
+ * @returns whether it has any line that is not blank.
  * @throws BrokenAnswer when the gzip or its last line is incomplete.
  */
-export async function checkGzipLines(path: string): Promise<number> {
+export async function checkGzipLines(path: string): Promise<boolean> {
   try {
-    return await pipeline(createReadStream(path), createGunzip({ chunkSize }), countLines)
+    return await pipeline(createReadStream(path), createGunzip({ chunkSize }), checkLines)
   } catch (cause) {
     throw toBrokenAnswer(cause)
   }
@@ -30,21 +30,18 @@ export async function checkGzipLines(path: string): Promise<number> {
 
 /**
  * @param path a zip of `.json.gz` files.
- * @returns how many lines of its files are not blank.
  * @throws BrokenAnswer unless every entry unpacks to its checksum and the directory behind the entries lists all of them.
  */
-export async function checkZip(path: string): Promise<number> {
+export async function checkZip(path: string): Promise<void> {
   const archive = new ByteReader(createReadStream(path))
-  let lineCount = 0
   let place = ''
   try {
     for await (const { name, bytes } of readZipEntries(archive, { checksDirectory: true })) {
       place = `${name} in the zip: `
-      const read = /\.jsonl?(\.gz)?$/.test(name) ? countLines : discardAll
-      lineCount += await (name.endsWith('.gz') ? pipeline(bytes, createGunzip({ chunkSize }), read) : read(bytes))
+      const read = /\.jsonl?(\.gz)?$/.test(name) ? checkLines : discardAll
+      await (name.endsWith('.gz') ? pipeline(bytes, createGunzip({ chunkSize }), read) : read(bytes))
       place = ''
     }
-    return lineCount
   } catch (cause) {
     const fault = toBrokenAnswer(cause)
     if (!(fault instanceof PackingDamage || fault instanceof BrokenAnswer)) throw fault
@@ -60,43 +57,32 @@ function toBrokenAnswer(cause: unknown): unknown {
   return /^Z_/.test(code) ? new BrokenAnswer(`its gzip is cut short or damaged (${message})`) : cause
 }
 
-async function discardAll(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+async function discardAll(bytes: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of bytes);
-  return 0
 }
 
-/** @returns how many lines are not blank. @throws BrokenAnswer unless the last one is JSON. */
-export async function countLines(bytes: AsyncIterable<Buffer>): Promise<number> {
-  let lineCount = 0
+/** @returns whether any line is not blank. @throws BrokenAnswer unless the last one is JSON. */
+export async function checkLines(bytes: AsyncIterable<Buffer>): Promise<boolean> {
   let last: Buffer[] = []
   let lastBytes = 0
   /** Whether the last line has ended, so that further bytes start another. */
   let hasEnded = true
-  const keep = (part: Buffer) => {
-    if (part.length === 0 || (part.length === 1 && part[0] === carriageReturn)) return
-    if (hasEnded) {
-      last = []
-      lastBytes = 0
-      hasEnded = false
-      lineCount++
-    }
-    last.push(Buffer.from(part))
-    lastBytes += part.length
-  }
   for await (const chunk of bytes) {
-    let from = 0
-    for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, from)) {
-      keep(chunk.subarray(from, at))
-      hasEnded = true
-      from = at + 1
+    const to = chunk.findLastIndex(byte => byte !== lineFeed && byte !== carriageReturn) + 1
+    if (to > 0) {
+      const from = chunk.lastIndexOf(lineFeed, to - 1) + 1
+      if (hasEnded || from > 0) [last, lastBytes] = [[], 0]
+      last.push(Buffer.from(chunk.subarray(from, to)))
+      lastBytes += to - from
+      hasEnded = false
     }
-    keep(chunk.subarray(from))
+    hasEnded ||= chunk.includes(lineFeed, to)
     if (lastBytes > lineBytesMax) throw new BrokenAnswer('a line of it has no end')
   }
   try {
-    if (lineCount > 0) JSON.parse(Buffer.concat(last).toString())
+    if (last.length > 0) JSON.parse(Buffer.concat(last).toString())
   } catch {
     throw new BrokenAnswer('its last line is not whole')
   }
-  return lineCount
+  return last.length > 0
 }

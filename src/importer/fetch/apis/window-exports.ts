@@ -4,7 +4,7 @@
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { BrokenAnswer, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
 import type { BasicCredentials } from '#importer/fetch/fetch-secrets.ts'
-import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
+import type { FetchPart, FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
 import {
   type DayWindow,
   divideIntoWindows,
@@ -36,15 +36,16 @@ export function createAmplitudeSource(
     ],
     listParts: () => divideIntoWindows(range!, window_days ?? 1).map(days => toFetchPart(toHourWindow(days))),
     splitPart: ({ asks }) => splitHours(asks as unknown as HourWindow)?.map(toFetchPart) ?? null,
-    async fetchPart({ asks }, tools): Promise<PartOutcome> {
+    async fetchPart({ asks }, tools) {
       const url = new URL('/api/2/export', host)
       url.searchParams.set('start', String(asks.from))
       url.searchParams.set('end', String(asks.to))
       const answer = await requestWindow({ source: 'Amplitude', secrets, url, headers: { authorization } }, tools, 404)
-      if (answer.status === 404) return { kind: 'empty' }
+      if (answer.status === 404) return false
       // Hours without data return 404, so an empty body is a failure of the source.
       if ((await writeBody(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
-      return { kind: 'file', lineCount: await checkZip(tools.file.path) }
+      await checkZip(tools.file.path)
+      return true
     },
   }
 }
@@ -74,16 +75,19 @@ export function createMixpanelSource(
     ],
     listParts: () => divideIntoWindows(range!, window_days ?? 1).map(toFetchPart),
     splitPart: ({ asks }) => splitDays(asks as unknown as DayWindow)?.map(toFetchPart) ?? null,
-    async fetchPart({ asks }, tools): Promise<PartOutcome> {
+    async fetchPart({ asks }, tools) {
       const url = new URL('/api/2.0/export', host)
       url.searchParams.set('from_date', String(asks.from))
       url.searchParams.set('to_date', String(asks.to))
       // Without milliseconds, events within one second lose their order.
       url.searchParams.set('time_in_ms', 'true')
       if (project_id !== null) url.searchParams.set('project_id', project_id)
-      const answer = await requestWindow({ source: 'Mixpanel', secrets, url, headers }, tools)
-      const lineCount = (await downloadGzip(answer, tools)) === 0 ? 0 : await checkGzipLines(tools.file.path)
-      return lineCount === 0 ? { kind: 'seems_empty' } : { kind: 'file', lineCount }
+      const download = async () => {
+        const answer = await requestWindow({ source: 'Mixpanel', secrets, url, headers }, tools)
+        return (await downloadGzip(answer, tools)) > 0 && checkGzipLines(tools.file.path)
+      }
+      // An empty answer, which may be a failure, is believed only when it comes twice.
+      return (await download()) || (await download())
     },
   }
 }
