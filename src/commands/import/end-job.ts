@@ -33,8 +33,7 @@ import { changeJob, type Job } from './job/open-job.ts'
 import { untilInterrupted } from './messages/interruption.ts'
 import { confirmTarget, nextLine, printLine, quotePath } from './messages/print.ts'
 import { reportSteps } from './messages/report-steps.ts'
-import { recordedTarget } from './service/recorded-target.ts'
-import { createServiceApi } from './service/service-api.ts'
+import { createServiceApi, recordedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
 export interface EndOptions {
@@ -77,11 +76,7 @@ async function endJob(
   const at = quotePath(path)
   const serviceJob = readServiceJob(folder)
   if (serviceJob === null || plan.target === null) refuse(await describeNothingSent(job, path, how))
-  const api = createServiceApi(
-    recordedTarget(job),
-    { waiting: reason => reason !== null && printLine(`waiting: ${reason}`) },
-    signal,
-  )
+  const api = createServiceApi(recordedTarget(job), signal)
   const before = await readServiceState(api, serviceJob.id)
   const wanted = how === 'publish' ? 'published' : 'discarded'
   if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'

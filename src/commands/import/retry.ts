@@ -23,8 +23,7 @@ import { changeJob, type Job } from './job/open-job.ts'
 import { isInterruption, untilInterrupted } from './messages/interruption.ts'
 import { nextLine, printLine, quotePath } from './messages/print.ts'
 import { runProgress } from './run/run-progress.ts'
-import { recordedTarget } from './service/recorded-target.ts'
-import { checkTakesEvents, createServiceApi } from './service/service-api.ts'
+import { checkTakesEvents, createServiceApi, recordedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
 export interface RetryOptions {
@@ -50,8 +49,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const serviceJob = readServiceJob(folder)
   if (sent?.state !== 'sent' || serviceJob === null || plan.target === null)
     refuse(`the other records must be sent first: pennon import run ${quotePath(path)}`)
-  const sayWaiting = (reason: string | null) => reason !== null && printLine(`waiting: ${reason}`)
-  const api = createServiceApi(recordedTarget(job), { waiting: sayWaiting }, signal)
+  const api = createServiceApi(recordedTarget(job), signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: requireManifest(folder) }
   const problem = await findRetryProblem(context, rejects)

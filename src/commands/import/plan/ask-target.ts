@@ -9,9 +9,10 @@ import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
 import { parseObject } from '#importer/job/job-folder.ts'
 import { findMissingScopes, importKeyScopeList, listScopes } from '#importer/job/key-scopes.ts'
-import { findApiAddress, type ImportTarget } from '#importer/job/plan.ts'
+import type { ImportTarget } from '#importer/job/plan.ts'
 import { isNoPath } from '#wire/wire-error.ts'
 import { findProjectWithKey } from '../service/known-project.ts'
+import { queryTarget } from '../service/target-api.ts'
 import type { PlanOptions } from './plan-options.ts'
 
 const timeoutMs = 15_000
@@ -74,18 +75,12 @@ function resolveAddresses({ host, apiHost }: AskedTarget, config: Config): { add
  */
 export async function hasLiveEvents(target: ImportTarget): Promise<boolean | null> {
   const { projectId } = target
-  const read = readConfig(process.env)
-  if (!read.ok || read.value.personalKey === null || projectId === null) return null
-  const { personalKey } = read.value
+  if (projectId === null) return null
   const query = 'SELECT event FROM events WHERE import_job_id = 0 LIMIT 1'
-  try {
-    const api = new PrivateApi({ instance: findApiAddress(target), personalKey, project: projectId, timeoutMs })
-    const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query } })
-    return Array.isArray(results) ? results.length > 0 : null
-  } catch (error) {
-    if (error instanceof ClientError) return null
-    throw error
-  }
+  const answer = await queryTarget(target, { project: projectId, timeoutMs, noKey: '' }, api =>
+    api.post('/query/', { query: { kind: 'HogQLQuery', query } }),
+  )
+  return answer.ok && Array.isArray(answer.value.results) ? answer.value.results.length > 0 : null
 }
 
 /** The address if none is given: the instance that HOST and PORT would start here. */
@@ -150,11 +145,13 @@ async function findProject(
         `PENNON_PERSONAL_KEY is not set. Planning and rehearsing work without it, but cannot check the project's name and existing data. Sending requires a key with the scopes ${importKeyScopeList} (create one with pennon new-key where the instance runs).`,
       ],
     }
-  const missing = await askMissingScopes(instance, personalKey)
+  const asking = { instance, personalKey, timeoutMs }
+  const api = new PrivateApi({ ...asking, project: '' })
+  const missing = await askMissingScopes(api)
   const missingNotes = missing === null || missing.length === 0 ? [] : [missingScopesNote(missing)]
   if (missing?.includes('project:read') === true) return { ...unknown, notes: missingNotes }
   try {
-    const project = await findProjectWithKey(instance, personalKey, projectKey)
+    const project = await findProjectWithKey(api, projectKey)
     if (project === null)
       return {
         ...unknown,
@@ -162,11 +159,10 @@ async function findProject(
           `PENNON_PERSONAL_KEY is a key of ${instance}, but has no access to a project with the key ${projectKey}: sending will be refused.`,
         ],
       }
-    const api = new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })
     const { id, name, isPersonless } = project
     const notes = [
       ...(isPersonless ? [personlessNote] : []),
-      ...(missingNotes.length > 0 ? missingNotes : await findMissingRights(api)),
+      ...(missingNotes.length > 0 ? missingNotes : await findMissingRights(new PrivateApi({ ...asking, project: id }))),
     ]
     return { projectId: id, projectName: name, isPersonless, notes }
   } catch (error) {
@@ -178,9 +174,9 @@ async function findProject(
 }
 
 /** @returns null if the instance does not say what the key may do. */
-async function askMissingScopes(instance: string, personalKey: string): Promise<readonly string[] | null> {
+async function askMissingScopes(api: PrivateApi): Promise<readonly string[] | null> {
   try {
-    const { scopes } = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).ownKey()
+    const { scopes } = await api.ownKey()
     return Array.isArray(scopes) ? findMissingScopes(scopes.map(String)) : null
   } catch (error) {
     if (error instanceof ClientError) return null

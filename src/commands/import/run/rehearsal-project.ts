@@ -22,8 +22,7 @@ import { findNextStep, readStanding } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { nextLine, printJson, printLines } from '../messages/print.ts'
 import { findProjectWithKey, type KnownProject } from '../service/known-project.ts'
-import { type JobOfFolder, recordedTarget } from '../service/recorded-target.ts'
-import { createServiceApi } from '../service/service-api.ts'
+import { createServiceApi, type JobOfFolder, recordedTarget } from '../service/target-api.ts'
 
 /** Suffix of the job id in `$import_job_id`, which distinguishes events of rehearsals. */
 const rehearsalMark = '-rehearsal'
@@ -56,15 +55,15 @@ export async function findRehearsalProject(job: JobOfFolder, projectKey: string)
   const instance = findApiAddress(target)
   const read = readConfig(process.env)
   if (!read.ok) throw new JobStopped(read.error)
-  const personalKey = read.value.personalKey ?? ''
+  const asking = { instance, personalKey: read.value.personalKey ?? '', timeoutMs }
   try {
-    const project = await findProjectWithKey(instance, personalKey, projectKey)
+    const project = await findProjectWithKey(new PrivateApi({ ...asking, project: '' }), projectKey)
     if (project === null)
       throw new JobStopped(
         `the key in PENNON_PERSONAL_KEY has no access to a project with the key ${projectKey} at ${instance}`,
       )
     if (project.id === target.projectId) throw createTargetRefusal()
-    if (await hasOtherEvents(new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })))
+    if (await hasOtherEvents(new PrivateApi({ ...asking, project: project.id })))
       throw new JobStopped(
         `the project ${project.name ?? projectKey} has events that do not come from a rehearsal, and events sent there are visible at once. Create a project for the rehearsal`,
       )
@@ -117,7 +116,7 @@ export async function rehearseInProject(
       maxRejectShare: plan.limits.maxRejectShare,
       ...(rate !== undefined && { rate }),
     })
-    await waitForStream(createServiceApi({ ...target, projectId: id }, progress, signal), progress)
+    await waitForStream(createServiceApi({ ...target, projectId: id }, signal, progress), progress)
     const { sent, refused } = sumCounts(parts.map(({ counts }) => counts))
     return { project: id, name, share, sent, refused }
   } finally {

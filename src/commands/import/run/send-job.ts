@@ -36,8 +36,7 @@ import { isInterruption } from '../messages/interruption.ts'
 import { nextLine, printJson, printLines, quotePath } from '../messages/print.ts'
 import { findGaps } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
-import { recordedTarget } from '../service/recorded-target.ts'
-import { checkTakesEvents, createServiceApi } from '../service/service-api.ts'
+import { checkTakesEvents, createServiceApi, recordedTarget } from '../service/target-api.ts'
 
 export interface SendJobOptions {
   /** The job's folder, as the user wrote it. */
@@ -58,7 +57,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   const approval = readApproval(folder)!
   const manifest = requireManifest(folder)
   const target = recordedTarget(run)
-  const api = createServiceApi(target, progress, signal)
+  const api = createServiceApi(target, signal, progress)
   const known = readServiceJob(folder)
   if (known === null) await checkOwnProject(path, target, api)
   else await checkTakesEvents(path, known.id, api)
@@ -151,7 +150,7 @@ const lastReportMs = 2_000
 async function reportLastFigures({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return
-  const api = createServiceApi(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastReportMs))
+  const api = createServiceApi(plan.target!, AbortSignal.timeout(lastReportMs), { waiting: () => undefined })
   const figures = computeProgressFigures(checkpoint, requireManifest(folder), readRetryOutcomes(folder))
   await reportState(api, id, state, figures).catch(() => undefined)
 }

@@ -1,14 +1,10 @@
 // Asks the service for the state of a job, once and for a few seconds at most, since looking at a job must work without the
 // service too. Source: docs/wire/import.md §2.8.
 
-import { readConfig } from '#config.ts'
 import { undoDays } from '#core/imports/import-job.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
-import type { JobFolder } from '#importer/job/job-folder.ts'
-import { findApiAddress, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
-import { ClientError, PrivateApi } from '../../client/private-api.ts'
-import { findTargetMismatch } from './recorded-target.ts'
+import { type JobOfFolder, queryJobTarget } from './target-api.ts'
 
 const timeoutMs = 5_000
 
@@ -27,24 +23,15 @@ export interface ServiceState {
 /** Null before anything was sent. */
 export type ServiceAnswer = ServiceState | { readonly id: string; readonly unknownBecause: string } | null
 
-export async function askService({ folder, plan }: { folder: JobFolder; plan: ImportPlan }): Promise<ServiceAnswer> {
+export async function askService({ folder, plan }: JobOfFolder): Promise<ServiceAnswer> {
   const known = readServiceJob(folder)
   if (known === null || plan.target === null) return null
   const { id, project } = known
-  const kept = findTargetMismatch({ folder, plan })
-  if (kept !== null) return { id, unknownBecause: kept }
-  const read = readConfig(process.env)
-  if (!read.ok) return { id, unknownBecause: read.error }
-  const { personalKey } = read.value
-  if (personalKey === null)
-    return { id, unknownBecause: 'set PENNON_PERSONAL_KEY to a personal key with the scope import_job:read' }
-  try {
-    const api = new PrivateApi({ instance: findApiAddress(plan.target), personalKey, project, timeoutMs })
-    return toServiceState(id, await api.get(`/import_jobs/${encodeURIComponent(id)}/`))
-  } catch (error) {
-    if (error instanceof ClientError) return { id, unknownBecause: error.message }
-    throw error
-  }
+  const noKey = 'set PENNON_PERSONAL_KEY to a personal key with the scope import_job:read'
+  const answer = await queryJobTarget({ folder, plan }, { project, timeoutMs, noKey }, api =>
+    api.get(`/import_jobs/${encodeURIComponent(id)}/`),
+  )
+  return answer.ok ? toServiceState(id, answer.value) : { id, unknownBecause: answer.error }
 }
 
 function toServiceState(id: string, { state, step, published_at, discarded_at, failure }: JsonObject): ServiceState {

@@ -1,16 +1,13 @@
 // Asks the target of a job which events of the same days and names it has already, for the report of the rehearsal. Only
 // reads; a rehearsal does not need an answer. Source: docs/wire/import.md §2.7.
 
-import { readConfig } from '#config.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
-import type { JobFolder } from '#importer/job/job-folder.ts'
-import { findApiAddress, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/import-report.ts'
 import type { AskedOfTarget } from '#importer/stages/report/target-facts.ts'
-import { ClientError, PrivateApi } from '../../client/private-api.ts'
+import type { PrivateApi } from '../../client/private-api.ts'
 import { quotePath } from '../messages/print.ts'
-import { findTargetMismatch } from './recorded-target.ts'
+import { type JobOfFolder, queryJobTarget } from './target-api.ts'
 
 /** Counting the events of years is slow. */
 const timeoutMs = 120_000
@@ -19,34 +16,21 @@ const namesMax = 500
 const daysMax = 50_000
 
 export async function askTargetFacts(
-  { folder, plan, signal }: { folder: JobFolder; plan: ImportPlan; signal: AbortSignal },
+  { folder, plan, signal }: JobOfFolder & { readonly signal: AbortSignal },
   asked: AskedOfTarget,
 ): Promise<TargetAnswer> {
   const { target } = plan
   if (target === null)
     return { notAsked: 'the plan has no target. Plan with --project-key, and set PENNON_PERSONAL_KEY.' }
-  const kept = findTargetMismatch({ folder, plan })
-  if (kept !== null) return { notAsked: kept }
-  const read = readConfig(process.env)
-  if (!read.ok) return { notAsked: read.error }
-  const { personalKey } = read.value
-  if (personalKey === null)
-    return {
-      notAsked: `set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse again: pennon import run ${quotePath(folder.path)} --rehearse-again.`,
-    }
-  const api = new PrivateApi({
-    instance: findApiAddress(target),
-    personalKey,
-    project: target.projectId ?? '@current',
-    timeoutMs,
-    signal,
-  })
-  try {
-    return await findTargetFacts(api, asked, readServiceJob(folder)?.id ?? null)
-  } catch (error) {
-    if (error instanceof ClientError) return { notAsked: error.message }
-    throw error
-  }
+  const answer = await queryJobTarget(
+    { folder, plan },
+    {
+      ...{ project: target.projectId ?? '@current', timeoutMs, signal },
+      noKey: `set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse again: pennon import run ${quotePath(folder.path)} --rehearse-again.`,
+    },
+    api => findTargetFacts(api, asked, readServiceJob(folder)?.id ?? null),
+  )
+  return answer.ok ? answer.value : { notAsked: answer.error }
 }
 
 async function findTargetFacts(

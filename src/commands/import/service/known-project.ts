@@ -1,14 +1,13 @@
 // Finds the project of a public key by a personal key: when an import is planned, or later if there was no personal key at
 // that time.
 
-import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
-import { readConfig } from '#config.ts'
+import type { PrivateApi } from '#commands/client/private-api.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { findApiAddress, type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
+import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { quotePath } from '../messages/print.ts'
-import { findTargetMismatch } from './recorded-target.ts'
+import { queryJobTarget } from './target-api.ts'
 
 const timeoutMs = 15_000
 
@@ -20,14 +19,10 @@ export interface KnownProject {
   readonly isPersonless: boolean
 }
 
-/** @returns null when the personal key sees no project with this public key. @throws ClientError */
-export async function findProjectWithKey(
-  instance: string,
-  personalKey: string,
-  projectKey: string,
-): Promise<KnownProject | null> {
+/** @param api of no project. @returns null when its key sees no project with this public key. @throws ClientError */
+export async function findProjectWithKey(api: PrivateApi, projectKey: string): Promise<KnownProject | null> {
   // The key may see several projects, so the first one need not be it.
-  const found = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).list('')
+  const found = await api.list('')
   const project = found.find(({ api_token }) => api_token === projectKey)
   return project === undefined
     ? null
@@ -45,16 +40,11 @@ export async function findProjectWithKey(
  */
 export async function addKnownProject(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
   const { target, limits } = plan
-  if (target === null || target.projectId !== null || findTargetMismatch({ folder, plan }) !== null) return plan
-  const read = readConfig(process.env)
-  if (!read.ok || read.value.personalKey === null) return plan
-  let project: KnownProject | null
-  try {
-    project = await findProjectWithKey(findApiAddress(target), read.value.personalKey, target.projectKey)
-  } catch (error) {
-    if (error instanceof ClientError) return plan
-    throw error
-  }
+  if (target === null || target.projectId !== null) return plan
+  const found = await queryJobTarget({ folder, plan }, { project: '', timeoutMs, noKey: '' }, api =>
+    findProjectWithKey(api, target.projectKey),
+  )
+  const project = found.ok ? found.value : null
   if (project === null) return plan
   const known = { ...plan, target: { ...target, projectId: project.id, projectName: project.name } }
   if (!project.isPersonless || limits.isPersonless === true) {

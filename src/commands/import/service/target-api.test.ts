@@ -14,7 +14,7 @@ import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { askService } from './ask-service.ts'
 import { askTargetFacts } from './ask-target-facts.ts'
 import { addKnownProject } from './known-project.ts'
-import { recordedTarget } from './recorded-target.ts'
+import { endedMessage, recordedTarget } from './target-api.ts'
 
 const project = { projectKey: 'phc_shop', projectId: null, projectName: null }
 
@@ -97,4 +97,13 @@ describe('the personal key', () => {
     const known = { ...project, address, projectId: '7', projectName: 'Shop' }
     assert.equal(recordedTarget({ folder, plan: planTo(known) }), known)
   })
+})
+
+it('a job accepts events until it is published, discarded or failed; then the message says what to do', () => {
+  for (const state of ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'])
+    assert.equal(endedMessage(state, 'history'), null)
+  for (const state of ['publishing', 'published', 'failed'])
+    assert.match(endedMessage(state, 'history')!, /nothing more is sent\. To undo it: pennon import discard history$/)
+  for (const state of ['discarding', 'discarded'])
+    assert.match(endedMessage(state, 'history')!, /nothing more is sent\. To import again, .* pennon import plan$/)
 })
