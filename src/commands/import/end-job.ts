@@ -24,14 +24,13 @@ import { readJobReport } from '#importer/verify/job-report.ts'
 import { personsFile, readSent, updateReport } from '#importer/verify/sent.ts'
 import { verifyPersons } from '#importer/verify/verify-persons.ts'
 import { listSentParts } from '#importer/verify/verify-stage.ts'
-import { endWithOutput } from '../client/end-with-output.ts'
 import { canAsk } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
-import { findNextStep, readStanding } from './job/next-step.ts'
+import { describeNextStep } from './job/next-step.ts'
 import { changeJob, type Job } from './job/open-job.ts'
 import { untilInterrupted } from './messages/interruption.ts'
-import { confirmTarget, nextLine, printLine, quotePath } from './messages/print.ts'
+import { confirmTarget, printLine, quotePath } from './messages/print.ts'
 import { reportSteps } from './messages/report-steps.ts'
 import { createServiceApi, recordedTarget } from './service/target-api.ts'
 
@@ -44,7 +43,6 @@ export interface EndOptions {
 }
 
 export async function endImport(path: string, how: 'publish' | 'discard', options: EndOptions): Promise<void> {
-  endWithOutput()
   const request: Request = { state: 'not sent' }
   const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
   await changeJob(path, job =>
@@ -150,7 +148,7 @@ async function recordEnding(
 
 /** The service does not know a job that was never sent: removing the folder is enough. */
 async function describeNothingSent(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
-  const next = nextLine(findNextStep(path, await readStanding(job), null))
+  const next = await describeNextStep(path, job)
   const hint = how === 'publish' ? '' : ` To delete the plan, remove the folder ${path}.`
   return printable(`nothing has been sent yet, so there is nothing to ${how}.${hint} ${next}`)
 }

@@ -10,10 +10,8 @@ import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { readRetryOutcomes, recordKey } from '#importer/send/retry-outcomes.ts'
 import { readSentRejects } from '#importer/send/sent-rejects.ts'
 import { listRejectFiles, type RejectLine, readRejectTexts, rejectLineSchema } from '#importer/stages/reject-files.ts'
-import { endWithOutput } from '../client/end-with-output.ts'
-import { refuse } from '../refuse.ts'
-import { openJob, runOrRefuse } from './job/open-job.ts'
-import { printJson, printLines, quotePath } from './messages/print.ts'
+import { readJob, refuseUnrehearsed } from './job/open-job.ts'
+import { printJson, printLines } from './messages/print.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {
@@ -37,11 +35,10 @@ interface Group {
 }
 
 export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
-  endWithOutput()
-  const { folder } = openJob(path)
-  if (!existsSync(folder.file('rehearsal')))
-    refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
-  await runOrRefuse(folder, () => (options.group ? showGroups(folder, options) : showLines(folder, options)))
+  await readJob(path, ({ folder }) => {
+    if (!existsSync(folder.file('rehearsal'))) refuseUnrehearsed(path)
+    return options.group ? showGroups(folder, options) : showLines(folder, options)
+  })
 }
 
 async function showLines(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
@@ -65,10 +62,7 @@ async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOp
     else if (group.examples.length < examplesShown) group.examples.push(reject)
   }
   const sorted = [...groups].toSorted(([, a], [, b]) => b.count - a.count)
-  if (json) {
-    printJson(sorted.map(([name, group]) => ({ reason: name, ...group })))
-    return
-  }
+  if (json) return printJson(sorted.map(([name, group]) => ({ reason: name, ...group })))
   const lines = sorted.flatMap(([name, { count, repaired, fix, examples }]) => [
     `${name}: ${count.toLocaleString('en')}${repaired === 0 ? '' : `, of which ${formatCount(repaired, 'is', 'are')} repaired and sent`}`,
     `  ${fix}`,

@@ -8,13 +8,11 @@ import { readRehearsal, reportNames, type Sent } from '#importer/stages/report/i
 import { createReportSections, describeJob, type Section } from '#importer/stages/report/report-sections.ts'
 import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
 import { readSent } from '#importer/verify/sent.ts'
-import { endWithOutput } from '../client/end-with-output.ts'
 import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { refuse } from '../refuse.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
-import { type Job, openJob, runOrRefuse } from './job/open-job.ts'
-import { nextLine, printLines, printText, quotePath } from './messages/print.ts'
+import { type Job, readJob, refuseUnrehearsed } from './job/open-job.ts'
+import { nextLine, printLines, printText } from './messages/print.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
@@ -27,15 +25,13 @@ export interface ReportOptions {
 }
 
 export async function showReport(path: string, options: ReportOptions): Promise<void> {
-  endWithOutput()
-  const job = openJob(path)
-  await runOrRefuse(job.folder, () => printReport(job, path, options))
+  await readJob(path, job => printReport(job, path, options))
 }
 
 async function printReport(job: Job, path: string, options: ReportOptions): Promise<void> {
   const { folder } = job
   const report = readRehearsal(folder)
-  if (report === null) refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
+  if (report === null) refuseUnrehearsed(path)
   if (options.samples === true) return showSamples(folder, options)
   const service = await askService(job)
   const sent = addEnding(readSent(folder, report), service)

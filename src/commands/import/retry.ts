@@ -16,7 +16,6 @@ import { readServiceJob, reportState } from '#importer/send/service-job.ts'
 import { createRejectLine, type RejectedOutcome } from '#importer/stages/reject-files.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile } from '#importer/verify/verify-stage.ts'
-import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { changeJob, type Job } from './job/open-job.ts'
@@ -31,8 +30,6 @@ export interface RetryOptions {
 }
 
 export async function retryRejects(path: string, { rejects }: RetryOptions): Promise<void> {
-  endWithOutput()
-  process.umask(0o077)
   if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
   const pausedMessage = () =>
     `paused. To continue: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`

@@ -3,14 +3,11 @@
 
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
-import { readApproval } from '#importer/job/approval.ts'
-import { countRecordsRead, readManifest } from '#importer/job/manifest.ts'
-import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'
+import { countRecordsRead } from '#importer/job/manifest.ts'
+import type { ProgressFigures } from '#importer/job/progress-figures.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
-import { readRehearsal } from '#importer/stages/report/import-report.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'
-import { readSent } from '#importer/verify/sent.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import {
@@ -19,10 +16,9 @@ import {
   isFetchRunning,
   isJobRunning,
   type Job,
-  openJob,
   readFetched,
+  readJob,
   readUnplannedFetch,
-  runOrRefuse,
 } from './job/open-job.ts'
 import { findRehearsalStop } from './job/rehearsal-stop.ts'
 import { nextLine, printJson, printLines, quotePath } from './messages/print.ts'
@@ -34,122 +30,86 @@ export interface StatusOptions {
   readonly json?: boolean
 }
 
-/** The process that works on the folder right now. */
-type Running =
-  | { readonly kind: 'nothing' }
-  /** Stages, which keep their progress in the folder. */
-  | { readonly kind: 'stage'; readonly progress: ProgressFigures }
-  /** Another command, such as publish, or a run that has just begun. */
-  | { readonly kind: 'command' }
-
 export async function showStatus(path: string, options: StatusOptions): Promise<void> {
-  endWithOutput()
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const fetched = readUnplannedFetch(path)
-  if (fetched !== null) {
-    printFetched(path, fetched, options)
-    return
-  }
-  const job = openJob(path)
-  await runOrRefuse(job.folder, async () => {
-    const status = await readStatus(job, path)
-    if (options.json === true) printJson(buildStatus(status))
-    else printLines(statusLines(status))
-  })
+  if (fetched !== null) printFetched(path, fetched, options)
+  else
+    await readJob(path, async job => {
+      const status = await readStatus(job, path)
+      if (options.json === true) printJson(buildStatus(status))
+      else printLines(statusLines(status))
+    })
 }
 
 /** Nothing has been planned yet. */
 function printFetched(path: string, fetched: FetchedParts, { json = false }: StatusOptions): void {
+  endWithOutput()
   const { config, isComplete, partsWaiting, partsEmpty, parts } = fetched
   const next = findNextStepOfFetch(path, fetched)
   const { source } = config as { readonly source: string }
   const isRunning = isFetchRunning(path)
-  if (json) {
-    const figures = { source, isComplete, parts: parts.length, partsEmpty, partsWaiting }
-    printJson({ isRunning, fetched: figures, next })
-    return
-  }
-  const all = parts.length + partsEmpty + partsWaiting
-  const lines = [
-    'Nothing has been planned yet.',
-    isComplete
-      ? `Downloaded from ${source}: all ${formatCount(parts.length, 'part')}.`
-      : `Downloaded from ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${formatCount(all, 'part')}.`,
-    isRunning ? `Next: wait; to see the progress: pennon import status ${quotePath(path)}` : nextLine(next),
-  ]
-  printLines(lines)
+  const done = parts.length + partsEmpty
+  if (json)
+    printJson({ isRunning, fetched: { source, isComplete, parts: parts.length, partsEmpty, partsWaiting }, next })
+  else
+    printLines([
+      'Nothing has been planned yet.',
+      isComplete
+        ? `Downloaded from ${source}: all ${formatCount(parts.length, 'part')}.`
+        : `Downloaded from ${source}: ${done.toLocaleString('en')} of ${formatCount(done + partsWaiting, 'part')}.`,
+      isRunning ? waitLine(path) : nextLine(next),
+    ])
 }
 
 type Status = Awaited<ReturnType<typeof readStatus>>
 
 async function readStatus(job: Job, path: string) {
-  const { folder } = job
-  const progress = folder.readJson(progressFile, progressSchema)
-  const running = findRunning(job, progress)
   const service = await askService(job)
   const standing = await readStanding(job)
-  const report = readRehearsal(folder)
-  return {
-    ...{ job, path, running, progress, service, report },
-    next: findNextStep(path, standing, service),
-    approvalSha256: standing.approvalSha256,
-    manifest: readManifest(folder),
-    approvedAt: readApproval(folder)?.approvedAt ?? null,
-    sent: readSent(folder, report),
-  }
+  const isRunning = isJobRunning(job.folder)
+  return { ...standing, job, path, isRunning, service, next: findNextStep(path, standing, service) }
 }
 
-function findRunning({ folder }: Job, progress: ProgressFigures | null): Running {
-  if (!isJobRunning(folder)) return { kind: 'nothing' }
-  return progress?.state === 'running' ? { kind: 'stage', progress } : { kind: 'command' }
-}
-
-function buildStatus({ job, path, running, manifest, report, next, ...status }: Status): object {
+function buildStatus({ job, path, isRunning, manifest, report, next, ...status }: Status): object {
   const { jobId, source, createdAt, target } = job.plan
   const { progress, approvalSha256, approvedAt, sent, service } = status
   return {
     ...{ jobId, source, createdAt },
     target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
-    ...{ isRunning: running.kind !== 'nothing', progress },
+    ...{ isRunning, progress },
     range: manifest?.sourceRange ?? null,
     sourceTimezone: manifest?.sourceTimezone ?? null,
     mappingSha256: manifest?.mappingSha256 ?? null,
-    records: manifest === null ? null : countRecordsRead(manifest),
+    records: manifest && countRecordsRead(manifest),
     balance: report?.balance ?? null,
     damagedFiles: manifest === null ? [] : listDamagedFiles(manifest),
-    stop: report === null ? null : findRehearsalStop(report, job.plan, quotePath(path)),
+    stop: report && findRehearsalStop(report, job.plan, quotePath(path)),
     ...{ approvalSha256, approvedAt, sent, service },
     // Programs may run the command that they find here, so it must not undo an import.
     next: next.isOnlyToUndo === true ? null : next,
   }
 }
 
-function statusLines({ job, path, running, manifest, report, next, ...status }: Status): string[] {
-  const { plan } = job
-  const { target } = plan
+function statusLines({ job, path, isRunning, manifest, report, next, ...status }: Status): string[] {
+  const { jobId, createdAt, target } = job.plan
   const { progress, approvedAt, sent, service } = status
-  const inService = describeServiceState(service)
+  const range = manifest?.sourceRange
   return [
-    `Job ${plan.jobId}: ${filesText(job)}, planned ${plan.createdAt}.`,
+    `Job ${jobId}: ${filesText(job)}, planned ${createdAt}.`,
     target === null ? 'No target.' : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}.`,
-    ...(manifest === null
-      ? ['Not staged yet.']
-      : [
-          `Staged: ${formatCount(countRecordsRead(manifest), 'record')} of ${formatCount(manifest.totals.days, 'day')}${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
-        ]),
-    ...(report === null
-      ? ['Not rehearsed yet.']
-      : [
-          `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected.`,
-        ]),
+    manifest === null
+      ? 'Not staged yet.'
+      : `Staged: ${formatCount(countRecordsRead(manifest), 'record')} of ${formatCount(manifest.totals.days, 'day')}${range ? `, ${range.first} to ${range.last}` : ''}.`,
+    report === null
+      ? 'Not rehearsed yet.'
+      : `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected.`,
     ...(manifest === null ? [] : firstFew(listDamagedFiles(manifest).map(describeDamage))),
     approvedAt === null ? 'Not approved.' : `Approved ${approvedAt}.`,
     ...(report === null || sent === null ? [] : describeSent(report, sent)),
-    ...(inService === null ? [] : [inService]),
-    ...(running.kind === 'nothing' ? lastRunText(progress, service) : [runningText(running)]),
-    running.kind === 'nothing'
-      ? nextLine(next)
-      : `Next: wait; to see the progress: pennon import status ${quotePath(path)}`,
+    ...(service === null ? [] : [describeServiceState(service)]),
+    isRunning ? runningText(progress) : lastRunText(progress, service),
+    isRunning ? waitLine(path) : nextLine(next),
   ]
 }
 
@@ -163,18 +123,22 @@ function filesText({ folder, plan: { files, fetch, source } }: Job): string {
 /** A process writes its figures every second; older ones show that it is held up. */
 const heldUpMs = 15_000
 
-function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
-  if (running.kind === 'command') return 'Another process is working on it, without reporting progress.'
-  const { progress } = running
+function runningText(progress: ProgressFigures | null): string {
+  // Another command, such as publish, or a run that has just begun.
+  if (progress?.state !== 'running') return 'Another process is working on it, without reporting progress.'
   const silentMs = Date.now() - Date.parse(progress.updatedAt)
   const silent = silentMs < heldUpMs ? '' : ` No progress for ${formatDuration(silentMs / 1_000)}; it may have stopped.`
   return `Running (process ${progress.pid}): ${progressLine(progress)}.${silent}`
 }
 
 /** The advice of the last run no longer applies once the job is discarded. */
-function lastRunText(progress: ProgressFigures | null, service: ServiceAnswer): string[] {
-  if (progress === null) return ['Not run yet.']
-  if (service !== null && 'state' in service && service.state === 'discarded') return ['Nothing is running.']
-  if (progress.state === 'running') return [`Nothing is running: the last run was interrupted in ${progress.stage}.`]
-  return [progress.message === null ? 'Nothing is running.' : `Last run: ${progress.message}`]
+function lastRunText(progress: ProgressFigures | null, service: ServiceAnswer): string {
+  if (progress === null) return 'Not run yet.'
+  if (service !== null && 'state' in service && service.state === 'discarded') return 'Nothing is running.'
+  if (progress.state === 'running') return `Nothing is running: the last run was interrupted in ${progress.stage}.`
+  return progress.message === null ? 'Nothing is running.' : `Last run: ${progress.message}`
+}
+
+function waitLine(path: string): string {
+  return `Next: wait; to see the progress: pennon import status ${quotePath(path)}`
 }

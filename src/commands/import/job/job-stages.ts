@@ -6,7 +6,7 @@ import { type ApprovedParts, hashManifest } from '#importer/job/approval.ts'
 import { JobDatabase } from '#importer/job/job-database.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
-import { hashMapping, writePlan } from '#importer/job/plan.ts'
+import { hashMapping, type ImportPlan, writePlan } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
@@ -15,7 +15,7 @@ import { createJobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
 import { deleteRehearsalRejects } from '#importer/stages/reject-files.ts'
-import { readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
+import { type Rehearsal, readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
 import { openCompleteRecords, readScan, scanRecords } from '#importer/stages/scan.ts'
 import { setUnknownTimes, stageRecords } from '#importer/stages/stage.ts'
 import { StagedRecords } from '#importer/stages/staged-records.ts'
@@ -23,6 +23,7 @@ import { checkZone } from '#importer/stages/zone-shift.ts'
 import { quotePath } from '../messages/print.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
 import { addKnownProject } from '../service/known-project.ts'
+import type { JobOfFolder } from '../service/target-api.ts'
 import type { Job } from './open-job.ts'
 import { planWithProfileTime } from './profile-time.ts'
 
@@ -93,14 +94,7 @@ const scan: JobStage = {
 }
 
 const rehearsal: JobStage = {
-  isDone({ folder, plan }) {
-    const report = readRehearsal(folder)
-    return (
-      report !== null &&
-      report.hashes.manifest === hashManifest(requireManifest(folder)) &&
-      report.hashes.mapping === hashMapping(plan)
-    )
-  },
+  isDone: ({ folder, plan }) => isReportCurrent(readRehearsal(folder), requireManifest(folder), plan),
   async run(run) {
     const { folder, source, progress, signal, waitForSpace } = run
     // A crash after the scan leaves them.
@@ -120,6 +114,11 @@ const rehearsal: JobStage = {
 /** The stages before the approval. */
 export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 
+/** Whether a report is of the job as it is now. */
+export function isReportCurrent(report: Rehearsal | null, manifest: Manifest, plan: ImportPlan): boolean {
+  return report?.hashes.manifest === hashManifest(manifest) && report.hashes.mapping === hashMapping(plan)
+}
+
 /** Removes the output of the stages, which is wrong for another mapping. */
 export function removeStageResults(folder: Job['folder']): void {
   folder.remove(manifestFile, 'rehearsal', ...Object.values(reportNames))
@@ -135,7 +134,7 @@ export function requireManifest(folder: Job['folder']): Manifest {
 }
 
 /** The present state of everything that an approval covers. */
-export function collectApprovedParts({ folder, plan }: Pick<Job, 'folder' | 'plan'>): ApprovedParts {
+export function collectApprovedParts({ folder, plan }: JobOfFolder): ApprovedParts {
   return { plan, manifest: requireManifest(folder) }
 }
 

@@ -1,7 +1,7 @@
 // The next step of a job, as a command to type. Every command about a job prints it.
 
 import { canAsk } from '#commands/client/prompt.ts'
-import { approve, hashManifest, listChangesSince, readApproval } from '#importer/job/approval.ts'
+import { approve, listChangesSince, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { hashMapping } from '#importer/job/plan.ts'
@@ -10,10 +10,10 @@ import { type Ending, readEnding, readServiceJob } from '#importer/send/service-
 import { findChanged } from '#importer/stages/raw-sources.ts'
 import { readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'
 import { readSent } from '#importer/verify/sent.ts'
-import { type NextStep, quotePath } from '../messages/print.ts'
+import { type NextStep, nextLine, quotePath } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
-import { collectApprovedParts } from './job-stages.ts'
-import type { Job } from './open-job.ts'
+import type { JobOfFolder } from '../service/target-api.ts'
+import { isReportCurrent } from './job-stages.ts'
 import { findRehearsalStop, type RehearsalStop } from './rehearsal-stop.ts'
 
 /** The state of a job, as far as it decides the next step. */
@@ -43,42 +43,36 @@ export interface Standing {
 /** How many digits of the hash of an approval are shown, and at least required. */
 export const hashDigits = 12
 
-export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
+/** The line with the next step, after a command that did not ask the service. */
+export async function describeNextStep(path: string, job: JobOfFolder): Promise<string> {
+  return nextLine(findNextStep(path, await readStanding(job), null))
+}
+
+/** @returns with what the state follows from, for commands that show it. */
+export async function readStanding({ folder, plan }: JobOfFolder) {
   const manifest = readManifest(folder)
   const report = readRehearsal(folder)
   const approval = readApproval(folder)
-  const isRehearsed =
-    manifest !== null &&
-    report !== null &&
-    report.hashes.manifest === hashManifest(manifest) &&
-    report.hashes.mapping === hashMapping(plan)
+  const isRehearsed = manifest !== null && isReportCurrent(report, manifest, plan)
   const sent = readSent(folder, report)
   const needsFiles = manifest?.mappingSha256 === hashMapping(plan) && sent?.isAll !== true
+  const changedFile = needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null
   const ending = readEnding(folder)
   const stopAt = (at: string) => (report === null ? null : findRehearsalStop(report, plan, at))
   const isToApprove = isRehearsed && plan.target !== null && stopAt('') === null
-  return {
-    isRehearsed,
+  const progress = folder.readJson(progressFile, progressSchema)
+  // Once the user has changed the plan or approved it, the next run may not stop again.
+  const isStopped = progress?.state === 'stopped' && progress.updatedAt >= plan.createdAt
+  const standing = {
+    ...{ isRehearsed, sent, stopAt, changedFile },
     hasTarget: plan.target !== null,
     approvalSha256: isToApprove ? approve({ plan, manifest }, '').sha256 : null,
     isAttended: canAsk(),
-    stopAt,
-    changed:
-      approval === null || manifest === null
-        ? null
-        : listChangesSince(approval, collectApprovedParts({ folder, plan })),
-    sent,
-    changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
-    remedy: findRemedy(folder, [plan.createdAt, approval?.approvedAt ?? '']),
+    changed: approval && manifest && listChangesSince(approval, { plan, manifest }),
+    remedy: isStopped && progress.updatedAt >= (approval?.approvedAt ?? '') ? (progress.wayOut ?? null) : null,
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
-  }
-}
-
-/** @param changedAt when the user changed the plan or approved it, as ISO 8601. */
-function findRemedy(folder: Job['folder'], changedAt: readonly string[]): Remedy | null {
-  const progress = folder.readJson(progressFile, progressSchema)
-  if (progress?.state !== 'stopped' || changedAt.some(at => at > progress.updatedAt)) return null
-  return progress.wayOut ?? null
+  } satisfies Standing
+  return { ...standing, manifest, report, progress, approvedAt: approval?.approvedAt ?? null }
 }
 
 /** @param path of the job's folder as the user wrote it. */

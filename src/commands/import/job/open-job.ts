@@ -2,6 +2,7 @@
 
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { refuse } from '#commands/refuse.ts'
 import { printable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetch-state.ts'
@@ -107,6 +108,10 @@ function refuseIfStopped<T>(read: () => T): T {
   }
 }
 
+export function refuseUnrehearsed(path: string): never {
+  refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
+}
+
 export function findSourceOrRefuse(name: string): ImportSource {
   return (
     findSource(name) ??
@@ -153,8 +158,17 @@ export async function runOrRefuse<T>(folder: JobFolder, command: () => Promise<T
   }
 }
 
+/** Runs a command that only looks at a job, and refuses as `runOrRefuse` does. */
+export async function readJob(path: string, command: (job: Job) => Promise<void> | void): Promise<void> {
+  endWithOutput()
+  const job = openJob(path)
+  await runOrRefuse(job.folder, async () => command(job))
+}
+
 /** Runs a command that changes a job, and refuses as `runOrRefuse` does, also while another command works on it. */
 export async function changeJob<T>(path: string, command: (job: Job) => Promise<T>): Promise<T> {
+  endWithOutput()
+  process.umask(0o077)
   const job = openJob(path)
   const unlock = lockJob(job.folder)
   try {

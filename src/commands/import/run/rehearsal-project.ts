@@ -18,9 +18,9 @@ import { formatPercent } from '#importer/stages/report/format-figures.ts'
 import { readRehearsal } from '#importer/stages/report/import-report.ts'
 import { waitForStream } from '#importer/verify/verify-stage.ts'
 import { requireManifest, type StageRun } from '../job/job-stages.ts'
-import { findNextStep, readStanding } from '../job/next-step.ts'
+import { describeNextStep } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
-import { nextLine, printJson, printLines } from '../messages/print.ts'
+import { printJson, printLines } from '../messages/print.ts'
 import { findProjectWithKey, type KnownProject } from '../service/known-project.ts'
 import { createServiceApi, type JobOfFolder, recordedTarget } from '../service/target-api.ts'
 
@@ -162,6 +162,6 @@ export async function printSentToProject(
   printLines([
     `${formatCount(sent.sent, 'event')} of ${formatPercent(sent.share)} of the persons, with their whole history, ${sent.sent === 1 ? 'is' : 'are'} in the project ${sent.name ?? sent.project}${refused}.`,
     'Nothing was sent to the target.',
-    nextLine(findNextStep(path, await readStanding(job), null)),
+    await describeNextStep(path, job),
   ])
 }

@@ -2,7 +2,6 @@
 // continues when started again. Source: docs/wire/import.md §2.1, §2.4, §2.8.
 
 import { existsSync } from 'node:fs'
-import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { refuse } from '#commands/refuse.ts'
 import { wallClock } from '#importer/fetch/waiting.ts'
 import { approvalFile } from '#importer/job/approval.ts'
@@ -48,8 +47,6 @@ export interface RunOptions {
 
 /** @returns whether everything was sent and verified. */
 export async function runImport(path: string, options: RunOptions): Promise<boolean> {
-  endWithOutput()
-  process.umask(0o077)
   // Modules loaded after this, such as the client of AWS for a few jobs, are compiled again instead of read from the cache.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)

@@ -29,11 +29,11 @@ import { updateReport } from '#importer/verify/sent.ts'
 import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
 import { requireManifest, type StageRun } from '../job/job-stages.ts'
 import { findLiveEventsBefore } from '../job/live-before.ts'
-import { findNextStep, readStanding } from '../job/next-step.ts'
+import { describeNextStep } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { formatAcceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
 import { isInterruption } from '../messages/interruption.ts'
-import { nextLine, printJson, printLines, quotePath } from '../messages/print.ts'
+import { printJson, printLines, quotePath } from '../messages/print.ts'
 import { findGaps } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { checkTakesEvents, createServiceApi, recordedTarget } from '../service/target-api.ts'
@@ -184,7 +184,7 @@ export async function printSent(job: Job, path: string, report: ImportReport, js
       'Nothing is visible until it is published.',
       ...(sent.balance.refused === 0 ? [] : [`The refused events: pennon import rejects ${at} --group`]),
       `Report: ${job.folder.file(reportNames.html)}`,
-      ...(problem === null ? [nextLine(findNextStep(path, await readStanding(job), null))] : []),
+      ...(problem === null ? [await describeNextStep(path, job)] : []),
     ])
   if (problem !== null) throw new JobStopped(problem)
 }

@@ -69,9 +69,8 @@ const openStateLabels: Readonly<Record<string, string>> = {
   verifying: 'not verified yet',
 }
 
-/** @returns a line for people; null where there is nothing to say. */
-export function describeServiceState(answer: ServiceAnswer): string | null {
-  if (answer === null) return null
+/** @returns a line for people. */
+export function describeServiceState(answer: NonNullable<ServiceAnswer>): string {
   const job = `Import job ${answer.id} in the service`
   if ('unknownBecause' in answer) return `${job}: state unknown: ${answer.unknownBecause}`
   const { state, step, publishedAt, discardedAt, failure } = answer
