@@ -6,14 +6,14 @@ import { plainCsv } from '#core/csv.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import { ByteReader } from '#importer/read/byte-reader.ts'
-import { detectCsvShape, headerBytesMax, isSeparatorLine } from '#importer/read/csv-shape.ts'
-import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
+import { detectCsvShape, headerBytesMax } from '#importer/read/csv-shape.ts'
+import { type ParsedRecord, parseJsonLine } from '#importer/read/parse-record.ts'
 import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'
+import { createRowParser, parseWholeLine } from '#importer/read/text-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { createRecordEvents } from '#importer/records/generated-events.ts'
 import { createMemoryLedger } from '#importer/records/import-ledger.ts'
 import { ImportConfigError, type ImportSource, type RecordConverter } from '#importer/records/import-source.ts'
-import { RecordReject } from '#importer/records/imported-event.ts'
 import { readTime, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { toShownEvent } from '#importer/stages/report/samples.ts'
@@ -108,18 +108,10 @@ async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'cs
   const input = new ByteReader(stdin)
   if (format === 'json') warnOfWrongFormat(await input.peekLine(headerBytesMax))
   const shape = format === 'csv' ? await detectCsvShape(input) : plainCsv
-  let columns: readonly string[] | null = null
-  for await (const { bytes, line, isCut, ending } of splitRecords(input, format, recordBytesMax, shape)) {
-    if (isCut) yield new RecordReject('record_too_large', null).outcome()
-    else if (ending === 'unclosed') yield new RecordReject('truncated_record', null).outcome()
-    else if (format === 'json') yield parseJsonLine(bytes)
-    else if (columns !== null) yield parseCsvRow(bytes, columns, shape.delimiter, shape.hasEscapes)
-    else if (line !== 1 || !isSeparatorLine(bytes)) {
-      const header = parseCsvHeader(bytes, shape.delimiter, shape.hasEscapes)
-      // Rows mean nothing without the names of their columns.
-      if ('rejected' in header) return yield header
-      columns = header.columns
-    }
+  const rows = createRowParser(shape)
+  for await (const record of splitRecords(input, format, recordBytesMax, shape)) {
+    const parsed = format === 'csv' ? rows.parse(record) : parseWholeLine(record)
+    if (parsed !== null) yield parsed
   }
 }
 
@@ -134,12 +126,10 @@ function warnOfWrongFormat(beginning: Buffer): void {
 }
 
 function describeWrongFormat(beginning: Buffer, text: string): string {
-  if (packedBeginnings.some(bytes => beginning.subarray(0, bytes.length).equals(bytes)))
+  const outcome = parseJsonLine(beginning)
+  if ('rejected' in outcome && outcome.rejected.reason === 'compressed_input')
     return 'the input is compressed. Pass the records as text, for example: gunzip -c FILE | pennon import convert …'
   return text.startsWith('[')
     ? "the input is a JSON list. Pass one record per line, for example with: jq -c '.[]'"
     : 'the first line is not JSON. For CSV with a header line, add: --format csv'
 }
-
-/** The first bytes of gzip, zstd and zip files, which an import can unpack. */
-const packedBeginnings = ['1f8b', '28b52ffd', '504b0304'].map(hex => Buffer.from(hex, 'hex'))

@@ -3,13 +3,12 @@
 
 import { crc32, inflateRawSync, zstdDecompressSync } from 'node:zlib'
 import { snappyUncompress } from 'hyparquet'
-import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { type JsonValue, parseJson } from '#core/json.ts'
 import { AvroCursor, createAvroReader } from './avro-schema.ts'
 import { type ByteReader, PackingDamage } from './byte-reader.ts'
-import { createReject } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
 import { recordBytesMax } from './split-records.ts'
-import { encodeJson, encodeTypedRecord, numberRecords, type TypedRecord } from './typed-records.ts'
+import { encodeTypedRecord, numberRecords, type TypedRecord } from './typed-records.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
 
 const magic = Buffer.from('Obj\x01', 'latin1')
@@ -42,21 +41,19 @@ async function* readBlocks(bytes: ByteReader, damage: UnpackedFile['damage']): A
         block.beginRecord()
         value = read(block)
       } catch (cause) {
-        throw isAtEnd ? createDamage('a block has fewer records than it says') : cause
+        throw isAtEnd ? new Error('a block has fewer records than it says') : cause
       }
       if (block.at === at && ++emptyCount > emptyRecordsMax)
-        throw createDamage(`it claims more than ${emptyRecordsMax} records that take no bytes`)
-      yield isJsonObject(value)
-        ? encodeTypedRecord(value)
-        : { bytes: encodeJson(value), parsed: createReject('json_not_object') }
+        throw new Error(`it claims more than ${emptyRecordsMax} records that take no bytes`)
+      yield encodeTypedRecord(value)
     }
-    if (!block.isAtEnd) throw createDamage('a block has more records than it says')
+    if (!block.isAtEnd) throw new Error('a block has more records than it says')
   }
   while ((await bytes.peek(1)).length > 0) {
     const count = await readNextSize(bytes, 'records')
     const block = unpack(await bytes.takeExactly(await readNextSize(bytes), avroFile))
     if (!(await bytes.takeExactly(syncBytes, avroFile)).equals(sync))
-      throw createDamage('a block does not end where it should')
+      throw new Error('a block does not end where it should')
     yield readBlock(new AvroCursor(block), count)
   }
   const found = damage()
@@ -77,14 +74,14 @@ async function readHeader(bytes: ByteReader) {
   const readText = async () => {
     const size = await readNextSize(bytes)
     left -= size + 1
-    if (left < 0) throw createDamage(`its header has more than ${headerBytesMax} bytes`)
+    if (left < 0) throw new Error(`its header has more than ${headerBytesMax} bytes`)
     return (await bytes.takeExactly(size, avroFile)).toString()
   }
   for (let count = await nextCount(bytes); count > 0; count = await nextCount(bytes))
     for (; count > 0; count--) meta.set(await readText(), await readText())
   const codec = meta.get('avro.codec') ?? 'null'
   const unpack = Object.hasOwn(codecs, codec) ? codecs[codec]! : null
-  if (unpack === null) throw createDamage(`its codec is ${codec}: write it with deflate, snappy, zstandard or none`)
+  if (unpack === null) throw new Error(`its codec is ${codec}: write it with deflate, snappy, zstandard or none`)
   return {
     read: createAvroReader(parseJson(meta.get('avro.schema') ?? '')),
     unpack,
@@ -100,7 +97,7 @@ async function nextCount(bytes: ByteReader): Promise<number> {
 
 async function readNextSize(bytes: ByteReader, what: 'bytes' | 'records' = 'bytes'): Promise<number> {
   const size = Number(await readNextLong(bytes))
-  if (size < 0 || size > blockBytesMax) throw createDamage(`a block claims to have ${size} ${what}`)
+  if (size < 0 || size > blockBytesMax) throw new Error(`a block claims to have ${size} ${what}`)
   return size
 }
 
@@ -117,11 +114,11 @@ function unpackSnappy(block: Buffer): Buffer {
     length += (byte & 0x7f) * 2 ** (7 * index)
     if (byte < 0x80) break
   }
-  if (length > blockBytesMax) throw createDamage(`a block claims to have ${length} bytes`)
+  if (length > blockBytesMax) throw new Error(`a block claims to have ${length} bytes`)
   const unpacked = Buffer.alloc(length)
   snappyUncompress(packed, unpacked)
   if (crc32(unpacked) !== block.readUInt32BE(block.length - 4))
-    throw createDamage('the checksum of a block does not match')
+    throw new Error('the checksum of a block does not match')
   return unpacked
 }
 
@@ -129,9 +126,5 @@ function toDamage(error: Error): PackingDamage {
   if (error instanceof PackingDamage) return error
   // A failure of the disk, not damage of the file.
   if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
-  return createDamage(error.message)
-}
-
-function createDamage(detail: string): PackingDamage {
-  return new PackingDamage(`${avroFile} cannot be read: ${detail}`)
+  return new PackingDamage(`${avroFile} cannot be read: ${error.message}`)
 }

@@ -81,12 +81,14 @@ export class AvroCursor {
     return Number(this.long())
   }
 
-  /** The number of items in the next block of a list or a map; 0 at its end. A negative count is followed by a size. */
-  blockCount(): number {
-    const count = this.size()
-    if (count < 0) this.long()
-    this.countValues(Math.abs(count))
-    return Math.abs(count)
+  /** Calls `readItem` for each item of a list or a map. They come in blocks, the last of which is empty. */
+  forEachItem(readItem: () => void): void {
+    for (let count = this.size(); count !== 0; count = this.size()) {
+      // A negative count is followed by the size of the block.
+      if (count < 0) this.long()
+      this.countValues(Math.abs(count))
+      for (let left = Math.abs(count); left > 0; left--) readItem()
+    }
   }
 }
 
@@ -182,8 +184,7 @@ function createEnumReader(symbols: readonly JsonValue[]): AvroReader {
 function createArrayReader(read: AvroReader): AvroReader {
   return cursor => {
     const items: JsonValue[] = []
-    for (let left = cursor.blockCount(); left > 0; left = cursor.blockCount())
-      for (; left > 0; left--) items.push(read(cursor))
+    cursor.forEachItem(() => items.push(read(cursor)))
     return items
   }
 }
@@ -191,8 +192,7 @@ function createArrayReader(read: AvroReader): AvroReader {
 function createMapReader(read: AvroReader): AvroReader {
   return cursor => {
     const map: JsonObject = {}
-    for (let left = cursor.blockCount(); left > 0; left = cursor.blockCount())
-      for (; left > 0; left--) setOwn(map, cursor.bytes(cursor.size()).toString(), read(cursor))
+    cursor.forEachItem(() => setOwn(map, cursor.bytes(cursor.size()).toString(), read(cursor)))
     return map
   }
 }

@@ -5,13 +5,7 @@ import { ascii } from '#core/ascii.ts'
 
 const { lineFeed, blank, quote, comma, openBracket, backslash, closeBracket, openBrace, closeBrace } = ascii
 
-export type ValueStep = 'nothing' | 'begins' | 'ends'
-
-export interface ValueRange {
-  readonly start: number
-  readonly end: number
-  readonly isInList: boolean
-}
+export const byteOrderMark = Buffer.from('\ufeff')
 
 /** A word is a value that is no list, object or string, such as a number. */
 type Place = 'before values' | 'between' | 'nested' | 'word' | 'rest of line'
@@ -19,6 +13,10 @@ type Place = 'before values' | 'between' | 'nested' | 'word' | 'rest of line'
 export class JsonValues {
   #place: Place
   isInList: boolean
+  /** Where the last value starts, counted from the end before it; null if only separators were found. */
+  valueStart: number | null = null
+  /** Whether there was a value outside lists that is no object. */
+  hasOther = false
   #depth = 0
   #isText = false
   #isEscaped = false
@@ -32,7 +30,7 @@ export class JsonValues {
   #isListEmpty = true
   /** Whether the object outside lists contains a name. */
   #hasName = false
-  #isLineBegin = false
+  #isLineBegin: boolean
   readonly #isFile: boolean
 
   /**
@@ -44,6 +42,7 @@ export class JsonValues {
     this.#place = this.#isFile ? 'before values' : 'between'
     this.#isByLine = this.#isFile ? null : true
     this.isInList = isInList
+    this.#isLineBegin = !isInList
   }
 
   get isInValue(): boolean {
@@ -51,11 +50,13 @@ export class JsonValues {
   }
 
   /**
-   * Finds the next start of a value (its first byte) or end (the byte after it). An end without a start means that a list was
-   * not closed before the next line opened another.
-   * @param from after the last start, or at the last end, since the byte after a value may start another.
+   * Finds the next end of a value (the byte after it), or of a list that was not closed before the next line opened another.
+   * @param from the last end, since the byte after a value may start another.
+   * @param earlierBytes how many bytes since that end are in earlier chunks.
+   * @returns -1 if it is not in these bytes.
    */
-  next(bytes: Uint8Array, from: number): { readonly step: ValueStep; readonly at: number } {
+  nextEnd(bytes: Uint8Array, from: number, earlierBytes = 0): number {
+    if (!this.isInValue) this.valueStart = null
     for (let at = from; at < bytes.length; at++) {
       const unit = bytes[at]!
       switch (this.#place) {
@@ -68,33 +69,30 @@ export class JsonValues {
             }
             if (this.#stepNested(unit)) return this.#end(at + 1)
           } else if (this.#isEscaped) this.#isEscaped = false
-          break
+          continue
         case 'word':
           if (unit <= blank || isPunctuation(unit)) return this.#end(at)
-          break
+          continue
         case 'rest of line':
           if (unit === lineFeed) return this.#end(at)
-          break
+          continue
         case 'before values':
-          if (unit !== openBracket && unit !== openBrace) break
+          if (unit !== openBracket && unit !== openBrace) continue
           this.#place = 'between'
-          if (this.#stepBetween(unit)) return { step: 'begins', at }
-          break
-        default:
-          if (unit === openBracket && this.isInList && this.#isLineBegin && this.#isByLine === true) {
-            this.isInList = false
-            return { step: 'ends', at }
-          }
-          if (this.#stepBetween(unit)) return { step: 'begins', at }
       }
+      if (unit === openBracket && this.isInList && this.#isLineBegin && this.#isByLine === true) {
+        this.isInList = false
+        return at
+      }
+      if (this.#stepBetween(unit)) this.valueStart = earlierBytes + at - from
     }
-    return { step: 'nothing', at: bytes.length }
+    return -1
   }
 
   /** @returns whether a value begins. */
   #stepBetween(unit: number): boolean {
     if (unit === lineFeed) this.#spansLines = this.#isLineBegin = true
-    if (unit <= blank) return false
+    if (unit <= blank || (this.#isLineBegin && unit >= firstBeyondAscii && byteOrderMark.includes(unit))) return false
     this.#isLineBegin = false
     if (unit === comma) return false
     if (unit === openBracket && !this.isInList) {
@@ -107,7 +105,10 @@ export class JsonValues {
       if (!this.#isListEmpty) this.#isByLine ??= !this.#spansLines
       return false
     }
-    if (!this.isInList) this.#spansLines = false
+    if (!this.isInList) {
+      this.#spansLines = false
+      this.hasOther ||= unit !== openBrace
+    }
     this.#isListEmpty = this.#hasName = false
     this.#isText = unit === quote
     this.#depth = unit === openBrace || unit === openBracket ? 1 : 0
@@ -132,13 +133,15 @@ export class JsonValues {
     return false
   }
 
-  #end(at: number): { step: ValueStep; at: number } {
+  #end(at: number): number {
     if (!this.isInList && this.#hasName) this.#isByLine ??= !this.#spansLines
     this.#place = 'between'
     this.#isText = this.#isEscaped = false
-    return { step: 'ends', at }
+    return at
   }
 }
+
+const firstBeyondAscii = 0x80
 
 /** The bytes with a meaning within a list, an object or a string. */
 const structuralBytes = new Uint8Array(256)
@@ -146,24 +149,4 @@ for (const unit of Buffer.from('\n"\\{}[]')) structuralBytes[unit] = 1
 
 function isPunctuation(unit: number): boolean {
   return unit === comma || (unit !== lineFeed && unit !== backslash && structuralBytes[unit] === 1)
-}
-
-/** The values of a line or part of a line. The last one extends to the end if nothing ends it. */
-export function findLineValues(
-  bytes: Uint8Array,
-  isInList: boolean,
-): { readonly ranges: readonly ValueRange[]; readonly isListOpen: boolean; readonly isLastOpen: boolean } {
-  const values = new JsonValues('line', isInList)
-  const ranges: ValueRange[] = []
-  let start = 0
-  let isElement = false
-  for (let at = 0; at < bytes.length; ) {
-    const found = values.next(bytes, at)
-    if (found.step === 'ends') ranges.push({ start, end: found.at, isInList: isElement })
-    else if (found.step === 'begins') [start, isElement] = [found.at, values.isInList]
-    at = found.step === 'begins' ? found.at + 1 : found.at
-  }
-  const isLastOpen = values.isInValue
-  if (isLastOpen) ranges.push({ start, end: bytes.length, isInList: isElement })
-  return { ranges, isListOpen: values.isInList, isLastOpen }
 }

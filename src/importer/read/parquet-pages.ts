@@ -95,7 +95,7 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<R
     pages.add(at)
     const ahead = await file.slice(at, Math.min(at + headerBytesMax, end))
     checkThrift(new Uint8Array(ahead))
-    const reader = createForwardReader(ahead)
+    const reader = { view: new DataView(ahead), offset: 0 }
     const header = parquetHeader(reader)
     const body = at + reader.offset
     values += countPageValues(header, column)
@@ -105,21 +105,6 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<R
       throw new Error('the checksum of a page does not match')
   }
   return pages
-}
-
-/** A reader for hyparquet that refuses to move backwards, as a negative length would do. */
-function createForwardReader(bytes: ArrayBuffer) {
-  let at = 0
-  return {
-    view: new DataView(bytes),
-    get offset() {
-      return at
-    },
-    set offset(offset: number) {
-      if (!(offset >= at)) throw new Error('the header of a page is invalid')
-      at = offset
-    },
-  }
 }
 
 /** @returns how many values of the column are in the page. */

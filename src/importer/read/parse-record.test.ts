@@ -102,7 +102,7 @@ describe('a row of CSV', () => {
   it('is refused with a hint if it would fit with the other way of escaping quotes', () => {
     const three = ['id', 'said', 'n']
     const detailOf = (text: string, hasEscapes: boolean) => {
-      const outcome = parseCsvRow(Buffer.from(text), three, ',', hasEscapes)
+      const outcome = parseCsvRow(Buffer.from(text), three, { hasEscapes })
       return 'rejected' in outcome ? outcome.rejected.detail! : ''
     }
     const spoken = String.raw`7,"say \"hi\", ok",1`
@@ -117,10 +117,10 @@ describe('a row of CSV', () => {
     // Two rows if backslashes are escapes.
     const swallowed = `${String.raw`7,"say \"hi\"",1`}\n8,"bye",2`
     assert.ok('value' in parseCsvRow(Buffer.from(swallowed), ['id', 'said', 'n']))
-    assert.equal(fitsOtherQuoting(swallowed, 3, ',', false), true)
-    assert.equal(fitsOtherQuoting(String.raw`7,1,"C:\dir\"`, 3, ',', false), false)
+    assert.equal(fitsOtherQuoting(swallowed, 3, {}), true)
+    assert.equal(fitsOtherQuoting(String.raw`7,1,"C:\dir\"`, 3, {}), false)
     for (const text of [String.raw`7,"say \"hi\" there",1`, String.raw`7,"C:\dir",1`, '7,"""x""",1'])
-      for (const hasEscapes of [false, true]) assert.equal(fitsOtherQuoting(text, 3, ',', hasEscapes), false, text)
+      for (const hasEscapes of [false, true]) assert.equal(fitsOtherQuoting(text, 3, { hasEscapes }), false, text)
   })
 
   it('is skipped when it is blank, and refused when its bytes are not text', () => {

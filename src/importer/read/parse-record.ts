@@ -2,7 +2,7 @@
 // `convert`. Source: docs/wire/import.md §1.9, §2.6 (bytes, shape).
 
 import { isUtf8 } from 'node:buffer'
-import { type CsvDelimiter, delimiterNames, splitCsvRow } from '#core/csv.ts'
+import { type CsvDelimiter, type CsvShape, delimiterNames, plainCsv, splitCsvRow } from '#core/csv.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
 import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-text.ts'
 import { RecordReject, type Rejected, type RejectReason, type Skipped, skipRecord } from '../records/imported-event.ts'
@@ -28,17 +28,15 @@ export function parseJsonLine(line: Uint8Array): ParsedRecord {
  * @param row with or without its line end.
  * @param columns from `parseCsvHeader`.
  */
-export function parseCsvRow(
-  row: Uint8Array,
-  columns: readonly string[],
-  delimiter: CsvDelimiter = ',',
-  hasEscapes = false,
-): ParsedRecord {
+export function parseCsvRow(row: Uint8Array, columns: readonly string[], quoting: CsvQuoting = plainCsv): ParsedRecord {
   return parseBytes(row, text => {
-    const cells = readCells(text, delimiter, hasEscapes)
+    const cells = readCells(text, quoting)
     if (cells.length !== columns.length) {
-      const header = `the header names ${describeColumns(columns.length, delimiter)}`
-      const hint = fitsOtherQuoting(text, columns.length, delimiter, hasEscapes) ? otherQuotes[hasEscapes ? 0 : 1] : ''
+      const header = `the header names ${describeColumns(columns.length, quoting.delimiter)}`
+      const other = quoting.hasEscapes ? 'were plain characters' : 'escaped quotes'
+      const hint = fitsOtherQuoting(text, columns.length, quoting)
+        ? `; it would fit if its backslashes ${other}, unlike at the beginning of the file`
+        : ''
       throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}${hint}`)
     }
     const value: JsonObject = {}
@@ -47,15 +45,14 @@ export function parseCsvRow(
   })
 }
 
-/**
- * Whether a row also fits the header, with different cells or an earlier end, in the dialect with the opposite `hasEscapes`.
- * @param hasEscapes of the dialect in which it was read.
- */
+/** What separates cells, by default commas, and whether backslashes escape quotes. */
+export type CsvQuoting = Partial<Pick<CsvShape, 'delimiter' | 'hasEscapes'>>
+
+/** Whether a row also fits the header, with different cells or an earlier end, in the dialect with the opposite `hasEscapes`. */
 export function fitsOtherQuoting(
   row: string,
   columnCount: number,
-  delimiter: CsvDelimiter,
-  hasEscapes: boolean,
+  { delimiter = ',', hasEscapes = false }: CsvQuoting,
 ): boolean {
   if (!row.includes('\\"')) return false
   const other = cutFirstRow(row, delimiter, !hasEscapes)
@@ -72,20 +69,14 @@ function cutFirstRow(rows: string, delimiter: CsvDelimiter, hasEscapes: boolean)
   return end < 0 ? null : bytes.toString('utf8', 0, end - 1)
 }
 
-/** Hints for a row that would fit with doubled quotes (first) or with escaped quotes (second). */
-const otherQuotes = [
-  '; it would fit if its backslashes were plain characters, unlike at the beginning of the file',
-  '; it would fit if its backslashes escaped quotes, unlike at the beginning of the file',
-] as const
-
-function readCells(row: string, delimiter: CsvDelimiter, hasEscapes: boolean): string[] {
+function readCells(row: string, { delimiter, hasEscapes }: CsvQuoting): string[] {
   const cells = splitCsvRow(row, delimiter, recordValuesMax, hasEscapes)
-  if (cells === null) throw createValueCountReject()
+  if (cells === null) throw new RecordReject('record_too_large', null, tooManyValues)
   return cells
 }
 
 /** A header with a single column was probably misread, so the message names the known delimiters. */
-function describeColumns(count: number, delimiter: CsvDelimiter): string {
+function describeColumns(count: number, delimiter: CsvDelimiter = ','): string {
   if (count === 1) return `1 column, without any ${Object.values(delimiterNames).join(', ')}`
   return `${count} columns${delimiter === ',' ? '' : ` between ${delimiterNames[delimiter]}`}`
 }
@@ -93,10 +84,9 @@ function describeColumns(count: number, delimiter: CsvDelimiter): string {
 /** Parses the header of a CSV file. If it is rejected, no row of the file can be read. */
 export function parseCsvHeader(
   header: Uint8Array,
-  delimiter: CsvDelimiter = ',',
-  hasEscapes = false,
+  quoting: CsvQuoting = plainCsv,
 ): { readonly columns: readonly string[] } | Rejected {
-  return catchReject(() => ({ columns: makeNamesDistinct(readCells(decodeText(header), delimiter, hasEscapes)) }))
+  return catchReject(() => ({ columns: makeNamesDistinct(readCells(decodeText(header), quoting)) }))
 }
 
 /** Names unnamed columns and renames duplicate ones, so that no cell is lost. */
@@ -131,24 +121,19 @@ function catchReject<T>(read: () => T): T | Rejected {
   }
 }
 
-export function createNestingReject(): RecordReject {
-  return new RecordReject('json_syntax', null, `it nests more than ${recordNestingMax} lists and objects`)
-}
-
 export function createReject(reason: RejectReason, detail?: string): Rejected {
   return new RecordReject(reason, null, detail).outcome()
 }
 
-function createValueCountReject(): RecordReject {
-  return new RecordReject('record_too_large', null, `it holds more than ${recordValuesMax} values`)
-}
+export const nestsTooDeeply = `it nests more than ${recordNestingMax} lists and objects`
+const tooManyValues = `it holds more than ${recordValuesMax} values`
 
 /** V8's position counts from the start of the record, and would read as a line of the file. */
 const placeInRecord = / \(line \d+ column \d+\)$/
 
 function parseJsonText(text: string): JsonValue {
-  if (nestsDeeperThan(text, recordNestingMax)) throw createNestingReject()
-  if (holdsMoreValuesThan(text, recordValuesMax)) throw createValueCountReject()
+  if (nestsDeeperThan(text, recordNestingMax)) throw new RecordReject('json_syntax', null, nestsTooDeeply)
+  if (holdsMoreValuesThan(text, recordValuesMax)) throw new RecordReject('record_too_large', null, tooManyValues)
   try {
     return parseJson(text)
   } catch (error) {
@@ -159,8 +144,8 @@ function parseJsonText(text: string): JsonValue {
 
 /** Decodes UTF-8, without a byte order mark. @throws RecordReject for compressed bytes and other encodings. */
 function decodeText(bytes: Uint8Array): string {
-  const packer = detectCompression(bytes)
-  if (packer !== null) throw new RecordReject('compressed_input', null, `these are bytes of ${packer}`)
+  const packer = packers.find(({ magic }) => magic.every((byte, index) => bytes[index] === byte))
+  if (packer !== undefined) throw new RecordReject('compressed_input', null, `these are bytes of ${packer.name}`)
   if (isUtf16(bytes)) throw new RecordReject('encoding_invalid_utf8', null, 'these are bytes of UTF-16')
   if (!isUtf8(bytes)) throw new RecordReject('encoding_invalid_utf8', null)
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
@@ -181,16 +166,10 @@ function isUtf16(bytes: Uint8Array): boolean {
 const utf16Looked = 32
 
 /** Magic numbers of compressed files, also after a program has converted them from Latin-1 to UTF-8. */
-const packers: readonly (readonly [name: string, beginning: string])[] = [
+const packers = [
   ['gzip', '\x1f\x8b'],
   ['zstd', '\x28\xb5\x2f\xfd'],
   ['zip', 'PK\x03\x04'],
-]
-const magics = packers.flatMap(([name, beginning]) =>
-  (['latin1', 'utf8'] as const).map(encoding => ({ name, magic: Buffer.from(beginning, encoding) })),
+].flatMap(([name, beginning]) =>
+  (['latin1', 'utf8'] as const).map(encoding => ({ name, magic: Buffer.from(beginning!, encoding) })),
 )
-
-/** @returns the name of the compression; null if there is none. */
-function detectCompression(bytes: Uint8Array): string | null {
-  return magics.find(({ magic }) => magic.every((byte, index) => bytes[index] === byte))?.name ?? null
-}

@@ -11,9 +11,8 @@ import { unlimitedSpace, type WaitForSpace } from './disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from './event-loop.ts'
 import { ownFile } from './own-files.ts'
 import { isParquet, readParquetRecords } from './parquet-records.ts'
-import type { RawFile, ReadRecord, ReadRecords } from './read-record.ts'
+import { createDamagedRecord, type RawFile, type ReadRecord, type ReadRecords } from './read-record.ts'
 import { detectTextFormat, readTextRecords } from './text-records.ts'
-import { createDamagedRecord } from './typed-records.ts'
 import { type UnpackedFile, unpackFiles } from './unpacked-files.ts'
 
 export interface SpoolOptions {
@@ -96,7 +95,7 @@ async function* readParquet(unpacked: UnpackedFile, file: RawFile, { spool }: Re
     yield* readParquetRecords(copy, object)
   } catch (error) {
     if (!(error instanceof PackingDamage)) throw error
-    yield createDamagedRecord(object, 1, error)
+    yield createDamagedRecord(object, error, { line: 1, byte: 0 })
   } finally {
     await rm(copy, { force: true })
   }

@@ -2,7 +2,8 @@
 // that cannot be parsed, with its position for the user.
 
 import type { CsvDelimiter } from '#core/csv.ts'
-import type { ParsedRecord } from './parse-record.ts'
+import type { PackingDamage } from './byte-reader.ts'
+import { createReject, type ParsedRecord } from './parse-record.ts'
 
 /** The position of a record in a file that the user can open. */
 export interface RawPosition {
@@ -60,4 +61,14 @@ export function parseTableName(object: string): string | null {
   let name = object.slice(Math.max(object.lastIndexOf('/'), object.lastIndexOf('!')) + 1)
   while (endings.test(name)) name = name.replace(endings, '')
   return name === '' ? null : name
+}
+
+/** The reject for damage that ends the reading of a file. */
+export function createDamagedRecord(
+  object: string,
+  { reason, message }: PackingDamage,
+  place: Omit<RawPosition, 'object'>,
+): ReadRecord {
+  const parsed = createReject(reason, message)
+  return { raw: { object, ...place }, bytes: Buffer.alloc(0), parsed, isJson: true, table: parseTableName(object) }
 }

@@ -16,7 +16,7 @@ async function split(chunks: readonly (string | Buffer)[], format: 'json' | 'csv
   )
   return records.map(({ bytes, ...place }) => ({ text: Buffer.from(bytes).toString(), ...place }))
 }
-const whole = { ending: 'complete', isCut: false } as const
+const whole = { ending: 'complete', cutLength: null } as const
 
 describe('the records of a file', () => {
   it('are its lines, each with its position', async () => {
@@ -49,10 +49,10 @@ describe('the records of a file', () => {
     const long = 'x'.repeat(200_000)
     const records = await split([...long.match(/.{1,3000}/g)!, '\n', '{}\n'], 'json', 150_000)
     assert.deepEqual(
-      records.map(({ text, isCut, line, byte }) => [text.length, isCut, line, byte]),
+      records.map(({ text, cutLength, line, byte }) => [text.length, cutLength, line, byte]),
       [
-        [65_536, true, 1, 0],
-        [3, false, 2, 200_001],
+        [65_536, 200_001, 1, 0],
+        [3, null, 2, 200_001],
       ],
     )
   })

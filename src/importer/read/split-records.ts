@@ -3,7 +3,7 @@
 
 import { ascii } from '#core/ascii.ts'
 import { type CsvShape, mayCloseCell, plainCsv } from '#core/csv.ts'
-import { JsonValues } from './json-values.ts'
+import { byteOrderMark, JsonValues } from './json-values.ts'
 
 export interface RawRecord {
   /** Including its line end, if any. For an element of a list, including the separator before it. */
@@ -14,14 +14,12 @@ export interface RawRecord {
   readonly byte: number
   /** `unended`: the file ended without a line end; `unclosed`: with an open quote or list. */
   readonly ending: 'complete' | 'unended' | 'unclosed'
-  /** Whether `bytes` is only its beginning, because it is too long for a record. */
-  readonly isCut: boolean
-  /** Size in the file of a record that is cut. */
-  readonly cutLength?: number
+  /** Its size in the file if `bytes` is only its beginning, because it is too long for a record; null otherwise. */
+  readonly cutLength: number | null
   /** For an element: offset of the value in `bytes`; null if only separators were left. */
   readonly value?: number | null
   /** For a later part of a long line: whether it starts within an open list. Null for anything else. */
-  readonly within?: 'line' | 'list' | null | undefined
+  readonly within?: 'line' | 'list' | null
 }
 
 /** Far more than the limit of an event, since a record of Matomo is a whole visit. */
@@ -33,8 +31,7 @@ const keptOfCutBytes = 64 * 1024
 /** A longer line of JSON is split where a value in it ends, long before it is too long for a record. */
 const lineBytesMax = 1024 * 1024
 
-const { lineFeed, quote, backslash, openBrace } = ascii
-const byteOrderMark = Buffer.from('\ufeff')
+const { lineFeed, quote, backslash } = ascii
 
 export async function* splitRecords(
   chunks: AsyncIterable<Uint8Array>,
@@ -42,7 +39,7 @@ export async function* splitRecords(
   bytesMax = recordBytesMax,
   shape = plainCsv,
 ): AsyncGenerator<RawRecord> {
-  const findEnd = {
+  const findEnd: EndFinder = {
     json: createLineEndFinder,
     values: () => createValueLineEndFinder(Math.min(lineBytesMax, bytesMax >> 2)),
     csv: () => createRowEndFinder(shape),
@@ -54,7 +51,7 @@ export async function* splitRecords(
   let [line, byte, length, linesWithin] = [1, 0, 0, 0]
   const keep = (part: Uint8Array) => {
     length += part.length
-    for (let at = part.indexOf(lineEnd); at >= 0; at = part.indexOf(lineEnd, at + 1)) linesWithin++
+    linesWithin += countLineEnds(part, lineEnd)
     if (length > bytesMax) {
       if (partsBytes > keptOfCutBytes) parts = [Uint8Array.from(Buffer.concat(parts).subarray(0, keptOfCutBytes))]
       partsBytes = Math.min(partsBytes, keptOfCutBytes)
@@ -67,8 +64,8 @@ export async function* splitRecords(
   }
   const take = (ending: RawRecord['ending']): RawRecord => {
     const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
-    const isCut = length > bytesMax
-    const record = { bytes, line, byte, ending, isCut, ...(isCut && { cutLength: length }), ...findEnd.takePlace?.() }
+    const cutLength = length > bytesMax ? length : null
+    const record = { bytes, line, byte, ending, cutLength, ...findEnd.takePlace?.() }
     line += linesWithin
     byte += length
     parts = []
@@ -77,7 +74,7 @@ export async function* splitRecords(
   }
   for await (const chunk of chunks) {
     let start = 0
-    for (let end = findEnd.next(chunk, 0); end >= 0; end = findEnd.next(chunk, start)) {
+    for (let end = findEnd.next(chunk, 0, length); end >= 0; end = findEnd.next(chunk, start, 0)) {
       keep(chunk.subarray(start, end))
       start = end
       yield take('complete')
@@ -89,9 +86,18 @@ export async function* splitRecords(
   if (length > 0 || (format === 'array' && findEnd.isOpen())) yield take(findEnd.isOpen() ? 'unclosed' : 'unended')
 }
 
-export interface EndFinder {
-  /** @returns where the record that continues at `from` ends and the next one starts; -1 if not in this chunk. */
-  next(chunk: Uint8Array, from: number): number
+export function countLineEnds(bytes: Uint8Array, lineEnd: number): number {
+  let count = 0
+  for (let at = bytes.indexOf(lineEnd); at >= 0; at = bytes.indexOf(lineEnd, at + 1)) count++
+  return count
+}
+
+interface EndFinder {
+  /**
+   * @param earlierBytes how much of the record is in earlier chunks.
+   * @returns where the record that continues at `from` ends and the next one starts; -1 if not in this chunk.
+   */
+  next(chunk: Uint8Array, from: number, earlierBytes: number): number
   /** Whether a quote, a value or the list is open. */
   isOpen(): boolean
   /** More about the last record that ended. Called once per record. */
@@ -99,12 +105,11 @@ export interface EndFinder {
 }
 
 function createLineEndFinder(): EndFinder {
-  const next: EndFinder['next'] = (chunk, from) => chunk.indexOf(lineFeed, from) + 1 || -1
-  return { next, isOpen: () => false }
+  return { next: (chunk, from) => chunk.indexOf(lineFeed, from) + 1 || -1, isOpen: () => false }
 }
 
 /** Line ends within quotes belong to their cell. A quote only has a meaning at the start of a cell, as in `splitCsvRow`. */
-export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder {
+export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape) {
   const [between, end] = [delimiter.charCodeAt(0), rowEnd.charCodeAt(0)]
   let place: 'beginning' | 'plain' | 'quoted' | 'escaped' | 'behind quote' | 'behind escaped quote' = 'beginning'
   /** How much of a byte order mark was read. */
@@ -140,7 +145,7 @@ export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape):
     return unit === end
   }
   return {
-    next: (chunk, from) => {
+    next: (chunk: Uint8Array, from: number) => {
       for (let at = from; at < chunk.length; at++) if (step(chunk[at]!)) return at + 1
       return -1
     },
@@ -151,23 +156,11 @@ export function createRowEndFinder({ delimiter, rowEnd, hasEscapes }: CsvShape):
 /** Elements of JSON lists, and objects between and after lists, each on any number of lines. */
 function createElementEndFinder(): EndFinder {
   const values = new JsonValues('file')
-  let lookedBytes = 0
-  let leadBytes: number | null = null
-  const next: EndFinder['next'] = (chunk, from) => {
-    let found = values.next(chunk, from)
-    if (found.step === 'begins') {
-      leadBytes = lookedBytes + found.at - from
-      found = values.next(chunk, found.at + 1)
-    }
-    lookedBytes = found.step === 'ends' ? 0 : lookedBytes + chunk.length - from
-    return found.step === 'ends' ? found.at : -1
+  return {
+    next: (chunk, from, earlierBytes) => values.nextEnd(chunk, from, earlierBytes),
+    takePlace: () => ({ value: values.valueStart }),
+    isOpen: () => values.isInList || values.isInValue,
   }
-  const takePlace = () => {
-    const value = leadBytes
-    leadBytes = null
-    return { value }
-  }
-  return { next, takePlace, isOpen: () => values.isInList || values.isInValue }
 }
 
 /**
@@ -178,31 +171,19 @@ function createElementEndFinder(): EndFinder {
 function createValueLineEndFinder(lineBytesMax: number): EndFinder {
   /** Set while a line is read byte by byte. */
   let values: JsonValues | null = null
-  let lookedBytes = 0
-  let within: RawRecord['within'] = null
-  let isFirstLine = true
-  let isBroken = false
-  const isOther = (unit: number) => unit !== openBrace && !(isFirstLine && unit === byteOrderMark[0])
-  const resetAtEnd = (end: number, isLineEnd: boolean): number => {
-    if (isLineEnd) values = null
-    if (isLineEnd) isFirstLine = isBroken = false
-    lookedBytes = 0
-    return end
-  }
-  const next: EndFinder['next'] = (chunk, from) => {
+  let within: 'line' | 'list' | null = null
+  const next: EndFinder['next'] = (chunk, from, earlierBytes) => {
     const lineEnd = chunk.indexOf(lineFeed, from)
-    if (values === null && lineEnd >= 0 && lineEnd - from < lineBytesMax) return resetAtEnd(lineEnd + 1, true)
+    if (values === null && lineEnd >= 0 && lineEnd - from < lineBytesMax) return lineEnd + 1
     values ??= new JsonValues('line')
     const line = lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd)
-    for (let at = from; at < line.length && !isBroken; ) {
-      const found = values.next(line, at)
-      if (found.step === 'ends' && lookedBytes + found.at - from > lineBytesMax) return resetAtEnd(found.at, false)
-      at = found.step === 'begins' ? found.at + 1 : found.at
-      isBroken = found.step === 'begins' && !values.isInList && isOther(line[found.at]!)
+    for (let end = from; !values.hasOther; ) {
+      end = values.nextEnd(line, end)
+      if (end < 0) break
+      if (!values.hasOther && earlierBytes + end - from > lineBytesMax) return end
     }
-    if (lineEnd >= 0) return resetAtEnd(lineEnd + 1, true)
-    lookedBytes += chunk.length - from
-    return -1
+    if (lineEnd >= 0) values = null
+    return lineEnd + 1 || -1
   }
   const takePlace = () => {
     const place = { within }

@@ -7,17 +7,15 @@ import { type CsvShape, plainCsv } from '#core/csv.ts'
 import type { RejectReason } from '../records/imported-event.ts'
 import { PackingDamage } from './byte-reader.ts'
 import { detectCsvShape, isSeparatorLine } from './csv-shape.ts'
-import { findLineValues } from './json-values.ts'
+import { byteOrderMark, JsonValues } from './json-values.ts'
 import { createReject, type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
-import { parseTableName, type ReadRecord } from './read-record.ts'
-import { type RawRecord, splitRecords } from './split-records.ts'
+import { createDamagedRecord, parseTableName, type RawPosition, type ReadRecord } from './read-record.ts'
+import { countLineEnds, type RawRecord, splitRecords } from './split-records.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
 
 export type TextFormat = 'json' | 'array' | 'csv'
 
 const { lineFeed, carriageReturn, blank, openBracket, openBrace } = ascii
-const byteOrderMark = Buffer.from('\ufeff')
-const markBytes = byteOrderMark.length
 /** How much of a CSV file is examined to find out how its quotes are escaped. */
 const sampledBytes = 1024 * 1024
 /** How much blank space may precede the first record. */
@@ -38,41 +36,39 @@ export async function detectTextFormat({ object, bytes }: UnpackedFile): Promise
 }
 
 export async function* readTextRecords(
-  file: UnpackedFile,
+  { object, bytes, damage }: UnpackedFile,
   format: TextFormat,
   bytesMax?: number,
 ): AsyncGenerator<ReadRecord> {
-  const { object, bytes, damage } = file
   const shape = format === 'csv' ? await detectCsvShape(bytes, sampledBytes) : plainCsv
   const { delimiter, hasEscapes } = shape
   const lineEnd = shape.rowEnd.charCodeAt(0)
-  const rows = format === 'csv' ? createRowParser(shape) : null
-  const parse = rows?.parse ?? (format === 'json' ? parseLine : parseElement)
+  const rows = createRowParser(shape)
+  const parse = { json: parseLine, array: parseElement, csv: rows.parseAlone }[format]
   const sharedFields = {
     table: parseTableName(object),
     isJson: format !== 'csv',
     ...(delimiter !== ',' && { delimiter }),
     ...(hasEscapes && { hasEscapes }),
   }
-  let end = { line: 1, byte: 0 }
+  let last: Omit<RawPosition, 'object'> & { readonly bytes: Uint8Array } = { line: 1, byte: 0, bytes: noBytes }
   let isListOpen = false
   for await (const record of splitRecords(bytes, format === 'json' ? 'values' : format, bytesMax, shape)) {
-    const { line, byte, cutLength } = record
-    isListOpen = format === 'array' && record.value === null && record.ending === 'unclosed'
-    for (const { start, bytes: valueBytes, parsed, isPart } of parse(record.bytes, record)) {
-      const place = { line: line + countLines(record.bytes.subarray(0, start), lineEnd), byte: byte + start }
-      end = { line: place.line + countLines(valueBytes, lineEnd), byte: place.byte + valueBytes.length }
+    isListOpen = record.value === null && record.ending === 'unclosed'
+    for (const { start, bytes, parsed, isPart } of parse(record)) {
+      const line = record.line + countLineEnds(record.bytes.subarray(0, start), lineEnd)
+      const byte = record.byte + start
+      last = { line, byte, bytes }
       if (parsed === null) continue
-      const isCutOff = isPart && 'rejected' in parsed && isTruncationReason(parsed.rejected.reason, valueBytes)
-      const outcome = isCutOff ? createReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
-      const columns = rows?.columns()
+      const isCutOff = isPart && 'rejected' in parsed && isTruncationReason(parsed.rejected.reason, bytes)
+      const columns = rows.columns()
       yield {
-        raw: { object, ...place },
-        bytes: removeLineEnd(valueBytes, lineEnd),
-        parsed: outcome,
+        raw: { object, line, byte },
+        bytes: removeLineEnd(bytes, lineEnd),
+        parsed: isCutOff ? createReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed,
         ...sharedFields,
         ...(columns && { columns }),
-        ...(cutLength !== undefined && { cutLength: cutLength - start }),
+        ...(record.cutLength !== null && { cutLength: record.cutLength - start }),
       }
       // The reject of the truncated record already reports the damage.
       if (isCutOff) return
@@ -80,8 +76,8 @@ export async function* readTextRecords(
   }
   const found = damage() ?? (isListOpen ? new PackingDamage('the list is not closed', 'truncated_record') : null)
   if (found === null) return
-  const parsed = createReject(found.reason, found.message)
-  yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...sharedFields }
+  const end = { line: last.line + countLineEnds(last.bytes, lineEnd), byte: last.byte + last.bytes.length }
+  yield { ...createDamagedRecord(object, found, end), ...sharedFields }
 }
 
 /** A value in a RawRecord, which usually contains one. */
@@ -96,60 +92,70 @@ interface ParsedValue {
 }
 
 /** A line is one record, unless it cannot be parsed as one and consists of lists of objects or of several objects. */
-function parseLine(bytes: Uint8Array, record: RawRecord): readonly ParsedValue[] {
-  const { isCut, ending, within = null } = record
+function parseLine(line: RawRecord): readonly ParsedValue[] {
+  const { bytes, cutLength, ending, within = null } = line
   const isPart = ending === 'unended'
-  const whole = { start: 0, bytes, parsed: isCut ? createReject('record_too_large') : parseJsonLine(bytes), isPart }
-  if (isCut || (within === null && !('rejected' in whole.parsed))) return [whole]
-  const { values, isListOpen, isLastOpen, hasOther } = parseValues(bytes, record)
+  const parsed = parseWholeLine(line)
+  const whole = [{ start: 0, bytes, parsed, isPart }]
+  if (cutLength !== null || (within === null && !('rejected' in parsed))) return whole
+  const values = new JsonValues('line', within === 'list')
+  const found = findValues(bytes, values, isPart)
   // Other values between objects show that the line has lost its beginning: each nested object would pass for a record.
-  if (hasOther) return [whole]
-  const isEmptyList = 'rejected' in whole.parsed && whole.parsed.rejected.reason === 'json_not_object'
-  if (values.length === 0) return within !== null || isEmptyList ? [] : [whole]
-  const isOneValue =
-    values.length === 1 && values[0]!.bytes.length === Buffer.from(bytes).toString('latin1').trim().length
-  if (isOneValue || !values.some(({ bytes: valueBytes }) => valueBytes[0] === openBrace)) return [whole]
-  const last = values.at(-1)!
-  const all = isPart && isLastOpen ? values.with(-1, { ...last, isPart }) : values
+  if (values.hasOther) return whole
+  const isEmptyList = 'rejected' in parsed && parsed.rejected.reason === 'json_not_object'
+  const last = found.at(-1)
+  if (last === undefined) return within !== null || isEmptyList ? [] : whole
+  const isOneValue = found.length === 1 && last.bytes.length === Buffer.from(bytes).toString('latin1').trim().length
+  if (isOneValue || !found.some(value => value.bytes[0] === openBrace)) return whole
   const isLineEnd = isPart || bytes.at(-1) === lineFeed
-  if (!isListOpen || !isLineEnd || isLastOpen) return all
-  const unclosed = createReject('json_syntax', 'the list is not closed')
-  return [...all, { start: last.start + last.bytes.length, bytes: Buffer.alloc(0), parsed: unclosed, isPart }]
+  if (!values.isInList || !isLineEnd || values.isInValue) return found
+  return [...found, { start: last.start + last.bytes.length, bytes: noBytes, parsed: unclosedList, isPart }]
 }
 
-function parseValues(bytes: Uint8Array, { byte, within }: RawRecord) {
-  const markEnd = byte === 0 && byteOrderMark.equals(bytes.subarray(0, markBytes)) ? markBytes : 0
-  const { ranges, isListOpen, isLastOpen } = findLineValues(bytes.subarray(markEnd), within === 'list')
-  const values = ranges.map(({ start, end }): ParsedValue => {
-    const valueBytes = bytes.subarray(markEnd + start, markEnd + end)
-    return { start: markEnd + start, bytes: valueBytes, parsed: parseJsonLine(valueBytes), isPart: false }
-  })
-  const hasOther = ranges.some(({ start, isInList }) => !isInList && bytes[markEnd + start] !== openBrace)
-  return { values, isListOpen, isLastOpen, hasOther }
+export function parseWholeLine({ bytes, cutLength }: RawRecord): ParsedRecord {
+  return cutLength === null ? parseJsonLine(bytes) : createReject('record_too_large')
 }
 
-function parseElement(all: Uint8Array, { isCut, ending, value = null }: RawRecord): readonly ParsedValue[] {
+/** The values of a line or part of a line. The last one extends to the end if nothing ends it. */
+function findValues(bytes: Uint8Array, values: JsonValues, isPart: boolean): readonly ParsedValue[] {
+  const found: ParsedValue[] = []
+  for (let from = 0; from < bytes.length; ) {
+    const ended = values.nextEnd(bytes, from)
+    if (ended < 0 && !values.isInValue) break
+    const start = from + values.valueStart!
+    from = ended < 0 ? bytes.length : ended
+    const valueBytes = bytes.subarray(start, from)
+    found.push({ start, bytes: valueBytes, parsed: parseJsonLine(valueBytes), isPart: isPart && ended < 0 })
+  }
+  return found
+}
+
+function parseElement({ bytes: all, cutLength, ending, value = null }: RawRecord): readonly ParsedValue[] {
   const start = value ?? all.length
   const bytes = all.subarray(start)
   const [isPart, isComplete] = [ending === 'unclosed', ending === 'complete']
-  if (isCut) return [{ start, bytes, parsed: createReject('record_too_large'), isPart }]
+  if (cutLength !== null) return [{ start, bytes, parsed: createReject('record_too_large'), isPart }]
   if (value !== null)
     return [{ start, bytes, parsed: isComplete ? parseJsonLine(bytes) : createReject('json_syntax'), isPart }]
-  if (!isComplete) return [{ start, bytes, parsed: null, isPart }]
-  return [{ start: 0, bytes, parsed: createReject('json_syntax', 'the list is not closed'), isPart }]
+  return [isComplete ? { start: 0, bytes, parsed: unclosedList, isPart } : { start, bytes, parsed: null, isPart }]
 }
 
-function createRowParser({ delimiter, hasEscapes }: CsvShape) {
+const noBytes = new Uint8Array()
+const unclosedList = createReject('json_syntax', 'the list is not closed')
+
+/** Parses the header and the rows of a CSV file in their order. */
+export function createRowParser(shape: CsvShape) {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
-  const parseRow = (bytes: Uint8Array, { isCut, ending, line }: RawRecord): ParsedRecord | null => {
+  /** @returns null for what is no row, such as the header. */
+  const parse = ({ bytes, cutLength, ending, line }: RawRecord): ParsedRecord | null => {
     // No row can be read without column names.
     if (isHeaderBroken) return null
-    if (isCut) return createReject('record_too_large')
-    if (ending === 'unclosed') return createReject('csv_column_count')
-    if (columns !== null) return parseCsvRow(bytes, columns, delimiter, hasEscapes)
+    if (cutLength !== null) return createReject('record_too_large')
+    if (ending === 'unclosed') return createReject('truncated_record')
+    if (columns !== null) return parseCsvRow(bytes, columns, shape)
     if (line === 1 && isSeparatorLine(bytes)) return null
-    const header = parseCsvHeader(bytes, delimiter, hasEscapes)
+    const header = parseCsvHeader(bytes, shape)
     if ('columns' in header) {
       columns = header.columns
       return null
@@ -158,8 +164,9 @@ function createRowParser({ delimiter, hasEscapes }: CsvShape) {
     return header
   }
   return {
-    parse: (bytes: Uint8Array, record: RawRecord): readonly ParsedValue[] => [
-      { start: 0, bytes, parsed: parseRow(bytes, record), isPart: record.ending !== 'complete' },
+    parse,
+    parseAlone: (record: RawRecord): readonly ParsedValue[] => [
+      { start: 0, bytes: record.bytes, parsed: parse(record), isPart: record.ending !== 'complete' },
     ],
     /** The names in the header; null before it is read. */
     columns: () => columns,
@@ -169,13 +176,7 @@ function createRowParser({ delimiter, hasEscapes }: CsvShape) {
 /** Whether truncation can be the cause of this reject. */
 function isTruncationReason(reason: RejectReason, bytes: Uint8Array): boolean {
   if (reason === 'encoding_invalid_utf8') return [1, 2, 3].some(count => isUtf8(bytes.subarray(0, -count)))
-  return reason === 'json_syntax' || reason === 'csv_column_count'
-}
-
-function countLines(bytes: Uint8Array, lineEnd: number): number {
-  let count = 0
-  for (let at = bytes.indexOf(lineEnd); at >= 0; at = bytes.indexOf(lineEnd, at + 1)) count++
-  return count
+  return reason === 'json_syntax' || reason === 'csv_column_count' || reason === 'truncated_record'
 }
 
 function removeLineEnd(bytes: Uint8Array, lineEnd: number): Uint8Array {

@@ -2,11 +2,11 @@
 // decimals as text and every digit of 64-bit integers. Source: docs/wire/import.md §1.9 (Parquet).
 
 import { isUtf8 } from 'node:buffer'
-import { isDeeperThan, type JsonObject, type JsonValue, numberOrLiteral } from '#core/json.ts'
+import { isDeeperThan, isJsonObject, type JsonValue, numberOrLiteral } from '#core/json.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import type { PackingDamage } from './byte-reader.ts'
-import { createNestingReject, createReject } from './parse-record.ts'
-import { parseTableName, type ReadRecord } from './read-record.ts'
+import { createReject, nestsTooDeeply } from './parse-record.ts'
+import { createDamagedRecord, parseTableName, type ReadRecord } from './read-record.ts'
 import { recordBytesMax, recordValuesMax } from './split-records.ts'
 
 /**
@@ -28,33 +28,28 @@ export async function* numberRecords(
         line++
       }
   } catch (error) {
-    yield createDamagedRecord(object, line, await toDamage(error as Error))
+    yield createDamagedRecord(object, await toDamage(error as Error), { line, byte: 0 })
   }
-}
-
-export function createDamagedRecord(object: string, line: number, { reason, message }: PackingDamage): ReadRecord {
-  const parsed = createReject(reason, message)
-  return { raw: { object, line, byte: 0 }, bytes: Buffer.alloc(0), parsed, isJson: true, table: parseTableName(object) }
 }
 
 /** A record without its position. */
 export type TypedRecord = Pick<ReadRecord, 'bytes' | 'parsed'>
 
-export const tooLargeRecord: TypedRecord = { bytes: Buffer.alloc(0), parsed: createReject('record_too_large') }
+const noBytes = Buffer.alloc(0)
+export const tooLargeRecord: TypedRecord = { bytes: noBytes, parsed: createReject('record_too_large') }
 
 /**
  * The JSON can be far longer than the record in the file, which stores a name or text once and refers to it any number of
  * times.
- * @returns a reject for a record that exceeds the size or the nesting allowed for text records.
+ * @returns a reject for what is no object, or exceeds the size or the nesting allowed for text records.
  */
-export function encodeTypedRecord(value: JsonObject): TypedRecord {
-  if (isDeeperThan(value, recordNestingMax)) return { bytes: Buffer.alloc(0), parsed: createNestingReject().outcome() }
-  const bytes = encodeJson(value)
+export function encodeTypedRecord(value: JsonValue): TypedRecord {
+  const encode = () => Buffer.from(JSON.stringify(value))
+  if (!isJsonObject(value)) return { bytes: encode(), parsed: createReject('json_not_object') }
+  if (isDeeperThan(value, recordNestingMax))
+    return { bytes: noBytes, parsed: createReject('json_syntax', nestsTooDeeply) }
+  const bytes = encode()
   return bytes.length > recordBytesMax ? tooLargeRecord : { bytes, parsed: { value } }
-}
-
-export function encodeJson(value: JsonValue): Buffer {
-  return Buffer.from(JSON.stringify(value))
 }
 
 /**

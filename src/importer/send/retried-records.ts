@@ -161,15 +161,13 @@ const noObject: RawObject = { object: '', table: null }
 /** For a CSV row, use its text (`source`) if that was edited, otherwise its cells by column name (`record`). */
 function parseRepairedSource(
   reject: JsonObject,
-  { columns, delimiter, hasEscapes }: Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'>,
+  { columns, ...quoting }: Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'>,
 ): ParsedRecord {
   const { source, record, source_sha256 } = reject
   if (isJsonObject(source)) return { value: source }
   const text = String(source)
   if (isJsonObject(record) && sha256Hex(text) === source_sha256) return { value: removeEmptyCells(record) }
-  return columns === undefined
-    ? parseJsonLine(Buffer.from(text))
-    : parseCsvRow(Buffer.from(text), columns, delimiter, hasEscapes)
+  return columns === undefined ? parseJsonLine(Buffer.from(text)) : parseCsvRow(Buffer.from(text), columns, quoting)
 }
 
 /** Removes empty cells as the CSV reader does, so that a repaired row has the same id as a row without the error. */

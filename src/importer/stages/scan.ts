@@ -365,16 +365,10 @@ function createState(): ScanState {
 }
 
 /** A row of CSV that the other way of quoting would read as a row too. */
-function noteQuoting({
-  text,
-  raw: { columns, delimiter, hasEscapes = false },
-}: {
-  text: string
-  raw: RawObject
-}): string[] {
-  if (columns === undefined || text.length >= shownSourceMax) return []
-  if (!fitsOtherQuoting(text, columns.length, delimiter ?? ',', hasEscapes)) return []
-  return [hasEscapes ? 'csv_quotes:escaped' : 'csv_quotes:doubled']
+function noteQuoting({ text, raw }: { text: string; raw: RawObject }): string[] {
+  if (raw.columns === undefined || text.length >= shownSourceMax) return []
+  if (!fitsOtherQuoting(text, raw.columns.length, raw)) return []
+  return [raw.hasEscapes ? 'csv_quotes:escaped' : 'csv_quotes:doubled']
 }
 
 function listGroupTypes({ properties }: ImportedEvent): readonly string[] {
