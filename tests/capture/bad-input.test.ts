@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { PortError } from '#ports/port-error.ts'
 import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
 import { eventually } from '../support/eventually.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 
 const event = { api_key: testToken, event: 'e', distinct_id: 'u', properties: { a: 1 } }
 const item = { event: 'e', distinct_id: 'u', properties: { a: 1 } }
@@ -194,7 +195,7 @@ describe('the capture endpoints, given bad input', () => {
       await assertRefused(server, server.post(path, gzipSync(body)), 413, 'payload_too_large')
     const { rejects } = await server.records()
     assert.deepEqual(
-      rejects.map(({ reason }) => reason),
+      fieldOf(rejects, 'reason'),
       bodies.map(() => 'payload_too_large'),
     )
     const largest = gzipSync(`{"api_key":"${testToken}","batch":[${list(50_000)}]}`)
@@ -238,10 +239,7 @@ describe('the capture endpoints, given bad input', () => {
       200,
     )
     const { events } = await server.records()
-    assert.deepEqual(
-      events.map(({ propertiesJson, name }) => [propertiesJson, name]),
-      Array(4).fill([properties, 'e']),
-    )
+    assert.deepEqual(fieldsOf(events, 'propertiesJson', 'name'), Array(4).fill([properties, 'e']))
     assert.equal(events[0]!.setJson, `{${hostile}}`)
     assert.equal(({} as { polluted?: boolean }).polluted, undefined)
     const onlyInherited = `{"api_key":"${testToken}","__proto__":{"event":"x","distinct_id":"x"}}`
@@ -275,10 +273,7 @@ describe('the capture endpoints, given bad input', () => {
     const body = json({ api_key: testToken, historical_migration: true, batch: [bad, good] })
     assert.equal((await answerOf(await server.post('/batch/', body))).status, 200)
     const { events, rejects } = await server.records()
-    assert.deepEqual(
-      events.map(({ lane, timestampMs }) => [lane, timestampMs]),
-      [['historical', Date.parse(good.timestamp)]],
-    )
+    assert.deepEqual(fieldsOf(events, 'lane', 'timestampMs'), [['historical', Date.parse(good.timestamp)]])
     assert.deepEqual(
       rejects.map(({ reason, uuid, body: kept }) => [reason, uuid, kept]),
       [['timestamp_invalid', bad.uuid, json(bad)]],

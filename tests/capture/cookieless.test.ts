@@ -4,6 +4,7 @@ import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { CookielessMode } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type CaptureServerOptions, startCaptureServer, testProject, testToken } from '../support/capture-server.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { uuidOf, v1Batch, v1Event, v1Headers, v1Path } from './v1-requests.ts'
 
 const userAgent =
@@ -57,7 +58,7 @@ async function send(server: Server, events: readonly object[], more: object = {}
   return { status: answer.status, body, retryAfter: answer.headers.get('retry-after') }
 }
 
-const idsOf = (events: readonly CapturedEvent[]) => events.map(({ distinctId }) => distinctId)
+const idsOf = (events: readonly CapturedEvent[]) => fieldOf(events, 'distinctId')
 const propertiesOf = (event: CapturedEvent) => JSON.parse(event.propertiesJson)
 
 describe('a cookieless event of a stateless project', () => {
@@ -189,7 +190,7 @@ describe('a cookieless event of a stateless project', () => {
   it('counts towards hot ids by its hash', async t => {
     const server = await start(t, { hotKeyEventsPerMinute: 2 })
     await send(server, [visit, visit, visitWith({ $ip: '203.0.113.8' }), visit])
-    const off = (await server.records()).events.map(event => event.personProcessingForcedOff)
+    const off = fieldOf((await server.records()).events, 'personProcessingForcedOff')
     assert.deepEqual(off, [false, false, false, true])
   })
 })

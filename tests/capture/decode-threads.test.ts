@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import lzString from 'lz-string'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
 import { eventually } from '../support/eventually.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { lz64Bomb } from '../support/lz64-bomb.ts'
 import { watchTurns } from '../support/turn-counts.ts'
 
@@ -103,10 +104,7 @@ describe('decode threads', () => {
     assert.deepEqual((await server.records()).events, [])
     await eventually(async () => (await server.metrics.childRestarts.get()).values[0]?.value === 1)
     const answers = await Promise.all([1, 2, 3].map(() => server.post('/batch/', body)))
-    assert.deepEqual(
-      answers.map(({ status }) => status),
-      [200, 200, 200],
-    )
+    assert.deepEqual(fieldOf(answers, 'status'), [200, 200, 200])
     assert.equal((await server.records()).events.length, 3_000)
   })
 })

@@ -9,6 +9,7 @@ import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-log
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { startRecordingProxy } from '../sdk/recording-proxy.ts'
+import { fieldsOf } from '../support/fields-of.ts'
 import { otlpKey, startOtlpServer } from './otlp-server.ts'
 
 // OpenTelemetry's own exporters, unmodified: each sends once, fails at nothing, and logs the one sentence that it is
@@ -32,7 +33,7 @@ async function startServer(t: TestContext) {
   const { url, warnings } = await startOtlpServer(t)
   const proxy = await startRecordingProxy(url)
   t.after(() => proxy.close())
-  const statuses = () => proxy.exchanges.map(({ path, status }) => [path, status])
+  const statuses = () => fieldsOf(proxy.exchanges, 'path', 'status')
   return { url: proxy.url, warnings, statuses }
 }
 
@@ -59,10 +60,7 @@ describe("OpenTelemetry's exporters", () => {
     await provider.shutdown()
     assert.deepEqual(statuses(), [['/v1/metrics', 200]])
     assertPartialSuccess({ rejectedDataPoints: 2, errorMessage: sentence('metrics') })
-    assert.deepEqual(
-      warnings.map(({ signal, count }) => [signal, count]),
-      [['metrics', 2]],
-    )
+    assert.deepEqual(fieldsOf(warnings, 'signal', 'count'), [['metrics', 2]])
   })
 
   for (const [form, Exporter] of [

@@ -61,9 +61,7 @@ async function start(t: TestContext) {
       isOverQuota: quotas.isOverQuota,
       refused,
       visitors: { settlerOf: () => () => null, hide: async () => undefined },
-      eventLog: {
-        append: (lane, records) => world.log.append(lane, records).then(() => undefined),
-      },
+      eventLog: { append: (lane, records) => world.log.append(lane, records).then(() => undefined) },
       clock,
       metrics: createMetrics(),
       logger: silentLogger(),

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { sendV1, v1Batch, v1Event, v1Headers } from './v1-requests.ts'
 
 const ok = { status: 200, text: '{"status":"Ok"}' }
@@ -235,7 +236,7 @@ describe('import-only mode', () => {
     assert.equal((await sendV1(server, v1Batch([v1Event(1, { uuid: 'x' })]))).status, 400)
     const { events, rejects } = await server.records()
     assert.deepEqual([events.length, [...server.refused]], [0, []])
-    const reasons = rejects.map(({ reason }) => reason)
+    const reasons = fieldOf(rejects, 'reason')
     assert.deepEqual(reasons, ['invalid_shape', 'missing_event_name', 'invalid_event_uuid'])
   })
 })

@@ -9,6 +9,7 @@ import { noQuotas, type Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { RefusedInput } from '#services/capture/keep-rejects.ts'
+import { fieldsOf } from '../support/fields-of.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { serveParts, testContext, testParts } from '../support/front-parts.ts'
 import { createMemoryEventLog } from '../support/memory/memory-event-log.ts'
@@ -81,10 +82,7 @@ describe('the recording endpoint', () => {
     const inQuery = `/s/?data=${encodeURIComponent(JSON.stringify(anElement()))}`
     assert.deepEqual(textAndStatus(await server.call(inQuery)), [200, ok])
     const kept = await server.kept()
-    assert.deepEqual(
-      kept.map(({ projectId, sessionId, itemCount }) => [projectId, sessionId, itemCount]),
-      Array(5).fill([7, 's-1', 1]),
-    )
+    assert.deepEqual(fieldsOf(kept, 'projectId', 'sessionId', 'itemCount'), Array(5).fill([7, 's-1', 1]))
     const { values } = await server.metrics.eventsAccepted.get()
     assert.equal(values.find(({ labels }) => labels.lane === 'replay')?.value, 5)
   })
@@ -126,13 +124,10 @@ describe('the recording endpoint', () => {
     assert.deepEqual([tooLarge.status, code], [413, 'payload_too_large'])
     assert.equal(detail, 'maximum event size exceeded: Request body exceeds limit of 26214400 bytes')
     await server.call('/s/?_=x&token=phc_test', [anElement()])
-    assert.deepEqual(
-      server.refused.slice(1).map(({ token, reason, field }) => [token, reason, field]),
-      [
-        [null, 'payload_too_large', ''],
-        ['phc_test', 'invalid_query', '_'],
-      ],
-    )
+    assert.deepEqual(fieldsOf(server.refused.slice(1), 'token', 'reason', 'field'), [
+      [null, 'payload_too_large', ''],
+      ['phc_test', 'invalid_query', '_'],
+    ])
   })
 
   it('reports a used-up quota before it validates the snapshots, and stores nothing', async t => {

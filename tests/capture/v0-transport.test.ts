@@ -8,6 +8,7 @@ import lzString from 'lz-string'
 import { type CaptureRouteDeps, captureRoutes } from '#http/handlers/capture.ts'
 import { type CaptureEdge, type EdgeRequest, startCaptureEdge } from '../support/capture-edge.ts'
 import { testToken } from '../support/capture-server.ts'
+import { fieldOf } from '../support/fields-of.ts'
 
 let edge: CaptureEdge
 before(async () => {
@@ -289,7 +290,7 @@ describe('CORS, limits and stalled clients of v0', () => {
     assert.equal(over.detail, 'maximum event size exceeded: Request body exceeds limit of 20971520 bytes')
   })
   it('answers 408 to a client that stops sending', () => {
-    const stalled = captureRoutes({} as CaptureRouteDeps).map(route => route.stalled)
+    const stalled = fieldOf(captureRoutes({} as CaptureRouteDeps), 'stalled')
     assert.ok(stalled.length >= 14)
     for (const error of stalled) assert.deepEqual([error?.status, error?.detail], [408, 'client stopped sending data'])
   })

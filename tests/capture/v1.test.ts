@@ -7,13 +7,12 @@ import type { Traffic } from '#core/events/log-stream.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import { startCaptureServer } from '../support/capture-server.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { assertV1Error, sendV1, uuidOf, v1Batch, v1Event } from './v1-requests.ts'
 
 const good = v1Batch([v1Event(1)])
 const ok = { result: 'ok' }
-const refusingLog = {
-  append: () => Promise.reject(new PortError('event-log', 'unavailable')),
-}
+const refusingLog = { append: () => Promise.reject(new PortError('event-log', 'unavailable')) }
 
 describe('v1 capture, bodies', () => {
   it('are rejected as a whole when anything in them has a wrong type, and stored for the project', async t => {
@@ -160,12 +159,9 @@ describe('v1 capture, events', () => {
         details ?? 'ok',
       )
     const { events: stored, rejects } = await server.records()
+    assert.deepEqual(fieldOf(stored, 'uuid'), [uuidOf(0), uuidOf(12)])
     assert.deepEqual(
-      stored.map(event => event.uuid),
-      [uuidOf(0), uuidOf(12)],
-    )
-    assert.deepEqual(
-      rejects.map(({ uuid, reason }) => [uuid, reason]),
+      fieldsOf(rejects, 'uuid', 'reason'),
       cases.flatMap(([, details], index) => (details === null ? [] : [[uuidOf(index), details]])),
     )
     const noName = rejects.find(({ reason }) => reason === 'missing_event_name')!
@@ -233,7 +229,7 @@ describe('v1 capture, events', () => {
     const { json } = await sendV1(server, v1Batch(events, { historical_migration: true }))
     assert.deepEqual(json.results[uuidOf(2)], { result: 'drop', details: 'invalid_event_timestamp' })
     const { events: stored, rejects } = await server.records()
-    const flags = stored.map(({ lane, historicalMigration, sentAtMs }) => [lane, historicalMigration, sentAtMs])
+    const flags = fieldsOf(stored, 'lane', 'historicalMigration', 'sentAtMs')
     assert.deepEqual(flags.toSorted(), [
       ['error_tracking', true, null],
       ['historical', true, null],
@@ -246,10 +242,7 @@ describe('v1 capture, events', () => {
     const server = await startCaptureServer(t)
     const events = [v1Event(1, { event: '$ai_generation' }), v1Event(2)]
     const { json } = await sendV1(server, v1Batch(events), {}, { to: '/i/v1/ai/events/' })
-    assert.deepEqual(json.results, {
-      [uuidOf(1)]: ok,
-      [uuidOf(2)]: { result: 'drop', details: 'misrouted_event' },
-    })
+    assert.deepEqual(json.results, { [uuidOf(1)]: ok, [uuidOf(2)]: { result: 'drop', details: 'misrouted_event' } })
     const [event] = (await server.records()).events
     assert.equal(event!.lane, 'ai')
   })

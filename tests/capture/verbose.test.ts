@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 
 interface Verdict {
   readonly index: number
@@ -40,7 +41,7 @@ async function send(server: CaptureServer, items: readonly unknown[], over: obje
   return verboseAnswer(await server.post('/batch/?verbose=1', batch(items, over)))
 }
 
-const reasons = ({ events }: VerboseBody) => events.map(({ result, reason, field }) => [result, reason, field])
+const reasons = ({ events }: VerboseBody) => fieldsOf(events, 'result', 'reason', 'field')
 
 /** Items with the verdict that each has to get when sent between good ones. */
 const judged: readonly (readonly [
@@ -139,22 +140,19 @@ describe('capture, verbose', () => {
         [result, reason, field],
         ['ok', null, null],
       ])
-      assert.deepEqual(
-        body.events.map(({ index }) => index),
-        [0, 1, 2],
-      )
+      assert.deepEqual(fieldOf(body.events, 'index'), [0, 1, 2])
       assert.equal(typeof body.events[1]!.detail, 'string')
       assert.equal(body.events[0]!.detail, null)
       assert.equal(body.events[2]!.uuid, '0197c5a0-0000-7000-8000-000000000001')
       const { events, rejects } = await server.records()
       const stored = events.filter((_, index) => index !== 1 || result === 'warning' || events.length === 2)
       assert.deepEqual(
-        stored.map(({ uuid }) => uuid),
+        fieldOf(stored, 'uuid'),
         body.events.filter((_, index) => index !== 1 || result === 'warning').map(v => v.uuid),
       )
       if (result === 'drop') assert.equal(body.events[1]!.uuid, null, 'its sender cannot know one that was made here')
       assert.deepEqual(
-        rejects.map(reject => [reject.reason, reject.field, reject.lane]),
+        fieldsOf(rejects, 'reason', 'field', 'lane'),
         result === 'reject' ? [[reason, field ?? '', 'main']] : [],
       )
     })
@@ -283,19 +281,13 @@ describe('capture, verbose', () => {
       assert.ok(body.events.every(({ index, reason }, at) => index === at && reason === 'non_historical_import_drop'))
       assert.equal(importOnly.refused.get('non_historical_import_drop'), sent)
       const expected = [...named, ...more.map(() => [null, 'large'])]
-      assert.deepEqual(
-        body.events.map(({ uuid, event }) => [uuid, event]),
-        expected,
-      )
+      assert.deepEqual(fieldsOf(body.events, 'uuid', 'event'), expected)
     }
     const open = await startCaptureServer(t, { unknownKeys: 'accept' })
     const { body } = await verboseAnswer(
       await open.post('/batch/?verbose=1', json({ api_key: 'phc_other', batch: items })),
     )
-    assert.deepEqual(
-      body.events.map(({ uuid, event }) => [uuid, event]),
-      named,
-    )
+    assert.deepEqual(fieldsOf(body.events, 'uuid', 'event'), named)
   })
 
   it('counts 25,000 results, and lists those that a quota left out before accepted ones', async t => {
@@ -317,13 +309,10 @@ describe('capture, verbose', () => {
     const bad = { event: 'e', properties: { price: 1.5 }, uuid: '0197c5a0-0000-7000-8000-000000000002' }
     await send(server, [good, bad, 7], { sent_at: '2025-07-01T10:59:00Z' })
     const { rejects } = await server.records()
-    assert.deepEqual(
-      rejects.map(({ reason, uuid, name, body }) => [reason, uuid, name, body]),
-      [
-        ['invalid_shape', '', '', '7'],
-        ['missing_distinct_id', bad.uuid, 'e', json(bad)],
-      ],
-    )
+    assert.deepEqual(fieldsOf(rejects, 'reason', 'uuid', 'name', 'body'), [
+      ['invalid_shape', '', '', '7'],
+      ['missing_distinct_id', bad.uuid, 'e', json(bad)],
+    ])
   })
 
   it('has the same answers in a decode thread', async t => {
@@ -338,7 +327,7 @@ describe('capture, verbose', () => {
     const { rejects } = await server.records()
     const half = rejects.length / 2
     assert.deepEqual(
-      rejects.slice(0, half).map(({ reason, body }) => [reason, body]),
+      fieldsOf(rejects.slice(0, half), 'reason', 'body'),
       rejects.slice(half).map(({ reason, body }) => [reason, body]),
     )
   })

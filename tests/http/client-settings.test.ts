@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { runInNewContext } from 'node:vm'
+import { fieldOf } from '../support/fields-of.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
@@ -219,10 +220,7 @@ describe('surveys in the configuration', () => {
     await front.api('POST', surveys, { ...running, name: 'Draft', start_date: null })
     await front.api('POST', surveys, { ...running, name: 'Ended', end_date: '2026-02-01' })
     for (const answer of [await remoteConfig(), await evaluate('/decide?v=3')]) {
-      assert.deepEqual(
-        answer.surveys.map((survey: Json) => survey.name),
-        ['Runs'],
-      )
+      assert.deepEqual(fieldOf(answer.surveys, 'name'), ['Runs'])
     }
     await front.api('PATCH', project, { surveys_opt_in: false, survey_config: { appearance: { whiteLabel: true } } })
     const off = await remoteConfig()
@@ -259,9 +257,6 @@ describe('definitions', () => {
     const { flags } = await json(`/flags/definitions?token=${testProjectKey}`, {
       headers: { authorization: `Bearer ${testPersonalKey}` },
     })
-    assert.deepEqual(
-      flags.map((flag: Json) => flag.key),
-      ['plain'],
-    )
+    assert.deepEqual(fieldOf(flags, 'key'), ['plain'])
   })
 })

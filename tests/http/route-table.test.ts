@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { toDocumentedPath } from '#http/management/kit/openapi.ts'
 import { collectKnownPaths } from '#http/shared/known-paths.ts'
 import type { Route } from '#http/shared/route.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
@@ -111,7 +112,10 @@ describe('the route table', () => {
   })
 
   it('accepts a key in the URL only for definitions', () => {
-    const taking = front.routes.filter(route => route.acceptsKeyInQuery === true).map(route => route.path)
+    const taking = fieldOf(
+      front.routes.filter(route => route.acceptsKeyInQuery === true),
+      'path',
+    )
     assert.deepEqual(taking, ['/flags/definitions', '/api/feature_flag/local_evaluation'])
   })
 
@@ -158,10 +162,7 @@ describe('the route table', () => {
       const tag = document.tags.find(({ name }) => name === operation.tags[0])
       assert.ok(tag !== undefined && tag.description !== tag.name, `${where}: ${operation.tags[0]}`)
     }
-    assert.deepEqual(
-      document.servers.map(({ url }) => url),
-      ['/'],
-    )
+    assert.deepEqual(fieldOf(document.servers, 'url'), ['/'])
     const named = new Set(Object.keys(document.components.schemas))
     const used = new Set(
       [...JSON.stringify(document).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!),

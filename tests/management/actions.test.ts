@@ -8,9 +8,8 @@ import { aMapping, aPerson, created } from '../support/values.ts'
 const project = '/api/projects/1'
 
 async function made(api: ManagementApi, path: string, body: object) {
-  const answer = await api.call('POST', `${project}/${path}/`, { body })
-  assert.equal(answer.status, 201, answer.text)
-  return answer.body
+  const answer = await api.post(`${project}/${path}/`, body)
+  return answer
 }
 
 /** Does one thing to a thing; its answer, or the field of the refusal. */
@@ -128,10 +127,9 @@ describe('flags', () => {
     const first = await made(api, 'feature_flags', { key: 'first', filters: pro })
     const test = { key: String(first.id), type: 'flag', value: true, operator: 'flag_evaluates_to' }
     const second = await made(api, 'feature_flags', { key: 'second', filters: { groups: [{ properties: [test] }] } })
-    const { body: dependent } = await api.call('GET', `${project}/feature_flags/first/dependent_flags/`)
+    const dependent = await api.get(`${project}/feature_flags/first/dependent_flags/`)
     assert.deepEqual(dependent, [{ id: second.id, key: 'second', name: '' }])
-    const reasons = async (query: string) =>
-      (await api.call('GET', `${project}/feature_flags/evaluation_reasons/?${query}`)).body
+    const reasons = async (query: string) => await api.get(`${project}/feature_flags/evaluation_reasons/?${query}`)
     assert.deepEqual(await reasons('distinct_id=ada'), {
       first: { value: true, evaluation: { reason: 'condition_match', condition_index: 0 } },
       second: { value: true, evaluation: { reason: 'condition_match', condition_index: 0 } },
@@ -141,11 +139,11 @@ describe('flags', () => {
     assert.deepEqual(await reasons(named), { second: off })
     assert.deepEqual(await reasons('distinct_id=bob&flag_keys=second&groups={}'), { second: off })
     const mine = async () => {
-      const { body } = await api.call('GET', `${project}/feature_flags/my_flags/?flag_keys=first`)
+      const body = await api.get(`${project}/feature_flags/my_flags/?flag_keys=first`)
       return body.map((each: { feature_flag: { key: string }; value: boolean }) => [each.feature_flag.key, each.value])
     }
     assert.deepEqual(await mine(), [['first', false]])
-    const { body: me } = await api.call('GET', '/api/users/@me/')
+    const me = await api.get('/api/users/@me/')
     await api.commit({ mappings: [created(aMapping(ada, me.distinct_id))] }, 1)
     assert.deepEqual(await mine(), [['first', true]])
   })

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import type { JsonChange } from '#core/json-diff.ts'
 import { PortError } from '#ports/port-error.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { type ManagementApi, type Reply, startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
 
@@ -210,7 +211,7 @@ describe('the activity log', () => {
     for (const [id, { entry, of, body, item }] of Object.entries(samples))
       await t.test(`${id}: ${entry}`, async () => {
         const sender = await api.addKey(['*'])
-        const senderId: string = (await api.call('GET', '/api/personal_api_keys/@current/', { key: sender })).body.id
+        const senderId: string = (await api.get('/api/personal_api_keys/@current/', sender)).id
         const inPath = (await of?.(api, senderId)) ?? 0
         const last = await newestId(api)
 
@@ -245,7 +246,7 @@ describe('the activity log', () => {
     await send(api, 'DELETE', `${project}groups_types/0/`)
     const seenWith = async (...scopes: readonly string[]) => {
       const key = await api.addKey(['activity_log:read', ...scopes])
-      const { body } = await api.call('GET', `${project}activity_log/`, { key })
+      const body = await api.get(`${project}activity_log/`, key)
       return [...new Set<string>(body.results.map((entry: Entry) => entry.scope))].sort()
     }
     assert.deepEqual(await seenWith(), [])
@@ -264,10 +265,7 @@ describe('the activity log', () => {
     const refused = await api.call('GET', instanceLog, { key: limited })
     assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
     const ofProject = await api.call('GET', `${project}activity_log/`, { key: limited })
-    assert.deepEqual(
-      ofProject.body.results.map((entry: Entry) => entry.scope),
-      ['Team'],
-    )
+    assert.deepEqual(fieldOf(ofProject.body.results, 'scope'), ['Team'])
     assert.equal((await api.call('GET', '/api/projects/2/activity_log/', { key: limited })).status, 403)
     const lesser = await api.addKey(['activity_log:read', 'feature_flag:read'])
     assert.equal((await api.call('GET', instanceLog, { key: lesser })).status, 403)
@@ -362,10 +360,9 @@ describe('the activity log', () => {
     }
     await send(api, 'PATCH', '/api/projects/1/', { session_recording_opt_in: true, app_urls: null })
     const [newest] = await read(api, '?limit=1')
-    assert.deepEqual(
-      newest!.detail.changes.map(({ path, action, before, after }) => [path, action, before, after]),
-      [['session_recording_opt_in', 'changed', false, true]],
-    )
+    assert.deepEqual(fieldsOf(newest!.detail.changes, 'path', 'action', 'before', 'after'), [
+      ['session_recording_opt_in', 'changed', false, true],
+    ])
   })
 
   it('has no entry of a replay that stored nothing', async t => {
@@ -390,8 +387,8 @@ describe('the activity log', () => {
     await flag()(api)
     await cohort()(api)
     const key = await api.addKey(['*'])
-    await api.call('PATCH', `${project}feature_flags/${id}/`, { key, body: { name: 'Renamed' } })
-    const user = (await api.call('GET', '/api/users/@me/', { key })).body.id
+    await api.patch(`${project}feature_flags/${id}/`, { name: 'Renamed' }, key)
+    const user = (await api.get('/api/users/@me/', key)).id
     const shown = async (query: string) =>
       (await read(api, query)).map(({ activity, scope, item_id }) => `${activity} ${scope} ${item_id}`)
     assert.deepEqual(await shown(`?scopes=Cohort,Team`), ['created Cohort 1', 'created Team 1'])

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { err } from '#core/result.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const project = '/api/projects/1/'
@@ -45,16 +46,15 @@ async function changeAtOnce(api: ManagementApi, path: string, bodies: readonly o
   readersAwaited = bodies.length
   const answers = await Promise.all(bodies.map(body => api.call('PATCH', path, { body })))
   assert.deepEqual(
-    answers.map(({ status }) => status),
+    fieldOf(answers, 'status'),
     bodies.map(() => 200),
   )
-  return (await api.call('GET', path)).body
+  return await api.get(path)
 }
 
 async function create(api: ManagementApi, path: string, body: object): Promise<string> {
-  const created = await api.call('POST', project + path, { body })
-  assert.equal(created.status, 201, created.text)
-  return `${project}${path}${created.body.id}/`
+  const created = await api.post(project + path, body)
+  return `${project}${path}${created.id}/`
 }
 
 const questions = [{ id: 'q', type: 'open', question: 'Why?' }]
@@ -123,15 +123,14 @@ describe('concurrent changes', () => {
   it('to a flag are kept when its experiment ships a variant', async t => {
     const api = await startReadingTogether(t)
     const path = await create(api, 'experiments/', { name: 'X', feature_flag_key: 'button' })
-    await api.call('POST', `${path}launch/`)
+    await api.post(`${path}launch/`)
     const flag = `${project}feature_flags/button/`
-    const { filters } = (await api.call('GET', flag)).body
+    const { filters } = await api.get(flag)
     const groups = [{ properties: [], rollout_percentage: 7 }]
     beforeWrite = () => api.call('PATCH', flag, { body: { filters: { ...filters, groups } } })
     const body = { variant_key: 'test', release_to_everyone: true }
-    const shipped = await api.call('POST', `${path}ship_variant/`, { body })
-    assert.equal(shipped.status, 200, shipped.text)
-    assert.deepEqual(shipped.body.feature_flag.filters.groups, [{ properties: [], rollout_percentage: 100 }, ...groups])
+    const shipped = await api.post(`${path}ship_variant/`, body)
+    assert.deepEqual(shipped.feature_flag.filters.groups, [{ properties: [], rollout_percentage: 100 }, ...groups])
   })
 
   it('answer 409 when definitions keep changing while a flag’s references are checked', async t => {
@@ -142,7 +141,7 @@ describe('concurrent changes', () => {
           options?.linksRevision === undefined ? store.createFlag(flag, change, options) : err('definitions_changed'),
       }),
     })
-    const base = (await api.call('POST', `${project}feature_flags/`, { body: { key: 'base' } })).body
+    const base = await api.post(`${project}feature_flags/`, { key: 'base' })
     const properties = [{ key: String(base.id), type: 'flag', value: true, operator: 'flag_evaluates_to' }]
     const body = { key: 'linked', filters: { groups: [{ properties }] } }
     const refused = await api.call('POST', `${project}feature_flags/`, { body })
@@ -177,15 +176,12 @@ describe('concurrent changes', () => {
     const filters = { groups: [{ rollout_percentage: 100 }], payloads: { true: 'first' } }
     for (const isRestoredLast of [false, true]) {
       const path = await create(api, 'feature_flags/', { key: `restored-${isRestoredLast}`, filters })
-      await api.call('PATCH', path, { body: { name: 'Renamed' } })
+      await api.patch(path, { name: 'Renamed' })
       const restore = () => api.call('POST', `${path}versions/1/restore/`)
       const encrypt = () => api.call('PATCH', path, { body: { has_encrypted_payloads: true } })
       readersAwaited = 2
       const answers = await Promise.all((isRestoredLast ? [encrypt, restore] : [restore, encrypt]).map(send => send()))
-      assert.deepEqual(
-        answers.map(({ status }) => status),
-        [200, 200],
-      )
+      assert.deepEqual(fieldOf(answers, 'status'), [200, 200])
       const flag = await api.management.findFlagByKey(1, `restored-${isRestoredLast}`)
       const { true: payload } = flag!.filters.payloads as { true: string }
       assert.deepEqual([flag!.hasEncryptedPayloads, payload.startsWith('enc:'), flag!.version], [true, true, 4])
@@ -198,7 +194,7 @@ describe('concurrent changes', () => {
     for (const bodies of [stages, stages.toReversed()]) {
       const path = await create(api, 'early_access_feature/', { name: 'E', stage: 'beta' })
       const feature = await changeAtOnce(api, path, bodies)
-      const { filters } = (await api.call('GET', `${project}feature_flags/${feature.feature_flag.id}/`)).body
+      const { filters } = await api.get(`${project}feature_flags/${feature.feature_flag.id}/`)
       assert.equal(filters.feature_enrollment === true, feature.stage !== 'archived', feature.stage)
     }
   })

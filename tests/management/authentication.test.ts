@@ -5,6 +5,7 @@ import type { Route } from '#http/shared/route.ts'
 import { sendJson } from '#http/shared/route.ts'
 import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
+import { fieldsOf } from '../support/fields-of.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { aChange } from '../support/values.ts'
 
@@ -70,26 +71,26 @@ describe('authentication of the private API', () => {
     const reader = await api.addKey(['feature_flag:read'])
     const writer = await api.addKey(['feature_flag:write'])
     const path = '/api/projects/1/feature_flags/'
-    assert.equal((await api.call('GET', path, { key: reader })).status, 200)
+    await api.get(path, reader)
     const refused = await api.call('POST', path, { key: reader, body: { key: 'a' } })
     assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
     assert.match(refused.body.detail, /feature_flag:write/)
-    assert.equal((await api.call('POST', path, { key: writer, body: { key: 'a' } })).status, 201)
-    assert.equal((await api.call('GET', path, { key: writer })).status, 200)
+    await api.post(path, { key: 'a' }, writer)
+    await api.get(path, writer)
     assert.equal((await api.call('GET', '/api/projects/1/persons/', { key: writer })).status, 403)
   })
 
   it('limits a key to its projects, and resolves @current to the first of them', async t => {
     const api = await startManagement(t)
-    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
-    await api.call('POST', '/api/projects/', { body: { name: 'Third' } })
+    await api.post('/api/projects/', { name: 'Second' })
+    await api.post('/api/projects/', { name: 'Third' })
     const key = await api.addKey(['*'], [3, 2])
     for (const path of ['/api/projects/1/', '/api/environments/1/feature_flags/', '/api/projects/01/events/']) {
       const { status, body } = await api.call('GET', path, { key })
       assert.deepEqual([status, body.code], [403, 'permission_denied'], path)
     }
-    assert.equal((await api.call('GET', '/api/projects/@current/', { key })).body.id, 2)
-    assert.equal((await api.call('GET', '/api/projects/3/', { key })).body.id, 3)
+    assert.equal((await api.get('/api/projects/@current/', key)).id, 2)
+    assert.equal((await api.get('/api/projects/3/', key)).id, 3)
     const listed = await api.call('GET', '/api/projects/', { key })
     assert.deepEqual([listed.body.count, listed.body.results.map((project: { id: number }) => project.id)], [2, [2, 3]])
     const me = await api.call('GET', '/api/users/@me/', { key })
@@ -105,8 +106,8 @@ describe('authentication of the private API', () => {
 
   it('rejects a deleted key at once', async t => {
     const api = await startManagement(t)
-    const { body } = await api.call('POST', '/api/personal_api_keys/', { body: { label: 'script', scopes: ['*'] } })
-    assert.equal((await api.call('GET', '/api/projects/', { key: body.value })).status, 200)
+    const body = await api.post('/api/personal_api_keys/', { label: 'script', scopes: ['*'] })
+    await api.get('/api/projects/', body.value)
     assert.equal((await api.call('DELETE', `/api/personal_api_keys/${body.id}/`)).status, 204)
     assert.equal((await api.call('GET', '/api/projects/', { key: body.value })).status, 401)
   })
@@ -114,9 +115,9 @@ describe('authentication of the private API', () => {
   it('accepts a key that another process deleted for ten seconds at most', async t => {
     const api = await startManagement(t)
     const key = await api.addKey(['*'])
-    assert.equal((await api.call('GET', '/api/projects/', { key })).status, 200)
+    await api.get('/api/projects/', key)
     for (const { id, label } of (await api.management.listPersonalKeys({ limit: 100, offset: 0 })).results) {
-      if (label === '*' && id !== (await api.call('GET', '/api/users/@me/')).body.distinct_id) {
+      if (label === '*' && id !== (await api.get('/api/users/@me/')).distinct_id) {
         await api.management.deletePersonalKey(id, aChange())
       }
     }
@@ -162,13 +163,10 @@ describe('authentication of the private API', () => {
     }
     api.clock.advance(60_000)
     await api.call('GET', '/api/projects/', { key: 'phx_madeup' })
-    assert.deepEqual(
-      lines.map(({ times, path }) => [times, path]),
-      [
-        [1, '/api/projects/'],
-        [10, '/api/projects/'],
-      ],
-    )
+    assert.deepEqual(fieldsOf(lines, 'times', 'path'), [
+      [1, '/api/projects/'],
+      [10, '/api/projects/'],
+    ])
   })
 
   it('admits operators from this machine or with a key, but not through a proxy without one', async t => {
@@ -216,7 +214,7 @@ describe('authentication of the private API', () => {
     const refused = await api.call('GET', '/metrics', { key: null })
     assert.equal(refused.status, 401)
     assert.match(refused.body.detail, /PENNON_METRICS_REQUIRE_KEY/)
-    assert.equal((await api.call('GET', '/metrics')).status, 200)
+    await api.get('/metrics')
   })
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { retireFlags } from '#services/manage/retire-flags.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aChange } from '../support/values.ts'
 
@@ -15,9 +16,8 @@ async function start(t: Parameters<typeof startManagement>[0], options?: Paramet
   const api = await startManagement(t, options)
   const make = async (key: string, over: object = {}, at = 'feature_flags') => {
     const body = at === 'feature_flags' ? { key, filters: everybody, ...over } : over
-    const made = await api.call('POST', `${project}${at}/`, { body })
-    assert.equal(made.status, 201, made.text)
-    return made.body
+    const made = await api.post(`${project}${at}/`, body)
+    return made
   }
   const bulk = async (how: 'delete' | 'archive', ids: readonly unknown[], key?: string) => {
     const answered = await api.call('POST', `${path}bulk_${how}/`, {
@@ -27,7 +27,7 @@ async function start(t: Parameters<typeof startManagement>[0], options?: Paramet
     assert.equal(answered.status, 200, answered.text)
     return answered.body
   }
-  const flag = async (id: number) => (await api.call('GET', `${path}${id}/`)).body
+  const flag = async (id: number) => await api.get(`${path}${id}/`)
   return { api, make, bulk, flag }
 }
 
@@ -56,7 +56,7 @@ describe('bulk actions on flags', () => {
       ],
     })
     assert.equal(api.served.length, before + 1, 'answered when the last change was served')
-    const { body: activity } = await api.call('GET', `${path}activity/`)
+    const activity = await api.get(`${path}activity/`)
     assert.deepEqual(
       activity.results.map(({ activity, item_id }: Record<string, string>) => `${item_id} ${activity}`).slice(0, 4),
       ['3 deleted', '2 deleted', '1 deleted', '3 created'],
@@ -93,21 +93,15 @@ describe('bulk actions on flags', () => {
     const ids = [1, 2, 3, 4, 5, button, survey.internal_targeting_flag.id]
     for (const how of ['archive', 'delete'] as const) {
       const { errors, archived = [], deleted = archived } = await bulk(how, ids)
-      assert.deepEqual(
-        deleted.map(({ id }: { id: number }) => id),
-        [5],
-      )
-      assert.deepEqual(
-        errors.map(({ id, used_by }: { id: number; used_by: unknown }) => [id, used_by]),
-        [
-          [1, [{ type: 'feature_flag', id: 6, name: 'tester' }]],
-          [2, [{ type: 'cohort', id: 1, name: 'Testers' }]],
-          [3, [{ type: 'survey', id: survey.id, name: 'Exit' }]],
-          [4, [{ type: 'early_access_feature', id: feature.id, name: 'Beta' }]],
-          [button, [{ type: 'experiment', id: experiment.id, name: 'Button' }]],
-          [survey.internal_targeting_flag.id, [{ type: 'survey', id: survey.id, name: 'Exit' }]],
-        ],
-      )
+      assert.deepEqual(fieldOf(deleted, 'id'), [5])
+      assert.deepEqual(fieldsOf(errors, 'id', 'used_by'), [
+        [1, [{ type: 'feature_flag', id: 6, name: 'tester' }]],
+        [2, [{ type: 'cohort', id: 1, name: 'Testers' }]],
+        [3, [{ type: 'survey', id: survey.id, name: 'Exit' }]],
+        [4, [{ type: 'early_access_feature', id: feature.id, name: 'Beta' }]],
+        [button, [{ type: 'experiment', id: experiment.id, name: 'Button' }]],
+        [survey.internal_targeting_flag.id, [{ type: 'survey', id: survey.id, name: 'Exit' }]],
+      ])
       assert.equal(errors[0].reason, `The flag is in use, so it was not ${how}d: flag "tester" (6).`)
     }
     assert.deepEqual([(await flag(1)).active, (await flag(1)).version], [true, 1])
@@ -124,10 +118,7 @@ describe('bulk actions on flags', () => {
     await api.call('PATCH', `${project}experiments/${experiment.id}/`, ended)
     await api.call('PATCH', `${project}surveys/${survey.id}/`, ended)
     await api.call('DELETE', `${path}6/`)
-    assert.deepEqual(
-      (await bulk('delete', [1, button, 3])).deleted.map(({ id }: { id: number }) => id),
-      [1, button, 3],
-    )
+    assert.deepEqual(fieldOf((await bulk('delete', [1, button, 3])).deleted, 'id'), [1, button, 3])
   })
 
   it('delete flags that only use each other together, in whatever order they are listed', async t => {
@@ -179,8 +170,8 @@ describe('bulk actions on flags', () => {
   it('do not find flags of another project', async t => {
     const { api, make, bulk, flag } = await start(t)
     await make('one')
-    const { id } = (await api.call('POST', '/api/projects/', { body: { name: 'Other' } })).body
-    const { body } = await api.call('POST', `/api/projects/${id}/feature_flags/bulk_delete/`, { body: { ids: [1] } })
+    const { id } = await api.post('/api/projects/', { name: 'Other' })
+    const body = await api.post(`/api/projects/${id}/feature_flags/bulk_delete/`, { ids: [1] })
     assert.deepEqual([body.deleted, body.errors.length], [[], 1])
     assert.equal((await flag(1)).deleted, false)
     assert.equal((await bulk('delete', [1])).deleted.length, 1)

@@ -22,8 +22,7 @@ describe('cohorts', () => {
     const api = await startManagement(t)
     const before = api.served.length
     const filters = treeOf(pro)
-    const { status, body } = await api.call('POST', path, { body: { name: 'Paying', filters } })
-    assert.equal(status, 201)
+    const body = await api.post(path, { name: 'Paying', filters })
     assert.deepEqual(body, {
       id: 1,
       name: 'Paying',
@@ -43,21 +42,18 @@ describe('cohorts', () => {
       experiment_set: [],
     })
     assert.equal(api.served.length, before + 1)
-    assert.deepEqual((await api.call('GET', `/api/environments/@current/cohorts/1`)).body, body)
+    assert.deepEqual(await api.get(`/api/environments/@current/cohorts/1`), body)
   })
 
   it('that are static accept persons by id, uuid and distinct id, and report unknown ones', async t => {
     const api = await startManagement(t)
     await addPersons(api, 4)
-    const { status, body } = await api.call('POST', path, {
-      body: {
-        name: 'Chosen',
-        is_static: true,
-        _create_static_person_ids: [1, '2', uuidOf(3).toUpperCase(), 77, uuidOf(88)],
-        distinct_ids: ['user-3', 'user-4', 'nobody'],
-      },
+    const body = await api.post(path, {
+      name: 'Chosen',
+      is_static: true,
+      _create_static_person_ids: [1, '2', uuidOf(3).toUpperCase(), 77, uuidOf(88)],
+      distinct_ids: ['user-3', 'user-4', 'nobody'],
     })
-    assert.equal(status, 201, JSON.stringify(body))
     assert.equal(body.count, 4)
     assert.deepEqual(body.members, {
       changed: 4,
@@ -70,7 +66,7 @@ describe('cohorts', () => {
   it('that are static add and remove one or several persons, and repeating that changes nothing', async t => {
     const api = await startManagement(t)
     await addPersons(api, 3)
-    await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })
+    await api.post(path, { name: 'Chosen', is_static: true })
     const add = (body: object) => api.call('PATCH', `${path}1/add_persons_to_static_cohort/`, { body })
     const remove = (body: object) => api.call('PATCH', `${path}1/remove_person_from_static_cohort/`, { body })
     assert.equal((await add({ distinct_ids: ['user-1', 'user-2', 'nobody'] })).body.count, 2)
@@ -91,15 +87,14 @@ describe('cohorts', () => {
     })
     assert.equal((await add({})).body.attr, 'person_ids')
     assert.equal((await remove({})).body.attr, 'person_id')
-    await api.call('POST', path, { body: { name: 'Paying', filters: treeOf(pro) } })
+    await api.post(path, { name: 'Paying', filters: treeOf(pro) })
     const dynamic = await api.call('PATCH', `${path}2/add_persons_to_static_cohort/`, { body: { person_ids: [1] } })
     assert.deepEqual([dynamic.status, dynamic.body.attr], [400, 'is_static'])
   })
 
   it('are listed newest first, searched by name, changed, deleted and restored', async t => {
     const api = await startManagement(t)
-    for (const name of ['Paying', 'Beta users', 'Beta admins'])
-      await api.call('POST', path, { body: { name, filters: treeOf(pro) } })
+    for (const name of ['Paying', 'Beta users', 'Beta admins']) await api.post(path, { name, filters: treeOf(pro) })
     const found = await api.call('GET', `${path}?search=bETA&limit=1`)
     assert.deepEqual([found.body.count, found.body.results[0].name], [2, 'Beta admins'])
     assert.match(found.body.next, /offset=1/)
@@ -111,12 +106,12 @@ describe('cohorts', () => {
     assert.deepEqual(stale.body.extra, { current_version: 2, sent_version: 1 })
     assert.equal((await api.call('DELETE', `${path}2/`)).status, 204)
     assert.equal((await api.call('DELETE', `${path}2/`)).status, 404)
-    assert.equal((await api.call('GET', `${path}2/`)).body.deleted, true)
-    assert.equal((await api.call('GET', path)).body.count, 2)
-    assert.equal((await api.call('PATCH', `${path}2/`, { body: { deleted: false } })).body.deleted, false)
+    assert.equal((await api.get(`${path}2/`)).deleted, true)
+    assert.equal((await api.get(path)).count, 2)
+    assert.equal((await api.patch(`${path}2/`, { deleted: false })).deleted, false)
     assert.equal((await api.call('GET', `${path}99/`)).status, 404)
     assert.equal((await api.call('GET', `${path}x/`)).status, 404)
-    assert.equal((await api.call('POST', path, { body: { name: 'next', filters: treeOf() } })).body.id, 4)
+    assert.equal((await api.post(path, { name: 'next', filters: treeOf() })).id, 4)
   })
 
   it('ignore whether they are deleted when they are created', async t => {
@@ -125,14 +120,14 @@ describe('cohorts', () => {
       const { status, body } = await api.call('POST', path, { body: { name: 'New', is_static: true, deleted } })
       assert.deepEqual([status, body.deleted], [201, false])
     }
-    const { body: document } = await api.call('GET', '/api/schema/')
+    const document = await api.get('/api/schema/')
     assert.ok(!('deleted' in document.components.schemas.NewCohort.properties))
   })
 
   it('of another project are not found', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })
-    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    await api.post(path, { name: 'Chosen', is_static: true })
+    await api.post('/api/projects/', { name: 'Second' })
     for (const [method, below] of [
       ['GET', ''],
       ['PATCH', ''],
@@ -150,8 +145,8 @@ describe('cohorts', () => {
 
   it('cannot change between static and dynamic', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })
-    assert.equal((await api.call('PATCH', `${path}1/`, { body: { is_static: true, name: 'x' } })).status, 200)
+    await api.post(path, { name: 'Chosen', is_static: true })
+    await api.patch(`${path}1/`, { is_static: true, name: 'x' })
     const changed = await api.call('PATCH', `${path}1/`, { body: { is_static: false, filters: treeOf(pro) } })
     assert.deepEqual([changed.status, changed.body.attr], [400, 'is_static'])
     const members = await api.call('POST', path, { body: { filters: treeOf(pro), distinct_ids: ['a'] } })
@@ -285,9 +280,8 @@ describe('filters of a cohort', () => {
       const api = await startManagement(t)
       const { status, body } = await api.call('POST', path, { body: { name: 'x', filters } })
       assert.deepEqual([status, body.attr], [400, attr], body.detail)
-      const kept = await api.call('POST', `${path}?skip_validation=true`, { body: { name: 'x', filters } })
-      assert.equal(kept.status, 201)
-      assert.deepEqual([kept.body.filters, kept.body.warnings[0].attr], [filters, attr])
+      const kept = await api.post(`${path}?skip_validation=true`, { name: 'x', filters })
+      assert.deepEqual([kept.filters, kept.warnings[0].attr], [filters, attr])
       const key = await api.addKey(['cohort:write'])
       const denied = await api.call('POST', `${path}?skip_validation=true`, { key, body: { name: 'x', filters } })
       assert.equal(denied.status, 403)
@@ -296,7 +290,7 @@ describe('filters of a cohort', () => {
   it('may be nested at most 64 groups deep', async t => {
     const api = await startManagement(t)
     const nested = (depth: number): unknown => (depth === 0 ? pro : { type: 'AND', values: [nested(depth - 1)] })
-    assert.equal((await api.call('POST', path, { body: { filters: treeOf(nested(64)) } })).status, 201)
+    await api.post(path, { filters: treeOf(nested(64)) })
     const deeper = await api.call('POST', path, { body: { filters: treeOf(nested(65)) } })
     assert.deepEqual([deeper.status, deeper.body.code], [400, 'invalid_input'])
     assert.match(deeper.body.detail, /64/)
@@ -313,7 +307,7 @@ describe('persons of a cohort', () => {
   it('that is static are its members, in pages', async t => {
     const api = await startManagement(t)
     await addPersons(api, 5)
-    await api.call('POST', path, { body: { is_static: true, _create_static_person_ids: [1, 2, 4, 5] } })
+    await api.post(path, { is_static: true, _create_static_person_ids: [1, 2, 4, 5] })
     assert.deepEqual(await personsOf(api, 1, 3), [[1, 2, 4], [5]])
   })
 
@@ -323,10 +317,10 @@ describe('persons of a cohort', () => {
       aPerson({ uuid: uuidOf(index + 1), properties: { plan: index % 2 === 0 ? 'pro' : 'free' } }),
     )
     await api.commit({ persons: persons.map(created) })
-    await api.call('POST', path, { body: { name: 'Chosen', is_static: true, _create_static_person_ids: [1, 2, 3] } })
-    await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn(pro) } })
-    await api.call('POST', path, { body: { name: 'Paying', filters: treeOf(pro) } })
-    await api.call('POST', path, { body: { name: 'Both', filters: treeOf(flagFilter(1), cohortFilter(1)) } })
+    await api.post(path, { name: 'Chosen', is_static: true, _create_static_person_ids: [1, 2, 3] })
+    await api.post(flagsPath, { key: 'a', filters: flagOn(pro) })
+    await api.post(path, { name: 'Paying', filters: treeOf(pro) })
+    await api.post(path, { name: 'Both', filters: treeOf(flagFilter(1), cohortFilter(1)) })
     assert.deepEqual(await personsOf(api, 2, 2), [
       [1, 3],
       [5, 7],
@@ -334,17 +328,17 @@ describe('persons of a cohort', () => {
     assert.deepEqual(await personsOf(api, 3, 10), [[1, 3]])
     const counted = await api.call('POST', `${path}2/recount/`)
     assert.deepEqual([counted.status, counted.body.count, counted.body.is_calculating], [200, 4, false])
-    assert.equal((await api.call('GET', `${path}2/`)).body.last_calculation, '2026-05-01T12:00:00.000Z')
-    assert.equal((await api.call('POST', `${path}1/recount/`)).body.count, 3)
+    assert.equal((await api.get(`${path}2/`)).last_calculation, '2026-05-01T12:00:00.000Z')
+    assert.equal((await api.post(`${path}1/recount/`)).count, 3)
     const changed = await api.call('PATCH', `${path}2/`, { body: { filters: treeOf() } })
     assert.deepEqual([changed.body.count, changed.body.last_calculation], [null, null])
-    assert.equal((await api.call('POST', `${path}2/recount/`)).body.count, 7)
+    assert.equal((await api.post(`${path}2/recount/`)).count, 7)
   })
 
   it('cannot be listed when the cohort cannot be evaluated', async t => {
     const api = await startManagement(t)
     await addPersons(api, 1)
-    await api.call('POST', `${path}?skip_validation=true`, { body: { filters: treeOf(cohortFilter(99)) } })
+    await api.post(`${path}?skip_validation=true`, { filters: treeOf(cohortFilter(99)) })
     for (const [method, below] of [
       ['GET', 'persons/'],
       ['POST', 'recount/'],
@@ -357,9 +351,9 @@ describe('persons of a cohort', () => {
 
   it('require a scope for persons', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { is_static: true } })
+    await api.post(path, { is_static: true })
     const key = await api.addKey(['cohort:write'])
-    assert.equal((await api.call('GET', `${path}1/`, { key })).status, 200)
+    await api.get(`${path}1/`, key)
     assert.equal((await api.call('GET', `${path}1/persons/`, { key })).status, 403)
   })
 })
@@ -368,8 +362,7 @@ describe('persons of a cohort', () => {
 async function personsOf(api: ManagementApi, cohortId: number, limit: number): Promise<number[][]> {
   const pages: number[][] = []
   for (let address: string | null = `${path}${cohortId}/persons/?limit=${limit}`; address !== null; ) {
-    const { status, body, text } = await api.call('GET', address)
-    assert.equal(status, 200, text)
+    const body = await api.get(address)
     pages.push(body.results.map(({ id }: { id: number }) => id))
     address = body.next === null ? null : body.next.slice(api.url.length)
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const copyPath = '/api/organizations/@current/feature_flags/copy_flags/'
@@ -7,9 +8,8 @@ const flagsOf = (project: number) => `/api/projects/${project}/feature_flags/`
 const cohortsOf = (project: number) => `/api/projects/${project}/cohorts/`
 
 async function create(api: ManagementApi, path: string, body: object) {
-  const created = await api.call('POST', path, { body })
-  assert.equal(created.status, 201, created.text)
-  return created.body
+  const created = await api.post(path, body)
+  return created
 }
 
 const setOf = (...properties: object[]) => ({ groups: [{ properties, rollout_percentage: 50 }] })
@@ -37,9 +37,9 @@ describe('copying a flag to another project', () => {
     assert.equal(first.status, 200, first.text)
     assert.deepEqual(first.body.failed, [])
     assert.equal(first.body.success[0].project_id, 2)
-    await api.call('PATCH', `${flagsOf(1)}beta/`, { body: { name: 'Better' } })
+    await api.patch(`${flagsOf(1)}beta/`, { name: 'Better' })
     assert.equal((await copy('beta')).body.success[0].version, 2)
-    const there = (await api.call('GET', `${flagsOf(2)}beta/`)).body
+    const there = await api.get(`${flagsOf(2)}beta/`)
     assert.deepEqual([there.name, there.filters, there.tags, there.version], ['Better', filters, ['a'], 2])
   })
 
@@ -54,7 +54,7 @@ describe('copying a flag to another project', () => {
       [{ disable_copied_flag: true }, false],
     ] as const) {
       assert.equal((await copy(fields)).body.success[0].active, active)
-      assert.equal((await api.call('GET', `${flagsOf(2)}beta/`)).body.active, active)
+      assert.equal((await api.get(`${flagsOf(2)}beta/`)).active, active)
     }
     const { status, body } = await copy({ copy_dependencies: true })
     assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', 'copy_dependencies'])
@@ -87,15 +87,17 @@ describe('copying a flag to another project', () => {
 
     const { success, failed } = (await copy('beta')).body
     assert.deepEqual(failed, [])
-    const there = new Map(
-      (await api.call('GET', cohortsOf(2))).body.results.map((one: { name: string }) => [one.name, one]),
-    ) as Map<string, { id: number; filters: { properties: { values: { value: number }[] } } }>
+    const there = new Map((await api.get(cohortsOf(2))).results.map((one: { name: string }) => [one.name, one])) as Map<
+      string,
+      { id: number; filters: { properties: { values: { value: number }[] } } }
+    >
     assert.deepEqual([...there.keys()].sort(), ['inner', 'known', 'listed', 'outer'])
     assert.equal(there.get('outer')!.filters.properties.values[0]!.value, there.get('inner')!.id)
-    assert.deepEqual(
-      success[0].filters.groups[0].properties.map((filter: { value: number }) => filter.value),
-      [there.get('outer')!.id, there.get('listed')!.id, knownThere.id],
-    )
+    assert.deepEqual(fieldOf(success[0].filters.groups[0].properties, 'value'), [
+      there.get('outer')!.id,
+      there.get('listed')!.id,
+      knownThere.id,
+    ])
     assert.ok(success[0].notes.some((note: string) => /"listed".*without its members/.test(note)))
   })
 
@@ -121,7 +123,7 @@ describe('copying a flag to another project', () => {
       (await copy('beta')).body.failed[0].errors[0],
       /depends on the flag "base", which the target project lacks/,
     )
-    assert.equal((await api.call('GET', cohortsOf(2))).body.count, 0, 'no cohort is left behind')
+    assert.equal((await api.get(cohortsOf(2))).count, 0, 'no cohort is left behind')
     const copiedBase = (await copy('base')).body.success[0]
     assert.equal((await copy('beta')).body.success[0].filters.groups[0].properties[0].key, String(copiedBase.id))
   })

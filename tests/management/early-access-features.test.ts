@@ -5,13 +5,12 @@ import { type ManagementApi, startManagement } from '../support/management-api.t
 const features = '/api/projects/1/early_access_feature/'
 
 async function create(api: ManagementApi, body: object) {
-  const created = await api.call('POST', features, { body })
-  assert.equal(created.status, 201, created.text)
-  return created.body
+  const created = await api.post(features, body)
+  return created
 }
 
 async function flag(api: ManagementApi, idOrKey: number | string) {
-  return (await api.call('GET', `/api/projects/1/feature_flags/${idOrKey}/`)).body
+  return await api.get(`/api/projects/1/feature_flags/${idOrKey}/`)
 }
 
 describe('early access features', () => {
@@ -53,7 +52,7 @@ describe('early access features', () => {
   it('link an existing flag with a new version, and keep its other settings', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 5 }], payloads: { true: '1' } }
-    const { body: given } = await api.call('POST', '/api/projects/1/feature_flags/', { body: { key: 'mine', filters } })
+    const given = await api.post('/api/projects/1/feature_flags/', { key: 'mine', filters })
     const feature = await create(api, { name: 'Mine', stage: 'concept', feature_flag_id: given.id })
     assert.equal(feature.feature_flag.id, given.id)
     const after = await flag(api, given.id)
@@ -90,21 +89,18 @@ describe('early access features', () => {
       assert.match(refused.body.detail, detail)
     }
     assert.equal((await flag(api, taken.feature_flag.id)).version, 1, 'a refused feature changes no flag')
-    assert.equal((await api.call('GET', features)).body.count, 1)
+    assert.equal((await api.get(features)).count, 1)
   })
 
   it('reject invalid stages, names and web addresses', async t => {
     const api = await startManagement(t)
-    for (const [body, attr, code] of [
+    await api.refuses('POST', features, [
       [{ stage: 'beta' }, 'name', 'required'],
       [{ name: ' ', stage: 'beta' }, 'name', 'invalid_input'],
       [{ name: 'x', stage: 'gamma' }, 'stage', 'invalid_input'],
       [{ name: 'x', stage: 'beta', documentation_url: 'javascript:alert(1)' }, 'documentation_url', 'invalid_input'],
       [{ name: 'x', stage: 'beta', payload: [] }, 'payload', 'invalid'],
-    ] as const) {
-      const refused = await api.call('POST', features, { body })
-      assert.deepEqual([refused.status, refused.body.attr, refused.body.code], [400, attr, code], refused.text)
-    }
+    ])
   })
 
   it('follow choices until they are archived or deleted', async t => {
@@ -130,7 +126,7 @@ describe('early access features', () => {
     const api = await startManagement(t)
     const { id, feature_flag } = await create(api, { name: 'Search', stage: 'beta' })
     await api.call('DELETE', `/api/projects/1/feature_flags/${feature_flag.id}/`)
-    assert.equal((await api.call('GET', `${features}${id}/`)).body.feature_flag.deleted, true)
+    assert.equal((await api.get(`${features}${id}/`)).feature_flag.deleted, true)
     assert.equal((await api.call('DELETE', `${features}${id}/`)).status, 204)
   })
 
@@ -153,7 +149,7 @@ describe('early access features', () => {
       api.call('PATCH', `/api/projects/1/feature_flags/${feature_flag.id}/`, {
         body: { filters: { groups, feature_enrollment: true } },
       })
-    assert.equal((await api.call('PATCH', `${features}${id}/`, { body: { stage: 'archived' } })).status, 200)
+    await api.patch(`${features}${id}/`, { stage: 'archived' })
     assert.deepEqual((await flag(api, feature_flag.id)).filters, { groups }, 'the other change is kept')
   })
 
@@ -161,7 +157,7 @@ describe('early access features', () => {
     const api = await startManagement(t)
     const filters = { groups: [], payloads: { true: '"secret"' } }
     const body = { key: 'sealed', filters, has_encrypted_payloads: true }
-    const { body: sealed } = await api.call('POST', '/api/projects/1/feature_flags/', { body })
+    const sealed = await api.post('/api/projects/1/feature_flags/', body)
     const stored = async () => (await api.management.findFlag(1, 'sealed'))?.filters.payloads
     const before = await stored()
     const feature = await create(api, { name: 'Sealed', stage: 'beta', feature_flag_id: sealed.id })
@@ -173,11 +169,11 @@ describe('early access features', () => {
   it('are visible in their own project only, to keys with the right scope', async t => {
     const api = await startManagement(t)
     const { id } = await create(api, { name: 'Search', stage: 'beta' })
-    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    await api.post('/api/projects/', { name: 'Second' })
     assert.equal((await api.call('GET', `/api/projects/2/early_access_feature/${id}/`)).status, 404)
-    assert.equal((await api.call('GET', '/api/projects/2/early_access_feature/')).body.count, 0)
+    assert.equal((await api.get('/api/projects/2/early_access_feature/')).count, 0)
     const reader = await api.addKey(['early_access_feature:read'])
-    assert.equal((await api.call('GET', `${features}${id}/`, { key: reader })).status, 200)
+    await api.get(`${features}${id}/`, reader)
     assert.equal((await api.call('DELETE', `${features}${id}/`, { key: reader })).status, 403)
     const page = await api.call('GET', `/api/environments/1/early_access_feature/?limit=1`)
     assert.deepEqual([page.body.count, page.body.results[0].id, page.body.next], [1, id, null])

@@ -34,14 +34,14 @@ describe('an empty filter', () => {
 
   it('is ignored for text search and for paging parameters', async t => {
     const api = await startManagement(t)
-    assert.equal((await api.call('GET', `${base}/persons/?search=&limit=&offset=&cursor=`)).status, 200)
+    await api.get(`${base}/persons/?search=&limit=&offset=&cursor=`)
     for (const { method, path, operation } of api.routes) {
       if (method !== 'GET' || !('search' in operation.query) || 'deprecated' in operation.query.search!.schema) continue
       const address = `${path.replace(':projectId', '@current')}/?search=&group_type_index=0`
       const { body } = await api.call('GET', address.replaceAll(/:\w+/g, '1'))
       assert.notEqual(body.attr, 'search', address)
     }
-    assert.equal((await api.call('GET', `${base}/events/?cursor=&orderBy=`)).status, 200)
+    await api.get(`${base}/events/?cursor=&orderBy=`)
   })
 
   it('counts as missing for a required parameter', async t => {

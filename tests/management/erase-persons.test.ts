@@ -24,7 +24,7 @@ async function threePersons(t: TestContext) {
     ),
   })
   const left = async () =>
-    (await api.call('GET', `${persons}/`)).body.results.map((person: { uuid: string }) => person.uuid).toSorted()
+    (await api.get(`${persons}/`)).results.map((person: { uuid: string }) => person.uuid).toSorted()
   return { ...api, left }
 }
 

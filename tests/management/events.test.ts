@@ -4,6 +4,7 @@ import type { EventQuery, EventView } from '#ports/events/event-queries.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
+import { fieldsOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const path = '/api/projects/1/events/'
@@ -104,7 +105,7 @@ describe('events', () => {
   it('are filtered by every query parameter, with times in the project’s time zone', async t => {
     const { events, queries } = scripted()
     const api = await startManagement(t, { events })
-    await api.call('PATCH', '/api/projects/1/', { body: { timezone: 'Europe/Vienna' } })
+    await api.patch('/api/projects/1/', { timezone: 'Europe/Vienna' })
     const query = new URLSearchParams({
       event: '$pageview',
       distinct_id: 'ada',
@@ -116,7 +117,7 @@ describe('events', () => {
       orderBy: '["timestamp"]',
       limit: '5000',
     })
-    assert.equal((await api.call('GET', `${path}?${query}`)).status, 200)
+    await api.get(`${path}?${query}`)
     const [asked] = queries
     assert.equal(JSON.stringify(asked!.properties), '[{"key":"n","value":1.0},{"key":"__proto__","value":"x"}]')
     assert.deepEqual(
@@ -160,13 +161,10 @@ describe('events', () => {
     const api = await startManagement(t, { events })
     await api.call('GET', `${path}?after=0001-01-01&before=9999-12-31`)
     await api.call('GET', `${path}?before=0001-01-01`)
-    assert.deepEqual(
-      queries.map(({ afterMs, beforeMs }) => [afterMs, beforeMs]),
-      [
-        [undefined, undefined],
-        [undefined, Date.UTC(1900, 0, 1)],
-      ],
-    )
+    assert.deepEqual(fieldsOf(queries, 'afterMs', 'beforeMs'), [
+      [undefined, undefined],
+      [undefined, Date.UTC(1900, 0, 1)],
+    ])
   })
 
   it('reject invalid parameters', async t => {
@@ -208,7 +206,7 @@ describe('events', () => {
       },
     })
     const api = await startManagement(t, { events })
-    assert.equal((await api.call('GET', `${path}${uuid(1).toUpperCase()}/`)).body.event, 'signed up')
+    assert.equal((await api.get(`${path}${uuid(1).toUpperCase()}/`)).event, 'signed up')
     assert.equal((await api.call('GET', `${path}${uuid(2)}/`)).status, 404)
     assert.equal((await api.call('GET', `${path}nonsense/`)).status, 404)
     assert.deepEqual(asked, [
@@ -261,7 +259,7 @@ describe('events', () => {
     caller.abort()
     await assert.rejects(answer, { name: 'AbortError' })
     await eventually(() => cancelled.length === 1)
-    assert.equal((await api.call('GET', '/api/projects/1/')).status, 200)
+    await api.get('/api/projects/1/')
   })
 })
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const experiments = '/api/projects/1/experiments/'
 const flags = '/api/projects/1/feature_flags/'
 
 async function create(api: ManagementApi, body: object) {
-  const created = await api.call('POST', experiments, { body })
-  assert.equal(created.status, 201, created.text)
-  return created.body
+  const created = await api.post(experiments, body)
+  return created
 }
 
 async function hasExperiment(api: ManagementApi, key: string): Promise<boolean | undefined> {
@@ -31,7 +31,7 @@ describe('experiments', () => {
     const running = await api.call('PATCH', `${experiments}1/`, { body: { start_date: '2026-05-01T00:00:00Z' } })
     assert.equal(running.body.start_date, '2026-05-01T00:00:00.000Z')
     assert.deepEqual([running.body.feature_flag.active, running.body.description], [true, 'Red?'])
-    await api.call('PATCH', `${flags}button/`, { body: { active: false } })
+    await api.patch(`${flags}button/`, { active: false })
     const ended = await api.call('PATCH', `${experiments}1/`, { body: { end_date: '2026-06-01T00:00:00Z' } })
     assert.equal(ended.body.feature_flag.active, false, 'only a first start touches the flag')
   })
@@ -96,7 +96,7 @@ describe('experiments', () => {
       assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
     }
     const running = await create(api, { name: 'Runs', feature_flag_key: 'runs', start_date: '2026-05-01' })
-    const paused = (await api.call('POST', `${experiments}${running.id}/pause/`)).body
+    const paused = await api.post(`${experiments}${running.id}/pause/`)
     for (const [one, status] of [
       [draft, 'draft'],
       [running, 'running'],
@@ -121,7 +121,7 @@ describe('experiments', () => {
       multivariate: { variants: variants(30) },
     })
     const filters = { ...made.feature_flag.filters, multivariate: { variants: variants(60) } }
-    assert.equal((await api.call('PATCH', `${flags}old/`, { body: { filters } })).status, 200)
+    await api.patch(`${flags}old/`, { filters })
     const echoed = await api.call('PATCH', `${experiments}1/`, { body: { name: 'New', parameters } })
     assert.deepEqual(echoed.body.feature_flag.filters, filters)
     const body = { parameters: { ...parameters, feature_flag_variants: variants(70) } }
@@ -164,7 +164,7 @@ describe('experiments', () => {
       { key: 'b', rollout_percentage: 70 },
     ]
     const filters = { groups: [{ properties: [], rollout_percentage: 20 }], multivariate: { variants } }
-    const { body: given } = await api.call('POST', flags, { body: { key: 'mine', filters } })
+    const given = await api.post(flags, { key: 'mine', filters })
     const taken = await create(api, { name: 'Mine', feature_flag_key: 'mine', start_date: '2026-05-01' })
     assert.deepEqual([taken.feature_flag.id, taken.feature_flag.version], [given.id, 2])
     assert.deepEqual(taken.feature_flag.filters, filters)
@@ -173,10 +173,10 @@ describe('experiments', () => {
 
   it('reject flags without variants, and invalid keys and variants', async t => {
     const api = await startManagement(t)
-    await api.call('POST', flags, { body: { key: 'plain' } })
+    await api.post(flags, { key: 'plain' })
     const one = { feature_flag_variants: [{ key: 'only', rollout_percentage: 100 }] }
     const wrong = { feature_flag_variants: [{ key: 'a', rollout_percentage: 50 }] }
-    for (const [body, attr] of [
+    await api.refuses('POST', experiments, [
       [{ name: 'x', feature_flag_key: 'plain' }, 'feature_flag_key'],
       [{ name: 'x', feature_flag_key: 'no spaces' }, 'feature_flag_key'],
       [{ name: 'x' }, 'feature_flag_key'],
@@ -184,13 +184,10 @@ describe('experiments', () => {
       [{ name: 'x', feature_flag_key: 'x', parameters: one }, 'parameters.feature_flag_variants'],
       [{ name: 'x', feature_flag_key: 'x', parameters: wrong }, 'parameters.feature_flag_variants'],
       [{ name: 'x', feature_flag_key: 'x', end_date: 'never' }, 'end_date'],
-    ] as const) {
-      const refused = await api.call('POST', experiments, { body })
-      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
-    }
-    assert.equal((await api.call('GET', experiments)).body.count, 0)
+    ])
+    assert.equal((await api.get(experiments)).count, 0)
     assert.equal(await hasExperiment(api, 'plain'), false)
-    assert.equal((await api.call('GET', flags)).body.count, 1)
+    assert.equal((await api.get(flags)).count, 1)
   })
 
   it('unmark their flag when the last of them is deleted', async t => {
@@ -210,11 +207,9 @@ describe('experiments', () => {
     const api = await startManagement(t)
     await create(api, { name: 'One', feature_flag_key: 'button' })
     await create(api, { name: 'Two', feature_flag_key: 'button' })
-    const { body: feature } = await api.call('POST', '/api/projects/1/early_access_feature/', {
-      body: { name: 'Search', stage: 'beta' },
-    })
-    await api.call('POST', flags, { body: { key: 'alone' } })
-    const { body: listed } = await api.call('GET', flags)
+    const feature = await api.post('/api/projects/1/early_access_feature/', { name: 'Search', stage: 'beta' })
+    await api.post(flags, { key: 'alone' })
+    const listed = await api.get(flags)
     const owners = listed.results.map((flag: { key: string; experiment_set: number[]; features: { id: string }[] }) => [
       flag.key,
       flag.experiment_set,
@@ -226,7 +221,7 @@ describe('experiments', () => {
       ['button', [1, 2], []],
     ])
     await api.call('DELETE', `${experiments}1/`)
-    assert.deepEqual((await api.call('GET', `${flags}button/`)).body.experiment_set, [2])
+    assert.deepEqual((await api.get(`${flags}button/`)).experiment_set, [2])
     const renamed = await api.call('PATCH', `${flags}search/`, { body: { name: 'Renamed' } })
     assert.equal(renamed.body.features[0].name, 'Search')
   })
@@ -235,15 +230,12 @@ describe('experiments', () => {
     const api = await startManagement(t)
     await create(api, { name: 'One', feature_flag_key: 'one' })
     await create(api, { name: 'Two', feature_flag_key: 'two' })
-    const { body } = await api.call('GET', experiments)
-    assert.deepEqual(
-      body.results.map((one: { name: string }) => one.name),
-      ['Two', 'One'],
-    )
-    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    const body = await api.get(experiments)
+    assert.deepEqual(fieldOf(body.results, 'name'), ['Two', 'One'])
+    await api.post('/api/projects/', { name: 'Second' })
     assert.equal((await api.call('GET', '/api/projects/2/experiments/1/')).status, 404)
     const reader = await api.addKey(['experiment:read'])
-    assert.equal((await api.call('GET', `${experiments}1/`, { key: reader })).status, 200)
+    await api.get(`${experiments}1/`, reader)
     assert.equal((await api.call('DELETE', `${experiments}1/`, { key: reader })).status, 403)
   })
 })

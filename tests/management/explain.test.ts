@@ -10,9 +10,8 @@ const everybody = { groups: [{ properties: [], rollout_percentage: 100 }] }
 async function start(t: Parameters<typeof startManagement>[0]) {
   const api = await startManagement(t)
   const create = async (key: string, filters: object, over: object = {}) => {
-    const made = await api.call('POST', path, { body: { key, filters, ...over } })
-    assert.equal(made.status, 201, made.text)
-    return made.body
+    const made = await api.post(path, { key, filters, ...over })
+    return made
   }
   const explain = async (flag: string, body: object, key?: string) => {
     const answer = await api.call('POST', `${path}${flag}/explain/`, { body, ...(key === undefined ? {} : { key }) })
@@ -86,7 +85,7 @@ describe('explain', () => {
     const { api, create, explain } = await start(t)
     const cohort = async (name: string, values: object[]) => {
       const filters = { properties: { type: 'AND', values } }
-      return (await api.call('POST', '/api/projects/1/cohorts/', { body: { name, filters } })).body.id as number
+      return (await api.post('/api/projects/1/cohorts/', { name, filters })).id as number
     }
     const inner = await cohort('inner', [plan])
     const email = { key: 'email', type: 'person', operator: 'icontains', value: '@b.no', negation: true }
@@ -117,7 +116,7 @@ describe('explain', () => {
   it('explains the value that an inactive, missing, circular, unreadable or deleted flag would have, and why it is not returned', async t => {
     const { api, create, explain } = await start(t)
     const skip = async (key: string, filters: object) =>
-      (await api.call('POST', `${path}?skip_validation=true`, { body: { key, filters } })).body
+      await api.post(`${path}?skip_validation=true`, { key, filters })
     await create('off', everybody, { active: false })
     const off = await explain('off', { distinct_id: 'ada' })
     assert.deepEqual([off.answered, off.left_out, off.value], [false, 'inactive', true])

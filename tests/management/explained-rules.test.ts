@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import type { ExplainedConditionJson, ExplainedFilterJson } from '#wire/management/flags/explanation-shapes.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/flag-documents.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
@@ -20,16 +21,13 @@ async function start(t: TestContext, filters: JsonObject) {
   )
   const mappings = persons.map((person, index) => created(aMapping(person, `person-${index}`)))
   await api.commit({ persons: persons.map(created), mappings })
-  const made = await api.call('POST', `${flags}?skip_validation=true`, {
-    body: { key: 'typed', filters, active: true },
-  })
-  assert.equal(made.status, 201, made.text)
+  const made = await api.post(`${flags}?skip_validation=true`, { key: 'typed', filters, active: true })
   const ask = async (path: string, body: object) => {
     const answer = await api.call('POST', `${flags}${path}`, { body })
     assert.equal(answer.status, 200, answer.text)
     return answer
   }
-  return { api, ask, id: made.body.id as number }
+  return { api, ask, id: made.id as number }
 }
 
 const holdout = { id: 9, seed: 'secret', exclusion_percentage: 0 }
@@ -72,10 +70,7 @@ describe('a flag of version 2', () => {
     const { body } = await ask('typed/test_evaluation/', { distinct_id: 'person-0' })
     const { result, reason, condition_index, payload, conditions } = body
     assert.deepEqual([result, reason, condition_index, payload], [true, 'targeting_match', 0, '1'])
-    assert.deepEqual(
-      conditions.map(({ matched }: { matched: boolean }) => matched),
-      [true, false, false],
-    )
+    assert.deepEqual(fieldOf(conditions, 'matched'), [true, false, false])
   })
 
   it('is counted by its values and its rules', async t => {

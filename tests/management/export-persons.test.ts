@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { download } from '../support/raw-download.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
@@ -35,10 +36,7 @@ describe('an export of persons', () => {
     const whole = await download(`${api.url}${path}`, headers)
     assert.deepEqual([whole.status, whole.isComplete], [200, true])
     const lines = linesOf(whole.bytes)
-    assert.deepEqual(
-      lines.map(line => line.uuid),
-      persons.map(person => person.uuid).toReversed(),
-    )
+    assert.deepEqual(fieldOf(lines, 'uuid'), persons.map(person => person.uuid).toReversed())
     const { distinct_ids, properties, is_identified, created_at, version, name } = lines.at(-1)
     assert.deepEqual(
       distinct_ids.toSorted(),

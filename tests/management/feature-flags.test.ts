@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeAuthor } from '#wire/management/author.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { allScopesAuthor, startManagement } from '../support/management-api.ts'
 
 const path = '/api/projects/1/feature_flags/'
@@ -10,8 +11,7 @@ describe('feature flags', () => {
   it('are created with defaults, and the answer waits until they are served', async t => {
     const api = await startManagement(t)
     const before = api.served.length
-    const { status, body } = await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
-    assert.equal(status, 201)
+    const body = await api.post(path, { key: 'beta', filters: { groups } })
     assert.deepEqual(body, {
       id: 1,
       key: 'beta',
@@ -38,23 +38,22 @@ describe('feature flags', () => {
     })
     assert.equal(api.served.length, before + 1)
     for (const id of ['1', 'beta']) {
-      assert.deepEqual((await api.call('GET', `/api/environments/@current/feature_flags/${id}`)).body, body)
+      assert.deepEqual(await api.get(`/api/environments/@current/feature_flags/${id}`), body)
     }
   })
 
   it('are found by a key of the maximum length', async t => {
     const api = await startManagement(t)
     const key = 'k'.repeat(400)
-    await api.call('POST', path, { body: { key } })
-    assert.equal((await api.call('GET', `${path}${key}/`)).body.key, key)
+    await api.post(path, { key })
+    assert.equal((await api.get(`${path}${key}/`)).key, key)
   })
 
   it('preserve number literals and unusual keys in filters', async t => {
     const api = await startManagement(t)
     const filters =
       '{"groups":[{"properties":[{"key":"__proto__","type":"person","value":[1.0,12345678901234567890,1e2]}],"rollout_percentage":50.0,"constructor":1}],"__proto__":{"a":1}}'
-    const created = await api.call('POST', path, { body: `{"key":"raw","filters":${filters}}` })
-    assert.equal(created.status, 201, created.text)
+    await api.post(path, `{"key":"raw","filters":${filters}}`)
     for (const address of ['raw/', 'raw/versions/1/']) {
       assert.ok((await api.call('GET', path + address)).text.includes(filters), address)
     }
@@ -94,7 +93,7 @@ describe('feature flags', () => {
 
   it('with a top-level rollout percentage get one condition set', async t => {
     const api = await startManagement(t)
-    const { body } = await api.call('POST', path, { body: { key: 'old', rollout_percentage: 30 } })
+    const body = await api.post(path, { key: 'old', rollout_percentage: 30 })
     assert.deepEqual(body.filters, { groups: [{ properties: [], rollout_percentage: 30 }] })
     const plain = await api.call('POST', path, { body: { key: 'plain' } })
     assert.deepEqual(plain.body.filters, { groups: [{ properties: [] }] })
@@ -104,7 +103,7 @@ describe('feature flags', () => {
 
   it('that are invalid are rejected with the path of the mistake, and nothing is stored', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { key: 'taken' } })
+    await api.post(path, { key: 'taken' })
     const filter = (over: object) => ({ groups: [{ properties: [{ key: 'a', type: 'person', value: 1, ...over }] }] })
     const variants = (...weights: number[]) => ({
       groups: [],
@@ -141,8 +140,8 @@ describe('feature flags', () => {
       assert.deepEqual(Object.keys(answer.body), ['type', 'code', 'detail', 'attr'])
       assert.deepEqual([answer.body.type, answer.body.code, answer.body.attr], ['validation_error', code, attr])
     }
-    assert.equal((await api.call('GET', path)).body.count, 1)
-    assert.equal((await api.call('POST', path, { body: { key: 'x' } })).body.id, 2)
+    assert.equal((await api.get(path)).count, 1)
+    assert.equal((await api.post(path, { key: 'x' })).id, 2)
   })
 
   it('are stored without checks with skip_validation, by a key with all scopes only', async t => {
@@ -151,21 +150,17 @@ describe('feature flags', () => {
       key: 'weird key',
       filters: { groups: [{ properties: [{ key: 'a', operator: 'like', value: '(?=x)' }], rollout_percentage: 300 }] },
     }
-    const { status, body: stored } = await api.call('POST', `${path}?skip_validation=true`, { body })
-    assert.equal(status, 201)
+    const stored = await api.post(`${path}?skip_validation=true`, body)
     assert.deepEqual(stored.filters, body.filters)
-    assert.deepEqual(
-      stored.warnings.map((warning: { attr: string }) => warning.attr),
-      [
-        'key',
-        'filters.groups.0.properties.0.type',
-        'filters.groups.0.properties.0.operator',
-        'filters.groups.0.rollout_percentage',
-      ],
-    )
+    assert.deepEqual(fieldOf(stored.warnings, 'attr'), [
+      'key',
+      'filters.groups.0.properties.0.type',
+      'filters.groups.0.properties.0.operator',
+      'filters.groups.0.rollout_percentage',
+    ])
     const patched = await api.call('PATCH', `${path}1/?skip_validation=true`, { body: { filters: { groups: 'all' } } })
     assert.deepEqual([patched.status, patched.body.filters], [200, { groups: 'all' }])
-    assert.equal((await api.call('PATCH', `${path}1/`, { body: { name: 'still weird' } })).status, 200)
+    await api.patch(`${path}1/`, { name: 'still weird' })
     const writer = await api.addKey(['feature_flag:write'])
     const refused = await api.call('POST', `${path}?skip_validation=true`, { key: writer, body })
     assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
@@ -173,7 +168,7 @@ describe('feature flags', () => {
 
   it('increment their version with each change, and reject a change made from an older version', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { key: 'beta' } })
+    await api.post(path, { key: 'beta' })
     const second = await api.call('PATCH', `${path}beta/`, { body: { name: 'two', version: 1 } })
     assert.deepEqual([second.status, second.body.version], [200, 2])
     const stale = await api.call('PATCH', `${path}beta/`, { body: { name: 'other', version: 1 } })
@@ -183,14 +178,14 @@ describe('feature flags', () => {
     )
     assert.deepEqual(stale.body.extra, { current_version: 2, sent_version: 1 })
     assert.match(stale.body.detail, /version 2.*version 1/)
-    assert.equal((await api.call('GET', `${path}beta/`)).body.name, 'two')
-    assert.equal((await api.call('PATCH', `${path}beta/`, { body: { name: 'three' } })).body.version, 3)
+    assert.equal((await api.get(`${path}beta/`)).name, 'two')
+    assert.equal((await api.patch(`${path}beta/`, { name: 'three' })).version, 3)
   })
 
   it('keep their version when a write or a restore changes nothing, as cohorts do, and log no activity', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 40, variant: null }], payloads: { true: '"a"' } }
-    const { body: made } = await api.call('POST', path, { body: { key: 'same', filters, tags: ['a'] } })
+    const made = await api.post(path, { key: 'same', filters, tags: ['a'] })
     const reordered = { payloads: filters.payloads, groups: filters.groups }
     for (const [method, address, body] of [
       ['PATCH', `${path}same/`, {}],
@@ -206,52 +201,51 @@ describe('feature flags', () => {
       )
     }
     assert.equal((await api.call('PATCH', `${path}same/`, { body: { version: 2 } })).status, 409)
-    assert.equal((await api.call('GET', `${path}same/activity/`)).body.count, 1)
+    assert.equal((await api.get(`${path}same/activity/`)).count, 1)
     // 40.0 is another literal, and so another definition.
     const literal = { body: '{"filters":{"groups":[{"rollout_percentage":40.0}]}}' }
     assert.equal((await api.call('PATCH', `${path}same/`, literal)).body.version, 2)
     const cohorts = '/api/projects/1/cohorts/'
-    const { body: cohort } = await api.call('POST', cohorts, { body: { name: 'Staff', is_static: true } })
+    const cohort = await api.post(cohorts, { name: 'Staff', is_static: true })
     const echoed = await api.call('PATCH', `${cohorts}${cohort.id}/`, { body: cohort })
     assert.deepEqual([echoed.status, echoed.body.version], [200, 1], echoed.text)
-    assert.equal((await api.call('PATCH', `${cohorts}${cohort.id}/`, { body: { name: 'All' } })).body.version, 2)
+    assert.equal((await api.patch(`${cohorts}${cohort.id}/`, { name: 'All' })).version, 2)
   })
 
   it('are soft-deleted and free their key', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { key: 'a' } })
-    await api.call('POST', path, { body: { key: 'b' } })
+    await api.post(path, { key: 'a' })
+    await api.post(path, { key: 'b' })
     assert.equal((await api.call('DELETE', `${path}a/`)).status, 204)
     const patched = await api.call('PATCH', `${path}b/`, { body: { deleted: true } })
     assert.deepEqual([patched.status, patched.body.deleted, patched.body.version], [200, true, 2])
-    assert.equal((await api.call('GET', path)).body.count, 0)
+    assert.equal((await api.get(path)).count, 0)
     assert.equal((await api.call('GET', `${path}a/`)).status, 404)
-    assert.equal((await api.call('GET', `${path}1/`)).body.deleted, true)
+    assert.equal((await api.get(`${path}1/`)).deleted, true)
     assert.equal((await api.call('DELETE', `${path}1/`)).status, 404)
-    assert.equal((await api.call('POST', path, { body: { key: 'a' } })).body.id, 3)
+    assert.equal((await api.post(path, { key: 'a' })).id, 3)
     const back = await api.call('PATCH', `${path}1/`, { body: { deleted: false } })
     assert.deepEqual([back.status, back.body.code, back.body.attr], [400, 'unique', 'key'])
-    assert.equal((await api.call('PATCH', `${path}2/`, { body: { deleted: false } })).body.deleted, false)
+    assert.equal((await api.patch(`${path}2/`, { deleted: false })).deleted, false)
   })
 
   it('belong to one project', async t => {
     const api = await startManagement(t)
-    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
-    await api.call('POST', path, { body: { key: 'mine' } })
+    await api.post('/api/projects/', { name: 'Second' })
+    await api.post(path, { key: 'mine' })
     for (const id of ['1', 'mine']) {
       assert.equal((await api.call('GET', `/api/projects/2/feature_flags/${id}/`)).status, 404)
       assert.equal((await api.call('DELETE', `/api/projects/2/feature_flags/${id}/`)).status, 404)
     }
-    assert.equal((await api.call('POST', '/api/projects/2/feature_flags/', { body: { key: 'mine' } })).body.id, 2)
+    assert.equal((await api.post('/api/projects/2/feature_flags/', { key: 'mine' })).id, 2)
   })
 
   it('are searched and filtered', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { key: 'checkout-new' } })
-    await api.call('POST', path, { body: { key: 'other', name: 'The CHECKOUT', active: false } })
-    await api.call('POST', path, { body: { key: 'third' } })
-    const keys = async (query: string) =>
-      (await api.call('GET', path + query)).body.results.map((flag: { key: string }) => flag.key)
+    await api.post(path, { key: 'checkout-new' })
+    await api.post(path, { key: 'other', name: 'The CHECKOUT', active: false })
+    await api.post(path, { key: 'third' })
+    const keys = async (query: string) => (await api.get(path + query)).results.map((flag: { key: string }) => flag.key)
     assert.deepEqual(await keys('?search=Checkout'), ['other', 'checkout-new'])
     assert.deepEqual(await keys('?active=false'), ['other'])
     assert.deepEqual(await keys('?active=true&limit=1'), ['third'])
@@ -262,9 +256,9 @@ describe('feature flags', () => {
 describe('versions of a flag', () => {
   it('are listed newest first, and each is the whole flag', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
-    await api.call('PATCH', `${path}beta/`, { body: { name: 'named' } })
-    const { body } = await api.call('GET', `${path}beta/versions/?limit=1`)
+    await api.post(path, { key: 'beta', filters: { groups } })
+    await api.patch(`${path}beta/`, { name: 'named' })
+    const body = await api.get(`${path}beta/versions/?limit=1`)
     assert.equal(body.count, 2)
     assert.deepEqual([body.results[0].version, body.results[0].flag.name], [2, 'named'])
     assert.ok(body.next.includes('offset=1'))
@@ -277,10 +271,10 @@ describe('versions of a flag', () => {
 
   it('can be compared by path, with the values before and after', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
+    await api.post(path, { key: 'beta', filters: { groups } })
     const changed = { groups: [{ properties: [], rollout_percentage: 80 }], payloads: { true: '1' } }
-    await api.call('PATCH', `${path}beta/`, { body: { filters: changed, active: false } })
-    const { body } = await api.call('GET', `${path}beta/versions/1/diff/2/`)
+    await api.patch(`${path}beta/`, { filters: changed, active: false })
+    const body = await api.get(`${path}beta/versions/1/diff/2/`)
     assert.deepEqual([body.from, body.to], [1, 2])
     assert.deepEqual(body.changes, [
       { path: 'filters.groups.0.properties.0', action: 'deleted', before: groups[0]!.properties[0], after: null },
@@ -293,8 +287,8 @@ describe('versions of a flag', () => {
 
   it('are restored as a new version, also for deleted flags', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
-    await api.call('PATCH', `${path}beta/`, { body: { key: 'gamma', filters: { groups: [] } } })
+    await api.post(path, { key: 'beta', filters: { groups } })
+    await api.patch(`${path}beta/`, { key: 'gamma', filters: { groups: [] } })
     await api.call('DELETE', `${path}gamma/`)
     const before = api.served.length
     const { status, body } = await api.call('POST', `${path}1/versions/1/restore/`)
@@ -314,6 +308,6 @@ describe('versions of a flag', () => {
       ],
     )
     assert.equal(activity.body.results[2].detail.changes[0].path, 'key')
-    assert.equal((await api.call('GET', `${path}1/activity/?offset=3`)).body.results[0].activity, 'created')
+    assert.equal((await api.get(`${path}1/activity/?offset=3`)).results[0].activity, 'created')
   })
 })

@@ -45,8 +45,7 @@ const rulesDocument = {
 async function twoProjects(t: TestContext) {
   const api = await startManagement(t)
   const make = async (project: number, what: 'cohorts' | 'feature_flags', body: object, query = '') => {
-    const { status, body: made, text } = await api.call('POST', `/api/projects/${project}/${what}/${query}`, { body })
-    assert.equal(status, 201, text)
+    const made = await api.post(`/api/projects/${project}/${what}/${query}`, body)
     return made.id as number
   }
   const second = await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
@@ -123,7 +122,7 @@ async function withChain(t: TestContext) {
   })
   await make(1, 'feature_flags', { key: 'rules', active: true, filters: rulesDocument }, '?skip_validation=true')
   const old = await make(1, 'feature_flags', { key: 'old', filters: sets() })
-  await api.call('PATCH', `/api/projects/1/feature_flags/${old}/`, { body: { archived: true } })
+  await api.patch(`/api/projects/1/feature_flags/${old}/`, { archived: true })
   const gone = await make(1, 'feature_flags', { key: 'gone', filters: sets() })
   await api.call('DELETE', `/api/projects/1/feature_flags/${gone}/`)
   return world
@@ -142,9 +141,9 @@ describe('flags of a project as a file', () => {
     assert.deepEqual(await imported(2, [file]), [])
     await api.call('DELETE', '/api/projects/2/feature_flags/of-the-second/')
     assert.equal(await textOf(2), text)
-    const { filters } = (await api.call('GET', '/api/projects/2/feature_flags/of-companies/')).body
+    const { filters } = await api.get('/api/projects/2/feature_flags/of-companies/')
     assert.deepEqual([filters.aggregation_group_type_index, filters.groups[0].properties[0].group_type_index], [1, 1])
-    const { body: rules } = await api.call('GET', '/api/projects/2/feature_flags/rules/')
+    const rules = await api.get('/api/projects/2/feature_flags/rules/')
     assert.deepEqual([rules.filters, rules.active], [rulesDocument, true], 'seeds stay, so buckets do')
   })
 
@@ -201,7 +200,7 @@ describe('an import', () => {
       { path: 'filters.groups.0.properties.0.value', action: 'changed', before: 'b', after: 'c' },
     ])
     await imported(1, [path])
-    const { name, tags, version } = (await api.call('GET', '/api/projects/1/feature_flags/f/')).body
+    const { name, tags, version } = await api.get('/api/projects/1/feature_flags/f/')
     assert.deepEqual([name, tags, version], ['stays', ['t'], 2])
   })
 
@@ -346,7 +345,7 @@ describe('an import', () => {
     const flags = ['a', 'b', 'c'].map(key => ({ key, active: true, filters: sets(person('n', key)) }))
     const path = fileOf({ ...one({}), flags })
     const plan = await planned(1, [path])
-    await api.call('PATCH', '/api/projects/1/feature_flags/b/', { body: { name: 'meanwhile' } })
+    await api.patch('/api/projects/1/feature_flags/b/', { name: 'meanwhile' })
     const written: PlannedWrite[] = []
     await assert.rejects(
       writePlan(clientOf(1), plan, write => void written.push(write)),
@@ -360,7 +359,7 @@ describe('an import', () => {
     )
     assert.deepEqual(written.map(formatTitle), ['flag a'])
     assert.deepEqual(await imported(1, [path]), ['flag b', 'flag c'])
-    assert.equal((await api.call('GET', '/api/projects/1/feature_flags/b/')).body.name, 'meanwhile')
+    assert.equal((await api.get('/api/projects/1/feature_flags/b/')).name, 'meanwhile')
   })
 
   it("accepts PostHog's lists, in pages, with cohorts and group types by their PostHog ids", async t => {
@@ -412,13 +411,13 @@ describe('an import', () => {
       ...['cohort "Inner"', 'cohort "Outer"', 'flag first', 'flag needs-both', 'flag companies'],
     ])
     assert.deepEqual(await imported(1, paths, lists), [])
-    const flag = async (key: string) => (await api.call('GET', `/api/projects/1/feature_flags/${key}/`)).body
+    const flag = async (key: string) => await api.get(`/api/projects/1/feature_flags/${key}/`)
     const first = await flag('first')
     assert.deepEqual(first.filters, { groups: [{ properties: [], rollout_percentage: 20 }] })
     assert.deepEqual(first.evaluation_contexts, ['docs'])
     const [cohort, dependency] = (await flag('needs-both')).filters.groups[0].properties
     assert.equal(dependency.key, String(first.id))
-    assert.equal((await api.call('GET', `/api/projects/1/cohorts/${cohort.value}/`)).body.name, 'Outer')
+    assert.equal((await api.get(`/api/projects/1/cohorts/${cohort.value}/`)).name, 'Outer')
     assert.equal((await flag('companies')).filters.aggregation_group_type_index, 3)
   })
 
@@ -461,7 +460,7 @@ describe('an import', () => {
     assert.deepEqual((await exported(1)).notes, ['exported without their experiments: r.'])
     assert.deepEqual(await imported(1, [fileOf(text)]), [])
     await imported(1, [fileOf(text.replace('"paused": false', '"paused": true'))])
-    const [stored] = (await api.call('GET', `/api/projects/1/feature_flags/${id}/`)).body.filters.rules
+    const [stored] = (await api.get(`/api/projects/1/feature_flags/${id}/`)).filters.rules
     assert.deepEqual([stored.paused, stored.experiment_id, stored.holdout.id], [true, 4, 9])
     const byHand = text
       .replace('"experiment_id": null', '"experiment_id": 8')

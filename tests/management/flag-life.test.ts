@@ -11,19 +11,17 @@ const nobody = { groups: [] }
 async function start(t: Parameters<typeof startManagement>[0]) {
   const api = await startManagement(t)
   const make = async (key: string, over: object = {}) => {
-    const made = await api.call('POST', path, { body: { key, filters: everybody, ...over } })
-    assert.equal(made.status, 201, made.text)
-    return made.body
+    const made = await api.post(path, { key, filters: everybody, ...over })
+    return made
   }
   const change = async (key: string | number, body: object) => {
-    const changed = await api.call('PATCH', `${path}${key}/`, { body })
-    assert.equal(changed.status, 200, changed.text)
-    return changed.body
+    const changed = await api.patch(`${path}${key}/`, body)
+    return changed
   }
   const called = (flagKey: string, daysAgo: number) =>
     api.commit({ calledFlags: [{ projectId: 1, flagKey, calledAtMs: api.clock.nowMs() - daysAgo * dayMs }] })
-  const flag = async (key: string | number) => (await api.call('GET', `${path}${key}/`)).body
-  const status = async (key: string | number) => (await api.call('GET', `${path}${key}/status/`)).body
+  const flag = async (key: string | number) => await api.get(`${path}${key}/`)
+  const status = async (key: string | number) => await api.get(`${path}${key}/status/`)
   const list = async (query: string) => {
     const { status, body, text } = await api.call('GET', `${path}?${query}`)
     assert.equal(status, 200, text)
@@ -40,12 +38,12 @@ describe('the last call of a flag', () => {
     await called('beta', 3)
     const at = new Date(api.clock.nowMs() - 3 * dayMs).toISOString()
     assert.equal((await flag('beta')).last_called_at, at)
-    assert.equal((await api.call('GET', path)).body.results[0].last_called_at, at)
+    assert.equal((await api.get(path)).results[0].last_called_at, at)
     const changed = await change('beta', { name: 'new' })
     assert.deepEqual([changed.last_called_at, changed.version], [at, 2])
-    const { body: version } = await api.call('GET', `${path}${id}/versions/2/`)
+    const version = await api.get(`${path}${id}/versions/2/`)
     assert.equal('last_called_at' in version.flag || 'status' in version.flag, false)
-    const { body: diff } = await api.call('GET', `${path}${id}/versions/1/diff/2/`)
+    const diff = await api.get(`${path}${id}/versions/1/diff/2/`)
     assert.deepEqual(
       diff.changes.map(({ path }: { path: string }) => path).filter((name: string) => /call|status|since/.test(name)),
       [],
@@ -122,8 +120,8 @@ describe('lists of flags filtered by state', () => {
     assert.equal(await list('archived=all&active=false'), '2: filed off')
     assert.equal(await list('archived=true&active=STALE'), '0: ')
     assert.equal(await list('archived=true&search=off'), '0: ')
-    const { body } = await api.call('GET', `${path}?active=STALE&limit=2`)
-    const { body: next } = await api.call('GET', body.next.replace(/^https?:\/\/[^/]+/, ''))
+    const body = await api.get(`${path}?active=STALE&limit=2`)
+    const next = await api.get(body.next.replace(/^https?:\/\/[^/]+/, ''))
     assert.deepEqual(
       [next.count, next.next, next.results.map(({ status }: { status: string }) => status)],
       [4, null, ['STALE', 'STALE']],
@@ -141,7 +139,7 @@ describe('an archived flag', () => {
     assert.deepEqual([filed.archived, filed.active, filed.version, filed.status], [true, false, 2, 'ARCHIVED'])
     const explained = await api.call('POST', `${path}beta/explain/`, { body: { distinct_id: 'ada' } })
     assert.deepEqual([explained.body.answered, explained.body.left_out], [false, 'inactive'])
-    const { body: diff } = await api.call('GET', `${path}beta/versions/1/diff/2/`)
+    const diff = await api.get(`${path}beta/versions/1/diff/2/`)
     assert.deepEqual(
       diff.changes.filter(({ path }: { path: string }) => path === 'active' || path === 'archived'),
       [
@@ -151,7 +149,7 @@ describe('an archived flag', () => {
     )
     const restored = await api.call('POST', `${path}beta/versions/1/restore/`)
     assert.deepEqual([restored.status, restored.body.active, restored.body.archived], [200, true, false])
-    await api.call('POST', `${path}beta/versions/2/restore/`)
+    await api.post(`${path}beta/versions/2/restore/`)
     assert.deepEqual([(await flag('beta')).active, (await flag('beta')).archived], [false, true])
   })
 
@@ -180,16 +178,16 @@ describe('an archived flag', () => {
   it('stays off when validation is skipped, with a warning', async t => {
     const { api, make } = await start(t)
     await make('beta', { archived: true })
-    const { body } = await api.call('PATCH', `${path}beta/?skip_validation=true`, { body: { active: true } })
+    const body = await api.patch(`${path}beta/?skip_validation=true`, { active: true })
     assert.deepEqual([body.active, body.archived, body.warnings[0].attr], [false, true, 'active'])
   })
 
   it('is copied as archived, and copying an unarchived flag over it unarchives it', async t => {
     const { api, make, change } = await start(t)
-    const { id: other } = (await api.call('POST', '/api/projects/', { body: { name: 'Other' } })).body
+    const { id: other } = await api.post('/api/projects/', { name: 'Other' })
     const copy = async (key: string) => {
       const body = { feature_flag_key: key, from_project: 1, target_project_ids: [other] }
-      const { body: copied } = await api.call('POST', '/api/organizations/@current/feature_flags/copy_flags/', { body })
+      const copied = await api.post('/api/organizations/@current/feature_flags/copy_flags/', body)
       return copied.success.map(({ archived, active, status }: Record<string, unknown>) => [archived, active, status])
     }
     await make('beta')
@@ -202,7 +200,7 @@ describe('an archived flag', () => {
   it('prevents its experiment from starting, and is unarchived when the survey that owns it starts', async t => {
     const { api, change } = await start(t)
     const experiment = { name: 'Test', feature_flag_key: 'button' }
-    const made = (await api.call('POST', '/api/projects/1/experiments/', { body: experiment })).body
+    const made = await api.post('/api/projects/1/experiments/', experiment)
     await change('button', { archived: true })
     const address = `/api/projects/1/experiments/${made.id}/`
     const starting = { body: { start_date: '2026-05-01T00:00:00Z' } }
@@ -216,12 +214,12 @@ describe('an archived flag', () => {
 
     const questions = [{ type: 'open', question: 'Why?' }]
     const body = { name: 'Exit', type: 'popover', questions }
-    const survey = (await api.call('POST', '/api/projects/1/surveys/', { body })).body
+    const survey = await api.post('/api/projects/1/surveys/', body)
     const { key } = survey.internal_targeting_flag
     await change(key, { archived: true })
     const started = await api.call('PATCH', `/api/projects/1/surveys/${survey.id}/`, starting)
     assert.equal(started.status, 200, started.text)
-    const own = (await api.call('GET', `${path}${key}/`)).body
+    const own = await api.get(`${path}${key}/`)
     assert.deepEqual([own.active, own.archived], [true, false])
   })
 })

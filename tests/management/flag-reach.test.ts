@@ -7,6 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
+import { fieldsOf } from '../support/fields-of.ts'
 import { rollout, rulesDocument } from '../support/flag-documents.ts'
 import {
   type ManagementApi,
@@ -44,8 +45,7 @@ async function withPersons(
 }
 
 async function create(api: ManagementApi, key: string, filters: object, over: object = {}) {
-  const { status, body, text } = await api.call('POST', flags, { body: { key, filters, ...over } })
-  assert.equal(status, 201, text)
+  const body = await api.post(flags, { key, filters, ...over })
   return body
 }
 
@@ -54,6 +54,7 @@ async function blastRadius(api: ManagementApi, body: object, key?: string) {
 }
 
 interface ReachLine extends Record<string, unknown> {
+  readonly evaluated: number
   readonly by_value: { value: unknown; before: number; after: number }[]
   readonly changes: { from: unknown; to: unknown; count: number }[]
 }
@@ -92,7 +93,7 @@ async function reached(api: ManagementApi, body: object) {
 
 /** The value that a flag request returns for a person. */
 async function valueFor(api: ManagementApi, flag: string, distinctId: string): Promise<unknown> {
-  const { body } = await api.call('POST', `${flags}${flag}/explain/`, { body: { distinct_id: distinctId } })
+  const body = await api.post(`${flags}${flag}/explain/`, { distinct_id: distinctId })
   return body.value
 }
 
@@ -116,7 +117,7 @@ describe('the blast radius of a condition', () => {
     const api = await withPersons(t, 6)
     const cohorts = '/api/projects/1/cohorts/'
     const chosen = { name: 'Chosen', is_static: true, distinct_ids: ['user-1', 'user-2-phone', 'user-4-phone'] }
-    const { body: cohort } = await api.call('POST', cohorts, { body: chosen })
+    const cohort = await api.post(cohorts, chosen)
     const member = { key: 'id', type: 'cohort', value: cohort.id }
     assert.equal((await blastRadius(api, { condition: condition(member) })).body.affected, 2)
     const groups = ['a', 'b', 'c'].map(key => created(aGroup({ key, properties: { seats: key === 'a' ? 5 : 50 } })))
@@ -252,9 +253,7 @@ describe('the blast radius of a condition', () => {
 
   it('is rejected for groups where a person, another group or a device would be read', async t => {
     const api = await withPersons(t, 1)
-    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
-      body: { name: 'S', is_static: true },
-    })
+    const cohort = await api.post('/api/projects/1/cohorts/', { name: 'S', is_static: true })
     const groupTypes = ['company', 'team'].map((name, index) => ({ projectId: 1, name, index }))
     await api.commit({ groupTypes, groups: [created(aGroup({ key: 'a' }))] })
     const device = await create(api, 'by-device', everybody, { bucketing_identifier: 'device_id' })
@@ -280,9 +279,7 @@ describe('the blast radius of a condition', () => {
 
   it('requires scopes for all data that the count reveals', async t => {
     const api = await withPersons(t, 1)
-    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
-      body: { name: 'S', is_static: true },
-    })
+    const cohort = await api.post('/api/projects/1/cohorts/', { name: 'S', is_static: true })
     const persons = ['feature_flag:read', 'person:read']
     const member = condition({ key: 'id', type: 'cohort', value: cohort.id })
     const ofMembers = await create(api, 'of-members', { groups: [member] })
@@ -319,7 +316,7 @@ describe('the reach of a draft', () => {
     const last = await reached(api, { definition: { id: flag.id, filters: draft } })
     const ids = Array.from({ length: 40 }, (_, index) => `user-${index}`)
     const before = await Promise.all(ids.map(id => valueFor(api, 'beta', id)))
-    await api.call('PATCH', `${flags}beta/`, { body: { filters: draft } })
+    await api.patch(`${flags}beta/`, { filters: draft })
     const after = await Promise.all(ids.map(id => valueFor(api, 'beta', id)))
     const pairs = ids.map((_, index) => [before[index], after[index]] as const)
     const count = (holds: (from: unknown, to: unknown) => boolean) =>
@@ -359,7 +356,7 @@ describe('the reach of a draft', () => {
     const api = await withPersons(t, 9)
     const flag = await create(api, 'beta', everybody)
     const off = { groups: [{ properties: [], rollout_percentage: 0 }] }
-    await api.call('PATCH', `${flags}beta/`, { body: { filters: off } })
+    await api.patch(`${flags}beta/`, { filters: off })
     const same = await reached(api, { definition: { id: flag.id } })
     assert.deepEqual([same.gained, same.lost, same.base_version], [0, 0, 2])
     const since = await reached(api, { definition: { id: flag.id }, base: 1 })
@@ -368,10 +365,10 @@ describe('the reach of a draft', () => {
     assert.deepEqual([fresh.gained, fresh.base_version, fresh.by_condition], [3, null, [3]])
     const served = await reached(api, { definition: { id: flag.id, active: false }, base: 1 })
     assert.deepEqual([served.lost, served.by_condition], [9, []])
-    const sent = (await api.call('GET', `${flags}beta/`)).body
+    const sent = await api.get(`${flags}beta/`)
     const edited = await reached(api, { definition: { ...sent, filters: everybody } })
     assert.equal(edited.gained, 9, 'a flag is sent back as it was read')
-    assert.equal((await api.call('GET', `${flags}beta/`)).body.version, 2, 'nothing is written')
+    assert.equal((await api.get(`${flags}beta/`)).version, 2, 'nothing is written')
   })
 
   it('counts groups of the flag’s group type', async t => {
@@ -398,9 +395,7 @@ describe('the reach of a draft', () => {
     const tests = { key: String(other.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
     const last = await reached(api, { definition: { key: 'new', filters: { groups: [condition(tests)] } } })
     assert.deepEqual([last.gained, last.by_value.length], [4, 2])
-    const cycle = await askReach(api, {
-      definition: { id: other.id, filters: { groups: [condition({ ...tests })] } },
-    })
+    const cycle = await askReach(api, { definition: { id: other.id, filters: { groups: [condition({ ...tests })] } } })
     assert.deepEqual(
       [cycle.status, ((await cycle.json()) as JsonObject).attr],
       [400, 'definition.filters.groups.0.properties.0.key'],
@@ -417,7 +412,7 @@ describe('the reach of a draft', () => {
   it('requires a scope for cohorts that the draft, the former version or a flag they depend on reads', async t => {
     const api = await withPersons(t, 1)
     const body = { name: 'S', is_static: true }
-    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', { body })
+    const cohort = await api.post('/api/projects/1/cohorts/', body)
     const member = { groups: [condition({ key: 'id', type: 'cohort', value: cohort.id })] }
     const flag = await create(api, 'beta', member)
     const tests = { key: String(flag.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
@@ -434,7 +429,7 @@ describe('the reach of a draft', () => {
       [403, 200],
     )
     assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off } }), [403, 200])
-    await api.call('PATCH', `${flags}beta/`, { body: { filters: everybody } })
+    await api.patch(`${flags}beta/`, { filters: everybody })
     assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off } }), [200, 200])
     assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off }, base: 1 }), [403, 200])
   })
@@ -485,7 +480,7 @@ describe('the reach of a draft', () => {
     assert.deepEqual(await ask(''), [400, 'definition.filters.rules.0.id'])
     assert.deepEqual(await ask('?skip_validation=true', narrower), [403, 'permission_denied'])
     const [, gained] = await ask('?skip_validation=true')
-    const { body } = await api.call('POST', `${flags}?skip_validation=true`, { body: definition })
+    const body = await api.post(`${flags}?skip_validation=true`, definition)
     const { lost } = await reached(api, { definition: { id: body.id, active: false } })
     assert.ok(gained > 0 && gained < 40)
     assert.equal(gained, lost, 'the same persons are in it once it is written')
@@ -558,14 +553,14 @@ describe('counts of persons', () => {
     await eventually(() => isHeld)
     const persons = ['feature_flag:read', 'person:read']
     const key = await api.addKey(persons)
-    const { body: own } = await api.call('GET', '/api/personal_api_keys/@current/', { key })
+    const own = await api.get('/api/personal_api_keys/@current/', key)
     const ofLostKey = await askReach(api, { definition: { key: 'new' } }, { key })
     const waiting = await askReach(api, { definition: { key: 'new', filters: { groups: [member] } } })
     assert.deepEqual([ofLostKey.status, waiting.status], [200, 200])
     const lines = waiting.body!.pipeThrough(new TextDecoderStream()).getReader()
     const line = JSON.parse((await lines.read()).value!)
     assert.deepEqual([line.evaluated, line.of, line.done], [0, 0, false])
-    await api.call('PATCH', `${flags}other/`, { body: { filters: { groups: [condition(plan('pro'))] } } })
+    await api.patch(`${flags}other/`, { filters: { groups: [condition(plan('pro'))] } })
     await api.call('DELETE', `/api/personal_api_keys/${own.id}/`)
     release()
     assert.equal((await first).status, 200)
@@ -594,10 +589,11 @@ describe('counts of persons', () => {
     await assert.rejects(askReach(api, { definition }, { signal: gone.signal }).then(response => response.text()))
     // It waits until the one before has given up its turn.
     const lines = await reach(api, { definition })
-    assert.deepEqual(
-      lines.map(({ evaluated, of, done }) => [evaluated, of, done]),
-      [[0, 0, false], ...Array.from({ length: 30 }, (_, index) => [10 * (index + 1), 300, false]), [300, 300, true]],
-    )
+    assert.deepEqual(fieldsOf(lines, 'evaluated', 'of', 'done'), [
+      [0, 0, false],
+      ...Array.from({ length: 30 }, (_, index) => [10 * (index + 1), 300, false]),
+      [300, 300, true],
+    ])
     assert.ok(pages - 30 < 25, `${pages - 30} of 30 pages were read after the client left`)
   })
 
@@ -616,7 +612,7 @@ describe('counts of persons', () => {
       }),
     })
     const key = await api.addKey(['feature_flag:read', 'person:read'])
-    const { body: own } = await api.call('GET', '/api/personal_api_keys/@current/', { key })
+    const own = await api.get('/api/personal_api_keys/@current/', key)
     end = async () => void (await api.call('DELETE', `/api/personal_api_keys/${own.id}/`))
     const ended = await (await askReach(api, { definition: { key: 'new' } }, { key })).text()
     assert.equal(JSON.parse(ended.trimEnd().split('\n').at(-1)!).error.code, 'access_ended')

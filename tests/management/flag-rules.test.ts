@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject, JsonValue } from '#core/json.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/flag-documents.ts'
 import { startManagement } from '../support/management-api.ts'
 import { testSeed } from '../support/seeded-random.ts'
@@ -32,7 +33,7 @@ async function start(t: TestContext) {
     return made.body
   }
   const change = (body: unknown, flag: string | number = 'typed') => api.call('PATCH', `${path}${flag}/`, { body })
-  const get = async (flag: string | number = 'typed') => (await api.call('GET', `${path}${flag}/`)).body
+  const get = async (flag: string | number = 'typed') => await api.get(`${path}${flag}/`)
   return { api, post, make, change, get }
 }
 
@@ -256,11 +257,8 @@ describe('actions on a flag with rules', () => {
       ['boolean', 'typed'],
       ['multivariant', 'count'],
     ]) {
-      const { body } = await api.call('GET', `${path}?type=${type}`)
-      assert.deepEqual(
-        body.results.map((flag: JsonObject) => flag.key),
-        [key],
-      )
+      const body = await api.get(`${path}?type=${type}`)
+      assert.deepEqual(fieldOf(body.results, 'key'), [key])
     }
   })
 
@@ -269,14 +267,14 @@ describe('actions on a flag with rules', () => {
     const { filters } = await make(documentOf(newRollout))
     const percentage = { ...filters, rules: [{ ...filters.rules[0], rollout_percentage: 50 }] }
     await change({ filters: percentage, version: 1 })
-    const { body: diff } = await api.call('GET', `${path}typed/versions/1/diff/2/`)
+    const diff = await api.get(`${path}typed/versions/1/diff/2/`)
     assert.deepEqual(diff.changes, [
       { path: 'filters.rules.0.rollout_percentage', action: 'changed', before: 25, after: 50 },
     ])
     const restored = await api.call('POST', `${path}typed/versions/1/restore/`)
     assert.deepEqual([restored.status, restored.body.version], [200, 3])
     assert.deepEqual((await get()).filters, filters)
-    const { body: activity } = await api.call('GET', `${path}typed/activity/`)
+    const activity = await api.get(`${path}typed/activity/`)
     assert.equal(activity.results[1].detail.changes[0].path, 'filters.rules.0.rollout_percentage')
   })
 
@@ -314,7 +312,7 @@ describe('actions on a flag with rules', () => {
       assert.deepEqual(body.failed, [])
       return body.success[0]
     }
-    const seedsOf = (flag: { filters: { rules: { seed: string }[] } }) => flag.filters.rules.map(({ seed }) => seed)
+    const seedsOf = (flag: { filters: { rules: { seed: string }[] } }) => fieldOf(flag.filters.rules, 'seed')
     const first = await copy()
     assert.deepEqual([first.active, first.notes.length], [true, 1])
     for (const [index, seed] of seedsOf(first).entries()) assert.notEqual(seed, filters.rules[index].seed)
@@ -324,12 +322,12 @@ describe('actions on a flag with rules', () => {
     const second = await copy()
     assert.deepEqual(seedsOf(second), seedsOf(first).toReversed())
     assert.equal(second.filters.rules[1].rollout_percentage, 80)
-    assert.equal((await api.call('GET', '/api/projects/2/feature_flags/typed/')).body.version, 2)
+    assert.equal((await api.get('/api/projects/2/feature_flags/typed/')).version, 2)
 
     const there = await post('/api/projects/2/experiments/', { name: 'Split', feature_flag_key: 'split' })
     const rules = [{ ...second.filters.rules[0], experiment_id: there.body.id }, second.filters.rules[1]]
     const relinked = { filters: { ...second.filters, rules }, version: 2 }
-    await api.call('PATCH', '/api/projects/2/feature_flags/typed/', { body: relinked })
+    await api.patch('/api/projects/2/feature_flags/typed/', relinked)
     assert.equal((await copy()).filters.rules[0].experiment_id, there.body.id, 'the other project keeps its experiment')
   })
 })

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { EventCursor, EventView } from '#ports/events/event-queries.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
@@ -15,8 +16,7 @@ const large = { text: 'x'.repeat(640 * 1024) }
 async function stepThrough(api: ManagementApi, path: string, limit: number): Promise<unknown[]> {
   const rows: unknown[] = []
   for (let offset = 0; ; offset += limit) {
-    const { status, body } = await api.call('GET', `${path}limit=${limit}&offset=${offset}`)
-    assert.equal(status, 200)
+    const body = await api.get(`${path}limit=${limit}&offset=${offset}`)
     rows.push(...body.results)
     if (body.results.length < limit) return rows
   }
@@ -26,8 +26,7 @@ async function stepThrough(api: ManagementApi, path: string, limit: number): Pro
 async function followNext(api: ManagementApi, path: string): Promise<{ id: string }[][]> {
   const pages: { id: string }[][] = []
   for (let next: string | null = path; next !== null; ) {
-    const { status, body, text } = await api.call('GET', next)
-    assert.equal(status, 200, text.slice(0, 500))
+    const body = await api.get(next)
     pages.push(body.results)
     next = body.next === null ? null : body.next.slice(api.url.length)
   }
@@ -70,9 +69,9 @@ describe('a page', () => {
     const path = '/api/projects/1/feature_flags/'
     for (const key of ['a', 'b', 'c', 'd']) {
       const body = { key, tags: [key < 'd' ? 'large' : 'other'], filters: { groups: [], note: large.text } }
-      assert.equal((await api.call('POST', `${path}?skip_validation=true`, { body })).status, 201)
+      await api.post(`${path}?skip_validation=true`, body)
     }
-    const { body } = await api.call('GET', `${path}?tags=${encodeURIComponent('["large"]')}`)
+    const body = await api.get(`${path}?tags=${encodeURIComponent('["large"]')}`)
     assert.deepEqual([body.count, body.results.map(({ key }: { key: string }) => key)], [3, ['c', 'b', 'a']])
     assert.deepEqual(calls, ['search', 'read', 'read', 'read'])
   })
@@ -87,7 +86,7 @@ describe('a page', () => {
     assert.equal(fitting, '12', 'twelve of 640 KiB are less than 8 MiB')
     assert.equal((await stepThrough(api, '/api/projects/1/persons/?', Number(fitting))).length, 14)
     const filters = { properties: { type: 'AND', values: [{ key: 'text', type: 'person', operator: 'is_set' }] } }
-    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', { body: { name: 'All', filters } })
+    const cohort = await api.post('/api/projects/1/cohorts/', { name: 'All', filters })
     const members = `/api/projects/1/cohorts/${cohort.id}/persons/`
     assert.equal((await api.call('GET', members)).body.attr, 'limit')
     const pages = await followNext(api, `${members}?cursor=0`)
@@ -101,16 +100,16 @@ describe('a page', () => {
     const small = Array.from({ length: 25 }, (_, index) => `small-${index}`)
     const make = async (key: string, note: string) => {
       const body = { key, filters: { groups: [], note } }
-      assert.equal((await api.call('POST', `${path}?skip_validation=true`, { body })).status, 201)
+      await api.post(`${path}?skip_validation=true`, body)
     }
     for (const key of small) await make(key, '')
-    const { body: all } = await api.call('GET', `${path}my_flags/`)
+    const all = await api.get(`${path}my_flags/`)
     const keys = all.map((each: { feature_flag: { key: string } }) => each.feature_flag.key)
     assert.deepEqual(keys.sort(), small.toSorted())
     for (let index = 0; index < 14; index++) await make(`large-${index}`, large.text)
     const { status, body } = await api.call('GET', `${path}my_flags/`)
     assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', 'flag_keys'])
-    assert.equal((await api.call('GET', `${path}my_flags/?flag_keys=large-3&flag_keys=small-3`)).body.length, 2)
+    assert.equal((await api.get(`${path}my_flags/?flag_keys=large-3&flag_keys=small-3`)).length, 2)
   })
 
   it('of large events ends before its limit, and `next` leads to the rest', async t => {
@@ -137,12 +136,9 @@ describe('a page', () => {
     ] as const) {
       sliceRowsMax = rowsMax
       const pages = await followNext(api, `/api/projects/1/events/?limit=${limit}`)
+      assert.deepEqual(fieldOf(pages, 'length'), lengths)
       assert.deepEqual(
-        pages.map(page => page.length),
-        lengths,
-      )
-      assert.deepEqual(
-        pages.flat().map(({ id }) => id),
+        fieldOf(pages.flat(), 'id'),
         all.map(event => event.uuid),
       )
     }
@@ -162,15 +158,9 @@ describe('a page', () => {
       },
     })
     const first = await api.call('GET', '/api/projects/1/events/?limit=3')
-    assert.deepEqual(
-      first.body.results.map((row: { id: string }) => row.id),
-      [0, 1, 2].map(uuid),
-    )
+    assert.deepEqual(fieldOf(first.body.results, 'id'), [0, 1, 2].map(uuid))
     const rest = await api.call('GET', first.body.next.slice(api.url.length))
-    assert.deepEqual(
-      rest.body.results.map((row: { id: string }) => row.id),
-      [3, 4].map(uuid),
-    )
+    assert.deepEqual(fieldOf(rest.body.results, 'id'), [3, 4].map(uuid))
     assert.equal(rest.body.next, null)
     assert.deepEqual(
       asked,
@@ -195,16 +185,16 @@ describe('a page', () => {
     await api.commit({ persons: persons.map(created), mappings: [created(aMapping(persons[0]!, 'ada'))] })
     const isPro = { key: 'plan', type: 'person', operator: 'is_not', value: 'free' }
     const filters = { properties: { type: 'AND', values: [isPro] } }
-    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', { body: { name: 'Pro', filters } })
+    const cohort = await api.post('/api/projects/1/cohorts/', { name: 'Pro', filters })
     const path = `/api/projects/1/cohorts/${cohort.id}/persons/`
-    assert.equal((await api.call('GET', path)).body.results.length, 2, 'searched to the end while there is time')
+    assert.equal((await api.get(path)).results.length, 2, 'searched to the end while there is time')
     advance = () => api.clock.advance(11_000)
     const refused = await api.call('GET', path)
     assert.deepEqual([refused.status, refused.body.attr], [400, 'limit'])
     assert.match(refused.body.detail, /cursor=0/)
     const pages: number[] = []
     for (let next: string | null = `${path}?cursor=0`; next !== null; ) {
-      const { body } = await api.call('GET', next)
+      const body = await api.get(next)
       pages.push(body.results.length)
       next = body.next === null ? null : body.next.slice(api.url.length)
     }
@@ -213,15 +203,14 @@ describe('a page', () => {
 
   it('of activity can also be requested by number', async t => {
     const api = await startManagement(t)
-    await api.call('POST', '/api/projects/1/feature_flags/', { body: { key: 'a' } })
-    for (const name of ['one', 'two', 'three'])
-      await api.call('PATCH', '/api/projects/1/feature_flags/a/', { body: { name } })
+    await api.post('/api/projects/1/feature_flags/', { key: 'a' })
+    for (const name of ['one', 'two', 'three']) await api.patch('/api/projects/1/feature_flags/a/', { name })
     for (const path of ['/api/projects/1/feature_flags/a/activity/', '/api/projects/1/feature_flags/activity/']) {
       const first = await api.call('GET', `${path}?limit=3&page=1`)
       const second = await api.call('GET', `${path}?limit=3&page=2`)
       const versions = [first, second].map(({ body }) => body.results.map((row: Row) => row.detail.version))
       assert.deepEqual(versions, [[4, 3, 2], [1]])
-      assert.deepEqual((await api.call('GET', first.body.next.slice(api.url.length))).body.results, second.body.results)
+      assert.deepEqual((await api.get(first.body.next.slice(api.url.length))).results, second.body.results)
       const both = await api.call('GET', `${path}?page=2&offset=1`)
       assert.deepEqual([both.status, both.body.attr], [400, 'page'])
     }

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { ImportedCount } from '#core/imports/imported-counts.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readJobReport, readStoredCounts } from '#importer/verify/job-report.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const jobs = '/api/projects/1/import_jobs/'
@@ -22,7 +23,7 @@ async function worldOf(t: TestContext, all: readonly ImportedCount[]) {
       },
     },
   })
-  const { body } = await api.call('POST', jobs, { body: { source: 'csv' } })
+  const body = await api.post(jobs, { source: 'csv' })
   return { api, asked, path: `${jobs}${body.id}/`, id: String(body.id) }
 }
 
@@ -38,9 +39,9 @@ describe('the counts of an import job', () => {
   it('are all in the report when there are few', async t => {
     const all = countsOf(2, index => `e${index}`, 3)
     const { api, path } = await worldOf(t, all)
-    const { body } = await api.call('GET', `${path}report/`)
+    const body = await api.get(`${path}report/`)
     assert.deepEqual([body.counts, body.counts_next], [all, null])
-    assert.deepEqual((await api.call('GET', `${path}counts/`)).body, { next: null, results: all })
+    assert.deepEqual(await api.get(`${path}counts/`), { next: null, results: all })
   })
 
   it('come in pages of 10,000 and of a mebibyte, the first of them in the report', async t => {
@@ -62,11 +63,7 @@ describe('the counts of an import job', () => {
       assert.deepEqual(seen.flat(), all)
       assert.ok(asked.every(limit => limit === 10_001))
       if (pages === null) assert.ok(seen.length > 2)
-      else
-        assert.deepEqual(
-          seen.map(({ length }) => length),
-          pages,
-        )
+      else assert.deepEqual(fieldOf(seen, 'length'), pages)
     }
   })
 
@@ -79,7 +76,7 @@ describe('the counts of an import job', () => {
       async call(_: string, path: string, options: { query?: Record<string, string> } = {}) {
         asked.push(path)
         const query = new URLSearchParams(options.query).toString()
-        return (await api.call('GET', `/api/projects/1${path}?${query}`)).body
+        return await api.get(`/api/projects/1${path}?${query}`)
       },
     } as unknown as ServiceApi
     const report = await readJobReport(service, id)

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import { err } from '#core/result.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const jobs = '/api/projects/1/import_jobs/'
 
 async function create(api: ManagementApi, more: object = {}) {
-  const created = await api.call('POST', jobs, { body: { source: 'csv', ...more } })
-  assert.equal(created.status, 201, created.text)
-  return created.body
+  const created = await api.post(jobs, { source: 'csv', ...more })
+  return created
 }
 
 describe('import jobs', () => {
@@ -19,12 +19,9 @@ describe('import jobs', () => {
     assert.deepEqual([first.number, second.number], [2, 3])
     for (const { id } of [first, second]) assert.ok(Number.isSafeInteger(id) && id > 2 ** 32, String(id))
     for (const name of [second.id, second.number])
-      assert.equal((await api.call('PATCH', `${jobs}${name}/`, { body: { name: String(name) } })).body.id, second.id)
-    const { body } = await api.call('GET', jobs)
-    assert.deepEqual(
-      body.results.map(({ id }: { id: number }) => id),
-      [second.id, first.id],
-    )
+      assert.equal((await api.patch(`${jobs}${name}/`, { name: String(name) })).id, second.id)
+    const body = await api.get(jobs)
+    assert.deepEqual(fieldOf(body.results, 'id'), [second.id, first.id])
     for (const name of ['0', '-1', '1e3', '9007199254740993', '4'])
       assert.equal((await api.call('GET', `${jobs}${name}/`)).status, 404, name)
   })
@@ -69,7 +66,7 @@ describe('import jobs', () => {
       )
       const seen = [list!.body.results[0], one!.body, report!.body.job]
       assert.deepEqual(
-        seen.map(job => [job.id, job.number]),
+        fieldsOf(seen, 'id', 'number'),
         seen.map(() => [shown, number]),
         scope,
       )
@@ -103,7 +100,7 @@ describe('import jobs', () => {
       Array.from({ length: 55 }, () => api.call('POST', jobs, { body: { source: 'csv' } })),
     )
     const refused = created.filter(({ status }) => status === 409)
-    assert.deepEqual([refused.length, (await api.call('GET', jobs)).body.count], [5, 50])
+    assert.deepEqual([refused.length, (await api.get(jobs)).count], [5, 50])
     assert.match(refused[0]!.body.detail, /50 import jobs that are neither published nor discarded/)
   })
 

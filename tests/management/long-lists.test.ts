@@ -27,12 +27,12 @@ for (const [name, bodyOf] of Object.entries(bodies)) {
         },
       })
     const api = await startManagement(t, { wrap: counting })
-    assert.equal((await api.call('POST', '/api/projects/1/feature_flags/', { body: { key: 'linked' } })).status, 201)
+    await api.post('/api/projects/1/feature_flags/', { key: 'linked' })
     const path = `/api/projects/1/${name}/`
     const made = []
-    for (let index = 0; index < 12; index++) made.push((await api.call('POST', path, { body: bodyOf(index) })).body)
+    for (let index = 0; index < 12; index++) made.push(await api.post(path, bodyOf(index)))
     callCount = 0
-    const { body } = await api.call('GET', path)
+    const body = await api.get(path)
     assert.ok(callCount < 8, `${callCount} calls`)
     assert.deepEqual(body.results, made.reverse())
   })
@@ -54,7 +54,7 @@ it('the projects of a key that is limited to many projects are read in one call'
   const api = await startManagement(t, { wrap: watching })
   const limited = await api.addKey(['*'], [...Array.from({ length: 50 }, (_, index) => index + 1)])
   calls.length = 0
-  const { body } = await api.call('GET', '/api/projects/', { key: limited })
+  const body = await api.get('/api/projects/', limited)
   assert.equal(body.count, 1)
   assert.deepEqual(calls, ['listProjects'])
 })
@@ -62,13 +62,12 @@ it('the projects of a key that is limited to many projects are read in one call'
 it('the organization lists all projects, also where their settings exceed one page', async t => {
   const api = await startManagement(t)
   for (let count = 2; count <= 6; count++) {
-    const created = await api.call('POST', '/api/projects/', { body: { name: `p${count}` } })
-    assert.equal(created.status, 201)
+    const created = await api.post('/api/projects/', { name: `p${count}` })
     const clientSettings = { text: 'x'.repeat(300_000) }
-    assert.ok((await api.management.updateProject(created.body.id, { clientSettings }, aChange())).ok)
+    assert.ok((await api.management.updateProject(created.id, { clientSettings }, aChange())).ok)
   }
   const slice = await api.management.listProjects({ limit: 100, offset: 0 })
   assert.ok(slice.results.length < 6, 'more than one read of the store')
-  const { body } = await api.call('GET', '/api/organizations/@current/')
+  const body = await api.get('/api/organizations/@current/')
   assert.equal(body.projects.length, 6)
 })

@@ -27,14 +27,13 @@ async function start(t: TestContext, options: StartManagementOptions = {}) {
       ...(body === undefined ? {} : { body }),
       ...(key === undefined ? {} : { key }),
     })
-  const flag = async (id: number) => (await api.call('GET', `${path}${id}/`)).body
+  const flag = async (id: number) => await api.get(`${path}${id}/`)
   return { api, make, act, flag }
 }
 
 async function created(api: ManagementApi, at: string, body: object) {
-  const answer = await api.call('POST', `${project}${at}/`, { body })
-  assert.equal(answer.status, 201, answer.text)
-  return answer.body
+  const answer = await api.post(`${project}${at}/`, body)
+  return answer
 }
 
 describe('each narrow write', () => {
@@ -58,14 +57,11 @@ describe('each narrow write', () => {
       const second = await send()
       assert.deepEqual([second.status, second.body.version], [200, version], second.text)
     }
-    const { body } = await api.call('GET', `${path}${id}/`)
-    assert.deepEqual(body.filters, {
-      groups: [everyone, { ...some, rollout_percentage: 25 }],
-      payloads: { true: '1' },
-    })
-    const { body: activity } = await api.call('GET', `${path}${id}/activity/`)
+    const body = await api.get(`${path}${id}/`)
+    assert.deepEqual(body.filters, { groups: [everyone, { ...some, rollout_percentage: 25 }], payloads: { true: '1' } })
+    const activity = await api.get(`${path}${id}/activity/`)
     assert.deepEqual([activity.count, activity.results[0].activity], [7, 'updated'])
-    assert.equal((await api.call('GET', `${path}${id}/versions/`)).body.count, 7)
+    assert.equal((await api.get(`${path}${id}/versions/`)).count, 7)
     const served = api.served.length
     await act(id, 'enable')
     assert.equal(api.served.length, served + 1, 'the answer waits until the change is served')
@@ -93,7 +89,7 @@ describe('each narrow write', () => {
       for (const method of ['GET', 'PATCH', 'DELETE'])
         assert.equal((await api.call(method, `${path}${id}/${action}/`)).status, 405, `${method} ${action}`)
     }
-    assert.equal((await api.call('GET', `${path}${id}/`)).body.version, 1)
+    assert.equal((await api.get(`${path}${id}/`)).version, 1)
   })
 })
 
@@ -160,7 +156,7 @@ describe('a rollout', () => {
     const bodies = [0, 1].map(index => ({ condition_index: index, rollout_percentage: 50, version: 1 }))
     const answers = await Promise.all(bodies.map(body => act(id, 'set_release_condition_rollout', body)))
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409])
-    const { body } = await api.call('GET', `${path}${id}/`)
+    const body = await api.get(`${path}${id}/`)
     assert.deepEqual(
       [body.version, body.filters.groups.filter((set: object) => 'rollout_percentage' in set).length],
       [2, 2],

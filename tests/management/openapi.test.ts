@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { isKnownScope } from '#core/scopes.ts'
 import { toDocumentedPath } from '#http/management/kit/openapi.ts'
 import { type Route, sendJson } from '#http/shared/route.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 
 interface Json {
@@ -42,7 +43,7 @@ describe('the OpenAPI document', () => {
 
   it('describes every route with its scope, body and answer', async t => {
     const api = await startManagement(t, { otherRoutes: [decide] })
-    const { body: document } = await api.call('GET', '/api/schema/')
+    const document = await api.get('/api/schema/')
     for (const route of api.routes) {
       const operation = document.paths[toDocumentedPath(route.path)]?.[route.method.toLowerCase()]
       assert.ok(operation, `${route.method} ${route.path}`)
@@ -59,28 +60,22 @@ describe('the OpenAPI document', () => {
 
   it('gives answers the values that they can have, which are fewer than those of bodies', async t => {
     const api = await startManagement(t)
-    const { body: document } = await api.call('GET', '/api/schema/')
+    const document = await api.get('/api/schema/')
     const { Cohort, EarlyAccessFeature, Project, Quotas, Survey } = document.components.schemas
     for (const name of ['name', 'description']) assert.deepEqual(Cohort.properties[name], { type: 'string' })
     for (const id of [EarlyAccessFeature.properties.id, Survey.properties.id, Project.properties.uuid])
       assert.deepEqual(id, { type: 'string', format: 'uuid' })
     const { drop_events_older_than_seconds: limit, cookieless_server_hash_mode: mode } = Project.properties
     for (const { anyOf } of [limit, Quotas.properties.events, Survey.properties.linked_flag_id])
-      assert.deepEqual(
-        anyOf.map(({ type }: Json) => type),
-        ['integer', 'null'],
-      )
-    assert.deepEqual(
-      mode.anyOf.map((value: Json) => value.const),
-      [0, 1, 2],
-    )
+      assert.deepEqual(fieldOf(anyOf, 'type'), ['integer', 'null'])
+    assert.deepEqual(fieldOf(mode.anyOf, 'const'), [0, 1, 2])
     for (const setting of ['person_processing_opt_out', 'feature_flag_called_dedup', 'group_types_frozen'])
       assert.ok(Project.properties[setting].description, setting)
   })
 
   it('is structurally valid', async t => {
     const api = await startManagement(t, { otherRoutes: [decide] })
-    const { body: document } = await api.call('GET', '/api/schema/')
+    const document = await api.get('/api/schema/')
     const ids = new Set<string>()
     for (const [path, item] of Object.entries<Json>(document.paths)) {
       assert.match(path, /^\/[^:?]*$/)
@@ -98,7 +93,11 @@ describe('the OpenAPI document', () => {
           schema: Json
         }[]
         assert.deepEqual(
-          parameters.filter(parameter => parameter.in === 'path').map(({ name, required }) => [name, required]),
+          fieldsOf(
+            parameters.filter(parameter => parameter.in === 'path'),
+            'name',
+            'required',
+          ),
           inPath.map(name => [name, true]),
           where,
         )

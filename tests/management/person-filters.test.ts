@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { compileMatch } from '#core/flags/match/match-property.ts'
 import { compactJson, type JsonValue, parseJson, textOf } from '#core/json.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, type StartManagementOptions, startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
 
@@ -44,16 +45,14 @@ interface PersonRow {
 
 /** The first distinct ids of the persons of one page. */
 async function found(api: ManagementApi, params: Readonly<Record<string, unknown>>): Promise<string[]> {
-  const { status, body, text } = await api.call('GET', `${list}?${query(params)}`)
-  assert.equal(status, 200, text)
+  const body = await api.get(`${list}?${query(params)}`)
   return body.results.map((person: PersonRow) => person.distinct_ids[0])
 }
 
 async function pagesOf(api: ManagementApi, path: string): Promise<string[][]> {
   const pages: string[][] = []
   for (let next: string | null = path; next !== null; ) {
-    const { status, body, text } = await api.call('GET', next)
-    assert.equal(status, 200, text)
+    const body = await api.get(next)
     pages.push(body.results.map((person: PersonRow) => person.distinct_ids[0]))
     next = body.next === null ? null : body.next.slice(api.url.length)
   }
@@ -67,9 +66,9 @@ describe('persons filtered by properties', () => {
     const api = await withPersons(t, 8)
     const cohorts = '/api/projects/1/cohorts/'
     const chosen = { name: 'Chosen', is_static: true, distinct_ids: ['p0', 'p1', 'p7'] }
-    const { body: members } = await api.call('POST', cohorts, { body: chosen })
+    const members = await api.post(cohorts, chosen)
     const filters = { properties: { type: 'OR', values: [{ ...pro, value: 'free' }] } }
-    const { body: free } = await api.call('POST', cohorts, { body: { name: 'Free', filters } })
+    const free = await api.post(cohorts, { name: 'Free', filters })
     const over = { key: 'n', value: 4, operator: 'gt' }
     const newer = { key: 'created_at', type: 'person_metadata', operator: 'is_date_after', value: '2026-01-06' }
     const inCohort = { key: 'id', value: free.id, type: 'cohort' }
@@ -134,8 +133,7 @@ describe('persons filtered by properties', () => {
       const { matches } = compileMatch('exact', value, settings)!
       const expected = values.flatMap((own, index) => (matches(own, 0) === true ? [`p${index}`] : [])).reverse()
       const params = { properties: compactJson([{ key: 'value', operator: 'exact', value }]) }
-      const { status, body, text } = await api.call('GET', `${list}?${new URLSearchParams(params)}`)
-      assert.equal(status, 200, text)
+      const body = await api.get(`${list}?${new URLSearchParams(params)}`)
       const isTruth = /^(?:true|false)$/i.test(textOf(value))
       if (!isTruth)
         assert.deepEqual(
@@ -190,16 +188,10 @@ describe('persons filtered by properties', () => {
     const api = await withPersons(t, 500)
     const ids = Array.from({ length: 167 }, (_, index) => `p${498 - 3 * index}`)
     const pages = await pagesOf(api, `${list}?${query({ properties: [pro], limit: 50 })}`)
-    assert.deepEqual(
-      pages.map(page => page.length),
-      [50, 50, 50, 17],
-    )
+    assert.deepEqual(fieldOf(pages, 'length'), [50, 50, 50, 17])
     assert.deepEqual(pages.flat(), ids)
     const all = await pagesOf(api, `${list}?cursor=0&limit=300`)
-    assert.deepEqual(
-      all.map(page => page.length),
-      [300, 200],
-    )
+    assert.deepEqual(fieldOf(all, 'length'), [300, 200])
     const refused = await api.call('GET', `${list}?${query({ properties: [pro], offset: 50 })}`)
     assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid_input', 'offset'])
     assert.match(refused.body.detail, /next/)
@@ -301,9 +293,7 @@ describe('persons filtered by properties', () => {
 
   it('require cohort:read where they name a cohort', async t => {
     const api = await withPersons(t, 1)
-    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
-      body: { name: 'S', is_static: true },
-    })
+    const cohort = await api.post('/api/projects/1/cohorts/', { name: 'S', is_static: true })
     const byCohort = [
       query({ cohort: cohort.id }),
       query({ properties: [{ key: 'id', type: 'cohort', value: cohort.id }] }),
@@ -311,7 +301,7 @@ describe('persons filtered by properties', () => {
     const persons = await api.addKey(['person:read'])
     const both = await api.addKey(['person:read', 'cohort:read'])
     for (const filter of [pro, { ...pro, group_type_index: 0 }])
-      assert.equal((await api.call('GET', `${list}?${query({ properties: [filter] })}`, { key: persons })).status, 200)
+      await api.get(`${list}?${query({ properties: [filter] })}`, persons)
     for (const path of [list, `${list}export/`])
       for (const params of byCohort) {
         const refused = await api.call('GET', `${path}?${params}`, { key: persons })

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
 
@@ -17,8 +18,7 @@ describe('persons', () => {
         },
       },
     })
-    const { status, body } = await api.call('GET', '/api/projects/1/persons/values/?key=plan&value=PR')
-    assert.equal(status, 200)
+    const body = await api.get('/api/projects/1/persons/values/?key=plan&value=PR')
     assert.deepEqual(body, {
       refreshing: false,
       value_count: 7,
@@ -38,15 +38,14 @@ describe('persons', () => {
       mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob'))],
     })
     const project = '/api/projects/1'
-    const { id } = (await api.call('GET', `${project}/persons/${ada.uuid}/`)).body
-    assert.equal((await api.call('GET', `${project}/persons/${id}/`)).body.uuid, ada.uuid)
-    assert.deepEqual((await api.call('GET', `${project}/persons/${id}/distinct_ids/`)).body.count, 1)
+    const { id } = await api.get(`${project}/persons/${ada.uuid}/`)
+    assert.equal((await api.get(`${project}/persons/${id}/`)).uuid, ada.uuid)
+    assert.deepEqual((await api.get(`${project}/persons/${id}/distinct_ids/`)).count, 1)
     for (const nobody of ['0', '999', 'x', '1e1'])
       assert.equal((await api.call('GET', `${project}/persons/${nobody}/`)).status, 404, nobody)
     const cohort = async (name: string, body: object) => {
-      const made = await api.call('POST', `${project}/cohorts/`, { body: { name, ...body } })
-      assert.equal(made.status, 201, made.text)
-      return made.body.id
+      const made = await api.post(`${project}/cohorts/`, { name, ...body })
+      return made.id
     }
     const having = (values: object[]) => ({ filters: { properties: { type: 'OR', values } } })
     const plan = (value: string) => ({ key: 'plan', type: 'person', operator: 'exact', value })
@@ -56,16 +55,12 @@ describe('persons', () => {
     await cohort('free', having([plan('free')]))
     await cohort('of fixed', having([{ key: 'id', type: 'cohort', value: fixed }]))
     await cohort('gone', having([plan('pro')]))
-    const [gone] = (await api.call('GET', `${project}/cohorts/?search=gone`)).body.results
-    await api.call('PATCH', `${project}/cohorts/${gone.id}/`, { body: { deleted: true } })
+    const [gone] = (await api.get(`${project}/cohorts/?search=gone`)).results
+    await api.patch(`${project}/cohorts/${gone.id}/`, { deleted: true })
     for (const person of [ada.uuid, id]) {
-      const { status, body } = await api.call('GET', `${project}/persons/cohorts/?person_id=${person}`)
-      assert.equal(status, 200)
-      assert.deepEqual(
-        body.results.map(({ name }: { name: string }) => name),
-        ['of fixed', 'pro', 'fixed'],
-      )
-      assert.deepEqual(body.results[2], (await api.call('GET', `${project}/cohorts/${fixed}/`)).body)
+      const body = await api.get(`${project}/persons/cohorts/?person_id=${person}`)
+      assert.deepEqual(fieldOf(body.results, 'name'), ['of fixed', 'pro', 'fixed'])
+      assert.deepEqual(body.results[2], await api.get(`${project}/cohorts/${fixed}/`))
     }
     assert.equal((await api.call('GET', `${project}/persons/cohorts/?person_id=999`)).status, 404)
     assert.equal((await api.call('GET', `${project}/persons/cohorts/`)).body.attr, 'person_id')

@@ -77,13 +77,13 @@ it('a resource that decides nothing is created, listed, changed and deleted by i
   const made = { created_at: '2026-05-01T12:00:00.000Z', updated_at: '2026-05-01T12:00:00.000Z' }
   const note = { id: 1, ...body, tags: [], scope: 'project', happened_at: '2026-04-30T08:00:00.000Z', ...made }
   assert.deepEqual([created.status, shown], [201, note], created.text)
-  await api.call('POST', notes, { body: { content: 'Later' } })
-  const { count, results } = (await api.call('GET', notes)).body
+  await api.post(notes, { content: 'Later' })
+  const { count, results } = await api.get(notes)
   assert.deepEqual([count, results.map((each: { id: number }) => each.id)], [2, [2, 1]])
   const changed = await api.call('PATCH', `${notes}1/`, { body: { tags: ['a'], scope: 'organization' } })
   const { link, tags, scope } = changed.body
   assert.deepEqual([changed.status, link, tags, scope], [200, '/2.0', ['a'], 'organization'])
-  assert.deepEqual((await api.call('GET', `${notes}1/`)).body, changed.body)
+  assert.deepEqual(await api.get(`${notes}1/`), changed.body)
   assert.equal((await api.call('DELETE', `${notes}1/`)).status, 204)
   assert.deepEqual((await api.call('GET', `${notes}1/`)).body.detail, 'The project has no note with this id.')
 })
@@ -99,14 +99,14 @@ it('a resource that decides nothing refuses what its declaration does not allow'
   assert.deepEqual(await attrOf({ content: 'x', scope: 'world' }), [400, 'scope'])
   assert.deepEqual(await attrOf({ content: 'x', happened_at: 'once' }), [400, 'happened_at'])
   assert.deepEqual(await attrOf({ content: 'x', contents: 'x' }), [400, 'contents'])
-  assert.equal((await api.call('GET', notes)).body.count, 0)
+  assert.equal((await api.get(notes)).count, 0)
 })
 
 it('a resource that evaluation does not depend on records its changes and leaves the revision as it is', async t => {
   const api = await startNotes(t)
   const { revision: before } = await api.management.findLinks(1)
-  await api.call('POST', notes, { body: { content: 'Released' } })
-  await api.call('PATCH', `${notes}1/`, { body: { content: 'Withdrawn' } })
+  await api.post(notes, { content: 'Released' })
+  await api.patch(`${notes}1/`, { content: 'Withdrawn' })
   await api.call('DELETE', `${notes}1/`)
   assert.equal((await api.management.findLinks(1)).revision, before)
   assert.deepEqual(api.waited, [before, before, before])

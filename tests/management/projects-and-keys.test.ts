@@ -9,9 +9,8 @@ import { startManagement } from '../support/management-api.ts'
 describe('projects', () => {
   it('are created with defaults, or with every field set', async t => {
     const api = await startManagement(t)
-    const plain = await api.call('POST', '/api/projects/', { body: { name: 'Plain' } })
-    assert.equal(plain.status, 201)
-    const { uuid, api_token, ...rest } = plain.body
+    const plain = await api.post('/api/projects/', { name: 'Plain' })
+    const { uuid, api_token, ...rest } = plain
     assert.match(uuid, /^[0-9a-f-]{36}$/)
     assert.match(api_token, /^phc_[0-9A-Za-z]{43}$/)
     assert.deepEqual(rest, {
@@ -55,8 +54,7 @@ describe('projects', () => {
       cookieless_server_hash_mode: 2,
       quotas: { events: 0, llm_events: 7 },
     }
-    const { status, body } = await api.call('POST', '/api/organizations/@current/projects/', { body: given })
-    assert.equal(status, 201)
+    const body = await api.post('/api/organizations/@current/projects/', given)
     assert.deepEqual({ ...body, quotas: null }, { ...body, ...given, id: 3, quotas: null })
     assert.deepEqual([body.quotas.events, body.quotas.llm_events, body.quotas.exceptions], [0, 7, null])
   })
@@ -81,7 +79,7 @@ describe('projects', () => {
   it('change only the fields and quotas that a patch names, and the answer waits until they are served', async t => {
     const api = await startManagement(t)
     const before = api.served.length
-    await api.call('PATCH', '/api/projects/1/', { body: { quotas: { events: 5, recordings: 0 } } })
+    await api.patch('/api/projects/1/', { quotas: { events: 5, recordings: 0 } })
     const { status, body } = await api.call('PATCH', '/api/environments/@current/', {
       body: { name: 'Renamed', quotas: { recordings: null }, api_token: 'ignored', id: 99 },
     })
@@ -94,30 +92,29 @@ describe('projects', () => {
 
   it('get a new key on request', async t => {
     const api = await startManagement(t)
-    const { status, body } = await api.call('PATCH', '/api/projects/1/reset_token/')
-    assert.equal(status, 200)
+    const body = await api.patch('/api/projects/1/reset_token/')
     assert.match(body.api_token, /^phc_[0-9A-Za-z]{43}$/)
-    assert.equal((await api.call('GET', '/api/projects/1')).body.api_token, body.api_token)
+    assert.equal((await api.get('/api/projects/1')).api_token, body.api_token)
   })
 
   it('are gone when deleted, and their id is never reused', async t => {
     const api = await startManagement(t)
-    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    await api.post('/api/projects/', { name: 'Second' })
     const deleted = await api.call('DELETE', '/api/projects/2/')
     assert.deepEqual([deleted.status, deleted.text], [204, ''])
     assert.equal((await api.call('GET', '/api/projects/2/')).status, 404)
     assert.equal((await api.call('GET', '/api/projects/2/feature_flags/')).status, 404)
-    assert.equal((await api.call('POST', '/api/projects/', { body: { name: 'Third' } })).body.id, 3)
+    assert.equal((await api.post('/api/projects/', { name: 'Third' })).id, 3)
   })
 
   it('are listed in pages with absolute addresses of the adjacent pages', async t => {
     const api = await startManagement(t)
-    for (const name of ['b', 'c', 'd', 'e']) await api.call('POST', '/api/projects/', { body: { name } })
+    for (const name of ['b', 'c', 'd', 'e']) await api.post('/api/projects/', { name })
     const ids: number[] = []
     let address: string | null = `${api.url}/api/projects/?limit=2&_=%26y`
     let previous: string | null = null
     while (address !== null) {
-      const { body } = await api.call('GET', address.slice(api.url.length))
+      const body = await api.get(address.slice(api.url.length))
       assert.equal(body.count, 5)
       ids.push(...body.results.map((project: { id: number }) => project.id))
       previous = body.previous
@@ -165,7 +162,7 @@ describe('projects', () => {
       assert.equal(answer.status, 400, answer.text)
       assert.deepEqual(Object.keys(answer.body), ['type', 'code', 'detail', 'attr'])
       assert.deepEqual([answer.body.type, answer.body.code, answer.body.attr], ['validation_error', code, attr])
-      assert.equal((await api.call('GET', '/api/projects/')).body.count, 1)
+      assert.equal((await api.get('/api/projects/')).count, 1)
     })
   }
 
@@ -206,18 +203,15 @@ describe('projects', () => {
 
   it('reject an invalid page number', async t => {
     const api = await startManagement(t)
-    for (const [query, attr] of [
+    await api.refuses('GET', '/api/projects/', [
       ['limit=0', 'limit'],
       ['limit=-5', 'limit'],
       ['limit=ten', 'limit'],
       ['limit=1.5', 'limit'],
       ['offset=-1', 'offset'],
       ['offset=99999999999999999999', 'offset'],
-    ] as const) {
-      const { status, body } = await api.call('GET', `/api/projects/?${query}`)
-      assert.deepEqual([status, body.type, body.attr], [400, 'validation_error', attr], query)
-    }
-    assert.equal((await api.call('GET', '/api/projects/?limit=5000&limit=&offset=')).status, 200)
+    ])
+    await api.get('/api/projects/?limit=5000&limit=&offset=')
   })
 
   it('answer 503 while the state cannot be written, and leave nothing half done', async t => {
@@ -232,7 +226,7 @@ describe('projects', () => {
     const { status, body, headers } = await api.call('PATCH', '/api/projects/1/', { body: { name: 'New' } })
     assert.deepEqual([status, body.type, body.code], [503, 'server_error', 'state_unavailable'])
     assert.equal(headers.get('retry-after'), '1')
-    assert.equal((await api.call('GET', '/api/projects/1/')).body.name, 'First')
+    assert.equal((await api.get('/api/projects/1/')).name, 'First')
   })
 })
 
@@ -240,9 +234,8 @@ describe('personal API keys', () => {
   it('show their value once', async t => {
     const api = await startManagement(t)
     const body = { label: 'ci', scopes: ['feature_flag:write', 'project:read'], scoped_teams: [1] }
-    const created = await api.call('POST', '/api/personal_api_keys/', { body })
-    assert.equal(created.status, 201)
-    const { value, ...shown } = created.body
+    const created = await api.post('/api/personal_api_keys/', body)
+    const { value, ...shown } = created
     assert.match(value, /^phx_[0-9A-Za-z]{43}$/)
     assert.deepEqual(shown, {
       ...body,
@@ -251,18 +244,15 @@ describe('personal API keys', () => {
       created_at: '2026-05-01T12:00:00.000Z',
       last_used_at: null,
     })
-    assert.deepEqual((await api.call('GET', `/api/personal_api_keys/${shown.id}/`)).body, shown)
+    assert.deepEqual(await api.get(`/api/personal_api_keys/${shown.id}/`), shown)
     const listed = await api.call('GET', '/api/personal_api_keys/')
     assert.equal(listed.body.count, 2)
     assert.ok(!listed.text.includes(value))
-    assert.deepEqual(
-      (await api.call('GET', '/api/personal_api_keys/@current/', { key: value })).body.scopes,
-      body.scopes,
-    )
+    assert.deepEqual((await api.get('/api/personal_api_keys/@current/', value)).scopes, body.scopes)
     assert.equal((await api.call('GET', '/api/personal_api_keys/', { key: value })).status, 403)
     assert.equal((await api.call('DELETE', '/api/personal_api_keys/@current/', { key: value })).status, 204)
     assert.equal((await api.call('GET', '/api/personal_api_keys/@current/', { key: value })).status, 401)
-    assert.equal((await api.call('GET', '/api/personal_api_keys/')).body.count, 1)
+    assert.equal((await api.get('/api/personal_api_keys/')).count, 1)
   })
 
   it('show when they were last used, to the minute', async t => {
@@ -280,10 +270,10 @@ describe('personal API keys', () => {
     })
     const key = await api.addKey(['project:read'])
     const lastUsed = async () => {
-      const { body } = await api.call('GET', '/api/personal_api_keys/')
+      const body = await api.get('/api/personal_api_keys/')
       return body.results.find(({ label }: { label: string }) => label === 'project:read').last_used_at
     }
-    const use = async () => assert.equal((await api.call('GET', '/api/projects/', { key })).status, 200)
+    const use = async () => await api.get('/api/projects/', key)
     assert.equal(await lastUsed(), null)
     await use()
     await eventually(async () => (await lastUsed()) === '2026-05-01T12:00:00.000Z')
@@ -301,26 +291,20 @@ describe('personal API keys', () => {
 
   it('require known scopes and projects', async t => {
     const api = await startManagement(t)
-    for (const [body, code, attr] of [
-      [{ scopes: ['*'] }, 'required', 'label'],
-      [{ label: 'x' }, 'required', 'scopes'],
-      [{ label: 'x', scopes: '*' }, 'invalid', 'scopes'],
-      [{ label: 'x', scopes: [] }, 'invalid_input', 'scopes'],
-      [{ label: 'x', scopes: ['*', 'flags'] }, 'invalid_input', 'scopes.1'],
-      [{ label: 'x', scopes: ['feature_flag:delete'] }, 'invalid_input', 'scopes.0'],
-      [{ label: 'x', scopes: ['feature_flag:read', 'insight:read'] }, 'invalid_input', 'scopes.1'],
-      [{ label: 'x', scopes: ['*'], scoped_teams: [1, 9] }, 'invalid_input', 'scoped_teams.1'],
-      [{ label: 'x', scopes: ['*'], scoped_teams: ['1'] }, 'invalid', 'scoped_teams.0'],
-    ] as const) {
-      const answer = await api.call('POST', '/api/personal_api_keys/', { body })
-      assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, code, attr], JSON.stringify(body))
-    }
+    await api.refuses('POST', '/api/personal_api_keys/', [
+      [{ scopes: ['*'] }, 'label', 'required'],
+      [{ label: 'x' }, 'scopes', 'required'],
+      [{ label: 'x', scopes: '*' }, 'scopes', 'invalid'],
+      [{ label: 'x', scopes: [] }, 'scopes', 'invalid_input'],
+      [{ label: 'x', scopes: ['*', 'flags'] }, 'scopes.1', 'invalid_input'],
+      [{ label: 'x', scopes: ['feature_flag:delete'] }, 'scopes.0', 'invalid_input'],
+      [{ label: 'x', scopes: ['feature_flag:read', 'insight:read'] }, 'scopes.1', 'invalid_input'],
+      [{ label: 'x', scopes: ['*'], scoped_teams: [1, 9] }, 'scoped_teams.1', 'invalid_input'],
+      [{ label: 'x', scopes: ['*'], scoped_teams: ['1'] }, 'scoped_teams.0', 'invalid'],
+    ])
+    const said = /^Unknown scope 'feature_flags:write'\. Did you mean feature_flag:write\? Scopes are \* or /
     const mistyped = { label: 'x', scopes: ['feature_flags:write'] }
-    const { body } = await api.call('POST', '/api/personal_api_keys/', { body: mistyped })
-    assert.match(
-      body.detail,
-      /^Unknown scope 'feature_flags:write'\. Did you mean feature_flag:write\? Scopes are \* or /,
-    )
+    await api.refuses('POST', '/api/personal_api_keys/', [[mistyped, 'scopes.0', 'invalid_input', said]])
     assert.equal((await api.call('DELETE', '/api/personal_api_keys/none/')).status, 404)
     assert.equal((await api.call('GET', '/api/personal_api_keys/none/')).status, 404)
   })

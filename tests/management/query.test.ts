@@ -17,7 +17,7 @@ const events = {
 describe('a query', () => {
   it('is answered the same inside a visualization node', async t => {
     const api = await startManagement(t, { events })
-    const ask = async (query: object) => (await api.call('POST', path, { body: { query } })).body
+    const ask = async (query: object) => await api.post(path, { query })
     for (const source of [trend, sql])
       for (const kind of ['InsightVizNode', 'DataVisualizationNode', 'DataTableNode'])
         assert.deepEqual(await ask({ kind, source, full: true, chartSettings: {} }), await ask(source))

@@ -4,6 +4,7 @@ import { type PropertyBag, parseJson } from '#core/json.ts'
 import { noEventUsage } from '#core/usage.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
@@ -42,14 +43,14 @@ describe('persons', () => {
       persons: [created(ada)],
       mappings: [created(aMapping(ada, anonymous)), created(aMapping(ada, 'ada', 1))],
     })
-    const [person] = (await api.call('GET', '/api/projects/1/persons/')).body.results
+    const [person] = (await api.get('/api/projects/1/persons/')).results
     assert.deepEqual([person.name, person.distinct_ids], ['ada', ['ada', anonymous]])
     assert.deepEqual(person.distinct_id_versions, { [anonymous]: 0, ada: 1 })
   })
 
   it('are found by id, uuid and text, in their own project only', async t => {
     const api = await startManagement(t)
-    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    await api.post('/api/projects/', { name: 'Second' })
     const ada = aPerson({ uuid: uuid(1), properties: { plan: 'pro' } })
     const bob = aPerson({ uuid: uuid(2), properties: { username: 'bobby' } })
     await api.commit({
@@ -57,7 +58,7 @@ describe('persons', () => {
       mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'b-1'))],
     })
     const names = async (query: string, project = 1) =>
-      (await api.call('GET', `/api/projects/${project}/persons/${query}`)).body.results.map(
+      (await api.get(`/api/projects/${project}/persons/${query}`)).results.map(
         (person: { name: string }) => person.name,
       )
     assert.deepEqual((await names('')).toSorted(), ['ada', 'bobby'])
@@ -78,9 +79,9 @@ describe('persons', () => {
       2,
       'what tools add to any request',
     )
-    const first = (await api.call('GET', '/api/projects/1/persons/?limit=1')).body
+    const first = await api.get('/api/projects/1/persons/?limit=1')
     assert.equal(first.previous, null)
-    const second = (await api.call('GET', first.next.slice(api.url.length))).body
+    const second = await api.get(first.next.slice(api.url.length))
     assert.equal(second.next, null)
     assert.notEqual(second.results[0].uuid, first.results[0].uuid)
   })
@@ -92,7 +93,7 @@ describe('persons', () => {
     await api.commit({ persons: persons.map(created) })
     const seen: string[] = []
     for (let path: string | null = '/api/projects/1/persons/?limit=2'; path !== null; ) {
-      const { body } = await api.call('GET', path)
+      const body = await api.get(path)
       seen.push(...body.results.map((person: { uuid: string }) => person.uuid))
       path = body.next === null ? null : body.next.slice(api.url.length)
     }
@@ -135,8 +136,7 @@ describe('groups', () => {
       { key: 'whole', active: false, filters: { aggregation_group_type_index: 1, groups: [{ properties: [] }] } },
       { key: 'other', filters: { aggregation_group_type_index: 0, groups: [{ properties: [] }] } },
     ]
-    for (const body of flags)
-      assert.equal((await api.call('POST', '/api/projects/1/feature_flags/', { body })).status, 201)
+    for (const body of flags) await api.post('/api/projects/1/feature_flags/', body)
     const refused = await api.call('DELETE', `${path}/1/`)
     assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid_input', 'group_type_index'])
     assert.match(refused.body.detail, /used by the flags whole, set\./)
@@ -148,9 +148,9 @@ describe('groups', () => {
     const servedBefore = api.served.length
     assert.equal((await api.call('DELETE', `${path}/1/`, { key: writer })).status, 204)
     assert.equal(api.served.length, servedBefore + 1, 'answered when the definitions are served')
-    assert.deepEqual((await api.call('GET', `${path}/`)).body, [{ group_type: 'company', group_type_index: 0 }])
-    assert.deepEqual((await api.call('GET', '/api/projects/1/groups/?group_type_index=1')).body.results, [])
-    assert.equal((await api.call('GET', '/api/projects/1/groups/?group_type_index=0')).body.results.length, 1)
+    assert.deepEqual(await api.get(`${path}/`), [{ group_type: 'company', group_type_index: 0 }])
+    assert.deepEqual((await api.get('/api/projects/1/groups/?group_type_index=1')).results, [])
+    assert.equal((await api.get('/api/projects/1/groups/?group_type_index=0')).results.length, 1)
     for (const index of ['1', '4', '5', '-1', 'company', '00'])
       assert.equal((await api.call('DELETE', `${path}/${index}/`)).status, 404, index)
   })
@@ -169,11 +169,9 @@ describe('groups', () => {
     await api.commit({ groupTypes: [{ projectId: 1, name: 'junk', index: 0 }], groups })
     const path = '/api/projects/1/groups_types'
     assert.equal((await api.call('DELETE', `${path}/0/`)).status, 503)
-    assert.deepEqual((await api.call('GET', `${path}/`)).body, [
-      { group_type: 'junk', group_type_index: 0, being_deleted: true },
-    ])
+    assert.deepEqual(await api.get(`${path}/`), [{ group_type: 'junk', group_type_index: 0, being_deleted: true }])
     assert.equal((await api.call('DELETE', `${path}/0/`)).status, 204)
-    assert.deepEqual((await api.call('GET', `${path}/`)).body, [])
+    assert.deepEqual(await api.get(`${path}/`), [])
   })
 
   it('cannot be used by a flag that is written while their type is being deleted', async t => {
@@ -234,9 +232,9 @@ describe('groups', () => {
 
   it('have types that a project setting freezes, independently of other settings', async t => {
     const api = await startManagement(t)
-    assert.equal((await api.call('GET', '/api/projects/1/')).body.group_types_frozen, false)
-    await api.call('PATCH', '/api/projects/1/', { body: { group_types_frozen: true } })
-    const { body } = await api.call('PATCH', '/api/projects/1/', { body: { person_processing_opt_out: true } })
+    assert.equal((await api.get('/api/projects/1/')).group_types_frozen, false)
+    await api.patch('/api/projects/1/', { group_types_frozen: true })
+    const body = await api.patch('/api/projects/1/', { person_processing_opt_out: true })
     assert.deepEqual([body.group_types_frozen, body.person_processing_opt_out], [true, true])
   })
 
@@ -249,7 +247,7 @@ describe('groups', () => {
       ],
       groups: [created(aGroup({ properties: { seats: 5 } })), created(aGroup({ typeIndex: 1, key: 'core' }))],
     })
-    assert.deepEqual((await api.call('GET', '/api/projects/1/groups_types/')).body, [
+    assert.deepEqual(await api.get('/api/projects/1/groups_types/'), [
       { group_type: 'company', group_type_index: 0 },
       { group_type: 'team', group_type_index: 1 },
     ])
@@ -293,7 +291,7 @@ describe('ingestion status', () => {
         }),
       },
     })
-    assert.deepEqual((await api.call('GET', '/api/projects/1/ingestion_status/')).body, {
+    assert.deepEqual(await api.get('/api/projects/1/ingestion_status/'), {
       lanes: {
         main: { appended: 12, processed: 0, lag_seconds: 2.5 },
         historical: { appended: 0, processed: 0, lag_seconds: 0 },
@@ -316,7 +314,7 @@ describe('ingestion status', () => {
     await api.commit({}, 3)
     assert.ok(await api.management.deferProject('main', 'test', 1, 3))
     await api.commit({}, 10)
-    const { lanes } = (await api.call('GET', '/api/projects/1/ingestion_status/')).body
+    const { lanes } = await api.get('/api/projects/1/ingestion_status/')
     assert.deepEqual(lanes.main, { appended: 12, processed: 3, lag_seconds: 2.5 })
     assert.deepEqual(asked, [3])
   })
@@ -338,7 +336,7 @@ describe('ingestion status', () => {
       { ...row, day: '2026-03-31', reason: 'events_over_quota', count: 100, lastSeenMs: 0 },
       { ...row, day: '2026-05-01', reason: 'invalid_json', count: 3, projectId: 2 },
     ])
-    const { outcomes, refused } = (await api.call('GET', '/api/projects/1/ingestion_status/')).body
+    const { outcomes, refused } = await api.get('/api/projects/1/ingestion_status/')
     const byOutcome = (a: { outcome: string }, b: { outcome: string }) => (a.outcome < b.outcome ? -1 : 1)
     assert.deepEqual(outcomes.toSorted(byOutcome), [
       { lane: 'main', outcome: 'dropped', reason: 'heatmap', count: 2 },
@@ -364,11 +362,8 @@ describe('usage', () => {
       '2026-01-01',
     )
     api.clock.set(Date.parse('2026-05-03T00:00:00Z'))
-    const { results } = (await api.call('GET', '/api/projects/1/usage/?date_from=-7d')).body
-    assert.deepEqual(
-      results.map(({ date }: { date: string }) => date),
-      ['2026-04-28', '2026-05-01', '2026-05-02'],
-    )
+    const { results } = await api.get('/api/projects/1/usage/?date_from=-7d')
+    assert.deepEqual(fieldOf(results, 'date'), ['2026-04-28', '2026-05-01', '2026-05-02'])
   })
 
   it('is summed per UTC day, between days given as dates or relative spans', async t => {
@@ -401,7 +396,7 @@ describe('usage', () => {
       ['?date_from=2026-04-01&date_to=2026-04-30', [april]],
       ['?date_from=-90d&date_to=-40d', [march]],
     ] as const) {
-      assert.deepEqual((await api.call('GET', `/api/projects/1/usage/${query}`)).body, { results }, query)
+      assert.deepEqual(await api.get(`/api/projects/1/usage/${query}`), { results }, query)
     }
     for (const [query, code] of [
       ['?date_from=yesterday', 'invalid'],
@@ -424,7 +419,7 @@ describe('ingestion warnings', () => {
         { ...warning, timestampMs: timestampMs + 1_000 },
       ],
     })
-    const { body } = await api.call('GET', '/api/projects/1/ingestion_warnings/')
+    const body = await api.get('/api/projects/1/ingestion_warnings/')
     assert.deepEqual(
       [body.results.length, body.results[0].type, body.results[0].count, body.results[0].last_seen],
       [1, warning.type, 2, '2026-04-30T10:00:01.000Z'],
@@ -446,7 +441,7 @@ describe('users and the organization', () => {
     const byId = await api.call('GET', `/api/organizations/${organization.body.id}/projects/`)
     assert.deepEqual([byId.status, byId.body.count], [200, 1])
     await api.call('DELETE', '/api/projects/1/')
-    assert.equal((await api.call('GET', '/api/users/@me/')).body.team, null)
+    assert.equal((await api.get('/api/users/@me/')).team, null)
     assert.equal((await api.call('GET', '/api/projects/@current/')).status, 404)
   })
 })

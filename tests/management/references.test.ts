@@ -9,7 +9,7 @@ const flagsPath = '/api/projects/1/feature_flags/'
 describe('references between flags and cohorts', () => {
   it('to missing or deleted objects are rejected in flags', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { name: 'gone', is_static: true } })
+    await api.post(path, { name: 'gone', is_static: true })
     await api.call('DELETE', `${path}1/`)
     const cases = [
       [cohortFilter(1), 'filters.groups.0.properties.0.value'],
@@ -28,9 +28,9 @@ describe('references between flags and cohorts', () => {
 
   it('are rejected when they close a cycle, which the error names', async t => {
     const api = await startManagement(t)
-    await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn() } })
-    await api.call('POST', path, { body: { name: 'Beta', filters: treeOf(flagFilter(1)) } })
-    await api.call('POST', flagsPath, { body: { key: 'b', filters: flagOn(cohortFilter(1)) } })
+    await api.post(flagsPath, { key: 'a', filters: flagOn() })
+    await api.post(path, { name: 'Beta', filters: treeOf(flagFilter(1)) })
+    await api.post(flagsPath, { key: 'b', filters: flagOn(cohortFilter(1)) })
     const own = await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(flagFilter(1)) } })
     assert.match(own.body.detail, /flag "a" → flag "a"/)
     const through = await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(pro, flagFilter(2)) } })
@@ -44,9 +44,9 @@ describe('references between flags and cohorts', () => {
 
   it('are checked again when a version or a deleted object is restored', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { name: 'Beta', is_static: true } })
-    await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn(cohortFilter(1)) } })
-    await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn() } })
+    await api.post(path, { name: 'Beta', is_static: true })
+    await api.post(flagsPath, { key: 'a', filters: flagOn(cohortFilter(1)) })
+    await api.patch(`${flagsPath}a/`, { filters: flagOn() })
     assert.equal((await api.call('DELETE', `${path}1/`)).status, 204)
     const restored = await api.call('POST', `${flagsPath}a/versions/1/restore/`)
     assert.deepEqual([restored.status, restored.body.attr], [400, 'filters.groups.0.properties.0.value'])
@@ -58,9 +58,9 @@ describe('references between flags and cohorts', () => {
 
   it('prevent a cohort from being deleted, and are listed in the error', async t => {
     const api = await startManagement(t)
-    await api.call('POST', path, { body: { name: 'Beta', is_static: true } })
-    await api.call('POST', path, { body: { name: 'Wider', filters: treeOf(cohortFilter('1')) } })
-    await api.call('POST', flagsPath, { body: { key: 'a', active: false, filters: flagOn(cohortFilter(1)) } })
+    await api.post(path, { name: 'Beta', is_static: true })
+    await api.post(path, { name: 'Wider', filters: treeOf(cohortFilter('1')) })
+    await api.post(flagsPath, { key: 'a', active: false, filters: flagOn(cohortFilter(1)) })
     const refused = await api.call('DELETE', `${path}1/`)
     assert.equal(refused.status, 400)
     assert.match(refused.body.detail, /flag "a", cohort "Wider"/)
@@ -70,14 +70,14 @@ describe('references between flags and cohorts', () => {
 
   it('that close a cycle together in two concurrent changes are not both stored', async t => {
     const api = await startManagement(t)
-    for (const key of ['a', 'b']) await api.call('POST', flagsPath, { body: { key, filters: flagOn() } })
+    for (const key of ['a', 'b']) await api.post(flagsPath, { key, filters: flagOn() })
     for (let round = 0; round < 5; round++) {
       const answers = await Promise.all([
         api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(flagFilter(2)) } }),
         api.call('PATCH', `${flagsPath}b/`, { body: { filters: flagOn(flagFilter(1)) } }),
       ])
       assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400])
-      for (const key of ['a', 'b']) await api.call('PATCH', `${flagsPath}${key}/`, { body: { filters: flagOn() } })
+      for (const key of ['a', 'b']) await api.patch(`${flagsPath}${key}/`, { filters: flagOn() })
     }
   })
 })

@@ -10,6 +10,7 @@ import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { v1Event, v1Headers, v1Path } from '../capture/v1-requests.ts'
 import { aReject } from '../ports/reject-store.contract.ts'
 import { testToken } from '../support/capture-server.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { aCapturedEvent } from '../support/values.ts'
 import { nowMs, receivedAtMs, refusedRequests, rejectsPath, startReplayWorld } from './replay-world.ts'
 
@@ -39,11 +40,7 @@ describe('rejected events', () => {
       'lane=main',
       `before=${new Date(aReject(1, 2).receivedAtMs).toISOString()}`,
     ])
-      assert.deepEqual(
-        (await list(`?${query}`)).results.map((r: { reason: string }) => r.reason),
-        ['a'],
-        query,
-      )
+      assert.deepEqual(fieldOf((await list(`?${query}`)).results, 'reason'), ['a'], query)
     assert.equal((await list('?search=PRO')).results.length, 1)
     assert.equal((await list('?replayed=true')).results.length, 0)
     const first = await list('?limit=2&reason=b&after=-100d')
@@ -104,8 +101,7 @@ describe('rejected events', () => {
     const refused = await replay({ filter: { reason: 'row_refusd' } })
     assert.deepEqual([refused.status, refused.body.attr], [400, 'filter.reason'])
     assert.equal((await list('?reason=retired_reason')).results.length, 1)
-    for (const reason of knownRejectReasons)
-      assert.equal((await api.call('GET', `${rejectsPath}?reason=${reason}`)).status, 200, reason)
+    for (const reason of knownRejectReasons) await api.get(`${rejectsPath}?reason=${reason}`)
   })
 
   it('can be filtered by every reason in the reference', async () => {
@@ -138,7 +134,7 @@ describe('a replay', () => {
       ],
     ])
     const { replay, appended, list } = await startReplayWorld(t, rejects)
-    const ids = rejects.map(({ rejectId }) => rejectId)
+    const ids = fieldOf(rejects, 'rejectId')
     const strict = await replay({ ids })
     assert.equal(strict.status, 200, strict.text)
     assert.deepEqual(strict.body.results, [
@@ -157,14 +153,11 @@ describe('a replay', () => {
     assert.equal(partial.body.results[0].events_refused, 1)
     const events = await appended()
     const sentAtMs = Date.parse('2025-07-01T10:59:00Z')
-    assert.deepEqual(
-      events.map(event => [event.receivedAtMs, event.capturedAtMs, event.timestampMs, event.sentAtMs, event.ip]),
-      [
-        [receivedAtMs, nowMs, receivedAtMs, sentAtMs, '203.0.113.9'],
-        [receivedAtMs, nowMs, Date.parse('2025-07-01T10:01:00Z'), sentAtMs, '203.0.113.9'],
-        [receivedAtMs, nowMs, receivedAtMs, sentAtMs, '203.0.113.9'],
-      ],
-    )
+    assert.deepEqual(fieldsOf(events, 'receivedAtMs', 'capturedAtMs', 'timestampMs', 'sentAtMs', 'ip'), [
+      [receivedAtMs, nowMs, receivedAtMs, sentAtMs, '203.0.113.9'],
+      [receivedAtMs, nowMs, Date.parse('2025-07-01T10:01:00Z'), sentAtMs, '203.0.113.9'],
+      [receivedAtMs, nowMs, receivedAtMs, sentAtMs, '203.0.113.9'],
+    ])
     assert.equal(new Set(events.map(({ uuid }) => uuid)).size, 3)
     assert.equal((await list('?replayed=true')).results[0].replayed_at, new Date(nowMs).toISOString())
     await replay({ ids, partial: true })
@@ -264,14 +257,10 @@ describe('a replay', () => {
     const missing = '00000000-0000-5000-8000-00000000abcd'
     const { body } = await replay({ ids: [cut.rejectId, older.rejectId, missing] })
     const reasons = Object.fromEntries(body.results.map((r: { id: string; reason: string }) => [r.id, r.reason]))
-    assert.deepEqual(reasons, {
-      [cut.rejectId]: 'body_cut',
-      [older.rejectId]: 'body_unknown',
-      [missing]: 'not_found',
-    })
+    assert.deepEqual(reasons, { [cut.rejectId]: 'body_cut', [older.rejectId]: 'body_unknown', [missing]: 'not_found' })
     assert.equal(body.counts.cannot, 3)
     const world = await startReplayWorld(t, [older, aReject(1, 3, { body: 'x'.repeat(65_534) })])
-    const told = (await world.list()).results.map((r: { body_cut: boolean }) => r.body_cut)
+    const told = fieldOf((await world.list()).results, 'body_cut')
     assert.deepEqual(told.toSorted(), [false, true], 'a body that fills its room was cut')
   })
 
@@ -340,7 +329,7 @@ describe('a replay', () => {
     } while (cursor !== undefined)
     assert.deepEqual(remaining, [15, 5, 0])
     assert.deepEqual(
-      (await appended()).map(({ uuid }) => uuid),
+      fieldOf(await appended(), 'uuid'),
       events.map(({ uuid }) => uuid),
     )
     assert.equal((await replay({ filter: {} })).body.results.length, 0)
@@ -377,6 +366,6 @@ describe('a replay', () => {
     const refused = await api.call('POST', `${rejectsPath}replay/`, { key: reader, body: { filter: {} } })
     assert.equal(refused.status, 403)
     const writer = await api.addKey(['query:write'])
-    assert.equal((await api.call('POST', `${rejectsPath}replay/`, { key: writer, body: { filter: {} } })).status, 200)
+    await api.post(`${rejectsPath}replay/`, { filter: {} }, writer)
   })
 })

@@ -46,7 +46,7 @@ describe('replay messages', () => {
   it('are listed without their snapshots, with a `next` that keeps the bounds', async t => {
     const { events, queries } = scripted()
     const api = await startManagement(t, { events })
-    const { body } = await api.call('GET', `${path}?session_id=s1&distinct_id=ada&after=-7d&before=-12h&limit=1`)
+    const body = await api.get(`${path}?session_id=s1&distinct_id=ada&after=-7d&before=-12h&limit=1`)
     assert.deepEqual(body.results, [shown])
     const asked = {
       ...{ projectId: 1, sessionId: 's1', distinctId: 'ada', limit: 1 },

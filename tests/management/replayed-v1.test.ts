@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { noQuotas, type Quotas } from '#core/project.ts'
 import { uuidOf, v1Event, v1Headers, v1Path } from '../capture/v1-requests.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { nowMs, receivedAtMs, refusedRequests, startReplayWorld } from './replay-world.ts'
 
 const createdAt = '2025-07-01T11:00:00Z'
@@ -29,7 +30,7 @@ describe('a replay of a v1 rejection', () => {
     )
     const again = await replay({ filter: {} })
     assert.deepEqual(again.body.counts, { stored: 0, refused: 2, cannot: 0, events: 0 })
-    const told = again.body.results.map((r: Record<string, unknown>) => [r.reason, r.field])
+    const told = fieldsOf(again.body.results, 'reason', 'field')
     assert.deepEqual(told.toSorted(), [
       ['invalid_event_timestamp', 'timestamp'],
       ['invalid_options', 'options.disable_skew_correction'],
@@ -73,7 +74,7 @@ describe('a replay of a v1 rejection', () => {
     ]
     const rejects = await refusedRequests(t, [[v1Path, batch(events), headers]])
     const { replay, appended } = await startReplayWorld(t, rejects)
-    const ids = rejects.map(({ rejectId }) => rejectId)
+    const ids = fieldOf(rejects, 'rejectId')
     const strict = await replay({ ids })
     const { result, reason, field } = strict.body.results[0]
     assert.deepEqual([result, reason, field], ['refused', 'request_parsing_error', 'batch.2'])
@@ -81,13 +82,10 @@ describe('a replay of a v1 rejection', () => {
     assert.deepEqual(partial.body.results, [
       { id: ids[0], result: 'stored', reason: null, field: null, events: 2, events_refused: 5 },
     ])
-    assert.deepEqual(
-      (await appended()).map(({ uuid, name }) => [uuid, name]),
-      [
-        [uuidOf(1), '$pageview'],
-        [uuidOf(5), '$pageview'],
-      ],
-    )
+    assert.deepEqual(fieldsOf(await appended(), 'uuid', 'name'), [
+      [uuidOf(1), '$pageview'],
+      [uuidOf(5), '$pageview'],
+    ])
     const nothing = await refusedRequests(t, [[v1Path, batch([v1Event(1, { uuid: 'x' }), 7]), headers]])
     const world = await startReplayWorld(t, nothing)
     const { body } = await world.replay({ filter: {}, partial: true })
@@ -121,11 +119,8 @@ describe('a replay of a v1 rejection', () => {
     ])
     const { replay, list } = await startReplayWorld(t, rejects)
     const { body } = await replay({ filter: {} })
-    assert.deepEqual(
-      body.results.map((r: { reason: string }) => r.reason),
-      ['body_cut', 'body_cut'],
-    )
-    const kinds = (await list()).results.map((r: Record<string, unknown>) => [r.body_kind, r.body_cut])
+    assert.deepEqual(fieldOf(body.results, 'reason'), ['body_cut', 'body_cut'])
+    const kinds = fieldsOf((await list()).results, 'body_kind', 'body_cut')
     assert.deepEqual(kinds.toSorted(), [
       ['item', true],
       ['request', true],

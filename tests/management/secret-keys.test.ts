@@ -165,7 +165,7 @@ it('creating and deleting secret keys requires project:write, and waits until th
     const path = `/api/projects/1/${action}/`
     assert.equal((await api.call('PATCH', path, { key: reader })).status, 403, action)
     const before = api.served.length
-    assert.equal((await api.call('PATCH', path)).status, 200, action)
+    await api.patch(path)
     assert.equal(api.served.length, before + 1, action)
     assert.equal((await api.call('PATCH', `/api/projects/9/${action}/`)).status, 404, action)
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeAuthor } from '#wire/management/author.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { allScopesAuthor, type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const surveys = '/api/projects/1/surveys/'
@@ -14,13 +15,12 @@ const onlyPro = {
 }
 
 async function create(api: ManagementApi, body: object) {
-  const created = await api.call('POST', surveys, { body })
-  assert.equal(created.status, 201, created.text)
-  return created.body
+  const created = await api.post(surveys, body)
+  return created
 }
 
 async function flag(api: ManagementApi, id: number) {
-  return (await api.call('GET', `${flags}${id}/`)).body
+  return await api.get(`${flags}${id}/`)
 }
 
 describe('surveys', () => {
@@ -31,7 +31,7 @@ describe('surveys', () => {
       "conditions":{"url":"/pay","urlMatchType":"icontains"},"appearance":{"position":"left","borderColor":"#000"}}`
     const created = await api.call('POST', surveys, { body: text })
     assert.equal(created.status, 201, created.text)
-    const { body } = await api.call('GET', `${surveys}${created.body.id}/`)
+    const body = await api.get(`${surveys}${created.body.id}/`)
     assert.deepEqual(
       [body.name, body.type, body.description, body.schedule, body.enable_partial_responses],
       ['Score', 'widget', 'NPS', 'always', true],
@@ -61,7 +61,7 @@ describe('surveys', () => {
     )
     assert.equal(survey.targeting_flag, null)
     const activeAfter = async (body: object) => {
-      assert.equal((await api.call('PATCH', `${surveys}${survey.id}/`, { body })).status, 200)
+      await api.patch(`${surveys}${survey.id}/`, body)
       return (await flag(api, own.id)).active
     }
     assert.equal(own.active, false, 'a draft is not shown')
@@ -69,7 +69,7 @@ describe('surveys', () => {
     assert.equal(await activeAfter({ end_date: '2026-05-02T00:00:00+02:00' }), false)
     assert.equal(await activeAfter({ end_date: null }), true)
     assert.equal(await activeAfter({ archived: true }), false)
-    const { body } = await api.call('GET', `${surveys}${survey.id}/`)
+    const body = await api.get(`${surveys}${survey.id}/`)
     assert.deepEqual([body.start_date, body.end_date, body.archived], ['2026-05-01T00:00:00.000Z', null, true])
   })
 
@@ -101,8 +101,8 @@ describe('surveys', () => {
       [400, 'targeting_flag_filters.groups.0.rollout_percentage'],
       refused.text,
     )
-    assert.equal((await api.call('GET', surveys)).body.count, 0)
-    assert.equal((await api.call('GET', flags)).body.count, 0)
+    assert.equal((await api.get(surveys)).count, 0)
+    assert.equal((await api.get(flags)).count, 0)
   })
 
   it('reject filters that refer to missing objects', async t => {
@@ -112,7 +112,7 @@ describe('surveys', () => {
     const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters } })
     assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_input'], refused.text)
     assert.match(refused.body.attr, /^targeting_flag_filters\.groups\.0\.properties\.0/)
-    const { body: other } = await api.call('POST', flags, { body: { key: 'other' } })
+    const other = await api.post(flags, { key: 'other' })
     const known = { groups: [{ properties: [{ ...unknown, key: String(other.id) }], rollout_percentage: 50 }] }
     const survey = await create(api, { ...started, targeting_flag_filters: known })
     assert.deepEqual(survey.targeting_flag.filters, known)
@@ -128,16 +128,16 @@ describe('surveys', () => {
       const body = { key: `survey-targeting-${ids(index)}-custom`, filters: { groups: [] } }
       await api.call('POST', flags, { body })
     }
-    const before = (await api.call('GET', flags)).body.count
+    const before = (await api.get(flags)).count
     const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters: onlyPro } })
     assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text)
-    assert.equal((await api.call('GET', flags)).body.count, before, 'the flag that could be written is not there')
-    assert.equal((await api.call('GET', surveys)).body.count, 1)
+    assert.equal((await api.get(flags)).count, before, 'the flag that could be written is not there')
+    assert.equal((await api.get(surveys)).count, 1)
   })
 
   it('can be linked only to an existing flag', async t => {
     const api = await startManagement(t)
-    const { body: linked } = await api.call('POST', flags, { body: { key: 'linked' } })
+    const linked = await api.post(flags, { key: 'linked' })
     const survey = await create(api, { ...started, linked_flag_id: linked.id })
     assert.deepEqual([survey.linked_flag.key, survey.linked_flag_id], ['linked', linked.id])
     const unlinked = await api.call('PATCH', `${surveys}${survey.id}/`, { body: { linked_flag_id: null } })
@@ -153,11 +153,11 @@ describe('surveys', () => {
 
   it('delete their own flags with them, and leave the linked flag', async t => {
     const api = await startManagement(t)
-    const { body: linked } = await api.call('POST', flags, { body: { key: 'linked' } })
+    const linked = await api.post(flags, { key: 'linked' })
     const survey = await create(api, { ...started, linked_flag_id: linked.id, targeting_flag_filters: onlyPro })
     assert.equal((await api.call('DELETE', `${surveys}${survey.id}/`)).status, 204)
     assert.equal((await api.call('GET', `${surveys}${survey.id}/`)).status, 404)
-    const left = (await api.call('GET', flags)).body.results.map((one: { key: string }) => one.key)
+    const left = fieldOf((await api.get(flags)).results, 'key')
     assert.deepEqual(left, ['linked'])
   })
 
@@ -188,7 +188,7 @@ describe('surveys', () => {
     const start = { start_date: '2026-05-01T00:00:00Z' }
     const tooEarly = await api.call('PATCH', `${surveys}${draft.id}/`, { body: start })
     assert.deepEqual([tooEarly.status, tooEarly.body.attr], [400, 'questions'])
-    assert.equal((await api.call('PATCH', `${surveys}${draft.id}/`, { body: { ...start, questions } })).status, 200)
+    await api.patch(`${surveys}${draft.id}/`, { ...start, questions })
     assert.equal((await api.call('PATCH', `${surveys}${draft.id}/`, { body: { questions: [] } })).status, 400)
   })
 
@@ -198,7 +198,7 @@ describe('surveys', () => {
     api.clock.advance(1)
     await create(api, { ...started, name: 'Exit poll', archived: true })
     const names = async (query: string) =>
-      (await api.call('GET', `${surveys}${query}`)).body.results.map((one: { name: string }) => one.name)
+      (await api.get(`${surveys}${query}`)).results.map((one: { name: string }) => one.name)
     assert.deepEqual(await names(''), ['Exit poll', 'Feedback'])
     assert.deepEqual(await names('?archived=false'), ['Feedback'])
     assert.deepEqual(await names('?search=POLL'), ['Exit poll'])

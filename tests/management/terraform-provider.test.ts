@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import { keptSettings } from '#core/client-settings.ts'
 import { rawNumber } from '#core/json.ts'
 import { postHogProjectFields } from '#wire/management/posthog-fields.ts'
+import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 
 describe('an organization', () => {
@@ -14,16 +15,13 @@ describe('an organization', () => {
     const { status, body } = await api.call('GET', '/api/organizations/')
     assert.deepEqual([status, body.count, body.next, body.previous], [200, 1, null, null])
     const found = body.results.find(({ slug }: { slug: string }) => slug === 'pennon')
-    assert.deepEqual(found, (await api.call('GET', '/api/organizations/@current/')).body)
-    assert.equal((await api.call('GET', `/api/organizations/${found.id}/projects/`)).body.count, 1)
-    assert.deepEqual((await api.call('GET', '/api/organizations/?offset=1')).body.results, [])
-    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    assert.deepEqual(found, await api.get('/api/organizations/@current/'))
+    assert.equal((await api.get(`/api/organizations/${found.id}/projects/`)).count, 1)
+    assert.deepEqual((await api.get('/api/organizations/?offset=1')).results, [])
+    await api.post('/api/projects/', { name: 'Second' })
     const limited = await api.addKey(['organization:read'], [2])
-    const [seen] = (await api.call('GET', '/api/organizations/', { key: limited })).body.results
-    assert.deepEqual(
-      seen.projects.map(({ id }: { id: number }) => id),
-      [2],
-    )
+    const [seen] = (await api.get('/api/organizations/', limited)).results
+    assert.deepEqual(fieldOf(seen.projects, 'id'), [2])
   })
 })
 
@@ -45,15 +43,15 @@ describe('project settings that the Terraform provider sends', () => {
   it('are stored and returned, in order, and null restores the default', async t => {
     const api = await startManagement(t)
     assert.deepEqual(Object.keys(sent).sort(), Object.keys(keptSettings).sort())
-    const before = (await api.call('GET', path)).body
+    const before = await api.get(path)
     assert.deepEqual([before.app_urls, before.week_start_day], [[], null])
     const patched = await api.call('PATCH', path, { body: sent })
     assert.deepEqual([patched.status, patched.body], [200, { ...before, ...sent }])
-    assert.deepEqual((await api.call('GET', path)).body, patched.body)
+    assert.deepEqual(await api.get(path), patched.body)
     const zero = { app_urls: [], heatmaps_opt_in: false }
-    assert.deepEqual((await api.call('PATCH', path, { body: zero })).body, { ...patched.body, ...zero })
+    assert.deepEqual(await api.patch(path, zero), { ...patched.body, ...zero })
     const unset = Object.fromEntries(Object.keys(sent).map(name => [name, null]))
-    assert.deepEqual((await api.call('PATCH', path, { body: unset })).body, { ...before, heatmaps_opt_in: false })
+    assert.deepEqual(await api.patch(path, unset), { ...before, heatmaps_opt_in: false })
     const created = await api.call('POST', '/api/projects/', {
       body: { name: 'New', app_urls: ['https://new.example'] },
     })
@@ -62,7 +60,7 @@ describe('project settings that the Terraform provider sends', () => {
 
   it('answer 400 when they cannot be stored, and then nothing of the request is written', async t => {
     const api = await startManagement(t)
-    const before = (await api.call('GET', path)).body
+    const before = await api.get(path)
     const refused: [object, string][] = [
       [{ cookieless_server_hash_mode: 3 }, 'cookieless_server_hash_mode'],
       [{ cookieless_server_hash_mode: 'on' }, 'cookieless_server_hash_mode'],
@@ -79,8 +77,8 @@ describe('project settings that the Terraform provider sends', () => {
       assert.deepEqual([status, error.attr], [400, attr], JSON.stringify(error))
     }
     const off = { session_recording_retention_period: null, conversations_enabled: false, modifiers: {} }
-    assert.equal((await api.call('PATCH', path, { body: off })).status, 200)
-    assert.deepEqual((await api.call('GET', path)).body, before)
+    await api.patch(path, off)
+    assert.deepEqual(await api.get(path), before)
   })
 })
 
@@ -106,7 +104,7 @@ describe('a survey', () => {
     const put = await api.call('PUT', `${path}${body.id}/`, { body: { ...plain, ...recurring } })
     assert.equal(put.status, 200, put.text)
     for (const [name, value] of Object.entries(recurring)) assert.deepEqual(put.body[name], value, name)
-    assert.deepEqual((await api.call('GET', `${path}${body.id}/`)).body, put.body)
+    assert.deepEqual(await api.get(`${path}${body.id}/`), put.body)
     const { name: _name, ...nameless } = plain
     const incomplete = await api.call('PUT', `${path}${body.id}/`, { body: nameless })
     assert.deepEqual([incomplete.status, incomplete.body.attr], [400, 'name'])
@@ -116,7 +114,7 @@ describe('a survey', () => {
   it('keeps its own targeting flag when that is sent back, and rejects another', async t => {
     const api = await startManagement(t)
     const filters = { groups: [{ properties: [], rollout_percentage: 50 }] }
-    const { body } = await api.call('POST', path, { body: { ...plain, targeting_flag_filters: filters } })
+    const body = await api.post(path, { ...plain, targeting_flag_filters: filters })
     const own = body.targeting_flag.id
     const put = await api.call('PUT', `${path}${body.id}/`, { body: { ...plain, targeting_flag_id: own } })
     assert.deepEqual([put.status, put.body.targeting_flag.id], [200, own])

@@ -18,9 +18,8 @@ async function start(t: TestContext) {
     groups: [created(aGroup({ key: 'acme', properties: { seats: 5 } }))],
   })
   const make = async (key: string, body: object) => {
-    const made = await api.call('POST', flags, { body: { key, ...body } })
-    assert.equal(made.status, 201, made.text)
-    return made.body.id as number
+    const made = await api.post(flags, { key, ...body })
+    return made.id as number
   }
   const test = async (flag: string | number, body: object, key?: string) =>
     api.call('POST', `${flags}${flag}/test_evaluation/`, { body, ...(key === undefined ? {} : { key }) })

@@ -77,10 +77,7 @@ export const emptySubjects: SubjectStore = {
 
 export const noVisitors: CookielessVisitors = { countIdentifies: () => 0 }
 
-export const emptyHashKeys: DecideServiceOptions['hashKeys'] = {
-  findHashKeys: () => null,
-  keepHashKey: async () => [],
-}
+export const emptyHashKeys: DecideServiceOptions['hashKeys'] = { findHashKeys: () => null, keepHashKey: async () => [] }
 
 export interface DecideAnswer {
   readonly status: number

@@ -60,10 +60,7 @@ export function aView(
 ) {
   const time = movedTime()
   const metrics = createMetrics()
-  const log = createMemoryEventLog({
-    nowMs: time.monotonicNowMs,
-    ...(over.gapAfter && { gapAfter: over.gapAfter }),
-  })
+  const log = createMemoryEventLog({ nowMs: time.monotonicNowMs, ...(over.gapAfter && { gapAfter: over.gapAfter }) })
   const live = createLiveEvents({
     watchersMax: 100,
     watchersPerProjectMax: 100,

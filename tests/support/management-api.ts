@@ -52,7 +52,18 @@ export interface ManagementApi {
   /** Creates a key with these scopes. */
   addKey(scopes: readonly string[], scopedProjectIds?: readonly number[]): Promise<string>
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
+  /** Send a request that has to succeed. @returns the body of the answer. */
+  get(path: string, key?: string): Promise<Reply['body']>
+  post(path: string, body?: unknown, key?: string): Promise<Reply['body']>
+  patch(path: string, body?: unknown, key?: string): Promise<Reply['body']>
+  /** @returns the rows of each page of a list, by following `next`. */
+  pages(path: string): Promise<Reply['body'][][]>
+  /** Checks that each request is refused with 400 and this error. */
+  refuses(method: string, path: string, refusals: readonly Refusal[], key?: string): Promise<void>
 }
+
+/** What is sent (after GET, a query without its `?`), and the field, code and part of the detail of the error. */
+export type Refusal = readonly [sent: unknown, attr: string | null, code?: string, detail?: RegExp | string]
 
 export interface CallOptions {
   /** Null sends no Authorization header. */
@@ -219,10 +230,40 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, body: text === '' ? null : JSON.parse(text) }
   }
-  const first = await call('POST', '/api/projects/', { body: { name: 'First', api_token: 'phc_first' } })
-  assert.equal(first.status, 201, first.text)
+  async function send(method: string, path: string, body?: unknown, key?: string): Promise<Reply['body']> {
+    const reply = await call(method, path, { body, ...(key !== undefined && { key }) })
+    assert.ok(reply.status < 300, `${method} ${path}: ${reply.status} ${reply.text.slice(0, 1_000)}`)
+    return reply.body
+  }
+  async function refuses(method: string, path: string, refusals: readonly Refusal[], key?: string): Promise<void> {
+    for (const [sent, attr, code, detail = ''] of refusals) {
+      const [address, body] = method === 'GET' ? [`${path}?${sent}`, undefined] : [path, sent]
+      const reply = await call(method, address, { body, ...(key !== undefined && { key }) })
+      const what = `${method} ${address.slice(0, 200)} ${JSON.stringify(body)?.slice(0, 500)}: ${reply.text.slice(0, 500)}`
+      assert.deepEqual([reply.status, reply.body.attr, code && reply.body.code], [400, attr, code], what)
+      assert.deepEqual(Object.keys(reply.body).slice(0, 4), ['type', 'code', 'detail', 'attr'])
+      assert.equal(reply.body.type, 'validation_error')
+      if (typeof detail === 'string') assert.ok(reply.body.detail.includes(detail), what)
+      else assert.match(reply.body.detail, detail)
+    }
+  }
+  async function pages(path: string): Promise<Reply['body'][][]> {
+    const found: Reply['body'][][] = []
+    for (let next: string | null = path; next !== null; ) {
+      const body: Reply['body'] = await send('GET', next)
+      found.push(body.results)
+      next = body.next === null ? null : body.next.slice(body.next.indexOf('/api/'))
+    }
+    return found
+  }
+  await send('POST', '/api/projects/', { name: 'First', api_token: 'phc_first' })
 
   return {
+    refuses,
+    pages,
+    get: (path, key) => send('GET', path, undefined, key),
+    post: (path, body, key) => send('POST', path, body, key),
+    patch: (path, body, key) => send('PATCH', path, body, key),
     url,
     management: store,
     keepHashKey: hashKeys.keepHashKey,

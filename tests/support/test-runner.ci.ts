@@ -49,8 +49,7 @@ describe('the test runner', { concurrency: false }, () => {
       const source = `${imports}
 import { setTimeout as wait } from 'node:timers/promises'
 const fail = () => { throw new Error('on purpose') }
-test('passes', async () => {
-  await wait(1)
+test('passes', async () => { await wait(1)
   ${failure}
   await wait(50)
 })`
@@ -64,8 +63,7 @@ test('passes', async () => {
     const folder = tempDir(t)
     const source = `import { existsSync } from 'node:fs'
 ${imports}
-test('fails at first', () => {
-  const isFirst = !existsSync('${folder}/ran')
+test('fails at first', () => { const isFirst = !existsSync('${folder}/ran')
   writeFileSync('${folder}/ran', '')
   if (isFirst) throw new Error('on purpose')
 })`
@@ -112,8 +110,7 @@ test('fails at first', () => {
   it('stopping the runner stops all child processes', async t => {
     const folder = tempDir(t)
     const source = `${imports}
-test('waits for ever', () => new Promise(() => {
-  const child = spawn('sleep', ['602'], { detached: true })
+test('waits for ever', () => new Promise(() => { const child = spawn('sleep', ['602'], { detached: true })
   writeFileSync('${folder}/pid', String(child.pid))
   process.kill(process.ppid, 'SIGTERM')
   setInterval(() => {}, 100)
@@ -128,8 +125,7 @@ test('waits for ever', () => new Promise(() => {
     const { exitCode, output } = await runFile(
       folder,
       `${imports}
-test('throws in the middle', () => {
-  const child = spawn('sleep', ['600'])
+test('throws in the middle', () => { const child = spawn('sleep', ['600'])
   writeFileSync('${folder}/pid', String(child.pid))
   throw new Error('in the middle')
 })`,
@@ -148,8 +144,7 @@ test('throws in the middle', () => {
     const { exitCode, output } = await runFile(
       folder,
       `${imports}
-test('passes', () => {
-  const child = spawn('sleep', ['601'], { detached: true, stdio: 'inherit' })
+test('passes', () => { const child = spawn('sleep', ['601'], { detached: true, stdio: 'inherit' })
   child.unref()
   writeFileSync('${folder}/pid', String(child.pid))
 })`,
@@ -170,8 +165,7 @@ test('passes', () => {
       `${imports}
 import { tempDir } from '${support}temp-dir.ts'
 import { registerProcess } from '${support}processes-in-folders.ts'
-test('throws in the middle', t => {
-  const mine = tempDir(t)
+test('throws in the middle', t => { const mine = tempDir(t)
   const child = spawn('sh', ['-c', 'trap "echo ended > ' + mine + '/at-the-end && cp ' + mine + '/at-the-end ${folder}/end; exit" TERM; echo ready; while :; do sleep 0.05; done'])
   registerProcess(mine, child)
   return new Promise((_, reject) => child.stdout.once('data', () => reject(new Error('in the middle'))))

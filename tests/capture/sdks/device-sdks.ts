@@ -55,22 +55,14 @@ export function mobileSdks(token: string): SdkRequest[] {
       'posthog-android 1–2',
       '/batch',
       { ...gzipHeader, 'user-agent': 'posthog-android/2.0.3' },
-      gzip({
-        batch: batch('android-2'),
-        api_key: token,
-        sent_at: sentAt,
-      }),
+      gzip({ batch: batch('android-2'), api_key: token, sent_at: sentAt }),
       stored('android-2', corrected),
     ),
     post(
       'posthog-android 3',
       '/batch',
       { ...gzipHeader, 'user-agent': 'posthog-android/3.19.1' },
-      gzip({
-        api_key: token,
-        batch: batch('android-3'),
-        sent_at: sentAt,
-      }),
+      gzip({ api_key: token, batch: batch('android-3'), sent_at: sentAt }),
       stored('android-3', corrected),
     ),
     post(

@@ -179,25 +179,14 @@ export function serverSdks(token: string): SdkRequest[] {
       'posthog-elixir 1.x',
       '/capture',
       json,
-      {
-        api_key: token,
-        event: 'sign up',
-        distinct_id: 'elixir-1',
-        properties: { plan: 'pro' },
-      },
+      { api_key: token, event: 'sign up', distinct_id: 'elixir-1', properties: { plan: 'pro' } },
       [{ event: 'sign up', distinctId: 'elixir-1', timestamp: receivedAt, properties: { plan: 'pro' } }],
     ),
     post(
       'posthog-rs, single',
       '/i/v0/e/',
       json,
-      {
-        api_key: token,
-        uuid: uuid(30),
-        event: 'sign up',
-        $distinct_id: 'rs-single',
-        properties: { plan: 'pro' },
-      },
+      { api_key: token, uuid: uuid(30), event: 'sign up', $distinct_id: 'rs-single', properties: { plan: 'pro' } },
       [
         {
           event: 'sign up',

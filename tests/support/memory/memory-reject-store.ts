@@ -26,10 +26,7 @@ export class MemoryRejectStore implements Pick<EventWriter, 'insert'>, RejectSto
     const last = rejected.at(-1)
     const hasMore = rejected.length < found.length && last !== undefined
     return {
-      rejected: rejected.map(reject => ({
-        ...reject,
-        replayedAtMs: this.#replayedTimes.get(reject.rejectId) ?? null,
-      })),
+      rejected: rejected.map(reject => ({ ...reject, replayedAtMs: this.#replayedTimes.get(reject.rejectId) ?? null })),
       next: hasMore ? { receivedAtMs: last.receivedAtMs, rejectId: last.rejectId } : null,
     }
   }
