@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
-import { checkIdLength, chooseId, eventIdText, idText, illegalForMixpanel, legalId } from './distinct-ids.ts'
+import { eventIdText, idText, illegalForMixpanel, legalId, requireDistinctId } from './distinct-ids.ts'
 import { RecordReject } from './imported-event.ts'
 
 describe('the text of an id', () => {
   // The third is written as JavaScript would write its double, so the parser keeps a plain number.
-  for (const literal of ['7', '-12', '7325461098234567000', '8123456789012345678', '18446744073709551616'])
-    it(`keeps every digit of ${literal}`, () => {
-      assert.equal(idText(parseJson(literal)), literal)
-    })
+  const literals = ['7', '-12', '7325461098234567000', '8123456789012345678', '18446744073709551616']
+  it('keeps every digit', () => {
+    for (const literal of literals) assert.equal(idText(parseJson(literal)), literal)
+  })
 
   it('is null for values that are no id', () => {
     for (const literal of ['1.5', '1e30', 'true', 'null', '[]', '{}']) assert.equal(idText(parseJson(literal)), null)
@@ -18,23 +18,12 @@ describe('the text of an id', () => {
 
 describe('a distinct id', () => {
   const placeholders = [
-    '',
-    ' ',
-    '(not set)',
-    '(not provided)',
-    'Anonymous',
-    'GUEST',
-    'undefined',
-    'null',
-    '0',
-    'NaN',
-    '[object Object]',
-    'False',
+    ...['', ' ', '(not set)', '(not provided)', 'Anonymous', 'GUEST', 'undefined', 'null', '0', 'NaN'],
+    ...['[object Object]', 'False'],
   ]
-  for (const text of placeholders)
-    it(`is not ${JSON.stringify(text)}`, () => {
-      assert.equal(legalId(text), null)
-    })
+  it('is no placeholder', () => {
+    for (const text of placeholders) assert.equal(legalId(text), null, JSON.stringify(text))
+  })
 
   it('may differ from a placeholder by its case, or contain one', () => {
     assert.deepEqual(
@@ -48,20 +37,14 @@ describe('a distinct id', () => {
     assert.equal(legalId('N/A'), 'N/A')
   })
 
-  it('is the first legal candidate, and is refused when that one is too long', () => {
-    const candidates = ['guest', 42, 'ada'].map(value => ({ value, field: 'id' }))
-    assert.equal(chooseId(candidates, 'id'), '42')
-    const long = { value: 'x'.repeat(201), field: 'id' }
-    assert.throws(() => chooseId([long, ...candidates], 'id'), new RecordReject('distinct_id_too_long', 'distinct_id'))
-    assert.throws(() => chooseId([], 'id'), new RecordReject('distinct_id_missing', 'id'))
-  })
-
   it('has 200 characters at most, counted as code points', () => {
     for (const character of ['x', '😀']) {
       const longest = character.repeat(200)
-      assert.equal(checkIdLength(longest), longest)
-      assert.throws(() => checkIdLength(`${longest}x`), new RecordReject('distinct_id_too_long', 'distinct_id'))
+      assert.equal(requireDistinctId(longest), longest)
+      const tooLong = new RecordReject('distinct_id_too_long', 'distinct_id')
+      assert.throws(() => requireDistinctId(`${longest}x`, 'id'), tooLong)
     }
+    assert.throws(() => requireDistinctId(null, 'id'), new RecordReject('distinct_id_missing', 'id'))
   })
 })
 

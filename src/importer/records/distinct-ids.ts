@@ -18,12 +18,6 @@ export const illegalForMixpanel: ReadonlySet<string> = new Set(
   '00000000-0000-0000-0000-000000000000 anon nil n/a na unknown <nil> -1 [] {}'.split(' '),
 )
 
-export interface IdCandidate {
-  readonly value: JsonValue | undefined
-  /** The path of the field in the source record. */
-  readonly field: string
-}
-
 /** @returns a text unchanged, an integer as its decimal digits; null for everything else. */
 export function idText(value: JsonValue | undefined): string | null {
   if (typeof value === 'string') return value
@@ -55,16 +49,12 @@ export function legalId(value: JsonValue | undefined, alsoIllegal?: ReadonlySet<
 }
 
 /**
- * The first legal candidate.
- * @param field named in the reject when no candidate is legal.
+ * @param field named in the reject when there is no id.
  * @throws RecordReject `distinct_id_missing`, `distinct_id_too_long`.
  */
-export function chooseId(candidates: readonly IdCandidate[], field: string, alsoIllegal?: ReadonlySet<string>): string {
-  for (const { value } of candidates) {
-    const id = legalId(value, alsoIllegal)
-    if (id !== null) return checkIdLength(id)
-  }
-  throw new RecordReject('distinct_id_missing', field)
+export function requireDistinctId(id: string | null, field = 'distinct_id'): string {
+  if (id === null) throw new RecordReject('distinct_id_missing', field)
+  return checkIdLength(id)
 }
 
 /** Whether the service would truncate the id. */

@@ -67,6 +67,16 @@ function isLinkable(id: string): boolean {
   return !isIllegalId(id) && !isIdTooLong(id) && !isIllegalDistinctId(id)
 }
 
+/** The link of a record's user and device, if it has both. */
+export function createLinks(
+  userId: string | null,
+  deviceId: string | null,
+  timeUs: number,
+  properties: JsonObject = {},
+): IdentityLink[] {
+  return userId === null || deviceId === null ? [] : [{ userId, deviceId, timeUs, properties }]
+}
+
 export function createLinkEvent(source: string, link: IdentityLink): ImportedEvent {
   return { uuid: rootUuid('identify', source, link.userId, link.deviceId), ...createLinkEventWithoutUuid(link) }
 }

@@ -1,9 +1,9 @@
-// The interface of a source: a converter of its records. To add a source, implement `ImportSource` in a file and add a row
-// to `sources/sources.ts`.
+// The interface of a source: a converter of its records. To add a source, declare it with `defineSource` in a file and add a
+// row to `sources/sources.ts`.
 
 import type { JsonObject } from '#core/json.ts'
 import type { Conversion } from './imported-event.ts'
-import type { TimeWindow } from './time-window.ts'
+import type { TimeWindow } from './source-time.ts'
 import type { UnseenNames } from './unseen-names.ts'
 
 /** One parsed record. */

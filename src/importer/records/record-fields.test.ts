@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
-import { readEventName } from './record-fields.ts'
+import { putAddress, readEventName } from './record-fields.ts'
 
 describe('the name of an event', () => {
   it('is refused as missing when it is absent or blank', () => {
@@ -18,5 +19,25 @@ describe('the name of an event', () => {
       assert.throws(() => readEventName(`${longest}x`, 'event'), tooLong)
       assert.throws(() => readEventName(character.repeat(500), 'event'), tooLong)
     }
+  })
+})
+
+describe('the address of a page', () => {
+  const url = 'https://shop.example.test:8443/a/b?x=1#top'
+  const propertiesOf = (...args: [url: string | null, options?: { hasHost: boolean }]) => {
+    const properties: JsonObject = {}
+    putAddress(properties, ...args)
+    return properties
+  }
+
+  it('is split into its host with the port, unless the source has that, and its path without query and fragment', () => {
+    const path = { $current_url: url, $pathname: '/a/b' }
+    assert.deepEqual(propertiesOf(url), { ...path, $host: 'shop.example.test:8443' })
+    assert.deepEqual(propertiesOf(url, { hasHost: true }), path)
+  })
+
+  it('is kept without parts when it is no absolute URL', () => {
+    assert.deepEqual(propertiesOf('/a?x=1'), { $current_url: '/a?x=1' })
+    assert.deepEqual(propertiesOf(null), {})
   })
 })

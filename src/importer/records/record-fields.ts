@@ -98,3 +98,17 @@ export function pickProperties(properties: JsonObject, keys: readonly string[]):
   for (const key of keys) putProperty(picked, key, ownValue(properties, key))
   return picked
 }
+
+/**
+ * Sets `$current_url`, and `$host` and `$pathname` as in live events, so that one filter matches both. A text that is no
+ * absolute URL, such as a path, is kept in `$current_url` alone.
+ * @param hasHost whether the source has the host in a separate field.
+ */
+export function putAddress(properties: JsonObject, url: string | null, { hasHost = false } = {}): void {
+  if (url === null) return
+  putProperty(properties, '$current_url', url)
+  const address = URL.parse(url)
+  if (address === null) return
+  if (!hasHost) putProperty(properties, '$host', address.host)
+  putProperty(properties, '$pathname', address.pathname)
+}

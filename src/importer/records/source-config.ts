@@ -6,7 +6,7 @@ import { nearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from './import-source.ts'
 import { isZoneName, readTime } from './source-time.ts'
 
-/** Read for every source by `addEventRenaming`, so sources do not read it. */
+/** Read for every source by `defineSource`, so sources do not read it. */
 export const eventNamesKey = 'event_names'
 
 export class SourceConfig {
@@ -73,7 +73,7 @@ export class SourceConfig {
     return new Map(entries as [string, string][])
   }
 
-  /** Call it after reading all keys. @throws ImportConfigError for a key that was not read. */
+  /** Called by `defineSource` after all keys are read. @throws ImportConfigError for a key that was not read. */
   end(): void {
     for (const key of Object.keys(this.#config)) {
       if (this.#known.includes(key)) continue

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { parseJson } from '#core/json.ts'
-import { formatTime, isZoneName, readTime, usPerMs, utcDay, wallClockToUtc } from './source-time.ts'
+import { type JsonValue, parseJson } from '#core/json.ts'
+import { RecordReject, type RejectReason } from './imported-event.ts'
+import { formatTime, isZoneName, readRecordTime, readTime, usPerMs, utcDay, wallClockToUtc } from './source-time.ts'
 
 const read = (value: Parameters<typeof readTime>[0], zone: string | null = 'UTC') => {
   const timeUs = readTime(value, { zone }, 'at')
   return timeUs === null ? null : formatTime(timeUs)
 }
 
-describe('the time of a record', () => {
+describe('a time', () => {
   const forms: [string, string][] = [
     ['2024-05-01T12:00:00Z', '2024-05-01T12:00:00.000Z'],
     ['2024-05-01 12:00:00.25', '2024-05-01T12:00:00.250Z'],
@@ -129,4 +130,37 @@ describe('the name of a zone', () => {
       Array(9).fill(false),
     )
   })
+})
+
+describe('the time of a record', () => {
+  const nowMs = Date.UTC(2026, 0, 15)
+  const readAt = (at: JsonValue | undefined, holdLiveWindow = false) =>
+    readRecordTime(at, { zone: 'UTC' }, { nowMs, holdLiveWindow }, 'at')
+
+  it('is exact to the microsecond, and at most an hour ahead of the clock', () => {
+    assert.equal(readAt('2024-05-01 12:00:00.123456'), Date.UTC(2024, 4, 1, 12) * 1_000 + 123_456)
+    assert.equal(readAt('2026-01-15T01:00:00Z'), Date.UTC(2026, 0, 15, 1) * 1_000)
+  })
+
+  it('is refused within the live window only if the job holds that back', () => {
+    const recent = '2026-01-13T00:00:01Z'
+    assert.equal(readAt(recent), Date.UTC(2026, 0, 13, 0, 0, 1) * 1_000)
+    assert.throws(() => readAt(recent, true), { reason: 'within_live_window', field: 'at' })
+    assert.equal(readAt('2026-01-13T00:00:00Z', true), Date.UTC(2026, 0, 13) * 1_000)
+  })
+
+  const refused: readonly (readonly [JsonValue | undefined, RejectReason])[] = [
+    [undefined, 'timestamp_missing'],
+    [null, 'timestamp_missing'],
+    ['(not set)', 'timestamp_missing'],
+    ['yesterday', 'timestamp_invalid'],
+    ['2024-02-30 12:00:00', 'timestamp_invalid'],
+    [true, 'timestamp_invalid'],
+    ['1970-01-20T20:16:04Z', 'timestamp_out_of_range'],
+    ['2026-01-15T01:00:01Z', 'timestamp_future'],
+  ]
+  for (const [value, reason] of refused)
+    it(`is refused as ${reason} for ${JSON.stringify(value)}`, () => {
+      assert.throws(() => readAt(value), new RecordReject(reason, 'at'))
+    })
 })

@@ -1,8 +1,10 @@
-// Parses times in every format that exports use, and formats times of events. Instants are microseconds
-// since 1970. Source: docs/wire/import.md §1.0, §1.9.
+// Reads the times of records, in every format that exports use, and formats times of events. Instants are microseconds since
+// 1970. A record without a valid and plausible time is refused, because the time of the import is no substitute.
+// Source: docs/wire/import.md §1.0, §1.9.
 
-import { isRawNumber, type JsonValue } from '#core/json.ts'
+import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
+import { isEmptyValue } from './record-fields.ts'
 
 export const usPerMs = 1_000
 const usPerDay = 86_400_000_000
@@ -21,12 +23,77 @@ export interface TimeForm {
 
 export type DateOrder = 'dmy' | 'mdy'
 
+/** Which times a record may have. */
+export interface TimeWindow {
+  readonly nowMs: number
+  /** Refuse events of the live window instead of sending them as `recent`. */
+  readonly holdLiveWindow: boolean
+}
+
 const usPerUnit: Record<EpochUnit, number> = { s: usPerSecond, ms: usPerMs, us: 1, ns: 0.001 }
 const text =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
 const yearLast =
   /^(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ,]\s*(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
 const numeral = /^-?\d+(?:\.\d+)?$/
+const earliestUs = Date.UTC(1971, 0, 1) * usPerMs
+const aheadMsMax = 3_600_000
+/** Events younger than this are sent and counted as `recent`, or held back if the job is so configured. */
+const liveWindowMs = 48 * 3_600_000
+
+/**
+ * @param window the context of the converter.
+ * @param field named in a reject.
+ * @returns microseconds since 1970.
+ * @throws RecordReject `timestamp_missing`, `timestamp_invalid`, `timestamp_zone_unknown`, `timestamp_out_of_range`,
+ *   `timestamp_future`, `within_live_window`.
+ */
+export function readRecordTime(
+  value: JsonValue | undefined,
+  form: TimeForm,
+  window: TimeWindow,
+  field: string,
+): number {
+  if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', field)
+  const timeUs = readTime(value, form, field)
+  if (timeUs === null) throw new RecordReject('timestamp_invalid', field)
+  checkTime(timeUs, window, field)
+  return timeUs
+}
+
+/** As `readRecordTime`, for a field of the record itself. */
+export function readTimeField(record: JsonObject, field: string, form: TimeForm, window: TimeWindow): number {
+  return readRecordTime(ownValue(record, field), form, window, field)
+}
+
+/**
+ * The first readable time, which the caller has to check. A reject names the first field that is not empty.
+ * @throws RecordReject `timestamp_missing`, `timestamp_invalid`, `timestamp_zone_unknown`.
+ */
+export function findFirstTime(
+  record: JsonObject,
+  fields: readonly string[],
+  form: TimeForm,
+  isEmpty: typeof isEmptyValue = isEmptyValue,
+): { readonly timeUs: number; readonly field: string } {
+  const written = fields.filter(field => !isEmpty(ownValue(record, field)))
+  for (const field of written) {
+    const timeUs = readTime(ownValue(record, field)!, form, field)
+    if (timeUs !== null) return { timeUs, field }
+  }
+  throw new RecordReject(written.length === 0 ? 'timestamp_missing' : 'timestamp_invalid', written[0] ?? fields[0]!)
+}
+
+/** @throws RecordReject */
+export function checkTime(timeUs: number, window: TimeWindow, field: string): void {
+  if (timeUs < earliestUs) throw new RecordReject('timestamp_out_of_range', field)
+  if (timeUs > (window.nowMs + aheadMsMax) * usPerMs) throw new RecordReject('timestamp_future', field)
+  if (window.holdLiveWindow && isRecent(timeUs, window.nowMs)) throw new RecordReject('within_live_window', field)
+}
+
+export function isRecent(timeUs: number, nowMs: number): boolean {
+  return timeUs > (nowMs - liveWindowMs) * usPerMs
+}
 
 /**
  * @returns microseconds since 1970; null for a value that is no time.

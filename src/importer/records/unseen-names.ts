@@ -33,12 +33,12 @@ export const watchStateSchema = Type.Object({
 })
 export type WatchState = Static<typeof watchStateSchema>
 
-/** Watches records for configured names. */
-export interface NameWatch {
-  unseen(): readonly UnseenName[]
-  state(): readonly WatchState[]
-  /** @param states as `state` returned them, for the same configuration. */
-  restore(states: readonly WatchState[]): void
+/** A name in a configuration that some record should have. */
+export interface WatchedName extends Pick<UnseenName, 'kind' | 'name' | 'key'> {
+  /** It is seen when a record has any of these. */
+  readonly paths: readonly string[]
+  /** Whether it must be a field of the record itself, not of a nested object. */
+  readonly isOwn?: boolean
 }
 
 export class UnseenNames {
@@ -50,8 +50,21 @@ export class UnseenNames {
     this.columns = new Set(columns)
   }
 
-  add(watch: NameWatch): void {
+  watchFields(names: readonly WatchedName[]): NameWatch {
+    const watch = new NameWatch(
+      names.filter(({ paths }) => !paths.some(path => this.columns.has(path))),
+      this.columns,
+    )
     this.#watches.push(watch)
+    return watch
+  }
+
+  watchEvents(names: Iterable<string>): NameWatch {
+    const watch = new NameWatch(
+      Array.from(names, name => ({ kind: 'event' as const, name, key: 'event_names', paths: [name] })),
+    )
+    this.#watches.push(watch)
+    return watch
   }
 
   all(): readonly UnseenName[] {
@@ -59,11 +72,12 @@ export class UnseenNames {
   }
 
   /** The state of each watch. */
-  states(): WatchState[][] {
-    return this.#watches.map(watch => [...watch.state()])
+  states(): WatchState[] {
+    return this.#watches.map(watch => watch.state())
   }
 
-  restore(states: readonly (readonly WatchState[])[]): void {
+  /** @param states as `states` returned them, for the same configuration. */
+  restore(states: readonly WatchState[]): void {
     for (const [index, watch] of this.#watches.entries()) watch.restore(states[index]!)
   }
 }
@@ -71,67 +85,64 @@ export class UnseenNames {
 /** Bounded, since names in records may contain ids, so that there are as many as records. */
 const knownMax = 1_000
 
-/** Names that records have, for suggesting the name that was meant. */
-export class KnownNames {
-  readonly #names: Set<string>
-
-  constructor(names: Iterable<string> = []) {
-    this.#names = new Set(names)
-  }
-
-  all(): string[] {
-    return [...this.#names]
-  }
-
-  add(name: string): void {
-    if (this.#names.size < knownMax) this.#names.add(name)
-  }
-
-  near(name: string): string | null {
-    return nearMiss(name, [...this.#names])
-  }
-}
-
-/** Watches for the event names that `event_names` renames. */
-export class EventNameWatch implements NameWatch {
-  #waiting: Set<string>
-  #known = new KnownNames()
+/** Watches the fields of records, or their events, for configured names. */
+export class NameWatch {
+  #waiting: Map<string, WatchedName>
+  /** Names that records have, for suggesting the name that was meant. */
+  #known = new Set<string>()
   #hasSeen = false
 
-  constructor(names: Iterable<string>) {
-    this.#waiting = new Set(names)
+  constructor(names: readonly WatchedName[], known: Iterable<string> = []) {
+    this.#waiting = new Map(names.map(watched => [formatId(watched), watched]))
+    for (const name of known) this.addKnown(name)
   }
 
+  /** Otherwise all names have been seen, and records need not be looked at. */
   get isWaiting(): boolean {
     return this.#waiting.size > 0
   }
 
+  /** Looks at an event with this name. */
   see(name: string): void {
     this.#hasSeen = true
-    if (!this.isWaiting) return
     this.#waiting.delete(name)
-    this.#known.add(name)
+    this.addKnown(name)
   }
 
-  state(): readonly WatchState[] {
-    return [{ hasSeen: this.#hasSeen, waiting: [...this.#waiting], known: this.#known.all() }]
+  /** Looks at the fields of a record. @returns those still unseen. */
+  seeFields(hasField: (field: WatchedName) => boolean): Iterable<WatchedName> {
+    this.#hasSeen = true
+    for (const [id, field] of this.#waiting) if (hasField(field)) this.#waiting.delete(id)
+    return this.#waiting.values()
   }
 
-  restore([state]: readonly WatchState[]): void {
-    const { hasSeen, waiting, known } = state!
+  addKnown(name: string): void {
+    if (this.#known.size < knownMax) this.#known.add(name)
+  }
+
+  state(): WatchState {
+    return { hasSeen: this.#hasSeen, waiting: [...this.#waiting.keys()], known: [...this.#known] }
+  }
+
+  restore({ hasSeen, waiting, known }: WatchState): void {
     this.#hasSeen = hasSeen
-    this.#waiting = new Set(waiting)
-    this.#known = new KnownNames(known)
+    const ids = new Set(waiting)
+    this.#waiting = new Map([...this.#waiting].filter(([id]) => ids.has(id)))
+    this.#known = new Set(known)
   }
 
   unseen(): readonly UnseenName[] {
-    // Without any event, no name is known to be wrong.
+    // Without any readable record, no name is known to be wrong.
     if (!this.#hasSeen) return []
-    return [...this.#waiting].map(name => ({
-      kind: 'event' as const,
-      name,
-      key: 'event_names',
-      near: this.#known.near(name),
-    }))
+    return Array.from(this.#waiting.values(), ({ kind, name, key, paths, isOwn }) => {
+      const near = paths.map(path => nearMiss(path, [...this.#known])).find(each => each !== null) ?? null
+      // A nested field has exactly this name, but the key only accepts a field of the record itself.
+      if (isOwn === true && near === name) return { kind, name, key, near: null, isOwn }
+      return { kind, name, key, near }
+    })
   }
+}
+
+function formatId({ kind, key, name }: WatchedName): string {
+  return kind === 'event' ? name : `${key}\n${name}`
 }

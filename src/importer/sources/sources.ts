@@ -1,20 +1,17 @@
-// All sources by name. To add one, add its folder here and a row to `products`.
+// All sources by name. To add one, add its folder here and a row to `sources`.
 
 import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { ga4 } from '#importer/sources/ga4/ga4.ts'
-import { generic } from '#importer/sources/generic/generic.ts'
-import { pendo } from '#importer/sources/generic/pendo.ts'
-import { statsig } from '#importer/sources/generic/statsig.ts'
+import { generic, pendo, statsig } from '#importer/sources/generic/generic.ts'
 import { heap } from '#importer/sources/heap/heap.ts'
 import { matomo } from '#importer/sources/matomo/matomo.ts'
 import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
 import { segment } from '#importer/sources/segment/segment.ts'
-import { addEventRenaming } from '../records/event-names.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import { posthog } from './posthog/posthog.ts'
 
-const products: readonly ImportSource[] = [
+const sources: readonly ImportSource[] = [
   amplitude,
   ga4,
   heap,
@@ -27,8 +24,6 @@ const products: readonly ImportSource[] = [
   statsig,
   generic,
 ]
-
-const sources = products.map(addEventRenaming)
 
 /** Products whose records have the format of another source. */
 const otherNames: ReadonlyMap<string, string> = new Map([['rudderstack', 'segment']])

@@ -50,7 +50,7 @@ const stateSchema = Type.Object({
   /** The first group types in time order, as many as a project can have. */
   groupTypes: Type.Array(Type.String()),
   repeats: repeatsSchema,
-  names: Type.Array(Type.Array(watchStateSchema)),
+  names: Type.Array(watchStateSchema),
 })
 type ScanState = Static<typeof stateSchema>
 

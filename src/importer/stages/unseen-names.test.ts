@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
-import { addEventRenaming } from '#importer/records/event-names.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
@@ -97,7 +96,7 @@ describe('warnings of names that no record has', () => {
   it('cover event_names in the configuration of any source', async t => {
     const message = { type: 'track', event: 'Paid', userId: 'u', messageId: 'm', timestamp: record.at }
     const config = { event_names: { Payd: 'Bought', Paid: 'Bought' } }
-    assert.deepEqual(await warned(await job(t, jsonl([message]), config, addEventRenaming(segment))), [
+    assert.deepEqual(await warned(await job(t, jsonl([message]), config, segment)), [
       'event_names names the event "Payd", which no record has. Did you mean "Paid"?',
     ])
   })

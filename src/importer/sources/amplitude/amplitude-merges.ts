@@ -7,31 +7,30 @@ import { idText } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { SourceContext, SourceFact } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
-import type { TimeWindow } from '#importer/records/time-window.ts'
+import { readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
 import { readAmplitudeId } from './amplitude-values.ts'
 
 export function isMerge(record: JsonObject): boolean {
   return Object.hasOwn(record, 'merged_amplitude_id') && !Object.hasOwn(record, 'event_type')
 }
 
-const [userFact, deviceFact] = ['amplitude_user', 'amplitude_device']
+const userFact = 'amplitude_user'
+const deviceFact = 'amplitude_device'
 
 /** The user id and the device id of an Amplitude id, under which the staged events know its person. */
 export function readUserFacts(record: JsonObject): SourceFact[] {
   const key = idText(ownValue(record, 'amplitude_id'))
   if (key === null) return []
   const facts = [
-    { kind: userFact!, value: readAmplitudeId(ownValue(record, 'user_id')) },
-    { kind: deviceFact!, value: readAmplitudeId(ownValue(record, 'device_id')) },
+    { kind: userFact, value: readAmplitudeId(ownValue(record, 'user_id')) },
+    { kind: deviceFact, value: readAmplitudeId(ownValue(record, 'device_id')) },
   ]
   return facts.flatMap(({ kind, value }) => (value === null ? [] : [{ kind, key, value }]))
 }
 
 /** @throws RecordReject */
 export function readMergeTime(record: JsonObject, window: TimeWindow): number {
-  const field = 'merge_time'
-  return readRecordTime(ownValue(record, field), { zone: 'UTC' }, window, field)
+  return readTimeField(record, 'merge_time', { zone: 'UTC' }, window)
 }
 
 interface Known {
@@ -61,8 +60,8 @@ export function convertMerge(record: JsonObject, allowsMerge: boolean, context: 
 function findKnownId(value: Parameters<typeof idText>[0], { findFact }: SourceContext): Known | null {
   const amplitudeId = idText(value)
   if (amplitudeId === null) return null
-  const userId = findFact(userFact!, amplitudeId)
+  const userId = findFact(userFact, amplitudeId)
   if (userId !== null) return { id: userId, isUser: true }
-  const deviceId = findFact(deviceFact!, amplitudeId)
+  const deviceId = findFact(deviceFact, amplitudeId)
   return deviceId === null ? null : { id: deviceId, isUser: false }
 }

@@ -2,42 +2,28 @@
 // have no names for stay nested, so that two fields of the same name never overwrite each other.
 // Source: docs/wire/import.md §1.5.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOrLiteral, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { idText, legalId } from '#importer/records/distinct-ids.ts'
-import { putAddress } from '#importer/records/page-address.ts'
 import {
   isEmptyValue,
+  putAddress,
   putPersonUpdates,
+  putProperties,
   putProperty,
   readObjectField,
   readTextField,
 } from '#importer/records/record-fields.ts'
 import { formatTime, readTime } from '#importer/records/source-time.ts'
-import { readKeyedValues } from './ga4-values.ts'
 
 type Names = ReadonlyMap<string, string>
 
 /** Fields that the event, its uuid and its person are made of. */
 const consumed = new Set([
-  'event_name',
-  'event_timestamp',
-  'event_date',
-  'event_params',
-  'event_bundle_sequence_id',
-  'stream_id',
-  'batch_page_id',
-  'batch_ordering_id',
-  'batch_event_index',
-  'user_id',
-  'user_pseudo_id',
-  'user_properties',
-  'user_first_touch_timestamp',
-  'device',
-  'geo',
-  'traffic_source',
-  'collected_traffic_source',
+  ...['event_name', 'event_timestamp', 'event_date', 'event_params', 'event_bundle_sequence_id', 'stream_id'],
+  ...['batch_page_id', 'batch_ordering_id', 'batch_event_index', 'user_id', 'user_pseudo_id', 'user_properties'],
+  ...['user_first_touch_timestamp', 'device', 'geo', 'traffic_source', 'collected_traffic_source'],
 ])
 const paramNames: Names = new Map([
   ['page_title', 'title'],
@@ -62,18 +48,12 @@ const geoNames: Names = new Map([
   ['city', '$geoip_city_name'],
 ])
 const campaignNames: Names = new Map([
-  ['manual_source', 'utm_source'],
-  ['manual_medium', 'utm_medium'],
   ['manual_campaign_name', 'utm_campaign'],
   ['manual_campaign_id', 'utm_id'],
-  ['manual_term', 'utm_term'],
-  ['manual_content', 'utm_content'],
-  ['manual_source_platform', 'utm_source_platform'],
-  ['manual_creative_format', 'utm_creative_format'],
-  ['manual_marketing_tactic', 'utm_marketing_tactic'],
-  ['gclid', 'gclid'],
-  ['dclid', 'dclid'],
-  ['srsltid', 'srsltid'],
+  ...['source', 'medium', 'term', 'content', 'source_platform', 'creative_format', 'marketing_tactic'].map(
+    field => [`manual_${field}`, `utm_${field}`] as const,
+  ),
+  ...['gclid', 'dclid', 'srsltid'].map(field => [field, field] as const),
 ])
 const firstTouchNames: Names = new Map([
   ['source', '$initial_utm_source'],
@@ -94,7 +74,7 @@ export function mapGa4Properties(row: JsonObject): JsonObject {
   putNamed(properties, 'geo', readObjectField(row, 'geo'), geoNames)
   putNamed(properties, 'collected_traffic_source', readObjectField(row, 'collected_traffic_source'), campaignNames)
   for (const [key, value] of Object.entries(params)) if (key !== 'page_location') putParam(properties, key, value)
-  putAddress(properties, readTextField(params, 'page_location'), { host: false, path: true })
+  putAddress(properties, readTextField(params, 'page_location'), { hasHost: true })
   putProperty(properties, '$ga4_user_pseudo_id', idText(row.user_pseudo_id))
   putProperty(properties, '$session_id', deriveSessionId(row, ownValue(params, 'ga_session_id')))
   putPerson(properties, row)
@@ -159,8 +139,7 @@ function deriveSessionId(row: JsonObject, session: JsonValue | undefined): strin
 
 function putPerson(properties: JsonObject, row: JsonObject): void {
   const set: JsonObject = {}
-  for (const [key, value] of Object.entries(readKeyedValues(ownValue(row, 'user_properties'))))
-    putProperty(set, key, value)
+  putProperties(set, readKeyedValues(ownValue(row, 'user_properties')))
   const setOnce: JsonObject = {}
   const firstTouch = readObjectField(row, 'traffic_source')
   for (const [field, name] of firstTouchNames) putProperty(setOnce, name, ownValue(firstTouch, field))
@@ -174,4 +153,39 @@ function formatInstant(value: JsonValue | undefined): string | null {
     ? null
     : readTime(value!, { zone: 'UTC', unit: 'us' }, 'user_first_touch_timestamp')
   return timeUs === null || timeUs <= 0 ? null : formatTime(timeUs)
+}
+
+// Lists of `{key, value: {string_value, int_value, …}}`.
+
+const integer = /^-?(?:0|[1-9]\d*)$/
+const decimal = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+
+/** @returns each key with its set value; the last one of a repeated key. */
+function readKeyedValues(list: JsonValue | undefined): JsonObject {
+  const values: JsonObject = {}
+  for (const entry of Array.isArray(list) ? list : []) {
+    const key = isJsonObject(entry) ? ownValue(entry, 'key') : null
+    if (typeof key !== 'string') continue
+    const value = findValueThatIsSet(ownValue(entry as JsonObject, 'value'))
+    if (value !== null) setOwn(values, key, value)
+  }
+  return values
+}
+
+function findValueThatIsSet(value: JsonValue | undefined): JsonValue | null {
+  if (!isJsonObject(value)) return null
+  const text = ownValue(value, 'string_value')
+  if (!isEmptyValue(text)) return text!
+  for (const field of ['int_value', 'float_value', 'double_value']) {
+    const number = ownValue(value, field)
+    if (!isEmptyValue(number)) return parseNumber(number!)
+  }
+  return null
+}
+
+/** Whole numbers are exported as text, since JSON parsers would round them; so are values such as `NaN`. */
+function parseNumber(value: JsonValue): JsonValue {
+  if (typeof value !== 'string') return value
+  if (integer.test(value)) return numberOrLiteral(value)
+  return decimal.test(value) && Number.isFinite(Number(value)) ? Number(value) : value
 }

@@ -4,15 +4,14 @@
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 import { dayMs } from '#core/time.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
+import { defineSource } from '#importer/records/define-source.ts'
 import { contentHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
-import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
+import { idText, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
+import { createLinks } from '#importer/records/generated-events.ts'
+import { ImportConfigError } from '#importer/records/import-source.ts'
 import { type Conversion, skipRecord } from '#importer/records/imported-event.ts'
 import { isEmptyValue, readEventName } from '#importer/records/record-fields.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
-import { SourceConfig } from '#importer/records/source-config.ts'
-import { usPerMs } from '#importer/records/source-time.ts'
-import type { TimeWindow } from '#importer/records/time-window.ts'
+import { readTimeField, type TimeWindow, usPerMs } from '#importer/records/source-time.ts'
 import { mapGa4Properties } from './ga4-properties.ts'
 
 /** A daily table can change for up to three days, so rows of a younger table may be exported again with other values. */
@@ -25,13 +24,11 @@ const eventNames: ReadonlyMap<string, string> = new Map([
 ])
 const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'first_visit'])
 
-export const ga4: ImportSource = {
-  name: 'ga4',
-  summary: 'rows of the BigQuery export of Google Analytics 4, as JSON',
-  prepare(config, window) {
-    const keys = new SourceConfig('ga4', config)
-    const settleDays = keys.wholeNumber('settle_days') ?? settleDaysDefault
-    keys.end()
+export const ga4 = defineSource(
+  'ga4',
+  'rows of the BigQuery export of Google Analytics 4, as JSON',
+  (config, window) => {
+    const settleDays = config.wholeNumber('settle_days') ?? settleDaysDefault
     if (settleDays < 0 || settleDays > settleDaysMax)
       throw new ImportConfigError(`settle_days in the configuration of ga4 must be from 0 to ${settleDaysMax}`)
     return {
@@ -39,30 +36,28 @@ export const ga4: ImportSource = {
       timeOf: ({ value }) => readRowTime(value, window),
     }
   },
-}
+)
 
 function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Conversion {
   const name = readEventName(ownValue(row, 'event_name'), 'event_name')
   if (sessionMarkers.has(name)) return skipRecord('session_marker')
   // Without consent both are null, and no id may be invented.
-  const candidates = ['user_id', 'user_pseudo_id'].map(field => ({ value: ownValue(row, field), field }))
-  const distinctId = chooseId(candidates, 'distinct_id')
+  const [userId, deviceId] = [legalId(row.user_id), legalId(row.user_pseudo_id)]
+  const distinctId = requireDistinctId(userId ?? deviceId)
   const timeUs = readRowTime(row, window)
   if (window.nowMs - readTableDayMs(row, timeUs) < settleDays * dayMs) return skipRecord('filtered')
   const event = eventNames.get(name) ?? name
-  const events = [
-    { uuid: deriveUuid(row), event, sourceName: name, distinctId, timeUs, properties: mapGa4Properties(row) },
-  ]
-  const [userId, deviceId] = [legalId(row.user_id), legalId(row.user_pseudo_id)]
-  const dropped = notKept.filter(field => !isEmptyValue(ownValue(row, field)))
-  if (userId === null || deviceId === null) return { events, dropped }
-  return { events, dropped, links: [{ userId, deviceId, timeUs, properties: {} }] }
+  const properties = mapGa4Properties(row)
+  return {
+    events: [{ uuid: deriveUuid(row), event, sourceName: name, distinctId, timeUs, properties }],
+    links: createLinks(userId, deviceId, timeUs),
+    dropped: notKept.filter(field => !isEmptyValue(ownValue(row, field))),
+  }
 }
 
 /** @throws RecordReject */
 function readRowTime(row: JsonObject, window: TimeWindow): number {
-  const field = 'event_timestamp'
-  return readRecordTime(ownValue(row, field), { zone: null, unit: 'us' }, window, field)
+  return readTimeField(row, 'event_timestamp', { zone: null, unit: 'us' }, window)
 }
 
 /** Fields that only the uuid is derived from, or that repeat the time. */
@@ -73,14 +68,8 @@ const notKept = [
 
 /** Fields that together identify an event, since the export has no event id. */
 const uuidParts = [
-  'stream_id',
-  'user_pseudo_id',
-  'event_name',
-  'event_timestamp',
-  'event_bundle_sequence_id',
-  'batch_page_id',
-  'batch_ordering_id',
-  'batch_event_index',
+  ...['stream_id', 'user_pseudo_id', 'event_name', 'event_timestamp', 'event_bundle_sequence_id'],
+  ...['batch_page_id', 'batch_ordering_id', 'batch_event_index'],
 ]
 
 /**

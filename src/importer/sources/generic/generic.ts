@@ -1,26 +1,21 @@
 // Records of any shape, with a mapping that names the fields of each part of an event. Also the base of sources that ship
 // with a mapping. Source: docs/wire/import.md §1.9.
 
-import { hash } from 'node:crypto'
 import { parseUuid } from '#core/events/uuid.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { inDocs } from '#distribution.ts'
-import { canonicalJson } from '#importer/records/canonical-json.ts'
-import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { defineSource } from '#importer/records/define-source.ts'
+import { contentHash, contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { checkIdLength, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
+import { createLinks } from '#importer/records/generated-events.ts'
 import {
   ImportConfigError,
   type ImportSource,
+  type RecordConverter,
   type SourceContext,
   type SourceRecord,
 } from '#importer/records/import-source.ts'
-import {
-  type Conversion,
-  type IdentityLink,
-  type RecordNote,
-  RecordReject,
-  skipRecord,
-} from '#importer/records/imported-event.ts'
+import { type Conversion, type RecordNote, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import {
   isEmptyValue,
   putPersonUpdates,
@@ -28,11 +23,8 @@ import {
   putProperty,
   readEventName,
 } from '#importer/records/record-fields.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
-import { SourceConfig } from '#importer/records/source-config.ts'
-import type { EpochUnit } from '#importer/records/source-time.ts'
-import { isZoneName } from '#importer/records/source-time.ts'
-import type { TimeWindow } from '#importer/records/time-window.ts'
+import type { SourceConfig } from '#importer/records/source-config.ts'
+import { type EpochUnit, isZoneName, readRecordTime, type TimeWindow } from '#importer/records/source-time.ts'
 import {
   listDroppedFields,
   renameFields,
@@ -42,39 +34,35 @@ import {
 } from '#importer/sources/generic/mappings/field-selection.ts'
 import type { TypeForm } from '#importer/sources/generic/mappings/field-types.ts'
 import { checkMapping, type Mapping, type RenamedEvent } from '#importer/sources/generic/mappings/mapping-schema.ts'
-import { MappingWatch } from '#importer/sources/generic/mappings/mapping-watch.ts'
+import { watchMapping } from '#importer/sources/generic/mappings/mapping-watch.ts'
+import pendoMapping from '#importer/sources/generic/mappings/pendo.json' with { type: 'json' }
 import { createRecordFilter } from '#importer/sources/generic/mappings/record-filters.ts'
+import statsigMapping from '#importer/sources/generic/mappings/statsig.json' with { type: 'json' }
 
-export const generic: ImportSource = {
-  name: 'generic',
-  summary: 'JSONL, CSV, Parquet or Avro of any shape, with a mapping file',
-  prepare(settings, context) {
-    const config = new SourceConfig('generic', settings)
+export const generic = defineSource(
+  'generic',
+  'JSONL, CSV, Parquet or Avro of any shape, with a mapping file',
+  (config, context) => {
     const mapping = config.object('mapping')
     if (mapping === null)
       throw new ImportConfigError(
         `the source generic needs a mapping, which names the fields that hold event, distinct_id and timestamp: pass --mapping FILE, in JSON${inDocs('import-mapping.md')}`,
       )
     const checked = checkMapping(mapping)
-    return createConverter('generic', checked, config, context, createWatch(checked, context))
+    const watch = context.unseenNames === undefined ? undefined : watchMapping(checked, context.unseenNames)
+    return createConverter('generic', checked, config, context, watch)
   },
-}
+)
 
-function createWatch(mapping: Mapping, { unseenNames }: SourceContext): MappingWatch | null {
-  if (unseenNames === undefined) return null
-  const watch = new MappingWatch(mapping, unseenNames.columns)
-  unseenNames.add(watch)
-  return watch
-}
+/** Pendo: events in the `allevents` Avro files of its Data Sync. Source: docs/wire/import.md §1.10. */
+export const pendo = createMappedSource('pendo', 'Pendo Data Sync (Avro, allevents)', pendoMapping)
+/** Statsig: events, not gates and experiments. Source: docs/wire/import.md §1.10. */
+export const statsig = createMappedSource('statsig', 'events of Statsig (JSON)', statsigMapping)
 
 /** A source whose mapping ships with Pennon. Its unseen names are not reported, since not all exports have every field. */
-export function createMappedSource(name: string, summary: string, mapping: JsonObject): ImportSource {
+function createMappedSource(name: string, summary: string, mapping: JsonObject): ImportSource {
   const checked = checkMapping(mapping)
-  return {
-    name,
-    summary,
-    prepare: (settings, context) => createConverter(name, checked, new SourceConfig(name, settings), context),
-  }
+  return defineSource(name, summary, (config, context) => createConverter(name, checked, config, context))
 }
 
 interface Conversions {
@@ -85,7 +73,8 @@ interface Conversions {
   /** Whether identical records without an id are separate events. */
   readonly keepsIdentical: boolean
   readonly isWanted: (record: JsonObject) => boolean
-  readonly watch: MappingWatch | null
+  /** Looks at a record for the names in the mapping. */
+  readonly watch: ((record: JsonObject) => void) | undefined
 }
 
 function createConverter(
@@ -93,8 +82,8 @@ function createConverter(
   mapping: Mapping,
   config: SourceConfig,
   context: SourceContext,
-  watch: MappingWatch | null = null,
-) {
+  watch?: Conversions['watch'],
+): RecordConverter {
   const unit = config.text('unit') ?? mapping.unit
   if (unit !== undefined && !['s', 'ms', 'us', 'ns'].includes(unit))
     throw new ImportConfigError(`unit in the configuration of ${source} must be s, ms, us or ns`)
@@ -117,17 +106,15 @@ function createConverter(
     isWanted: createRecordFilter(mapping.filters),
     watch,
   }
-  config.end()
   return {
-    convert: (record: SourceRecord) => convert(record, conversions),
-    timeOf: ({ value }: SourceRecord) =>
-      readMappedTime(new TypedFields(value, mapping, conversions.form, []), conversions),
+    convert: record => convert(record, conversions),
+    timeOf: ({ value }) => readMappedTime(new TypedFields(value, mapping, conversions.form, []), conversions),
   }
 }
 
 function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const { mapping, form, watch } = conversions
-  watch?.look(record.value, mapping.event_constant)
+  watch?.(record.value)
   if (!conversions.isWanted(record.value)) return skipRecord('filtered')
   const notes: RecordNote[] = []
   const fields = new TypedFields(record.value, mapping, form, notes)
@@ -138,11 +125,9 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const timeUs = readMappedTime(fields, conversions)
   const uuid = deriveUuid(record, fields, conversions)
   const properties = mapProperties(fields, mapping, target, notes)
-  const links: IdentityLink[] =
-    anonId === null ? [] : [{ userId: distinctId, deviceId: anonId, timeUs, properties: {} }]
   return {
     events: [{ uuid, event: target.event, sourceName: name, distinctId, timeUs, properties }],
-    links,
+    links: createLinks(distinctId, anonId, timeUs),
     notes,
     dropped: listDroppedFields(record.value, mapping),
   }
@@ -202,7 +187,7 @@ function deriveUuid({ value, ordinal }: SourceRecord, fields: TypedFields, conve
   const id = mapping.uuid === undefined ? null : eventIdText(findFirstValue(fields, mapping.uuid)[1])
   if (id !== null) return parseUuid(id) ?? rootUuid(source, 'id', id)
   if (!keepsIdentical) return contentUuid(source, value)
-  return rootUuid(source, 'content', hash('sha256', canonicalJson(value)), String(ordinal))
+  return rootUuid(source, 'content', contentHash(value), String(ordinal))
 }
 
 function readGroups(fields: TypedFields, mapping: Mapping, notes: RecordNote[]): JsonObject {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
-import { pendo } from './pendo.ts'
-import { statsig } from './statsig.ts'
+import { pendo, statsig } from './generic.ts'
 
 describe('an event of Pendo', () => {
   const row = { eventType: 'load', visitorId: 'v-1', accountId: 'a-1', browserTimestamp: 1714564800250 }

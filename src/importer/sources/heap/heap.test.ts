@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { addEventRenaming } from '#importer/records/event-names.ts'
 import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { heap } from './heap.ts'
 
@@ -43,7 +42,7 @@ describe('a row of an event of Heap', () => {
     const row = { table: 'app.heap_main_production.checkout_done', value: { event_id: 1, user_id: 7, time } }
     assert.equal(eventsOf(heap, [row])[0]!.event, 'checkout_done')
     const names = { event_names: { checkout_done: 'Checkout Done' } }
-    const [event] = eventsOf(addEventRenaming(heap), [row], names)
+    const [event] = eventsOf(heap, [row], names)
     assert.equal(event!.event, 'Checkout Done')
     assert.equal(event!.uuid, rootUuid('heap', 'checkout_done', '1'), 'the uuid does not depend on event_names')
   })

@@ -1,46 +1,56 @@
-// Heap: rows of its tables, from Heap Connect or a one-off export. The table of a row decides how it is converted; see
-// `heap-events.ts` and `heap-users.ts`. Source: docs/wire/import.md §1.4.
+// Heap: rows of its tables, from Heap Connect or a one-off export. The table of a row decides how it is converted.
+// Source: docs/wire/import.md §1.4.
 
-import type { JsonObject } from '#core/json.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
-import { isLink } from '#importer/records/generated-events.ts'
-import type { ImportSource, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
-import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { SourceConfig } from '#importer/records/source-config.ts'
-import { convertHeapEvent } from './heap-events.ts'
-import { type HeapLookups, readHeapTime } from './heap-lookups.ts'
-import { findHeapTable } from './heap-tables.ts'
-import { convertHeapUser, readHeapUserId, readHeapUserTime } from './heap-users.ts'
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { defineSource } from '#importer/records/define-source.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { eventIdText, idText, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
+import { createLinks, isLink } from '#importer/records/generated-events.ts'
+import type { SourceFact, SourceRecord } from '#importer/records/import-source.ts'
+import { type Conversion, type ConvertedRecord, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import {
+  isEmptyValue,
+  putPersonUpdates,
+  putProperty,
+  readEventName,
+  readTextField,
+} from '#importer/records/record-fields.ts'
+import { formatTime, readTime, readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
 
 const identityFact = 'heap_identity'
+/** All of Heap's times are UTC, with or without the suffix `UTC`. */
+const heapTime = { zone: 'UTC' } as const
 
-export const heap: ImportSource = {
-  name: 'heap',
-  summary: 'tables of Heap Connect or of a one-off export: users, pageviews, user_migrations, one per labelled event',
-  prepare(config, context) {
-    const keys = new SourceConfig('heap', config)
-    const configuredTable = keys.text('table')
-    const identities = keys.texts('identities')
-    keys.end()
-    const lookups: HeapLookups = {
+interface Lookups {
+  readonly window: TimeWindow
+  /** The identity of a user; null for one who never identified. */
+  identityOf(userId: string | null): string | null
+}
+
+export const heap = defineSource(
+  'heap',
+  'tables of Heap Connect or of a one-off export: users, pageviews, user_migrations, one per labelled event',
+  (config, context) => {
+    const configuredTable = config.text('table')
+    const identities = config.texts('identities')
+    const lookups: Lookups = {
       window: context,
       identityOf: userId =>
         userId === null ? null : (legalId(identities.get(userId)) ?? context.findFact(identityFact, userId)),
     }
-    const tableOf = (record: SourceRecord) => configuredTable ?? findHeapTable(record)
+    const tableOf = (record: SourceRecord) => configuredTable ?? findTable(record)
     return {
       convert: record => convertRow(tableOf(record), record.value, lookups),
       factsOf: record => (tableOf(record) === 'users' ? readIdentityFacts(record.value) : []),
       timeOf: record =>
         tableOf(record) === 'users'
-          ? readHeapUserTime(record.value, context)
-          : readHeapTime(record.value, 'time', context),
+          ? readUserTime(record.value, context)
+          : readTimeField(record.value, 'time', heapTime, context),
     }
   },
-}
+)
 
-function convertRow(table: string | null, row: JsonObject, lookups: HeapLookups): Conversion {
+function convertRow(table: string | null, row: JsonObject, lookups: Lookups): Conversion {
   switch (table) {
     case null:
       throw new RecordReject('event_missing', 'table', 'neither the file nor the row identifies its table')
@@ -50,28 +60,172 @@ function convertRow(table: string | null, row: JsonObject, lookups: HeapLookups)
       // The same events are also in their own tables, and only there with their properties.
       return skipRecord('duplicate_in_source')
     case 'users':
-      return convertHeapUser(row, lookups)
+      return convertUser(row, lookups)
     case 'user_migrations':
       return convertMigration(row, lookups)
     default:
-      return convertHeapEvent(table, row, lookups)
+      return convertEvent(table, row, lookups)
   }
 }
 
 function readIdentityFacts(row: JsonObject): readonly SourceFact[] {
-  const userId = readHeapUserId(row)
+  const userId = readUserId(row)
   const identity = legalId(row.identity)
   return userId === null || identity === null ? [] : [{ kind: identityFact, key: userId, value: identity }]
 }
 
 /** Two Heap users that are the same person. */
-function convertMigration(row: JsonObject, { identityOf, window }: HeapLookups): Conversion {
-  const alias = chooseId([{ value: row.from_user_id, field: 'from_user_id' }], 'from_user_id')
-  const target = chooseId([{ value: row.to_user_id, field: 'to_user_id' }], 'to_user_id')
+function convertMigration(row: JsonObject, { identityOf, window }: Lookups): Conversion {
+  const alias = requireDistinctId(legalId(row.from_user_id), 'from_user_id')
+  const target = requireDistinctId(legalId(row.to_user_id), 'to_user_id')
   const distinctId = identityOf(target) ?? target
-  const timeUs = readHeapTime(row, 'time', window)
+  const timeUs = readTimeField(row, 'time', heapTime, window)
   if (!isLink({ userId: distinctId, deviceId: alias })) return skipRecord('filtered')
   const uuid = rootUuid('alias', 'heap', distinctId, alias)
   const sourceName = 'user_migrations'
   return { events: [{ uuid, event: '$create_alias', sourceName, distinctId, timeUs, properties: { alias } }] }
+}
+
+/** File names of the pieces of a table, which do not name the table. */
+const piece = /^(?:part|file|data|chunk)?[-_]?\d/i
+
+/** @returns the table's own name, without project and schema: `app.heap_main_production.pageviews` is `pageviews`. */
+function findTable({ table, value }: SourceRecord): string | null {
+  const name = table === null ? '' : table.slice(table.lastIndexOf('.') + 1)
+  return name === '' || piece.test(name) ? findTableByColumns(value) : name
+}
+
+/** Rows of `pageviews` and of labelled events have the same columns, so only a file name can tell those apart. */
+function findTableByColumns(row: JsonObject): string | null {
+  if (Object.hasOwn(row, 'from_user_id') && Object.hasOwn(row, 'to_user_id')) return 'user_migrations'
+  const isUser = Object.hasOwn(row, 'joindate') || Object.hasOwn(row, 'last_modified')
+  return isUser && !Object.hasOwn(row, 'event_id') ? 'users' : null
+}
+
+/** Fields that are mapped individually. */
+const eventFields = new Set(['event_id', 'user_id', 'session_id', 'time', 'domain', 'query', 'hash'])
+
+/** A page view or a labelled event. */
+function convertEvent(table: string, row: JsonObject, lookups: Lookups): ConvertedRecord {
+  const userId = legalId(row.user_id)
+  const distinctId = requireDistinctId(lookups.identityOf(userId) ?? userId)
+  const event = table === 'pageviews' ? '$pageview' : readEventName(table, 'table')
+  const timeUs = readTimeField(row, 'time', heapTime, lookups.window)
+  const eventId = eventIdText(row.event_id)
+  const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
+  return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, properties: mapProperties(row, userId) }] }
+}
+
+function mapProperties(row: JsonObject, userId: string | null): JsonObject {
+  const properties: JsonObject = {}
+  for (const [field, value] of Object.entries(row)) if (!eventFields.has(field)) putField(properties, field, value)
+  putPage(properties, row)
+  putProperty(properties, '$heap_user_id', userId)
+  putProperty(properties, '$heap_session_id', idText(row.session_id))
+  return properties
+}
+
+/** Ignores `landing_page`, which is the first page of the session and not this one. */
+function putPage(properties: JsonObject, row: JsonObject): void {
+  const domain = readTextField(row, 'domain')
+  const query = readTextField(row, 'query')
+  const hash = readTextField(row, 'hash')
+  if (domain === null) {
+    putProperty(properties, 'query', query)
+    putProperty(properties, 'hash', hash)
+    return
+  }
+  const path = readTextField(row, 'path')
+  const url = `https://${domain}${addLeadingChar(path, '/')}${addLeadingChar(query, '?')}${addLeadingChar(hash, '#')}`
+  putProperty(properties, '$host', domain)
+  putProperty(properties, '$current_url', url)
+}
+
+/** Adds the character with which the part of a URL starts, which only some exports write. */
+function addLeadingChar(part: string | null, first: string): string {
+  return part === null ? '' : part.startsWith(first) ? part : `${first}${part}`
+}
+
+const userFields = new Set(['user_id', 'id', 'identity'])
+const dates = new Set(['joindate', 'last_modified', 'lastseen', 'identity_time'])
+const initialPrefix = 'initial_'
+/** Heap's text for an absent date. */
+const noDate = 'Invalid date'
+
+/** The id assigned by Heap; one-off exports call it `id`. */
+function readUserId(row: JsonObject): string | null {
+  return legalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
+}
+
+function convertUser(row: JsonObject, { window, identityOf }: Lookups): ConvertedRecord {
+  const deviceId = readUserId(row)
+  const identity = identityOf(deviceId) ?? legalId(row.identity)
+  const distinctId = requireDistinctId(identity ?? deviceId)
+  const timeUs = readUserTime(row, window)
+  const uuid = rootUuid('heap', 'user', deviceId ?? '', formatTime(timeUs))
+  const events = [{ uuid, event: '$set', sourceName: 'users', distinctId, timeUs, properties: buildUpdates(row) }]
+  return { events, links: createLinks(identity, deviceId, timeUs) }
+}
+
+/** The time of the row's values. @throws RecordReject */
+function readUserTime(row: JsonObject, window: TimeWindow): number {
+  const field = isDate(row.last_modified) || !isDate(row.joindate) ? 'last_modified' : 'joindate'
+  return readTimeField(row, field, heapTime, window)
+}
+
+function isDate(value: JsonValue | undefined): boolean {
+  return value !== undefined && !isEmptyValue(value) && value !== noDate
+}
+
+function buildUpdates(row: JsonObject): JsonObject {
+  const set: JsonObject = {}
+  const setOnce: JsonObject = {}
+  for (const [field, value] of Object.entries(row)) {
+    if (userFields.has(field)) continue
+    if (field.startsWith(initialPrefix)) putField(setOnce, field.slice(initialPrefix.length), value, toInitialName)
+    else if (dates.has(field)) putProperty(set, field, formatDate(value, field))
+    else putField(set, field, value)
+  }
+  const properties: JsonObject = {}
+  putPersonUpdates(properties, { set, setOnce })
+  return properties
+}
+
+/** @returns the date in ISO 8601; null for no date. */
+function formatDate(value: JsonValue, field: string): string | null {
+  if (!isDate(value)) return null
+  const timeUs = readTime(value, heapTime, field)
+  return timeUs === null ? null : formatTime(timeUs)
+}
+
+const names: ReadonlyMap<string, string> = new Map([
+  ['browser', '$browser'],
+  ['browser_version', '$browser_version'],
+  ['device_type', '$device_type'],
+  ['library', '$lib'],
+  ['ip', '$ip'],
+  ['city', '$geoip_city_name'],
+  ['country', '$geoip_country_name'],
+  ['region', '$geoip_subdivision_1_name'],
+  ['referrer', '$referrer'],
+  ['path', '$pathname'],
+])
+
+/** Sets a property under our name for the field, or else under the field's own name. */
+function putField(properties: JsonObject, field: string, value: JsonValue, toName = (name: string) => name): void {
+  if (field !== 'platform') {
+    putProperty(properties, toName(names.get(field) ?? field), value)
+    return
+  }
+  // `Mac OS X 14.4` is `Mac OS X` and `14.4`; a platform that does not end in a number has no version.
+  const [, os, version] = (typeof value === 'string' && /^(.*\S)\s+(\d\S*)$/.exec(value.trim())) || []
+  putProperty(properties, toName('$os'), os ?? value)
+  putProperty(properties, toName('$os_version'), version)
+}
+
+/** The name of our own first-touch property. */
+function toInitialName(name: string): string {
+  // In a user, this is the first page ever; in an event, it is the first page of the session.
+  if (name === 'landing_page') return '$initial_current_url'
+  return `$initial_${name.startsWith('$') ? name.slice(1) : name}`
 }

@@ -7,10 +7,9 @@ import { maxOf, minOf } from '#core/min-max.ts'
 import { idText } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
-import { readTime, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
-import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
-import type { MatomoAction } from './matomo-actions.ts'
+import { checkTime, readTime, type TimeWindow, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
 import { findTimesAcrossClockChange } from './matomo-clock-changes.ts'
+import type { MatomoAction } from './matomo-properties.ts'
 
 /** The offsets of all zones are multiples of a quarter of an hour. */
 const shiftStepUs = 900 * usPerSecond

@@ -3,42 +3,38 @@
 
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
 import { minOf } from '#core/min-max.ts'
-import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
-import type { ImportSource } from '#importer/records/import-source.ts'
+import { defineSource } from '#importer/records/define-source.ts'
+import { contentUuid, rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { idText, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
+import { createLinks } from '#importer/records/generated-events.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { putProperty } from '#importer/records/record-fields.ts'
-import { SourceConfig } from '#importer/records/source-config.ts'
-import { usPerMs } from '#importer/records/source-time.ts'
-import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
+import { checkTime, type TimeWindow, usPerMs } from '#importer/records/source-time.ts'
 import {
   isKnownMatomoType,
+  listDroppedMatomoFields,
   type MatomoAction,
   mapMatomoActionProperties,
+  mapMatomoVisitProperties,
   readMatomoEventName,
-} from './matomo-actions.ts'
-import { listDroppedMatomoFields } from './matomo-display.ts'
+} from './matomo-properties.ts'
 import { findMatomoTimes, readMatomoStart } from './matomo-times.ts'
-import { deriveMatomoUuid } from './matomo-uuids.ts'
-import { mapMatomoVisitProperties } from './matomo-visits.ts'
 
 /** Every visit has these. A record with none of them is not a visit, but for example a response that wraps visits. */
 const visitFields = ['actionDetails', 'idVisit', 'visitorId']
 
-export const matomo: ImportSource = {
-  name: 'matomo',
-  summary: 'visits of Matomo, as Live.getLastVisitsDetails gives them',
-  prepare(config, window) {
-    const keys = new SourceConfig('matomo', config)
+export const matomo = defineSource(
+  'matomo',
+  'visits of Matomo, as Live.getLastVisitsDetails gives them',
+  (config, window) => {
     // Only for visits without start and end times, which otherwise reveal the zone of their actions.
-    const zone = keys.zone()
-    keys.end()
+    const zone = config.zone()
     return {
       convert: ({ value }) => convertVisit(value, zone, window),
       timeOf: ({ value }) => readVisitTime(value, zone, window),
     }
   },
-}
+)
 
 function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow): Conversion {
   if (!visitFields.some(field => Object.hasOwn(visit, field)))
@@ -47,14 +43,14 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   if (all.length === 0) return skipRecord('visit_without_actions')
   const [actions, goals] = [all.filter(isOwnEvent), all.filter(action => !isOwnEvent(action))]
   if (actions.length === 0) return skipRecord('goal_conversion_duplicate')
-  const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
-  const distinctId = chooseId(candidates, 'distinct_id')
+  const [userId, deviceId] = [legalId(visit.userId), legalId(visit.visitorId)]
+  const distinctId = requireDistinctId(userId ?? deviceId)
   const times = findMatomoTimes(visit, all, actions, zone, window)
   const firstUs = minOf(times.values())
   const sharedProperties = createVisitProperties(visit, readMatomoStart(visit) ?? firstUs)
   const events = actions.map(
     (action): ImportedEvent => ({
-      uuid: deriveMatomoUuid(visit, action),
+      uuid: deriveUuid(visit, action),
       event: readMatomoEventName(action),
       sourceName: action.type,
       distinctId,
@@ -62,11 +58,10 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
       properties: mergeObjects(sharedProperties, mapMatomoActionProperties(action)),
     }),
   )
-  const [userId, deviceId] = [legalId(visit.userId), legalId(visit.visitorId)]
   const unknown = actions.filter(({ type }) => !isKnownMatomoType(type))
   return {
     events,
-    links: userId === null || deviceId === null ? [] : [{ userId, deviceId, timeUs: firstUs, properties: {} }],
+    links: createLinks(userId, deviceId, firstUs),
     dropped: listDroppedMatomoFields(
       visit,
       actions.map(({ value }) => value),
@@ -114,4 +109,24 @@ function createVisitProperties(visit: JsonObject, startUs: number): JsonObject {
   const startMs = Math.floor(startUs / usPerMs)
   putProperty(properties, '$session_id', sessionUuid(startMs, 'matomo', 'session', idText(visit.idSite) ?? '', visitId))
   return properties
+}
+
+const ecommerceTypes = ['ecommerceOrder', 'ecommerceAbandonedCart']
+
+/** The uuid of an action, derived from its keys in Matomo's own tables. */
+function deriveUuid(visit: JsonObject, action: MatomoAction): string {
+  const { type, position, value } = action
+  const visitId = readIdText(visit, 'idVisit')
+  // Actions are only unique within their visit, so without its id the uuid is derived from the whole record.
+  if (visitId === '') return contentUuid('matomo', { visit, type, position })
+  const parts = ['matomo', readIdText(visit, 'idSite'), visitId]
+  const orderId = readIdText(value, 'orderId')
+  if (type === 'ecommerceOrder' && orderId !== '') return rootUuid(...parts, type, orderId)
+  const pageId = readIdText(value, 'pageId')
+  if (!ecommerceTypes.includes(type) && pageId !== '') return rootUuid(...parts, pageId, type)
+  return rootUuid(...parts, type, readIdText(value, 'timestamp'), String(position))
+}
+
+function readIdText(record: JsonObject, field: string): string {
+  return idText(ownValue(record, field)) ?? ''
 }

@@ -1,7 +1,8 @@
 // The identities in Mixpanel's events. Source: docs/wire/import.md §1.0 (I1 to I5), §1.2 (identity, id, prefix).
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { checkIdLength, chooseId, illegalForMixpanel, legalId } from '#importer/records/distinct-ids.ts'
+import { checkIdLength, illegalForMixpanel, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
+import { createLinks } from '#importer/records/generated-events.ts'
 import { type IdentityLink, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 
@@ -58,23 +59,13 @@ function chooseDistinctId(from: JsonObject): string {
   const earlier = ownValue(from, '$distinct_id_before_identity')
   const id = legalId(resolved, illegalForMixpanel)
   // Some products have user ids in capitals, which look like device ids; then `$user_id` has the same value.
-  if (isDeviceId(id) && id !== legalId(userId, illegalForMixpanel))
-    return chooseMixpanelId([earlier, resolved, userId, ownValue(from, '$device_id')])
-  return chooseMixpanelId([
-    resolved,
-    userId,
-    ...(isEmptyValue(resolved) ? [earlier] : []),
-    ownValue(from, '$device_id'),
-  ])
-}
-
-/** @throws RecordReject */
-export function chooseMixpanelId(candidates: readonly (JsonValue | undefined)[]): string {
-  const field = 'distinct_id'
-  return chooseId(
-    candidates.map(value => ({ value: removeDevicePrefix(value), field })),
-    field,
-    illegalForMixpanel,
+  const isDevice = isDeviceId(id) && id !== legalId(userId, illegalForMixpanel)
+  return requireDistinctId(
+    (isDevice ? readPersonId(earlier) : null) ??
+      readPersonId(resolved) ??
+      readPersonId(userId) ??
+      (isEmptyValue(resolved) ? readPersonId(earlier) : null) ??
+      readPersonId(ownValue(from, '$device_id')),
   )
 }
 
@@ -102,9 +93,8 @@ function requireId(value: JsonValue | undefined, field: string): string {
   return checkIdLength(id)
 }
 
-export function createLinks(from: JsonObject, timeUs: number): IdentityLink[] {
+export function readLinks(from: JsonObject, timeUs: number): IdentityLink[] {
   const userId = readPersonId(ownValue(from, '$user_id'))
   const deviceId = readPersonId(ownValue(from, '$device_id'))
-  if (userId === null || deviceId === null) return []
-  return [{ userId, deviceId, timeUs, properties: { $mixpanel_user_id: userId, $mixpanel_device_id: deviceId } }]
+  return createLinks(userId, deviceId, timeUs, { $mixpanel_user_id: userId, $mixpanel_device_id: deviceId })
 }

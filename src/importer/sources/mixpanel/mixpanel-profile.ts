@@ -2,11 +2,11 @@
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { requireDistinctId } from '#importer/records/distinct-ids.ts'
 import { type Conversion, RecordReject } from '#importer/records/imported-event.ts'
 import { putPersonUpdates, putProperty } from '#importer/records/record-fields.ts'
-import { formatTime } from '#importer/records/source-time.ts'
-import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
-import { chooseMixpanelId } from './mixpanel-ids.ts'
+import { checkTime, formatTime, type TimeWindow } from '#importer/records/source-time.ts'
+import { readPersonId } from './mixpanel-ids.ts'
 import { isNamedTwice, putCountry } from './mixpanel-properties.ts'
 
 /** A row of the profile export has no event. */
@@ -37,7 +37,7 @@ export function checkProfileTime(exportedUs: number | null, window: TimeWindow):
 export function convertProfile(record: JsonObject, exportedUs: number | null, window: TimeWindow): Conversion {
   const from = ownValue(record, '$properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')
-  const distinctId = chooseMixpanelId([ownValue(record, '$distinct_id')])
+  const distinctId = requireDistinctId(readPersonId(ownValue(record, '$distinct_id')))
   const timeUs = checkProfileTime(exportedUs, window)
   const set: JsonObject = {}
   for (const [key, value] of Object.entries(from)) {

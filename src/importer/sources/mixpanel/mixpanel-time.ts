@@ -4,8 +4,14 @@
 import { isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
-import { readTime, usPerMs, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
-import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
+import {
+  checkTime,
+  readTime,
+  type TimeWindow,
+  usPerMs,
+  usPerSecond,
+  wallClockToUtc,
+} from '#importer/records/source-time.ts'
 
 export interface EventTime {
   readonly timeUs: number

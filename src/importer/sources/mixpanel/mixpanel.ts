@@ -1,14 +1,13 @@
 // Mixpanel: rows of its raw event export and of its profile export. Source: docs/wire/import.md §1.2.
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { defineSource } from '#importer/records/define-source.ts'
 import { contentUuid, mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { eventIdText } from '#importer/records/distinct-ids.ts'
-import type { ImportSource, RecordConverter } from '#importer/records/import-source.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { readEventName, readObjectField } from '#importer/records/record-fields.ts'
-import { SourceConfig } from '#importer/records/source-config.ts'
-import type { TimeWindow } from '#importer/records/time-window.ts'
-import { createLinks, joinsItself, type Pair, readIdentity } from './mixpanel-ids.ts'
+import type { TimeWindow } from '#importer/records/source-time.ts'
+import { joinsItself, type Pair, readIdentity, readLinks } from './mixpanel-ids.ts'
 import { checkProfileTime, convertProfile, isProfile } from './mixpanel-profile.ts'
 import { listDroppedFields, mapProperties } from './mixpanel-properties.ts'
 import { createZoneNotes, type EventTime, readEventTime } from './mixpanel-time.ts'
@@ -22,18 +21,12 @@ interface Settings {
   readonly allowsMerge: boolean
 }
 
-export const mixpanel: ImportSource = {
+export const mixpanel = defineSource(
   name,
-  summary: 'rows of the raw event export, and of the profile export',
-  prepare(values, window): RecordConverter {
-    const config = new SourceConfig(name, values)
-    const settings: Settings = {
-      window,
-      zone: config.zone(),
-      allowsMerge: config.flag('allow_dangerous_merge'),
-    }
+  'rows of the raw event export, and of the profile export',
+  (config, window) => {
+    const settings = { window, zone: config.zone(), allowsMerge: config.flag('allow_dangerous_merge') }
     const profileTimeUs = config.time('profile_timestamp')
-    config.end()
     return {
       convert: ({ value }) =>
         isProfile(value) ? convertProfile(value, profileTimeUs, window) : convertEvent(value, settings),
@@ -43,7 +36,7 @@ export const mixpanel: ImportSource = {
           : readEventTime(readObjectField(value, 'properties'), settings.zone, window).timeUs,
     }
   },
-}
+)
 
 const eventNames: ReadonlyMap<string, string> = new Map([
   ['$mp_web_page_view', '$pageview'],
@@ -65,7 +58,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   const time = readEventTime(from, settings.zone, settings.window)
   if (joinsItself(ids)) return skipRecord('filtered')
   const properties = mapProperties(sourceName, from)
-  const links = createLinks(from, time.timeUs)
+  const links = readLinks(from, time.timeUs)
   const rest = {
     dropped: listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null),
     notes: createZoneNotes(from, time, settings.zone),

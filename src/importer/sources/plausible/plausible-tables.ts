@@ -19,19 +19,8 @@ const marks: readonly (readonly [column: string, table: string])[] = [
   ['link_url', 'imported_custom_events'],
 ]
 const counts = new Set([
-  'visitors',
-  'visits',
-  'pageviews',
-  'bounces',
-  'visit_duration',
-  'entrances',
-  'exits',
-  'time_on_page',
-  'events',
-  'active_visitors',
-  'total_scroll_depth',
-  'total_scroll_depth_visits',
-  'total_time_on_page',
+  ...['visitors', 'visits', 'pageviews', 'bounces', 'visit_duration', 'entrances', 'exits', 'time_on_page', 'events'],
+  ...['active_visitors', 'total_scroll_depth', 'total_scroll_depth_visits', 'total_time_on_page'],
   'total_time_on_page_visits',
 ])
 

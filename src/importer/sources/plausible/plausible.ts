@@ -1,31 +1,45 @@
 // Plausible: its export has only sums by day. By default each row becomes one event that is marked as a sum and has no
-// person; on request, rows of pages become as many page views as they count. Source: docs/wire/import.md §1.7.
+// person; on request, rows of pages become as many page views as they count: marked as synthetic, deterministic, and with
+// the row's totals of views and visitors. Source: docs/wire/import.md §1.7.
 
-import { ownValue } from '#core/json.ts'
-import { idText } from '#importer/records/distinct-ids.ts'
-import { ImportConfigError, type ImportSource, type SourceRecord } from '#importer/records/import-source.ts'
-import { RecordReject } from '#importer/records/imported-event.ts'
-import { SourceConfig } from '#importer/records/source-config.ts'
-import { convertToSum, readDayStart } from './plausible-sums.ts'
-import { findPlausibleTable } from './plausible-tables.ts'
-import { synthesizeViews } from './plausible-views.ts'
+import { type JsonObject, ownValue } from '#core/json.ts'
+import { defineSource } from '#importer/records/define-source.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { checkIdLength, idText } from '#importer/records/distinct-ids.ts'
+import { ImportConfigError, type SourceRecord } from '#importer/records/import-source.ts'
+import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import { putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
+import { checkTime, readTimeField, type TimeWindow, usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
+import { findPlausibleTable, isCountColumn, readCount, readNumber } from './plausible-tables.ts'
 
 /** Exists for each date that has rows of pages. */
 const pagesFact = 'plausible_pages'
 const pages = 'imported_pages'
 const totals = 'imported_visitors'
+/** All views of a row are in memory at once: some 200 MB. */
+const viewsMax = 1_000_000
 
-export const plausible: ImportSource = {
-  name: 'plausible',
-  summary: 'the CSV files of the export of Plausible: sums by day, or page views made up to equal them',
-  prepare(config, context) {
-    const keys = new SourceConfig('plausible', config)
-    const site = keys.text('site')
-    const mode = keys.choice('mode', ['aggregate', 'synthesize'])
-    const zone = keys.zone()
-    const visitors = keys.wholeNumber('visitors')
-    const configuredTable = keys.text('table')
-    keys.end()
+interface Settings {
+  /** The site's name in Plausible, which is its domain. */
+  readonly site: string
+  /** The zone of the site's days; null refuses all rows. */
+  readonly zone: string | null
+  /** How many pseudo-visitors the views of a day are spread over; null takes the count of each row. */
+  readonly visitors: number | null
+  readonly window: TimeWindow
+}
+
+export const plausible = defineSource(
+  'plausible',
+  'the CSV files of the export of Plausible: sums by day, or page views made up to equal them',
+  (config, context) => {
+    const site = config.text('site')
+    const mode = config.choice('mode', ['aggregate', 'synthesize'])
+    const zone = config.zone()
+    const visitors = config.wholeNumber('visitors')
+    const configuredTable = config.text('table')
+    // A misspelt key explains more than the absence of the right one.
+    config.end()
     if (site === null)
       throw new ImportConfigError('site in the configuration of plausible must be set, such as "blog.example.com"')
     if (visitors !== null && visitors < 1)
@@ -54,4 +68,75 @@ export const plausible: ImportSource = {
       timeOf: ({ value }) => readDayStart(value, settings),
     }
   },
+)
+
+/** The start of the row's day. @throws RecordReject */
+function readDayStart(row: JsonObject, { zone, window }: Settings): number {
+  return readTimeField(row, 'date', { zone }, window)
+}
+
+function convertToSum(table: string, row: JsonObject, settings: Settings): Conversion {
+  const timeUs = readDayStart(row, settings)
+  const properties: JsonObject = {}
+  for (const [column, value] of Object.entries(row)) {
+    if (column === 'date') continue
+    putProperty(properties, column, isCountColumn(column) ? (readNumber(row, column) ?? value) : value)
+  }
+  properties.$import_aggregate = true
+  properties.$process_person_profile = false
+  const event = readEventName(`plausible_${table}`, 'table')
+  const distinctId = checkIdLength(`plausible:${settings.site}`)
+  const uuid = contentUuid('plausible', row)
+  const filledIn = { isIdFilledIn: true, isTimeFilledIn: true } as const
+  return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, ...filledIn, properties }] }
+}
+
+/** @returns null for a row without a number of page views. */
+function synthesizeViews(table: string, row: JsonObject, settings: Settings): Conversion | null {
+  const viewCount = readCount(row, 'pageviews')
+  if (viewCount === null) return null
+  if (viewCount > viewsMax)
+    throw new RecordReject('record_too_large', 'pageviews', `a row may make at most ${viewsMax} page views`)
+  const day = findLocalDay(row, settings)
+  if (viewCount === 0) return skipRecord('filtered')
+  const date = idText(row.date) ?? ''
+  const [host, page] = [readTextField(row, 'hostname'), readTextField(row, 'page')]
+  const visitorCount = Math.max(1, settings.visitors ?? readCount(row, 'visitors') ?? 1)
+  // All events share one object, since a row may count very many.
+  const properties = createViewProperties(host ?? settings.site, page)
+  const events = Array.from({ length: viewCount }, (_, index): ImportedEvent => {
+    const parts = [settings.site, 'synthetic', date, host ?? '', page ?? '', String(index)]
+    return {
+      uuid: rootUuid('plausible', ...parts),
+      event: '$pageview',
+      sourceName: table,
+      distinctId: checkIdLength(`plausible:${settings.site}:${date}:${index % visitorCount}`),
+      timeUs: (day.startMs + Math.floor((index * day.lengthMs) / viewCount)) * usPerMs,
+      isIdFilledIn: true,
+      isTimeFilledIn: true,
+      properties,
+    }
+  })
+  checkTime(events.at(-1)!.timeUs, settings.window, 'date')
+  const kept = new Set(['date', 'hostname', 'page', 'visitors', 'pageviews'])
+  return { events, dropped: Object.keys(row).filter(column => !kept.has(column)) }
+}
+
+/** The time between two local midnights: 23 or 25 hours when clocks change. */
+function findLocalDay(row: JsonObject, settings: Settings): { readonly startMs: number; readonly lengthMs: number } {
+  const startUs = readDayStart(row, settings)
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(idText(row.date) ?? '') ?? []
+  const { zone } = settings
+  if (zone === null || year === undefined) throw new RecordReject('timestamp_invalid', 'date')
+  const endUs = wallClockToUtc(Date.UTC(Number(year), Number(month) - 1, Number(day) + 1) * usPerMs, zone)
+  return { startMs: startUs / usPerMs, lengthMs: (endUs - startUs) / usPerMs }
+}
+
+function createViewProperties(host: string, page: string | null): JsonObject {
+  return {
+    ...(page !== null && { $current_url: `https://${host}${page}`, $pathname: page }),
+    $host: host,
+    $process_person_profile: false,
+    $import_synthetic: true,
+  }
 }

@@ -3,12 +3,11 @@
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { chooseId, idText, isIllegalId } from '#importer/records/distinct-ids.ts'
+import { idText, isIllegalId, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
 import type { SourceContext, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { readTextField } from '#importer/records/record-fields.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
-import type { TimeWindow } from '#importer/records/time-window.ts'
+import { readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
 
 /** @param table the table of all records; null takes it from each record's file. */
 export function isPersonRow({ value, table: ofFile }: SourceRecord, table: string | null): boolean {
@@ -19,7 +18,7 @@ export function isPersonRow({ value, table: ofFile }: SourceRecord, table: strin
 /** @throws RecordReject */
 export function readPersonRowTime(row: JsonObject, window: TimeWindow): number {
   const field = readTextField(row, 'timestamp') === null ? 'created_at' : 'timestamp'
-  return readRecordTime(ownValue(row, field), { zone: 'UTC' }, window, field)
+  return readTimeField(row, field, { zone: 'UTC' }, window)
 }
 
 type FindFact = SourceContext['findFact']
@@ -57,7 +56,7 @@ export function convertPersonRow(
   findFact: FindFact,
 ): Conversion {
   const { value } = record
-  const alias = chooseId([{ value: ownValue(value, 'distinct_id'), field: 'distinct_id' }], 'distinct_id')
+  const alias = requireDistinctId(legalId(ownValue(value, 'distinct_id')))
   const personId = readTextField(value, 'person_id') ?? ''
   if (isTrue(ownValue(value, 'is_deleted')) || !belongsTo(alias, personId, findFact)) return skipRecord('filtered')
   const distinctId = findMergeTarget(personId, findFact)

@@ -3,14 +3,13 @@
 
 import { parseUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { defineSource } from '#importer/records/define-source.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { chooseId, eventIdText } from '#importer/records/distinct-ids.ts'
-import type { ImportSource, SourceRecord } from '#importer/records/import-source.ts'
+import { eventIdText, legalId, requireDistinctId } from '#importer/records/distinct-ids.ts'
+import type { SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue, parseJsonText, readEventName, readTextField } from '#importer/records/record-fields.ts'
-import { readRecordTime } from '#importer/records/record-time.ts'
-import { SourceConfig } from '#importer/records/source-config.ts'
-import type { TimeWindow } from '#importer/records/time-window.ts'
+import { readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
 import { convertPersonRow, isPersonRow, readPersonRowFacts, readPersonRowTime } from './posthog-persons.ts'
 
 /** Data of session recordings and of the client itself, which are no events of a person. */
@@ -38,11 +37,10 @@ interface PostHogOptions {
   readonly window: TimeWindow
 }
 
-export const posthog: ImportSource = {
-  name: 'posthog',
-  summary: 'batch exports and downloads of PostHog (JSONL, Parquet)',
-  prepare(settings, context) {
-    const config = new SourceConfig('posthog', settings)
+export const posthog = defineSource(
+  'posthog',
+  'batch exports and downloads of PostHog (JSONL, Parquet)',
+  (config, context) => {
     const options: PostHogOptions = {
       stripPersonUpdates: config.flag('strip_person_updates'),
       promoteGroups: config.flag('promote_groups'),
@@ -50,7 +48,6 @@ export const posthog: ImportSource = {
       window: context,
     }
     const table = config.text('table')
-    config.end()
     return {
       convert: record =>
         isPersonRow(record, table)
@@ -60,18 +57,14 @@ export const posthog: ImportSource = {
       timeOf: record => (isPersonRow(record, table) ? readPersonRowTime : readEventTime)(record.value, context),
     }
   },
-}
+)
 
 function convertEvent({ value: record }: SourceRecord, options: PostHogOptions): Conversion {
   const name = readEventName(ownValue(record, 'event'), 'event')
   if (unsupportedEvents.has(name)) throw new RecordReject('unsupported_event', 'event')
   const given = readProperties(record)
-  const distinctId = chooseId(
-    [
-      { value: ownValue(record, 'distinct_id'), field: 'distinct_id' },
-      { value: ownValue(given, 'distinct_id'), field: 'properties.distinct_id' },
-    ],
-    'distinct_id',
+  const distinctId = requireDistinctId(
+    legalId(ownValue(record, 'distinct_id')) ?? legalId(ownValue(given, 'distinct_id')),
   )
   const timeUs = readEventTime(record, options.window)
   const notes: RecordNote[] = []
@@ -97,7 +90,7 @@ function convertEvent({ value: record }: SourceRecord, options: PostHogOptions):
 
 /** @throws RecordReject */
 function readEventTime(record: JsonObject, window: TimeWindow): number {
-  return readRecordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, window, 'timestamp')
+  return readTimeField(record, 'timestamp', { zone: 'UTC' }, window)
 }
 
 /** The properties as an object; Parquet and ClickHouse store them as text. */

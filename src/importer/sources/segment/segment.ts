@@ -3,10 +3,17 @@
 
 import { isUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { defineSource } from '#importer/records/define-source.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkIdLength, chooseId, eventIdText, idText, isIllegalId, legalId } from '#importer/records/distinct-ids.ts'
-import { isLink } from '#importer/records/generated-events.ts'
-import type { ImportSource, SourceContext } from '#importer/records/import-source.ts'
+import {
+  checkIdLength,
+  eventIdText,
+  idText,
+  isIllegalId,
+  legalId,
+  requireDistinctId,
+} from '#importer/records/distinct-ids.ts'
+import { createLinks, isLink } from '#importer/records/generated-events.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import {
   isEmptyValue,
@@ -16,33 +23,30 @@ import {
   readObjectField,
   readTextField,
 } from '#importer/records/record-fields.ts'
-import { SourceConfig } from '#importer/records/source-config.ts'
+import { checkTime, findFirstTime, type TimeWindow } from '#importer/records/source-time.ts'
 import { listUnreadContext, putContext, putPage } from './segment-context.ts'
-import { listOtherTimeFields, readSegmentTime } from './segment-time.ts'
 
 const name = 'segment'
 
 interface Settings {
-  readonly context: SourceContext
+  readonly window: TimeWindow
   /** IANA zone of times that name none. */
   readonly zone: string | null
   /** The type of groups that name none. */
   readonly groupType: string
 }
 
-export const segment: ImportSource = {
+export const segment = defineSource(
   name,
-  summary: 'lines of the archives of Segment and, also by its own name, of RudderStack',
-  prepare(values, context) {
-    const config = new SourceConfig(name, values)
-    const settings = { context, zone: config.zone(), groupType: config.text('segment_group_type') ?? 'company' }
-    config.end()
+  'lines of the archives of Segment and, also by its own name, of RudderStack',
+  (config, window) => {
+    const settings = { window, zone: config.zone(), groupType: config.text('segment_group_type') ?? 'company' }
     return {
       convert: ({ value }) => convertMessage(value, settings),
-      timeOf: ({ value }) => readSegmentTime(value, settings.zone, context).timeUs,
+      timeOf: ({ value }) => readMessageTime(value, settings.zone, window).timeUs,
     }
   },
-}
+)
 
 interface Message {
   readonly record: JsonObject
@@ -57,25 +61,22 @@ interface OwnEvent {
   readonly properties: JsonObject
 }
 
-function convertMessage(record: JsonObject, { context, zone, groupType }: Settings): Conversion {
+function convertMessage(record: JsonObject, { window, zone, groupType }: Settings): Conversion {
   if (ownValue(readObjectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
   const toEvent = selectEventFactory(record)
-  const [userId, anonymousId] = ['userId', 'anonymousId'].map(field => legalId(ownValue(record, field)))
-  const ids = { userId: userId ?? null, anonymousId: anonymousId ?? null }
-  const own = toEvent({ record, ...ids, properties: mapProperties(record, groupType), groupType })
-  const distinctId = readDistinctId(record)
-  const { timeUs, field: timeField } = readSegmentTime(record, zone, context)
+  const userId = legalId(ownValue(record, 'userId'))
+  const anonymousId = legalId(ownValue(record, 'anonymousId'))
+  const own = toEvent({ record, userId, anonymousId, properties: mapProperties(record, groupType), groupType })
+  const distinctId = requireDistinctId(userId ?? anonymousId)
+  const { timeUs, field: timeField } = readMessageTime(record, zone, window)
   // A person cannot be joined with itself.
   if (own.event === '$create_alias' && own.properties.alias === distinctId) return skipRecord('filtered')
   const isOwnEvent = own.event === '$identify'
-  const links =
-    ids.userId === null || ids.anonymousId === null
-      ? []
-      : [{ userId: ids.userId, deviceId: ids.anonymousId, timeUs, properties: {}, isOwnEvent }]
+  const links = createLinks(userId, anonymousId, timeUs).map(link => ({ ...link, isOwnEvent }))
   const type = readTextField(record, 'type')
   const sourceName = type === 'track' || type === null ? {} : { sourceName: type }
   const events = [{ uuid: deriveUuid(record), ...own, ...sourceName, distinctId, timeUs }]
-  return { events, links, dropped: [...listDroppedFields(record), ...listOtherTimeFields(record, timeField)] }
+  return { events, links, dropped: listDroppedFields(record, timeField) }
 }
 
 /** @throws RecordReject for a type that has no event here. */
@@ -163,10 +164,28 @@ function requireText(record: JsonObject, field: string): string {
   return text
 }
 
-/** @throws RecordReject */
-function readDistinctId(record: JsonObject): string {
-  const candidates = ['userId', 'anonymousId'].map(field => ({ value: ownValue(record, field), field }))
-  return chooseId(candidates, 'distinct_id')
+const timeFields = ['timestamp', 'originalTimestamp', 'receivedAt']
+
+/**
+ * Reads `timestamp`, which Segment has corrected for the device's clock; else `originalTimestamp`, corrected here if
+ * `sentAt` and `receivedAt` allow it; else the time of receipt.
+ * @throws RecordReject
+ */
+function readMessageTime(record: JsonObject, zone: string | null, window: TimeWindow) {
+  const { timeUs, field } = findFirstTime(record, timeFields, { zone })
+  const correctedUs = field === 'originalTimestamp' ? timeUs - estimateClockErrorUs(record, zone) : timeUs
+  checkTime(correctedUs, window, field)
+  return { timeUs: correctedUs, field }
+}
+
+/** How far the device's clock is ahead, in microseconds; 0 when unknown. */
+function estimateClockErrorUs(record: JsonObject, zone: string | null): number {
+  try {
+    return findFirstTime(record, ['sentAt'], { zone }).timeUs - findFirstTime(record, ['receivedAt'], { zone }).timeUs
+  } catch (error) {
+    if (error instanceof RecordReject) return 0
+    throw error
+  }
 }
 
 function deriveUuid(record: JsonObject): string {
@@ -233,12 +252,14 @@ function isView(record: JsonObject): boolean {
   return type === 'page' || type === 'screen'
 }
 
-function listDroppedFields(record: JsonObject): string[] {
+/** @param timeField the field of the event's time. */
+function listDroppedFields(record: JsonObject, timeField: string): string[] {
   const context = readObjectField(record, 'context')
   const readsTraits = ownValue(record, 'type') === 'identify' && !hasOwnTraits(record)
   const read = [...(readsTraits ? ['traits'] : []), ...(readGroupId(context) === null ? [] : ['groupId'])]
   return [
     ...notKept.filter(field => !isUsedField(record, field) && !isEmptyValue(ownValue(record, field))),
     ...listUnreadContext(context, read).map(field => `context.${field}`),
+    ...[...timeFields, 'sentAt'].filter(field => field !== timeField && !isEmptyValue(ownValue(record, field))),
   ]
 }

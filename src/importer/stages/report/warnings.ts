@@ -2,7 +2,7 @@
 
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
-import { formatRenameOption } from '#importer/records/event-names.ts'
+import { formatRenameOption } from '#importer/records/define-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { formatTime } from '#importer/records/source-time.ts'
 import type { UnseenName } from '#importer/records/unseen-names.ts'

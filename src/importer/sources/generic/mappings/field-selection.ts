@@ -5,13 +5,14 @@ import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from 
 import { type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue, putProperty } from '#importer/records/record-fields.ts'
 import { findValue, parseMembers } from './field-path.ts'
-import { convertToType, type TypeForm } from './field-types.ts'
-import type { FieldSelection, FieldType, Mapping } from './mapping-schema.ts'
+import { fieldTypes, type TypeForm } from './field-types.ts'
+import type { FieldSelection, Mapping } from './mapping-schema.ts'
+import { listMappedFields } from './mapping-watch.ts'
 
 /** Reads the fields of one record as the types in the mapping. */
 export class TypedFields {
   readonly record: JsonObject
-  readonly #types: Readonly<Record<string, FieldType>>
+  readonly #types: NonNullable<Mapping['types']>
   readonly #nulls: readonly string[]
   readonly #form: TypeForm
   readonly #notes: RecordNote[]
@@ -33,7 +34,7 @@ export class TypedFields {
     if (typeof value === 'string' && this.#nulls.includes(value)) return undefined
     const type = Object.hasOwn(this.#types, path) ? this.#types[path] : undefined
     if (type === undefined || value === undefined || isEmptyValue(value)) return value
-    const typed = convertToType(value, type, this.#form, path)
+    const typed = fieldTypes[type](value, this.#form, path)
     if (typed === undefined) this.note(`type_mismatch:${path}`)
     return typed ?? value
   }
@@ -118,13 +119,10 @@ const usedFieldsKept = new WeakMap<Mapping, ReadonlySet<string>>()
 function listUsedFields(mapping: Mapping): ReadonlySet<string> {
   const kept = usedFieldsKept.get(mapping)
   if (kept !== undefined) return kept
-  const { event, distinct_id, timestamp, uuid, anon_id, groups, set, set_once, omit = [], rename = {} } = mapping
-  const parts = [event, distinct_id, timestamp, uuid, anon_id].map(part => part ?? [])
-  const selections = [groups, set, set_once].map(part => (part === undefined ? [] : Object.values([part].flat())))
-  const paths = [parts, selections, omit]
-    .flat(3)
-    .flatMap(part => (typeof part === 'string' ? part : Object.values(part)))
-  const used = new Set(paths.filter(path => !Object.hasOwn(rename, path)))
+  const fields = listMappedFields(mapping).filter(
+    ({ key }) => !/^(?:properties|types|filters|rename|spread)\b/.test(key),
+  )
+  const used = new Set(fields.map(({ name }) => name).filter(name => !Object.hasOwn(mapping.rename ?? {}, name)))
   usedFieldsKept.set(mapping, used)
   return used
 }

@@ -3,7 +3,6 @@
 import { isRawNumber, type JsonValue, numberOrLiteral } from '#core/json.ts'
 import { parseJsonText } from '#importer/records/record-fields.ts'
 import { formatTime, readTime, type TimeForm } from '#importer/records/source-time.ts'
-import type { FieldType } from './mapping-schema.ts'
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 const integer = /^-?(?:0|[1-9]\d*)$/
@@ -23,43 +22,41 @@ export interface TypeForm extends TimeForm {
   readonly hasDecimalComma?: boolean
 }
 
-/**
- * @param field named in a reject for a time without a zone.
- * @returns undefined when the value is not of the type.
- * @throws RecordReject `timestamp_zone_unknown`.
- */
-export function convertToType(value: JsonValue, type: FieldType, form: TypeForm, field: string): JsonValue | undefined {
-  switch (type) {
-    case 'text':
-    case 'string':
-      return toText(value)
-    case 'number':
-    case 'float':
-      return parseNumber(value, form)
-    case 'integer':
-    case 'int': {
-      const number = parseNumber(value, form)
-      return Number.isInteger(number) || (isRawNumber(number) && integer.test(number.rawJSON)) ? number : undefined
-    }
-    case 'boolean':
-    case 'bool':
-      return typeof value === 'boolean' ? value : truths.get(String(toText(value)).trim().toLowerCase())
-    case 'json':
-      return typeof value === 'string' ? parseJsonText(value) : value
-    case 'timestamp':
-    case 'datetime': {
-      const timeUs = readTime(value, form, field)
-      return timeUs === null ? undefined : formatTime(timeUs)
-    }
-  }
+/** @returns undefined when the value is not of the type. @throws RecordReject `timestamp_zone_unknown`, naming the field. */
+type Convert = (value: JsonValue, form: TypeForm, field: string) => JsonValue | undefined
+
+const toInteger: Convert = (value, form) => {
+  const number = toNumber(value, form)
+  return Number.isInteger(number) || (isRawNumber(number) && integer.test(number.rawJSON)) ? number : undefined
 }
+const toBoolean: Convert = value =>
+  typeof value === 'boolean' ? value : truths.get(String(toText(value)).trim().toLowerCase())
+const toTimestamp: Convert = (value, form, field) => {
+  const timeUs = readTime(value, form, field)
+  return timeUs === null ? undefined : formatTime(timeUs)
+}
+
+/** Types of fields, with the aliases used by other tools. */
+export const fieldTypes = {
+  text: toText,
+  string: toText,
+  number: toNumber,
+  float: toNumber,
+  integer: toInteger,
+  int: toInteger,
+  boolean: toBoolean,
+  bool: toBoolean,
+  json: value => (typeof value === 'string' ? parseJsonText(value) : value),
+  timestamp: toTimestamp,
+  datetime: toTimestamp,
+} satisfies Record<string, Convert>
 
 function toText(value: JsonValue): JsonValue {
   if (isRawNumber(value)) return value.rawJSON
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
 }
 
-function parseNumber(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | undefined {
+function toNumber(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | undefined {
   if (typeof value === 'number' || isRawNumber(value)) return value
   const written = typeof value === 'string' ? value.trim() : ''
   const text = hasDecimalComma === true ? replaceDecimalComma(written) : written

@@ -4,6 +4,8 @@ import { type JsonObject, withPlainNumbers } from '#core/json.ts'
 import { nearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { type Fault, type Static, Type } from '../../../records/file-schema.ts'
+import { fieldTypes } from './field-types.ts'
+import { filterSchema, filtersSchema, scalar } from './record-filters.ts'
 
 const strict = { additionalProperties: false }
 const name = Type.String({ minLength: 1 })
@@ -15,48 +17,6 @@ const paths = Type.Union([path, Type.Array(path, { minItems: 1 })])
 const unit = Type.Enum(['s', 'ms', 'us', 'ns'])
 /** The path of an object, a list of paths, or paths by new names. */
 const selection = Type.Union([path, Type.Array(path), Type.Record(path)])
-const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
-/** Each operator also has the names used by flag conditions and other tools. */
-const filterOps = [
-  'eq',
-  'equals',
-  'exact',
-  'ne',
-  'not_equals',
-  'is_not',
-  'in',
-  'not_in',
-  'exists',
-  'is_set',
-  'not_exists',
-  'is_not_set',
-  'gt',
-  'gte',
-  'lt',
-  'lte',
-] as const
-const filter = Type.Object(
-  {
-    field: path,
-    op: Type.Enum([...filterOps]),
-    value: Type.Optional(Type.Union([scalar, Type.Array(scalar)])),
-  },
-  strict,
-)
-/** Types of fields, with the aliases used by other tools. */
-const typeNames = [
-  'text',
-  'string',
-  'number',
-  'float',
-  'integer',
-  'int',
-  'boolean',
-  'bool',
-  'json',
-  'timestamp',
-  'datetime',
-] as const
 const newName = Type.Object(
   {
     event: name,
@@ -88,7 +48,7 @@ export const mappingSchema = Type.Object(
     spread: Type.Optional(Type.Array(path)),
     rename: Type.Optional(Type.Record(name)),
     omit: Type.Optional(Type.Array(path)),
-    types: Type.Optional(Type.Record(Type.Enum([...typeNames]))),
+    types: Type.Optional(Type.Record(Type.Enum(Object.keys(fieldTypes) as (keyof typeof fieldTypes)[]))),
     /** Texts that mean null, such as `NULL` in warehouse exports. */
     nulls: Type.Optional(Type.Array(name)),
     groups: Type.Optional(Type.Record(path)),
@@ -99,15 +59,13 @@ export const mappingSchema = Type.Object(
     anon_id: Type.Optional(paths),
     source_timezone: Type.Optional(Type.String({ minLength: 1 })),
     /** Only records that match all of these become events. */
-    filters: Type.Optional(Type.Union([Type.Array(filter), Type.Record(Type.Union([scalar, Type.Array(scalar)]))])),
+    filters: Type.Optional(filtersSchema),
   },
   strict,
 )
 
 export type Mapping = Static<typeof mappingSchema>
 export type FieldSelection = NonNullable<Mapping['properties']>
-export type FieldType = (typeof typeNames)[number]
-export type MappingFilters = NonNullable<Mapping['filters']>
 export type RenamedEvent = NonNullable<Mapping['event_names']>[string]
 
 /** @throws ImportConfigError that names the key at fault. */
@@ -132,7 +90,7 @@ export function checkMapping(value: JsonObject): Mapping {
 /** The allowed keys of an object in a mapping, by its place. */
 const knownKeys: readonly (readonly [place: RegExp, keys: readonly string[]])[] = [
   [/^$/, Object.keys(mappingSchema.properties)],
-  [/^\/filters\/\d+$/, Object.keys(filter.properties)],
+  [/^\/filters\/\d+$/, Object.keys(filterSchema.properties)],
   [/^\/event_names\/[^/]+$/, [newName, leftOut].flatMap(({ properties }) => Object.keys(properties))],
 ]
 

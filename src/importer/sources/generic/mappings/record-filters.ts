@@ -1,54 +1,67 @@
 // The record filters of a mapping. Source: docs/wire/import.md §1.9 (`filters`).
 
 import { isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
+import { type Static, Type } from '#importer/records/file-schema.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 import { findValue } from './field-path.ts'
-import type { MappingFilters } from './mapping-schema.ts'
 
-interface Condition {
-  readonly field: string
-  readonly op: string
-  readonly values: readonly JsonValue[]
+type Operator = (value: JsonValue | undefined, others: readonly JsonValue[]) => boolean
+
+const exists: Operator = value => !isEmptyValue(value)
+const equalsAny: Operator = (value, others) => others.some(each => isSame(value, each))
+const isEmpty: Operator = isEmptyValue
+const equalsNone: Operator = (value, others) => !equalsAny(value, others)
+
+/** Each operator also has the names used by flag conditions and other tools. */
+const operators = {
+  eq: equalsAny,
+  equals: equalsAny,
+  exact: equalsAny,
+  ne: equalsNone,
+  not_equals: equalsNone,
+  is_not: equalsNone,
+  in: equalsAny,
+  not_in: equalsNone,
+  exists,
+  is_set: exists,
+  not_exists: isEmpty,
+  is_not_set: isEmpty,
+  gt: compareWith(order => order > 0),
+  gte: compareWith(order => order >= 0),
+  lt: compareWith(order => order < 0),
+  lte: compareWith(order => order <= 0),
 }
+
+export const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
+const oneOrMore = Type.Union([scalar, Type.Array(scalar)])
+export const filterSchema = Type.Object(
+  {
+    field: Type.String({ minLength: 1 }),
+    op: Type.Enum(Object.keys(operators) as (keyof typeof operators)[]),
+    value: Type.Optional(oneOrMore),
+  },
+  { additionalProperties: false },
+)
+/** Filters, or the wanted values by field. */
+export const filtersSchema = Type.Union([Type.Array(filterSchema), Type.Record(oneOrMore)])
 
 /** @returns a test whether a record matches all filters. @throws ImportConfigError for a filter that lacks its value. */
-export function createRecordFilter(filters: MappingFilters | undefined): (record: JsonObject) => boolean {
-  const conditions = readConditions(filters ?? [])
-  return record => conditions.every(condition => meetsCondition(findValue(record, condition.field), condition))
+export function createRecordFilter(filters: Static<typeof filtersSchema> = []): (record: JsonObject) => boolean {
+  const conditions = Array.isArray(filters)
+    ? filters.map(({ field, op, value }) => {
+        const meets = operators[op]
+        if (value === undefined && meets !== exists && meets !== isEmpty)
+          throw new ImportConfigError(`the filter of ${field} in the mapping needs a value`)
+        return { field, meets, others: [value ?? null].flat() }
+      })
+    : Object.entries(filters).map(([field, value]) => ({ field, meets: equalsAny, others: [value].flat() }))
+  return record => conditions.every(({ field, meets, others }) => meets(findValue(record, field), others))
 }
 
-function readConditions(filters: MappingFilters): readonly Condition[] {
-  if (!Array.isArray(filters))
-    return Object.entries(filters).map(([field, value]) => ({ field, op: 'in', values: [value].flat() }))
-  return filters.map(({ field, op, value }) => {
-    if (value === undefined && !/exists|set$/.test(op))
-      throw new ImportConfigError(`the filter of ${field} in the mapping needs a value`)
-    return { field, op, values: [value ?? null].flat() }
-  })
-}
-
-function meetsCondition(value: JsonValue | undefined, { op, values }: Condition): boolean {
-  switch (op) {
-    case 'exists':
-    case 'is_set':
-      return !isEmptyValue(value)
-    case 'not_exists':
-    case 'is_not_set':
-      return isEmptyValue(value)
-    case 'eq':
-    case 'equals':
-    case 'exact':
-    case 'in':
-      return values.some(each => isSame(value, each))
-    case 'ne':
-    case 'not_equals':
-    case 'is_not':
-    case 'not_in':
-      return !values.some(each => isSame(value, each))
-    default:
-      return value !== undefined && value !== null && values.every(each => hasOrder(compareValues(value, each), op))
-  }
+function compareWith(hasOrder: (order: number) => boolean): Operator {
+  return (value, others) =>
+    value !== undefined && value !== null && others.every(each => hasOrder(compareValues(value, each)))
 }
 
 /** All cells of CSV are text, so a number equals a text with its digits, and 1.0 is 1. An absent field equals null. */
@@ -84,10 +97,6 @@ function compareNumerals(a: string, b: string): number {
 function parseInteger(text: string): bigint | null {
   const digits = /^\s*(-?\d{1,400})(?:\.0{0,400})?\s*$/.exec(text)?.[1]
   return digits === undefined ? null : BigInt(digits)
-}
-
-function hasOrder(order: number, op: string): boolean {
-  return op === 'gt' ? order > 0 : op === 'gte' ? order >= 0 : op === 'lt' ? order < 0 : order <= 0
 }
 
 function formatScalar(value: JsonValue): string {

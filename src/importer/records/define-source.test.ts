@@ -1,39 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { addEventRenaming } from './event-names.ts'
-import type { ImportSource, RecordConverter, SourceContext } from './import-source.ts'
+import { defineSource } from './define-source.ts'
+import type { SourceContext } from './import-source.ts'
 import { skipRecord } from './imported-event.ts'
-import { SourceConfig } from './source-config.ts'
 
 const context: SourceContext = { nowMs: Date.UTC(2026, 0, 15), holdLiveWindow: false, findFact: () => null }
 const uuid = '018f3a10-0000-7000-8000-000000000701'
 
 /** Converts each record to an event with the record's name, and with `from` as the source's name. */
-class NamedRecords implements RecordConverter {
-  readonly #facts = [{ kind: 'k', key: 'a', value: 'b' }]
-
-  convert({ value: { event, from } }: { readonly value: JsonObject }) {
+const product = defineSource('product', '', () => ({
+  convert({ value: { event, from } }) {
     if (event === undefined) return skipRecord('filtered')
     const names = { event: String(event), ...(from !== undefined && { sourceName: String(from) }) }
     return { events: [{ uuid, ...names, distinctId: 'ada', timeUs: 0, properties: {} }] }
-  }
-  factsOf() {
-    return this.#facts
-  }
-  timeOf() {
-    return this.#facts.length
-  }
-}
-
-const product: ImportSource = addEventRenaming({
-  name: 'product',
-  summary: '',
-  prepare(config) {
-    new SourceConfig('product', config).end()
-    return new NamedRecords()
   },
-})
+  factsOf: () => [{ kind: 'k', key: 'a', value: 'b' }],
+  timeOf: () => 1,
+}))
 
 function namesOf(record: JsonObject, eventNames: JsonObject) {
   const outcome = product

@@ -1,48 +1,45 @@
-// Renames events as configured by `event_names`, which every source accepts: an export's "Page View" only counts as a page
-// view under the name that the receiver knows. Source: docs/wire/import.md §1.0 (`event_names`).
+// Declares a source, with what all of them share: no unknown key in the configuration, and `event_names`, which renames events.
+// An export's "Page View" only counts as a page view under the name that the receiver knows.
+// Source: docs/wire/import.md §1.0 (`event_names`).
 
-import type { JsonObject } from '#core/json.ts'
-import { ImportConfigError, type ImportSource, type RecordConverter } from './import-source.ts'
+import { ImportConfigError, type ImportSource, type RecordConverter, type SourceContext } from './import-source.ts'
 import type { Conversion, ImportedEvent } from './imported-event.ts'
 import { eventNameLengthMax, isLongerThan } from './record-fields.ts'
 import { eventNamesKey, SourceConfig } from './source-config.ts'
-import { EventNameWatch } from './unseen-names.ts'
+import type { NameWatch } from './unseen-names.ts'
 
 /** Events that link or describe persons by their properties, which a new name can neither add nor remove. */
 const identityEvents = ['$identify', '$create_alias', '$merge_dangerously', '$groupidentify']
 
-/** Applies `event_names` to the names that the source's own mapping gives. Uuids do not change. */
-export function addEventRenaming(source: ImportSource): ImportSource {
-  const { name, summary } = source
+/**
+ * @param summary a line for `--help`.
+ * @param prepare reads all keys of the configuration that the source has. @throws ImportConfigError
+ */
+export function defineSource(
+  name: string,
+  summary: string,
+  prepare: (config: SourceConfig, context: SourceContext) => RecordConverter,
+): ImportSource {
   return {
     name,
     summary,
-    prepare(config, context) {
-      const converter = source.prepare(config, context)
+    prepare(settings, context) {
+      const config = new SourceConfig(name, settings)
+      const converter = prepare(config, context)
+      config.end()
       const names = readEventNames(name, config)
       if (names.size === 0) return converter
-      if (context.unseenNames === undefined) return createRenamingConverter(converter, names, null)
-      const watch = new EventNameWatch(names.keys())
-      context.unseenNames.add(watch)
-      return createRenamingConverter(converter, names, watch)
+      const watch = context.unseenNames?.watchEvents(names.keys())
+      return {
+        ...converter,
+        // The source's own mapping comes first, and uuids do not change.
+        convert: record => renameEvents(seeNames(converter.convert(record), watch), names),
+      }
     },
   }
 }
 
-function createRenamingConverter(
-  converter: RecordConverter,
-  names: ReadonlyMap<string, string>,
-  watch: EventNameWatch | null,
-): RecordConverter {
-  const { factsOf } = converter
-  return {
-    convert: record => renameEvents(recordSeenNames(converter.convert(record), watch), names),
-    ...(factsOf !== undefined && { factsOf: factsOf.bind(converter) }),
-    timeOf: record => converter.timeOf(record),
-  }
-}
-
-function recordSeenNames(outcome: Conversion, watch: EventNameWatch | null): Conversion {
+function seeNames(outcome: Conversion, watch: NameWatch | undefined): Conversion {
   if (watch?.isWaiting === true && 'events' in outcome) for (const { event } of outcome.events) watch.see(event)
   return outcome
 }
@@ -58,8 +55,8 @@ function renameEvent(event: ImportedEvent, names: ReadonlyMap<string, string>): 
 }
 
 /** @throws ImportConfigError */
-function readEventNames(source: string, config: JsonObject): ReadonlyMap<string, string> {
-  const names = new SourceConfig(source, config).texts(eventNamesKey)
+function readEventNames(source: string, config: SourceConfig): ReadonlyMap<string, string> {
+  const names = config.texts(eventNamesKey)
   for (const [from, to] of names)
     for (const name of [from, to]) {
       const problem = findNameProblem(name)
