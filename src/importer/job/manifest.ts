@@ -58,32 +58,11 @@ export interface ScanStats {
   readonly sharedDevices: number
   readonly devices: { readonly all: number; readonly shared: number }
   readonly repeatedRecords: number
-  readonly zoneShift: ZoneShift | null
-  /** How many records may have times of another zone, if no record reveals the zone. */
-  readonly zoneUnproved: number
-  /** The actual shift of the times, if hardly any time fits the given zone. */
-  readonly wrongZone: ZoneShift | null
+  /** How often records have each note of a zone, for `checkZone`. */
+  readonly zoneNotes: readonly (readonly [note: string, count: number])[]
   /** Names of the configuration that no record has. */
   readonly unseenNames: readonly UnseenName[]
 }
-
-export interface ZoneShift {
-  /** By how many seconds the times are ahead of the times of receipt. */
-  readonly seconds: number
-  /** Such as `+02:00`. */
-  readonly text: string
-  /** The share among records with a time of receipt, 0 to 1. */
-  readonly share: number
-  /** A zone with this offset, as an example for the user. */
-  readonly example: string
-}
-
-const zoneShiftSchema = Type.Object({
-  seconds: Type.Number(),
-  text: Type.String(),
-  share: Type.Number(),
-  example: Type.String(),
-})
 
 const scanStatsSchema = Type.Object({
   groupEvents: Type.Number(),
@@ -91,9 +70,7 @@ const scanStatsSchema = Type.Object({
   sharedDevices: Type.Number(),
   devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
   repeatedRecords: Type.Number(),
-  zoneShift: allowNull(zoneShiftSchema),
-  zoneUnproved: Type.Number(),
-  wrongZone: allowNull(zoneShiftSchema),
+  zoneNotes: Type.Array(Type.Tuple([Type.String(), Type.Number()])),
   unseenNames: Type.Array(unseenNameSchema),
 })
 

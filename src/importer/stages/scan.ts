@@ -32,7 +32,7 @@ import { PartLines } from './part-lines.ts'
 import { Repeats, repeatsSchema } from './repeats.ts'
 import { decodeRecord, shownSourceMax } from './staged-line.ts'
 import { firstPosition, type StagedRecord, StagedRecords } from './staged-records.ts'
-import { checkZone, findWrongZone, findZoneShift, revealsZone } from './zone-shift.ts'
+import { checkZone } from './zone-shift.ts'
 
 export const unknownDay = 'unknown-day'
 /** Before compression. A part ends with the line that reaches it, and is held in memory as a whole. */
@@ -44,9 +44,7 @@ const stateSchema = Type.Object({
   records: Type.Number(),
   sharedDevices: Type.Number(),
   repeatedRecords: Type.Number(),
-  zoneShifts: Type.Record(Type.Number()),
-  zoneUnproved: Type.Number(),
-  zoneDiffers: Type.Number(),
+  zoneNotes: Type.Record(Type.Number()),
   /** The first group types in time order, as many as a project can have. */
   groupTypes: Type.Array(Type.String()),
   repeats: repeatsSchema,
@@ -78,7 +76,7 @@ export async function scanRecords(options: ScanOptions): Promise<Manifest> {
     const manifest = await new Scan(options, records, database).run()
     writeManifest(folder, manifest)
     isDone = true
-    checkZone(manifest.scan, manifest.sourceTimezone)
+    checkZone(manifest.scan.zoneNotes, manifest.sourceTimezone)
     return manifest
   } finally {
     database?.rollback()
@@ -277,11 +275,8 @@ class Scan {
   }
 
   #countZone({ notes = [] }: ConvertedRecord): void {
-    const { zoneShifts } = this.#state
-    for (const note of notes)
-      if (note.startsWith('zone_shift:')) zoneShifts[note] = (zoneShifts[note] ?? 0) + 1
-      else if (note === 'zone_shift_differs') this.#state.zoneDiffers++
-      else if (note === 'zone_unproved') this.#state.zoneUnproved++
+    const { zoneNotes } = this.#state
+    for (const note of notes) if (note.startsWith('zone_')) zoneNotes[note] = (zoneNotes[note] ?? 0) + 1
   }
 
   /**
@@ -332,7 +327,7 @@ class Scan {
   }
 
   #stats(generated: readonly StagedPart[]): ScanStats {
-    const { sharedDevices, repeatedRecords, zoneShifts, zoneDiffers, zoneUnproved } = this.#state
+    const { sharedDevices, repeatedRecords, zoneNotes } = this.#state
     const countOf = (name: string) => sumParts(generated.filter(({ id }) => id.startsWith(name))).records
     return {
       groupEvents: countOf('groups/'),
@@ -340,10 +335,7 @@ class Scan {
       sharedDevices,
       devices: this.#ledger.deviceCounts(),
       repeatedRecords,
-      zoneShift: findZoneShift(zoneShifts),
-      wrongZone: findWrongZone(zoneShifts, zoneDiffers),
-      // A single time of receipt is enough to reveal the zone.
-      zoneUnproved: revealsZone(zoneShifts) ? 0 : zoneUnproved,
+      zoneNotes: Object.entries(zoneNotes),
       unseenNames: this.#names.all(),
     }
   }
@@ -355,9 +347,7 @@ function createState(): ScanState {
     records: 0,
     sharedDevices: 0,
     repeatedRecords: 0,
-    zoneShifts: {},
-    zoneUnproved: 0,
-    zoneDiffers: 0,
+    zoneNotes: {},
     groupTypes: [],
     repeats: { timeUs: null, seen: [] },
     names: [],

@@ -1,65 +1,67 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { JobStopped } from '../job/job-paused.ts'
-import { checkZone, findWrongZone, findZoneShift, revealsZone } from './zone-shift.ts'
+import { checkZone } from './zone-shift.ts'
+
+/** @param shifts by seconds. @returns why the job stops, or null. */
+function stopOf(shifts: Record<string, number>, zone: string | null = null, more: Record<string, number> = {}) {
+  const received = Object.entries(shifts).map(([seconds, count]) => [`zone_shift:${seconds}`, count] as const)
+  try {
+    checkZone([...received, ...Object.entries(more)], zone)
+    return null
+  } catch (error) {
+    assert.ok(error instanceof JobStopped)
+    return error.message
+  }
+}
 
 describe('a shift of the zone', () => {
-  it('is found only if most records have the same shift', () => {
-    assert.equal(findZoneShift({}), null)
-    assert.equal(findZoneShift({ 'zone_shift:0': 100 }), null)
-    assert.equal(findZoneShift({ 'zone_shift:0': 50, 'zone_shift:3600': 50 }), null)
-    assert.equal(findZoneShift({ 'zone_shift:7200': 45, 'zone_shift:-3600': 45, 'zone_shift:0': 10 }), null)
-    assert.equal(findZoneShift({ 'zone_shift:0': 49, 'zone_shift:3600': 51 })?.share, 0.51)
-  })
-
-  it('is found in a zone with clock changes from both of its offsets', () => {
-    const shift = findZoneShift({ 'zone_shift:7200': 48, 'zone_shift:3600': 42, 'zone_shift:0': 10 })
-    assert.deepEqual([shift?.text, shift?.share], ['+02:00', 0.9])
+  it('stops a job only if most records have the same shift, and a zone with clock changes has two', () => {
+    for (const shifts of [{}, { 0: 100 }, { 0: 50, 3600: 50 }, { 7200: 45, '-3600': 45, 0: 10 }])
+      assert.equal(stopOf(shifts), null, JSON.stringify(shifts))
+    assert.match(stopOf({ 0: 49, 3600: 51 })!, /the times of 51 % .* are \+01:00 away .* wall-clock times, not UTC/)
+    assert.match(stopOf({ 7200: 48, 3600: 42, 0: 10 })!, /the times of 90 % of the records are \+02:00 away/)
   })
 
   it('is not found from late records or wrong clocks, whose offsets no zone has', () => {
     for (const seconds of [-900, 900, -1_800, 17_100, -46_800, 52_200, -864_000]) {
-      const counts = { [`zone_shift:${seconds}`]: 100 }
-      assert.deepEqual([findZoneShift(counts), findWrongZone(counts, 100), revealsZone(counts)], [null, null, false])
-      assert.equal(findZoneShift({ ...counts, 'zone_shift:7200': 1 })?.text, '+02:00')
+      assert.equal(stopOf({ [seconds]: 100 }), null)
+      assert.equal(stopOf({ [seconds]: 100 }, 'UTC', { zone_shift_differs: 100 }), null)
+      assert.match(stopOf({ [seconds]: 100 }, null, { zone_unproved: 1 })!, /^1 record is from before 2023.* or UTC if/)
+      assert.match(stopOf({ [seconds]: 100, 7200: 1 }, null, { zone_unproved: 1 })!, /\+02:00/)
     }
-    for (const seconds of [-43_200, -12_600, 20_700, 45_900, 50_400])
-      assert.equal(findZoneShift({ [`zone_shift:${seconds}`]: 1 })?.seconds, seconds)
+    for (const seconds of [-43_200, -12_600, 20_700, 45_900, 50_400]) assert.notEqual(stopOf({ [seconds]: 1 }), null)
+    assert.equal(stopOf({ 0: 1 }, null, { zone_unproved: 9 }), null, 'a single time of receipt reveals the zone')
   })
 
   it('stops a job if hardly any record fits the given zone, and names the offset and zones that fit', () => {
-    const stopWith = (counts: Record<string, number>, differing: number, zone: string | null) =>
-      checkZone(
-        { zoneShift: findZoneShift(counts), wrongZone: findWrongZone(counts, differing), zoneUnproved: 0 },
-        zone,
-      )
-    const stopped = (said: RegExp) => (error: Error) => error instanceof JobStopped && said.test(error.message)
-    const inNewYork = { 'zone_shift:-14400': 60, 'zone_shift:-18000': 40 }
-    assert.throws(
-      () => stopWith(inNewYork, 100, 'Europe/Berlin'),
-      stopped(/zone Europe\/Berlin says: the times are -04:00 away .* such as America\/New_York or America\/Halifax;/),
-    )
-    assert.throws(
-      () => stopWith({ 'zone_shift:0': 20, 'zone_shift:900': 9 }, 29, 'Europe/Berlin'),
-      stopped(/the times are \+00:00 away .* such as UTC or Europe\/London;/),
-    )
-    assert.throws(() => stopWith(inNewYork, 0, null), stopped(/wall-clock times, not UTC/))
-    assert.throws(() => stopWith(inNewYork, 96, 'Europe/Berlin'), stopped(/-04:00 away/))
-    // Some were received late; enough agree; too few have a time of receipt; no shift has a majority.
-    stopWith(inNewYork, 60, 'America/New_York')
-    stopWith(inNewYork, 95, 'Europe/Berlin')
-    stopWith({ 'zone_shift:7200': 19 }, 19, 'UTC')
-    stopWith({ 'zone_shift:7200': 19, 'zone_shift:-900': 5 }, 24, 'UTC')
-    stopWith({ 'zone_shift:7200': 15, 'zone_shift:-7200': 15 }, 30, 'Europe/Moscow')
+    const inNewYork = { '-14400': 60, '-18000': 40 }
+    const cases: [shifts: Record<string, number>, differing: number, zone: string, said: RegExp | null][] = [
+      [
+        inNewYork,
+        100,
+        'Europe/Berlin',
+        /zone Europe\/Berlin says: .* -04:00 .* America\/New_York or America\/Halifax;/,
+      ],
+      [{ 0: 20, 900: 9 }, 29, 'Europe/Berlin', /the times are \+00:00 away .* such as UTC or Europe\/London;/],
+      [inNewYork, 96, 'Europe/Berlin', /-04:00 away/],
+      // Some were received late; enough agree; too few have a time of receipt; no shift has a majority.
+      [inNewYork, 60, 'America/New_York', null],
+      [inNewYork, 95, 'Europe/Berlin', null],
+      [{ 7200: 19 }, 19, 'UTC', null],
+      [{ 7200: 19, '-900': 5 }, 24, 'UTC', null],
+      [{ 7200: 15, '-7200': 15 }, 30, 'Europe/Moscow', null],
+    ]
+    for (const [shifts, differing, zone, said] of cases) {
+      const stop = stopOf(shifts, zone, { zone_shift_differs: differing })
+      if (said === null) assert.equal(stop, null)
+      else assert.match(stop!, said)
+    }
   })
 
   it('is shown as an offset with a zone that has it', () => {
-    const shift = (seconds: number) => {
-      const { text, example } = findZoneShift({ [`zone_shift:${seconds}`]: 1 })!
-      return [text, example]
-    }
-    assert.deepEqual(shift(19_800), ['+05:30', 'Asia/Kolkata'])
-    assert.deepEqual(shift(-25_200), ['-07:00', 'America/Los_Angeles'])
-    assert.deepEqual(shift(-34_200), ['-09:30', 'Europe/Berlin'])
+    assert.match(stopOf({ 19800: 1 })!, /\+05:30 away .* such as Asia\/Kolkata;/)
+    assert.match(stopOf({ '-25200': 1 })!, /-07:00 away .* such as America\/Los_Angeles;/)
+    assert.match(stopOf({ '-34200': 1 })!, /-09:30 away .* such as Europe\/Berlin;/)
   })
 })

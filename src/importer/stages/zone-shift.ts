@@ -3,46 +3,46 @@
 
 import { formatCount } from '#core/format-count.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
-import type { ScanStats, ZoneShift } from '../job/manifest.ts'
 
-/** How often each note `zone_shift:SECONDS` occurred. */
-type ShiftCounts = Readonly<Record<string, number>>
+/** How often each note of a zone occurred: `zone_shift:SECONDS`, `zone_shift_differs` and `zone_unproved`. */
+export type ZoneNotes = readonly (readonly [note: string, count: number])[]
 
-/** @returns null unless most records have the same non-zero shift. */
-export function findZoneShift(counts: ShiftCounts): ZoneShift | null {
-  const shift = findMostFrequentShift(selectZoneShifts(counts))
-  return shift?.seconds === 0 ? null : shift
+interface ZoneShift {
+  /** By how many seconds the times are ahead of the times of receipt. */
+  readonly seconds: number
+  /** Such as `+02:00`. */
+  readonly text: string
+  /** The share among records with a time of receipt, 0 to 1. */
+  readonly share: number
 }
 
 /** Fewer records than this do not refute a given zone: all of them may have been received late. */
 const evidenceMin = 20
 const agreeingShareMin = 0.05
 
-/**
- * Finds the actual shift of the times, by their receipt, if hardly any record agrees with the given zone.
- * @param differing how many of the notes differ from the zone.
- * @returns null if enough records agree, or too few have a time of receipt.
- */
-export function findWrongZone(counts: ShiftCounts, differing: number): ZoneShift | null {
-  const shifts = selectZoneShifts(counts)
-  const all = addUp(shifts.values())
-  const agreeing = addUp(Object.values(counts)) - differing
-  return all < evidenceMin || agreeing >= all * agreeingShareMin ? null : findMostFrequentShift(shifts)
-}
-
-/** Whether the time of receipt of any record reveals the zone. */
-export function revealsZone(counts: ShiftCounts): boolean {
-  return selectZoneShifts(counts).size > 0
-}
-
-/** Leaves out shifts that no zone has: such records were received late, or their clock was wrong. */
-function selectZoneShifts(counts: ShiftCounts): ReadonlyMap<number, number> {
-  const shifts = new Map<number, number>()
-  for (const [note, count] of Object.entries(counts)) {
-    const seconds = Number(note.slice(note.indexOf(':') + 1))
-    if (isOffsetOfZone(seconds)) shifts.set(seconds, count)
+/** @param zone given by the user, or null. @throws JobStopped if the zone is missing or wrong. */
+export function checkZone(notes: ZoneNotes, zone: string | null): void {
+  const counts = new Map(notes)
+  const received = notes.filter(([note]) => note.startsWith('zone_shift:'))
+  // Other shifts come from records that were received late, or from a wrong clock.
+  const shifts = new Map(
+    received.map(([note, count]) => [readSeconds(note), count] as const).filter(([seconds]) => isOffsetOfZone(seconds)),
+  )
+  const shift = findMostFrequentShift(shifts)
+  if (zone !== null) {
+    const all = addUp(shifts.values())
+    const agreeing = addUp(received.map(([, count]) => count)) - (counts.get('zone_shift_differs') ?? 0)
+    if (shift !== null && all >= evidenceMin && agreeing < all * agreeingShareMin) throw createZoneStop(shift, zone)
+    return
   }
-  return shifts
+  if (shift !== null && shift.seconds !== 0) throw createShiftStop(shift)
+  const unproved = counts.get('zone_unproved') ?? 0
+  // A single time of receipt is enough to reveal the zone.
+  if (unproved > 0 && shifts.size === 0) throw createUnprovedStop(unproved)
+}
+
+function readSeconds(note: string): number {
+  return Number(note.slice(note.indexOf(':') + 1))
 }
 
 const halfHourSeconds = 1_800
@@ -69,8 +69,7 @@ function findMostFrequentShift(shifts: ReadonlyMap<number, number>): ZoneShift |
   const countOf = (seconds: number) => (seconds === 0 ? 0 : (shifts.get(seconds) ?? 0))
   for (const [seconds, count] of [...shifts].toSorted(([, a], [, b]) => b - a)) {
     const withOtherClock = seconds === 0 ? count : count + Math.max(countOf(seconds - 3_600), countOf(seconds + 3_600))
-    if (withOtherClock * 2 > all)
-      return { seconds, text: formatOffset(seconds), share: withOtherClock / all, example: findExampleZone(seconds) }
+    if (withOtherClock * 2 > all) return { seconds, text: formatOffset(seconds), share: withOtherClock / all }
   }
   return null
 }
@@ -107,36 +106,24 @@ const zonesByHours: Readonly<Record<number, readonly string[]>> = {
   13: ['Pacific/Auckland'],
 }
 
-function findExampleZone(seconds: number): string {
-  return zonesByHours[seconds / 3_600]?.[0] ?? 'Europe/Berlin'
+function createShiftStop({ seconds, text, share }: ZoneShift): JobStopped {
+  const [example = 'Europe/Berlin'] = zonesByHours[seconds / 3_600] ?? []
+  return new JobStopped(
+    `the times of ${Math.floor(share * 100)} % of the records are ${text} away from when they were received, so they are wall-clock times, not UTC. ` +
+      `Run again with --source-timezone and the zone that was set in the project when they were recorded, such as ` +
+      `${example}; the records are then staged again. Nothing was sent`,
+    createZoneRemedy(
+      `the times are ${text} away from UTC: ZONE is the project's zone when they were recorded, such as ${example}`,
+    ),
+  )
 }
 
-/** @param zone given by the user, or null. @throws JobStopped if the zone is missing or wrong. */
-export function checkZone(
-  { zoneShift, zoneUnproved, wrongZone }: Pick<ScanStats, 'zoneShift' | 'zoneUnproved' | 'wrongZone'>,
-  zone: string | null,
-): void {
-  if (zone !== null) {
-    if (wrongZone !== null) throw createZoneStop(wrongZone, zone)
-    return
-  }
-  if (zoneShift !== null)
-    throw new JobStopped(
-      `the times of ${Math.floor(zoneShift.share * 100)} % of the records are ${zoneShift.text} away from when they were received, so they are wall-clock times, not UTC. ` +
-        `Run again with --source-timezone and the zone that was set in the project when they were recorded, such as ` +
-        `${zoneShift.example}; the records are then staged again. Nothing was sent`,
-      createZoneRemedy(
-        `the times are ${zoneShift.text} away from UTC: ZONE is the project's zone when they were recorded, such as ${zoneShift.example}`,
-      ),
-    )
-  if (zoneUnproved > 0)
-    throw new JobStopped(
-      `${formatCount(zoneUnproved, 'record is', 'records are')} from before 2023, when products stored wall-clock times of the project's zone, and no record has its time of receipt, so nothing shows the zone. ` +
-        'Run again with --source-timezone and the zone that was set in the project, or UTC if the times are in UTC: compare an event that you know. The records are then staged again. Nothing was sent',
-      createZoneRemedy(
-        "nothing shows the zone of the times: ZONE is the project's zone, or UTC if the times are in UTC",
-      ),
-    )
+function createUnprovedStop(records: number): JobStopped {
+  return new JobStopped(
+    `${formatCount(records, 'record is', 'records are')} from before 2023, when products stored wall-clock times of the project's zone, and no record has its time of receipt, so nothing shows the zone. ` +
+      'Run again with --source-timezone and the zone that was set in the project, or UTC if the times are in UTC: compare an event that you know. The records are then staged again. Nothing was sent',
+    createZoneRemedy("nothing shows the zone of the times: ZONE is the project's zone, or UTC if the times are in UTC"),
+  )
 }
 
 function createZoneStop({ seconds, text }: ZoneShift, zone: string): JobStopped {

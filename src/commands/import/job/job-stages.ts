@@ -85,7 +85,7 @@ const scan: JobStage = {
   isDone({ folder, plan }) {
     const manifest = readScan(folder, plan)
     if (manifest === null) return false
-    checkZone(manifest.scan, manifest.sourceTimezone)
+    checkZone(manifest.scan.zoneNotes, manifest.sourceTimezone)
     return true
   },
   async run({ folder, plan, source, progress, signal, waitForSpace }) {
