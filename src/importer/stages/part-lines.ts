@@ -9,7 +9,7 @@ import { JobLedger } from '../job/ledger.ts'
 import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome, StagedPart, StagedResult } from '../job/staged-part.ts'
-import type { ImportedEvent, RecordNote } from '../records/imported-event.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
 import { decodePlace, decodeSource } from './staged-line.ts'
 import { firstPosition, type StagedRecord } from './staged-records.ts'
 
@@ -20,15 +20,6 @@ const generatedObject = 'generated'
 const extraFrame = '{"s":""}'
 /** Generated events have no place in the raw files. */
 const noPlace = '[]'
-
-/** As stored: `e` events, `n` notes and `d` dropped fields, `r` a reject, `k` a skip, or nothing for a collapsed repeat. */
-interface StoredResult {
-  readonly e?: readonly ImportedEvent[]
-  readonly n?: readonly RecordNote[]
-  readonly d?: readonly string[]
-  readonly r?: Omit<StagedResult & { kind: 'rejected' }, 'kind'>
-  readonly k?: (StagedResult & { kind: 'skipped' })['reason']
-}
 
 /** The lines of a part that is being written, in one buffer that grows. */
 export class PartLines {
@@ -52,7 +43,7 @@ export class PartLines {
   add({ id, timeUs, place, extra, json }: StagedRecord, result: StagedResult): void {
     this.firstUs ??= timeUs
     this.last = { timeUs, id }
-    const text = `${place}\t${JSON.stringify(encodeResult(result))}\t${extra}\t`
+    const text = `${place}\t${JSON.stringify(result)}\t${extra}\t`
     this.#reserve(3 * text.length + json.length + 1)
     this.#length += this.#bytes.write(text, this.#length)
     this.#length += json.copy(this.#bytes, this.#length)
@@ -77,29 +68,6 @@ export class PartLines {
     this.#bytes.copy(grown, 0, 0, this.#length)
     this.#bytes = grown
   }
-}
-
-function encodeResult(result: StagedResult): StoredResult {
-  switch (result.kind) {
-    case 'events': {
-      const { events, notes, dropped } = result
-      return { e: events, ...(notes.length > 0 && { n: notes }), ...(dropped.length > 0 && { d: dropped }) }
-    }
-    case 'rejected': {
-      const { kind: _, ...reject } = result
-      return { r: reject }
-    }
-    case 'skipped':
-      return { k: result.reason }
-    case 'collapsed':
-      return {}
-  }
-}
-
-function decodeResult({ e, n = [], d = [], r, k }: StoredResult): StagedResult {
-  if (e !== undefined) return { kind: 'events', events: e, notes: n, dropped: d }
-  if (r !== undefined) return { kind: 'rejected', ...r }
-  return k === undefined ? { kind: 'collapsed' } : { kind: 'skipped', reason: k }
 }
 
 export interface OpenStagedJob extends StagedJob {
@@ -141,7 +109,7 @@ async function* readPartLines(
 function decodePartLine(line: Buffer, number: number, objects: Manifest['objects']): StagedOutcome {
   const placeEnd = line.indexOf(tab)
   const resultEnd = line.indexOf(tab, placeEnd + 1)
-  const result = decodeResult(parseJson(line.toString('utf8', placeEnd + 1, resultEnd)) as StoredResult)
+  const result = parseJson(line.toString('utf8', placeEnd + 1, resultEnd)) as unknown as StagedResult
   if (placeEnd === noPlace.length) return createGeneratedOutcome(number, result)
   const { object, line: rawLine, byte, ordinal } = decodePlace(line.toString('latin1', 0, placeEnd))
   const extraEnd = line.indexOf(tab, resultEnd + 1)
