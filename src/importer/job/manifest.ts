@@ -52,12 +52,9 @@ export interface Manifest {
 
 /** What the scan found in all records together. */
 export interface ScanStats {
-  readonly groupEvents: number
-  readonly linkEvents: number
   /** How often a user other than the first was seen on a device. */
   readonly sharedDevices: number
   readonly devices: { readonly all: number; readonly shared: number }
-  readonly repeatedRecords: number
   /** How often records have each note of a zone, for `checkZone`. */
   readonly zoneNotes: readonly (readonly [note: string, count: number])[]
   /** Names of the configuration that no record has. */
@@ -65,11 +62,8 @@ export interface ScanStats {
 }
 
 const scanStatsSchema = Type.Object({
-  groupEvents: Type.Number(),
-  linkEvents: Type.Number(),
   sharedDevices: Type.Number(),
   devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
-  repeatedRecords: Type.Number(),
   zoneNotes: Type.Array(Type.Tuple([Type.String(), Type.Number()])),
   unseenNames: Type.Array(unseenNameSchema),
 })

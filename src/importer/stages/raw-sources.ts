@@ -16,7 +16,10 @@ export async function hashRawFile(file: RawFile, signal: AbortSignal): Promise<R
 /** @throws JobStopped if the content of a file has changed since it was staged. */
 export async function checkUnchanged(sources: readonly RawSource[]): Promise<void> {
   const changed = await findChanged(sources)
-  if (changed !== null) throw new JobStopped(formatChangedFile(changed.path))
+  if (changed === null) return
+  throw new JobStopped(
+    `${changed.path} has changed since it was staged. Restore the original file, or plan the job again in another folder`,
+  )
 }
 
 /**
@@ -25,10 +28,9 @@ export async function checkUnchanged(sources: readonly RawSource[]): Promise<voi
  */
 export async function findChanged(sources: readonly RawSource[]): Promise<RawSource | null> {
   for (const source of sources) {
-    const now = statSync(source.path, { throwIfNoEntry: false })
-    if (now === undefined || (now.size === source.bytes && now.mtimeMs === source.changedMs)) continue
-    if (now.size === source.bytes && (await fileSha256(source.path)) === source.sha256) continue
-    return source
+    const size = statSync(source.path, { throwIfNoEntry: false })?.size
+    if (size === undefined || isAsHashed(source)) continue
+    if (size !== source.bytes || (await fileSha256(source.path)) !== source.sha256) return source
   }
   return null
 }
@@ -36,20 +38,22 @@ export async function findChanged(sources: readonly RawSource[]): Promise<RawSou
 /** @throws JobStopped if a file was written to while it was read. */
 export function checkUnchangedWhileRead(sources: readonly RawSource[]): void {
   for (const source of sources) {
-    const { bytes, changedMs } = readStat(source)
-    if (bytes !== source.bytes || changedMs !== source.changedMs)
+    readStat(source)
+    if (!isAsHashed(source))
       throw new JobStopped(
         `${source.path} changed while it was read. Run again when nothing writes to it any more; it is then staged again`,
       )
   }
 }
 
+/** Whether nothing has written to the file since. */
+export function isAsHashed({ path, bytes, changedMs }: RawSource): boolean {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat?.size === bytes && stat.mtimeMs === changedMs
+}
+
 function readStat({ path }: { readonly path: string }): { bytes: number; changedMs: number } {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (stat === undefined) throw new JobStopped(`${path} is missing. Restore it, or plan the job without it`)
   return { bytes: stat.size, changedMs: stat.mtimeMs }
-}
-
-function formatChangedFile(path: string): string {
-  return `${path} has changed since it was staged. Restore the original file, or plan the job again in another folder`
 }

@@ -9,14 +9,7 @@ import { JobDatabase } from '../job/job-database.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
 import { type GeneratedKind, JobLedger } from '../job/ledger.ts'
-import {
-  countBlankLines,
-  type Manifest,
-  type RawObject,
-  readManifest,
-  type ScanStats,
-  writeManifest,
-} from '../job/manifest.ts'
+import { countBlankLines, type Manifest, type RawObject, readManifest, writeManifest } from '../job/manifest.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { isGeneratedPart, type StagedPart, type StagedResult, sumParts } from '../job/staged-part.ts'
@@ -41,9 +34,7 @@ const partBytesDefault = 16 * 1024 * 1024
 /** How far a scan is, stored with every part. */
 const stateSchema = Type.Object({
   position: Type.Object({ timeUs: allowNull(Type.Number()), id: Type.Number() }),
-  records: Type.Number(),
   sharedDevices: Type.Number(),
-  repeatedRecords: Type.Number(),
   zoneNotes: Type.Record(Type.Number()),
   /** The first group types in time order, as many as a project can have. */
   groupTypes: Type.Array(Type.String()),
@@ -151,7 +142,8 @@ class Scan {
     // Counts all records read, blank lines included, so that all figures of a job agree.
     const blankLines = countBlankLines({ objects: this.#objects })
     progress.begin('scan', { records: this.#records.count + blankLines })
-    progress.add({ records: this.#state.records + blankLines, isEarlier: true })
+    const done = sumParts(this.#parts.filter(part => !isGeneratedPart(part))).records
+    progress.add({ records: done + blankLines, isEarlier: true })
     await this.#convertRecords()
     await this.#writeGenerated()
     progress.day(null)
@@ -203,7 +195,6 @@ class Scan {
   #endPart(part: PartLines): null {
     this.#write(part)
     this.#state.position = part.last
-    this.#state.records += part.count
     this.#ledger.flush()
     const state: ScanState = { ...this.#state, repeats: this.#repeats.state(), names: this.#names.states() }
     this.#database.putProgress('scan', state)
@@ -261,10 +252,7 @@ class Scan {
     const repeat = this.#repeats.find(source.name, {
       ...{ timeUs: record.timeUs, events, value: parsed.value, textLength: text.length },
     })
-    if (repeat !== null) {
-      this.#state.repeatedRecords++
-      return repeat === 'collapsed' ? { kind: 'collapsed' } : { kind: 'skipped', reason: repeat }
-    }
+    if (repeat !== null) return repeat === 'collapsed' ? { kind: repeat } : { kind: 'skipped', reason: repeat }
     if (this.#isOfRefusedGroup(converted)) return this.#rejectGroup(converted)
     this.#countZone(converted)
     const { groups, links, own, notes } = createRecordEvents(source.name, converted, this.#ledger)
@@ -322,21 +310,12 @@ class Scan {
         days: [...this.#partsOfDay.keys()].filter(day => /^\d/.test(day)).length,
       },
       sourceRange: range && { first: formatTime(range.firstUs), last: formatTime(range.lastUs) },
-      scan: this.#stats(generated),
-    }
-  }
-
-  #stats(generated: readonly StagedPart[]): ScanStats {
-    const { sharedDevices, repeatedRecords, zoneNotes } = this.#state
-    const countOf = (name: string) => sumParts(generated.filter(({ id }) => id.startsWith(name))).records
-    return {
-      groupEvents: countOf('groups/'),
-      linkEvents: countOf('links/'),
-      sharedDevices,
-      devices: this.#ledger.deviceCounts(),
-      repeatedRecords,
-      zoneNotes: Object.entries(zoneNotes),
-      unseenNames: this.#names.all(),
+      scan: {
+        sharedDevices: this.#state.sharedDevices,
+        devices: this.#ledger.deviceCounts(),
+        zoneNotes: Object.entries(this.#state.zoneNotes),
+        unseenNames: this.#names.all(),
+      },
     }
   }
 }
@@ -344,9 +323,7 @@ class Scan {
 function createState(): ScanState {
   return {
     position: firstPosition,
-    records: 0,
     sharedDevices: 0,
-    repeatedRecords: 0,
     zoneNotes: {},
     groupTypes: [],
     repeats: { timeUs: null, seen: [] },

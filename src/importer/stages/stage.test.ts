@@ -270,7 +270,7 @@ describe('staging', () => {
       const bytes = readFileSync(path)
       writeFileSync(path, bytes.fill(0xa5, bytes.length / 2, bytes.length / 2 + 4_096))
     },
-    'a list of files': job => changeRecords(job, "UPDATE raw_file SET objects = '{'"),
+    'a list of files': job => changeRecords(job, "UPDATE raw_file SET described = '{'"),
   }))
     it(`names its file if the scan finds ${what} of it damaged`, async t => {
       const text = Array.from({ length: 2_000 }, (_, id) => recordAt(id, id)).join('')

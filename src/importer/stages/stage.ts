@@ -12,10 +12,10 @@ import type { StageProgress } from '../job/progress.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { RecordReject } from '../records/imported-event.ts'
-import { checkUnchangedWhileRead, hashRawFile } from './raw-sources.ts'
+import { checkUnchangedWhileRead, hashRawFile, isAsHashed } from './raw-sources.ts'
 import { describeDamage, findDamage } from './report/rejects.ts'
-import { decodeRecord, type EncodedContent, encodeContent, encodePlace } from './staged-line.ts'
-import { type StagedRecord, StagedRecords } from './staged-records.ts'
+import { decodeRecord, encodeContent, encodePlace } from './staged-line.ts'
+import { type NewRecord, StagedRecords } from './staged-records.ts'
 
 const committedBytesDefault = 16 * 1024 * 1024
 /**
@@ -65,7 +65,7 @@ export async function stageRecords(options: StageOptions): Promise<StagedRecords
 /** Continues a stopped run if neither the files nor the plan have changed since. */
 async function openRecords({ folder, plan, signal }: StageOptions): Promise<StagedRecords> {
   const mapping = hashMapping(plan)
-  const known = StagedRecords.open(folder, each => each.mapping === mapping && areSourcesUnchanged(each.sources))
+  const known = StagedRecords.open(folder, each => each.mapping === mapping && each.sources.every(isAsHashed))
   if (known !== null) return known
   const sources: RawSource[] = []
   for (const file of plan.files) {
@@ -73,15 +73,6 @@ async function openRecords({ folder, plan, signal }: StageOptions): Promise<Stag
     sources.push(await hashRawFile(file, signal))
   }
   return StagedRecords.create(folder, mapping, sources)
-}
-
-function areSourcesUnchanged(sources: readonly RawSource[]): boolean {
-  try {
-    checkUnchangedWhileRead(sources)
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function readFiles(records: StagedRecords, objects: ListedObjects, options: StageOptions): Promise<void> {
@@ -97,7 +88,7 @@ async function readFiles(records: StagedRecords, objects: ListedObjects, options
     else {
       const first = objects.all.length
       const count = await readFile(file, objects, batch, options)
-      records.endFile(index, objects.all.slice(first), count)
+      records.endFile(index, { objects: objects.all.slice(first), records: count })
     }
   records.commit()
   if (objects.damaged > damagesSaid) progress.say(`${formatCount(objects.damaged, 'file')} are damaged in total.`)
@@ -140,20 +131,14 @@ class ListedObjects {
 /** Adds records, and commits them from time to time. */
 class Batch {
   readonly #records: StagedRecords
-  readonly #waitForSpace: WaitForSpace
-  readonly #bytesMax: number
+  readonly #options: StageOptions
   #bytes = 0
   #known: number
 
   /** @param known how many records of the next file an earlier run has stored. */
-  constructor(
-    records: StagedRecords,
-    known: number,
-    { waitForSpace = unlimitedSpace, committedBytes = committedBytesDefault }: StageOptions,
-  ) {
+  constructor(records: StagedRecords, known: number, options: StageOptions) {
     this.#records = records
-    this.#waitForSpace = waitForSpace
-    this.#bytesMax = committedBytes
+    this.#options = options
     this.#known = known
   }
 
@@ -162,21 +147,17 @@ class Batch {
     return this.#known > 0 && this.#known-- > 0
   }
 
-  /** Whether it fits into the open transaction. */
-  holds({ json, extra }: EncodedContent): boolean {
-    return this.#bytes === 0 || this.#bytes + json.length + extra.length <= this.#bytesMax
-  }
-
-  async commit(): Promise<void> {
-    this.#records.commit()
-    this.#bytes = 0
-    await this.#waitForSpace()
-    this.#records.begin()
-  }
-
-  add(record: EncodedContent & Pick<StagedRecord, 'place' | 'timeUs'>, hasFacts: boolean): void {
+  async add(record: NewRecord, hasFacts: boolean): Promise<void> {
+    const { waitForSpace = unlimitedSpace, committedBytes = committedBytesDefault } = this.#options
+    const bytes = record.json.length + record.extra.length
+    if (this.#bytes > 0 && this.#bytes + bytes > committedBytes) {
+      this.#records.commit()
+      this.#bytes = 0
+      await waitForSpace()
+      this.#records.begin()
+    }
     this.#records.add(record, hasFacts)
-    this.#bytes += record.json.length + record.extra.length
+    this.#bytes += bytes
   }
 }
 
@@ -229,12 +210,8 @@ async function readFile(
       const sourceRecord = 'value' in parsed ? { value: parsed.value, table, ordinal } : null
       const timeUs = sourceRecord && findTime(converter, sourceRecord)
       const hasFacts = sourceRecord !== null && (converter.factsOf?.(sourceRecord) ?? []).length > 0
-      const content = encodeContent(record)
-      if (!batch.holds(content)) await batch.commit()
-      batch.add(
-        { ...content, timeUs, place: encodePlace({ object, line: raw.line, byte: raw.byte, ordinal }) },
-        hasFacts,
-      )
+      const place = encodePlace({ object, line: raw.line, byte: raw.byte, ordinal })
+      await batch.add({ ...encodeContent(record), timeUs, place }, hasFacts)
     }
     progress.add({ records: 1, rejects: 'rejected' in parsed ? 1 : 0 })
   }

@@ -18,7 +18,7 @@ const schema = `
   );
   CREATE INDEX IF NOT EXISTS record_in_order ON record (time_us, id);
   CREATE INDEX IF NOT EXISTS record_with_facts ON record (time_us, id) WHERE has_facts;
-  CREATE TABLE IF NOT EXISTS raw_file (number INTEGER PRIMARY KEY, objects TEXT, records INTEGER);
+  CREATE TABLE IF NOT EXISTS raw_file (number INTEGER PRIMARY KEY, described TEXT);
   CREATE TABLE IF NOT EXISTS staging (only INTEGER PRIMARY KEY, described TEXT);`
 
 /** In the place of an unreadable time, so that these records come last. No event has a time so late. */
@@ -32,7 +32,13 @@ const describedSchema = Type.Object({
 })
 type Described = Static<typeof describedSchema>
 
-const objectsSchema = Type.Object({ objects: Type.Array(rawObjectSchema) })
+const stagedFileSchema = Type.Object({ objects: Type.Array(rawObjectSchema), records: Type.Number() })
+
+/** The files within a raw file that was read to the end, and how many records they hold. */
+export interface StagedFile {
+  readonly objects: readonly RawObject[]
+  readonly records: number
+}
 
 export interface StagedRecord {
   /** Its number among all records of the raw files without blank lines, from 1. */
@@ -46,19 +52,16 @@ export interface StagedRecord {
   readonly json: Buffer
 }
 
+/** A record to add. */
+export type NewRecord = Omit<StagedRecord, 'id' | 'json'> & { readonly json: Uint8Array }
+
 /** Where a reader of the records continues. */
 export interface RecordPosition {
   readonly timeUs: number | null
   readonly id: number
 }
 
-interface Row {
-  id: number
-  time_us: number
-  place: string
-  extra: string
-  json: Buffer
-}
+const columns = `id, nullif(time_us, ${unknownTimeUs}) AS timeUs, place, extra, json`
 
 export class StagedRecords {
   readonly #folder: JobFolder
@@ -78,7 +81,7 @@ export class StagedRecords {
       )
       this.#statements = {
         add: this.#sql.prepare('INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)'),
-        endFile: this.#sql.prepare('INSERT INTO raw_file VALUES (?, ?, ?)'),
+        endFile: this.#sql.prepare('INSERT INTO raw_file VALUES (?, ?)'),
         describe: this.#sql.prepare('INSERT OR REPLACE INTO staging VALUES (1, ?)'),
         setTime: this.#sql.prepare('UPDATE record SET time_us = ? WHERE id = ?'),
       }
@@ -156,28 +159,18 @@ export class StagedRecords {
     if (this.#sql.inTransaction) this.#sql.exec('ROLLBACK')
   }
 
-  add(
-    { timeUs, place, extra, json }: Omit<StagedRecord, 'id' | 'json'> & { json: Uint8Array },
-    hasFacts: boolean,
-  ): void {
+  add({ timeUs, place, extra, json }: NewRecord, hasFacts: boolean): void {
     this.#statements.add.run(++this.#lastId, timeUs ?? unknownTimeUs, hasFacts ? 1 : 0, place, extra, json)
   }
 
-  /** @param objects of the file. */
-  endFile(number: number, objects: readonly RawObject[], records: number): void {
-    this.#statements.endFile.run(number, JSON.stringify(objects), records)
+  endFile(number: number, file: StagedFile): void {
+    this.#statements.endFile.run(number, JSON.stringify(file))
   }
 
   /** The files that were read to the end, in order. @throws JobStopped if the file is damaged. */
-  files(): { readonly objects: readonly RawObject[]; readonly records: number }[] {
-    const rows = this.#sql
-      .prepare<[], { objects: string; records: number }>('SELECT objects, records FROM raw_file ORDER BY number')
-      .all()
-    return rows.map(({ objects, records }) => {
-      const parsed = parseObject(`{"objects":${objects}}`)
-      if (!matchesSchema(objectsSchema, parsed)) throw this.#folder.damaged(stagingFile)
-      return { ...parsed, records }
-    })
+  files(): StagedFile[] {
+    const rows = this.#sql.prepare<[], { described: string }>('SELECT described FROM raw_file ORDER BY number').all()
+    return rows.map(({ described }) => this.#folder.parseLine(stagingFile, described, stagedFileSchema))
   }
 
   complete(mapping: string): void {
@@ -187,13 +180,13 @@ export class StagedRecords {
   /** Gives records without a readable time the time that `timeOf` finds. */
   setUnknownTimes(timeOf: (record: StagedRecord) => number | null): void {
     this.begin()
-    const rows = this.#sql.prepare<[number, number], Row>(
-      'SELECT * FROM record WHERE time_us = ? AND id > ? ORDER BY id LIMIT 100',
+    const rows = this.#sql.prepare<[number, number], StagedRecord>(
+      `SELECT ${columns} FROM record WHERE time_us = ? AND id > ? ORDER BY id LIMIT 100`,
     )
     for (let page = rows.all(unknownTimeUs, 0); page.length > 0; page = rows.all(unknownTimeUs, page.at(-1)!.id))
-      for (const row of page) {
-        const timeUs = timeOf(toRecord(row))
-        if (timeUs !== null) this.#statements.setTime.run(timeUs, row.id)
+      for (const record of page) {
+        const timeUs = timeOf(record)
+        if (timeUs !== null) this.#statements.setTime.run(timeUs, record.id)
       }
     this.commit()
   }
@@ -208,15 +201,17 @@ export class StagedRecords {
 
   /** Records after a position, in order. No other statement may run meanwhile. @throws JobStopped if the file is damaged. */
   *after({ timeUs, id }: RecordPosition): Generator<StagedRecord> {
-    const rows = this.#sql.prepare<[number, number], Row>(
-      'SELECT * FROM record WHERE (time_us, id) > (?, ?) ORDER BY time_us, id',
+    const rows = this.#sql.prepare<[number, number], StagedRecord>(
+      `SELECT ${columns} FROM record WHERE (time_us, id) > (?, ?) ORDER BY time_us, id`,
     )
     yield* this.#read(rows.iterate(timeUs ?? unknownTimeUs, id))
   }
 
   /** The same for records that were added with `hasFacts`, from the first on. */
   *withFacts(): Generator<StagedRecord> {
-    const rows = this.#sql.prepare<[], Row>('SELECT * FROM record WHERE has_facts ORDER BY time_us, id')
+    const rows = this.#sql.prepare<[], StagedRecord>(
+      `SELECT ${columns} FROM record WHERE has_facts ORDER BY time_us, id`,
+    )
     yield* this.#read(rows.iterate())
   }
 
@@ -224,9 +219,9 @@ export class StagedRecords {
     yield* this.after({ timeUs: null, id: 0 })
   }
 
-  *#read(rows: Iterable<Row>): Generator<StagedRecord> {
+  *#read(rows: Iterable<StagedRecord>): Generator<StagedRecord> {
     try {
-      for (const row of rows) yield toRecord(row)
+      yield* rows
     } catch (error) {
       throw isSqliteDamage(error) ? this.#folder.damaged(stagingFile) : error
     }
@@ -238,7 +233,3 @@ export class StagedRecords {
 }
 
 export const firstPosition: RecordPosition = { timeUs: Number.MIN_SAFE_INTEGER, id: 0 }
-
-function toRecord({ id, time_us, place, extra, json }: Row): StagedRecord {
-  return { id, timeUs: time_us === unknownTimeUs ? null : time_us, place, extra, json }
-}
