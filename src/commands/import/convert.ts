@@ -19,13 +19,9 @@ import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { toShownEvent } from '#importer/stages/report/samples.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
-import { holdsLiveWindow, readJsonFile } from './plan/plan-options.ts'
+import { type PlanOptions, readSourceConfig } from './plan/plan-options.ts'
 
-export interface ConvertOptions {
-  readonly source: string
-  readonly config?: string
-  readonly mapping?: string
-  readonly sourceTimezone?: string
+export interface ConvertOptions extends Pick<PlanOptions, 'source' | 'config' | 'mapping' | 'sourceTimezone'> {
   readonly now: string
   readonly format: 'json' | 'csv'
 }
@@ -61,11 +57,11 @@ function createConverter(
   options: ConvertOptions,
 ): (value: JsonObject, ordinal: number) => Answer {
   const facts = new Map<string, string>()
-  const converter = createRecordConverter(
-    source,
-    options,
-    (kind, key) => facts.get(JSON.stringify([kind, key])) ?? null,
-  )
+  const nowUs = readTime(options.now, { zone: 'UTC' }, 'now')
+  if (nowUs === null) refuse(`--now must be a time such as 2026-01-15T00:00:00Z, not ${JSON.stringify(options.now)}`)
+  const { config, holdLiveWindow } = readSourceConfig(options)
+  const findFact = (kind: string, key: string) => facts.get(JSON.stringify([kind, key])) ?? null
+  const converter = prepareOrRefuse(() => source.prepare(config, { nowMs: nowUs / usPerMs, holdLiveWindow, findFact }))
   const ledger = createMemoryLedger()
   return (value, ordinal) => {
     const record = { value, table: null, ordinal }
@@ -77,20 +73,9 @@ function createConverter(
   }
 }
 
-function createRecordConverter(
-  source: ImportSource,
-  { config, mapping, sourceTimezone, now }: ConvertOptions,
-  findFact: (kind: string, key: string) => string | null,
-): RecordConverter {
-  const nowUs = readTime(now, { zone: 'UTC' }, 'now')
-  if (nowUs === null) refuse(`--now must be a time such as 2026-01-15T00:00:00Z, not ${JSON.stringify(now)}`)
-  const own = config === undefined ? {} : readJsonFile(config, '--config')
-  const holdLiveWindow = holdsLiveWindow(own)
-  delete own.hold_live_window
-  if (mapping !== undefined) own.mapping = readJsonFile(mapping, '--mapping')
-  if (sourceTimezone !== undefined) own.source_timezone = sourceTimezone
+function prepareOrRefuse(prepare: () => RecordConverter): RecordConverter {
   try {
-    return source.prepare(own, { nowMs: nowUs / usPerMs, holdLiveWindow, findFact })
+    return prepare()
   } catch (error) {
     if (error instanceof ImportConfigError) refuse(printable(error.message))
     throw error

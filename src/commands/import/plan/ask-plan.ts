@@ -40,21 +40,18 @@ export async function completeOptions(
 
 export async function askForSource(person: Person): Promise<string> {
   if (!person.canAsk()) refuse(`set the source product: --source is one of ${sourceNames.join(', ')}`)
-  for (;;) {
-    const source = await person.ask(`Which product is it from? ${sourceNames.join(', ')}`)
-    if (sourceNames.includes(source)) return source
-    person.print(`there is no source ${JSON.stringify(source)}`)
-  }
+  return askUntilValid(person, `Which product is it from? ${sourceNames.join(', ')}`, source =>
+    sourceNames.includes(source) ? null : `there is no source ${JSON.stringify(source)}`,
+  )
 }
 
 async function askForFiles(person: Person): Promise<readonly string[]> {
   if (!person.canAsk()) return []
-  for (;;) {
-    const path = expandHome(await person.ask('File or folder of the export (for several, pass them as arguments)'))
-    const problem = path === '' ? 'an import needs one' : await findFilesProblem(path)
-    if (problem === null) return [path]
-    person.print(problem)
-  }
+  const question = 'File or folder of the export (for several, pass them as arguments)'
+  const path = await askUntilValid(person, question, typed =>
+    typed === '' ? 'an import needs one' : findFilesProblem(expandHome(typed)),
+  )
+  return [expandHome(path)]
 }
 
 async function findFilesProblem(path: string): Promise<string | null> {
@@ -72,12 +69,23 @@ async function askForMapping(
 ): Promise<Pick<PlanOptions, 'mapping'>> {
   if (source !== 'generic' || mapping !== undefined || !person.canAsk()) return {}
   if (config !== undefined && Object.hasOwn(readJsonFile(config, '--config'), 'mapping')) return {}
+  const question = `Mapping file, which maps record fields to event, id and time${inDocs('import-mapping.md')}`
+  const path = await askUntilValid(person, question, typed =>
+    typed === '' ? 'the source generic needs one' : findJsonFileProblem(expandHome(typed), 'the mapping'),
+  )
+  return { mapping: expandHome(path) }
+}
+
+async function askUntilValid(
+  person: Person,
+  question: string,
+  findProblem: (typed: string) => string | null | Promise<string | null>,
+  byDefault?: string,
+): Promise<string> {
   for (;;) {
-    const path = expandHome(
-      await person.ask(`Mapping file, which maps record fields to event, id and time${inDocs('import-mapping.md')}`),
-    )
-    const problem = path === '' ? 'the source generic needs one' : findJsonFileProblem(path, 'the mapping')
-    if (problem === null) return { mapping: path }
+    const typed = await person.ask(question, byDefault)
+    const problem = await findProblem(typed)
+    if (problem === null) return typed
     person.print(problem)
   }
 }
@@ -100,11 +108,13 @@ async function askForTarget(
     if (problem === null) return {}
     person.print(problem)
   }
+  const keyQuestion = 'Project API key (phc_…) of the target project; empty to rehearse only'
+  const findTypedProblem = (typed: string) => (typed === '' ? null : findProjectKeyProblem(typed))
   for (;;) {
-    const key = known ?? (await askForKey(person))
+    const key = known ?? (await askUntilValid(person, keyQuestion, findTypedProblem))
     if (key === '') return {}
     const address = host ?? (await askForAddress(person))
-    const target = { projectKey: key, ...(address !== null && { host: address }) }
+    const target = { projectKey: key, ...(address !== undefined && { host: address }) }
     const problem = await findTargetProblem(target)
     if (problem === null) return target
     // With --host, only the key is asked for again.
@@ -112,23 +122,9 @@ async function askForTarget(
   }
 }
 
-async function askForKey(person: Person): Promise<string> {
-  for (;;) {
-    const typed = await person.ask('Project API key (phc_…) of the target project; empty to rehearse only')
-    const problem = typed === '' ? null : findProjectKeyProblem(typed)
-    if (problem === null) return typed
-    person.print(problem)
-  }
-}
-
-/** @returns null for the default, whose private API may have a separate port. */
-async function askForAddress(person: Person): Promise<string | null> {
+/** @returns undefined for the default, whose private API may have a separate port. */
+async function askForAddress(person: Person): Promise<string | undefined> {
   const byDefault = addressByDefault()
-  for (;;) {
-    const typed = await person.ask('URL of the instance', byDefault)
-    if (typed === byDefault) return null
-    const problem = findAddressProblem(typed)
-    if (problem === null) return typed
-    person.print(problem)
-  }
+  const typed = await askUntilValid(person, 'URL of the instance', findAddressProblem, byDefault)
+  return typed === byDefault ? undefined : typed
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type PlanOptions, readLimits, sourceConfig } from './plan-options.ts'
+import { type PlanOptions, readLimits, readSourceConfig } from './plan-options.ts'
 
 const limits = (options: Partial<PlanOptions>) => readLimits({ maxRejectShare: '1%', ...options } as PlanOptions)
 
@@ -19,7 +19,8 @@ describe('the limits of a plan', () => {
 
 describe('the configuration of a PostHog import', () => {
   it('keeps or strips person data only if an option says so', () => {
-    const config = (options: Partial<PlanOptions>) => sourceConfig({ source: 'posthog', ...options } as PlanOptions)
+    const config = (options: Partial<PlanOptions>) =>
+      readSourceConfig({ source: 'posthog', ...options } as PlanOptions).config
     assert.deepEqual(config({}), {})
     assert.deepEqual(config({ keepPersonData: true }), { strip_person_updates: false })
     assert.deepEqual(config({ stripPersonData: true }), { strip_person_updates: true })

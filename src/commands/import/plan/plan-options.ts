@@ -41,9 +41,15 @@ const switches = {
   allowDangerousMerge: 'allow_dangerous_merge',
 } as const
 
-export function sourceConfig(options: PlanOptions): JsonObject {
-  const config: JsonObject = options.config === undefined ? {} : readJsonFile(options.config, '--config')
-  delete config.hold_live_window
+type SourceOptions = Omit<PlanOptions, 'maxRejectShare'>
+
+/** @returns the configuration of the source, and the limit that the configuration of any source may hold. */
+export function readSourceConfig(
+  options: SourceOptions,
+): Pick<ImportLimits, 'holdLiveWindow'> & { config: JsonObject } {
+  const given = options.config === undefined ? {} : readJsonFile(options.config, '--config')
+  const { hold_live_window: isHeld = false, ...config }: JsonObject = given
+  if (typeof isHeld !== 'boolean') refuse('hold_live_window in the configuration must be true or false')
   if (options.mapping !== undefined) config.mapping = readJsonFile(options.mapping, '--mapping')
   if (options.sourceTimezone !== undefined) config.source_timezone = options.sourceTimezone
   if (options.profileTimestamp !== undefined) config.profile_timestamp = options.profileTimestamp
@@ -51,11 +57,11 @@ export function sourceConfig(options: PlanOptions): JsonObject {
     if (options[option as keyof typeof switches] === true) config[key] = true
   const isStripped = personDataChoice(options)
   if (isStripped !== null) config.strip_person_updates = isStripped
-  return config
+  return { config, holdLiveWindow: isHeld || options.holdLiveWindow === true }
 }
 
 /** @returns whether the person data of events is left out; null if the project decides. */
-function personDataChoice({ source, keepPersonData = false, stripPersonData = false }: PlanOptions): boolean | null {
+function personDataChoice({ source, keepPersonData = false, stripPersonData = false }: SourceOptions): boolean | null {
   if (!keepPersonData && !stripPersonData) return null
   if (keepPersonData && stripPersonData) refuse('--keep-person-data and --strip-person-data cannot be combined')
   if (source !== 'posthog')
@@ -65,39 +71,24 @@ function personDataChoice({ source, keepPersonData = false, stripPersonData = fa
   return stripPersonData
 }
 
-export function readLimits(options: PlanOptions): ImportLimits {
-  const config = options.config === undefined ? {} : readJsonFile(options.config, '--config')
-  return {
-    maxRejectShare: parseShare(options.maxRejectShare, '--max-reject-share'),
-    holdLiveWindow: holdsLiveWindow(config) || options.holdLiveWindow === true,
-    retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
-    groupTypesMax: 5,
-    ...(options.allowDamagedFiles === true && { allowsDamagedFiles: true as const }),
-    ...readJoiningOptions(options),
-    ...(options.acceptOld === true && { acceptsOld: true }),
-  }
-}
-
-/** An option of the whole import, which the configuration of any source may hold. */
-export function holdsLiveWindow({ hold_live_window: value = false }: JsonObject): boolean {
-  return typeof value === 'boolean' ? value : refuse('hold_live_window in the configuration must be true or false')
-}
-
-function readJoiningOptions({
-  personProperties = 'keep',
-  firstTouchBackdate = false,
-  geoipFromRecord = false,
-  countInExperiments = false,
-}: PlanOptions): Pick<ImportLimits, 'joining'> {
+export function readLimits(options: PlanOptions): Omit<ImportLimits, 'holdLiveWindow'> {
+  const { personProperties = 'keep', firstTouchBackdate = false } = options
   const joining: JsonObject = {
     ...((personProperties !== 'keep' || firstTouchBackdate) && {
       person_properties: personProperties,
       first_touch_backdate: firstTouchBackdate,
     }),
-    ...(geoipFromRecord && { geoip: true }),
-    ...(countInExperiments && { experiments: true }),
+    ...(options.geoipFromRecord === true && { geoip: true }),
+    ...(options.countInExperiments === true && { experiments: true }),
   }
-  return Object.keys(joining).length === 0 ? {} : { joining }
+  return {
+    maxRejectShare: parseShare(options.maxRejectShare, '--max-reject-share'),
+    retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
+    groupTypesMax: 5,
+    ...(options.allowDamagedFiles === true && { allowsDamagedFiles: true as const }),
+    ...(Object.keys(joining).length > 0 && { joining }),
+    ...(options.acceptOld === true && { acceptsOld: true }),
+  }
 }
 
 /** @param text `1%` or `0.01`. @returns 0 to 1. */

@@ -38,7 +38,7 @@ import { endAtInterruption } from '../messages/interruption.ts'
 import { nextLine, printJson, printLines, quotePath } from '../messages/print.ts'
 import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
-import { type PlanOptions, readLimits, sourceConfig } from './plan-options.ts'
+import { type PlanOptions, readLimits, readSourceConfig } from './plan-options.ts'
 
 /** For staging and rehearsal together, which read the bytes about three times. */
 const bytesPerSecond = 10_000_000
@@ -71,7 +71,8 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
           `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
         )
       const asked = await askTarget(options)
-      const { config, notes } = await withPersonUpdates(source.name, sourceConfig(options), asked?.target ?? null)
+      const { config: chosen, holdLiveWindow } = readSourceConfig(options)
+      const { config, notes } = await withPersonUpdates(source.name, chosen, asked?.target ?? null)
       const plan: ImportPlan = {
         v: 3,
         jobId: randomUUID(),
@@ -82,11 +83,14 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
         ...raw,
         format: options.format ?? null,
         target: asked?.target ?? null,
-        limits: { ...readLimits(options), ...(asked?.isPersonless === true && { isPersonless: true }) },
+        limits: {
+          ...{ ...readLimits(options), holdLiveWindow },
+          ...(asked?.isPersonless === true && { isPersonless: true }),
+        },
       }
       const nowMs = Date.parse(plan.createdAt)
       // Refuse an invalid configuration now and not after hours of staging.
-      source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
+      source.prepare(plan.config, { nowMs, holdLiveWindow, findFact: () => null })
       // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
       folder.remove(approvalFile, progressFile, liveBeforeFile, serviceJobFile)
       removeStageResults(folder)
