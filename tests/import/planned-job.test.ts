@@ -30,16 +30,7 @@ describe('a job that was not sent', () => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', line)
     const mappingFile = commands.file('mapping.json', JSON.stringify(mapping))
-    const options = [
-      '--source',
-      'generic',
-      '--mapping',
-      mappingFile,
-      '--host',
-      'http://127.0.0.1:9',
-      '--project-key',
-      'phc_x',
-    ]
+    const options = ['--source', 'generic', '--mapping', mappingFile]
     // Creating a folder in /proc fails for every user.
     const { exitCode, stderr } = await callCommand({}, 'import', 'plan', '/proc/a/b', raw, ...options)
     assert.equal(exitCode, 2)

@@ -16,7 +16,7 @@ import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 import { type NextStep, nextLine, quotePath } from '../messages/print.ts'
 
-export const lockFile = 'lock.db'
+const lockFile = 'lock.db'
 /** Locking is retried, since `status` in another terminal holds the lock for a moment to check it. */
 const lockTriesMax = 10
 const lockTryEveryMs = 50
@@ -36,25 +36,23 @@ export function openJob(path: string): Job {
   return { folder, plan, source: findSourceOrRefuse(plan.source) }
 }
 
-/** @returns the outermost folder that was created; undefined if the folder exists. */
-export function createFolderOrRefuse(path: string, mode = 0o777): string | undefined {
+export function createFolderOrRefuse(path: string, mode = 0o777): void {
   try {
-    return createFolders(path, mode)
+    createFolders(path, mode)
   } catch (error) {
     refuse(printable(`${path} cannot be created (${(error as Error).message}). Use a folder that you can write to`))
   }
 }
 
 /** Folder by folder: Node's recursive `mkdir` never returns on a file system that refuses to create folders. */
-function createFolders(path: string, mode: number): string | undefined {
-  if (existsSync(path)) return undefined
-  const outermost = createFolders(dirname(path), mode)
+function createFolders(path: string, mode: number): void {
+  if (existsSync(path)) return
+  createFolders(dirname(path), mode)
   try {
     mkdirSync(path, { mode })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // otherwise another process was faster
   }
-  return outermost ?? path
 }
 
 /** Refuses a path at which there can be no folder. @param begin the command that begins an import, for the remedy. */

@@ -2,8 +2,8 @@
 // Source: docs/wire/import.md §2.1.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
@@ -13,7 +13,7 @@ import { printable } from '#core/printable.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { approvalFile } from '#importer/job/approval.ts'
 import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
-import { type ImportPlan, type ImportTarget, planFile, writePlan } from '#importer/job/plan.ts'
+import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import { progressFile } from '#importer/job/progress-figures.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
@@ -28,7 +28,6 @@ import {
   checkIsFolder,
   createFolderOrRefuse,
   findSourceOrRefuse,
-  lockFile,
   lockJob,
   readFetched,
   runOrRefuse,
@@ -60,19 +59,12 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const source = findSourceOrRefuse(options.source)
   if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
   const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
-  const made = createFolderOrRefuse(folder.path)
-  const unlock = lockJob(folder)
-  // A refusal exits at once, without `finally`.
-  if (made !== undefined) process.once('exit', () => removeUnlessPlanned(folder, made))
   try {
     await runOrRefuse(folder, async () => {
-      if (existsSync(folder.file(checkpointFile)))
-        refuse(
-          `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
-        )
       const asked = await askTarget(options)
+      const target = asked?.target ?? null
       const { config: chosen, holdLiveWindow } = readSourceConfig(options)
-      const { config, notes } = await withPersonUpdates(source.name, chosen, asked?.target ?? null)
+      const { config, notes } = await withPersonUpdates(source.name, chosen, target)
       const plan: ImportPlan = {
         v: 3,
         jobId: randomUUID(),
@@ -82,43 +74,40 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
         config: withDefaultProfileTime(config, source.name, fetched),
         ...raw,
         format: options.format ?? null,
-        target: asked?.target ?? null,
+        target,
         limits: {
           ...{ ...readLimits(options), holdLiveWindow },
           ...(asked?.isPersonless === true && { isPersonless: true }),
         },
       }
-      const nowMs = Date.parse(plan.createdAt)
       // Refuse an invalid configuration now and not after hours of staging.
+      const nowMs = Date.parse(plan.createdAt)
       source.prepare(plan.config, { nowMs, holdLiveWindow, findFact: () => null })
-      // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
-      folder.remove(approvalFile, progressFile, liveBeforeFile, serviceJobFile)
-      removeStageResults(folder)
-      writePlan(folder, plan)
+      storePlan(folder, plan, path)
       const zoneNote = describeDifferingZones(plan.config)
       const allNotes = [...rawNotes, ...(asked?.notes ?? []), ...(zoneNote === null ? [] : [zoneNote]), ...notes]
       printPlan(plan, fetched, allNotes, path, options)
     })
   } finally {
-    unlock()
     finish()
   }
 }
 
-/**
- * Removes the folder if nothing was planned: with only a lock in it, it would look like an import.
- * @param made the topmost folder that this command created.
- */
-function removeUnlessPlanned(folder: JobFolder, made: string): void {
-  if (existsSync(folder.file(planFile))) return
-  rmSync(folder.file(lockFile), { force: true })
+/** The last step, since a folder is created only for a plan that can run. */
+function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
+  createFolderOrRefuse(folder.path)
+  const unlock = lockJob(folder)
   try {
-    for (let at = folder.path; ; at = dirname(at)) {
-      rmdirSync(at)
-      if (at === made) return
-    }
-  } catch {
-    // Another process has put something there, which stays.
+    if (existsSync(folder.file(checkpointFile)))
+      refuse(
+        `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
+      )
+    // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
+    folder.remove(approvalFile, progressFile, liveBeforeFile, serviceJobFile)
+    removeStageResults(folder)
+    writePlan(folder, plan)
+  } finally {
+    unlock()
   }
 }
 
@@ -133,21 +122,11 @@ async function withPersonUpdates(
 ): Promise<{ readonly config: JsonObject; readonly notes: readonly string[] }> {
   if (source !== 'posthog' || target === null || config.strip_person_updates !== undefined) return { config, notes: [] }
   const isLive = await hasLiveEvents(target)
-  if (isLive === null)
-    return {
-      config,
-      notes: [
-        `Cannot check whether the project has live events, so $set, $set_once and $unset are kept; to omit them: --strip-person-data.`,
-      ],
-    }
-  return {
-    config: { ...config, strip_person_updates: isLive },
-    notes: isLive
-      ? [
-          `The project has live events, so $set, $set_once and $unset of the events are omitted; the rehearsal counts them. To keep them: --keep-person-data.`,
-        ]
-      : [],
-  }
+  if (isLive === false) return { config: { ...config, strip_person_updates: false }, notes: [] }
+  const note = isLive
+    ? 'The project has live events, so $set, $set_once and $unset of the events are omitted; the rehearsal counts them. To keep them: --keep-person-data.'
+    : 'Cannot check whether the project has live events, so $set, $set_once and $unset are kept; to omit them: --strip-person-data.'
+  return { config: isLive ? { ...config, strip_person_updates: true } : config, notes: [note] }
 }
 
 function describeFetched(source: string, { isComplete, parts, partsWaiting }: FetchedParts): string {
@@ -251,24 +230,21 @@ function printPlan(
 ): void {
   const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
   const seconds = Math.ceil(bytes / bytesPerSecond)
-  if (json) {
-    printJson({ ...plan, bytes, seconds, notes })
-    return
-  }
   const { target } = plan
-  const lines = [
-    ...(plan.fetch === null
-      ? [
-          `${formatCount(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
-          `Staging, scan and rehearsal take about ${formatDuration(seconds)}, longer for compressed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
-        ]
-      : [describeFetched(plan.source, fetched!)]),
-    target === null
-      ? 'No target: set --project-key to send it later; a rehearsal needs none.'
-      : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}; the key is valid.`,
-    ...notes,
-    'Nothing was sent.',
-    nextLine({ command: `pennon import run ${quotePath(path)}`, why: 'rehearse it; nothing is sent' }),
-  ]
-  printLines(lines)
+  if (json) printJson({ ...plan, bytes, seconds, notes })
+  else
+    printLines([
+      ...(plan.fetch === null
+        ? [
+            `${formatCount(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
+            `Staging, scan and rehearsal take about ${formatDuration(seconds)}, longer for compressed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
+          ]
+        : [describeFetched(plan.source, fetched!)]),
+      target === null
+        ? 'No target: set --project-key to send it later; a rehearsal needs none.'
+        : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}; the key is valid.`,
+      ...notes,
+      'Nothing was sent.',
+      nextLine({ command: `pennon import run ${quotePath(path)}`, why: 'rehearse it; nothing is sent' }),
+    ])
 }
