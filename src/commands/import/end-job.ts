@@ -4,6 +4,7 @@
 import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import { inDocs } from '#distribution.ts'
+import { formatSpan } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
@@ -27,22 +28,23 @@ import { listSentParts } from '#importer/verify/verify-stage.ts'
 import { canAsk } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
-import { describeNextStep } from './job/next-step.ts'
+import { describeNextStep, endStates } from './job/next-step.ts'
 import { changeJob, type Job } from './job/open-job.ts'
 import { untilInterrupted } from './messages/interruption.ts'
 import { confirmTarget, printLine, quotePath } from './messages/print.ts'
-import { reportSteps } from './messages/report-steps.ts'
 import { createServiceApi, recordedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
-export interface EndOptions {
+interface EndOptions {
   /** The name of the project (or its address, if the name is unknown), given as an option instead of typed. */
   readonly project?: string
   /** Whether to publish although verifying found differences or was never done. */
   readonly unverified?: boolean
 }
 
-export async function endImport(path: string, how: 'publish' | 'discard', options: EndOptions): Promise<void> {
+type How = Ending['how']
+
+export async function endImport(how: How, path: string, options: EndOptions): Promise<void> {
   const request: Request = { state: 'not sent' }
   const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
   await changeJob(path, job =>
@@ -65,7 +67,7 @@ const interruptedMessages: Record<Request['state'], (how: string, at: string) =>
 async function endJob(
   job: Job,
   path: string,
-  how: 'publish' | 'discard',
+  how: How,
   options: EndOptions,
   request: Request,
   signal: AbortSignal,
@@ -74,21 +76,22 @@ async function endJob(
   const at = quotePath(path)
   const serviceJob = readServiceJob(folder)
   if (serviceJob === null || plan.target === null) refuse(await describeNothingSent(job, path, how))
+  const { id } = serviceJob
   const api = createServiceApi(recordedTarget(job), signal)
-  const before = await readServiceState(api, serviceJob.id)
-  const wanted = how === 'publish' ? 'published' : 'discarded'
-  if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'
-  if (before === wanted) {
-    request.state = 'accepted'
-    await recordEnding(job, serviceJob.id, how, api)
-    printLine(`Import job ${serviceJob.id} is already ${wanted}.`)
-    const differing = how === 'publish' ? await countDifferingPersons(job, serviceJob.id, api) : 0
-    return printLine(how === 'publish' ? describeNextAfterPublish(at, differing) : afterDiscard)
+  const before = await readServiceState(api, id)
+  const [underWay, done] = endStates[how]
+  if (before === underWay || before === done) request.state = 'accepted'
+  if (before === done) {
+    await recordEnding(job, id, how, api)
+    printLine(`Import job ${id} is already ${done}.`)
+    printLine(
+      how === 'publish' ? describeNextAfterPublish(at, await countDifferingPersons(job, id, api)) : afterDiscard,
+    )
+    return
   }
   if (how === 'publish' && before === 'discarded')
-    refuse(`import job ${serviceJob.id} was discarded, so there is nothing to publish. ${afterDiscard}`)
-  if (how === 'publish' && before !== 'publishing' && options.unverified !== true)
-    await checkVerified({ folder }, serviceJob.id, api, at)
+    refuse(`import job ${id} was discarded, so there is nothing to publish. ${afterDiscard}`)
+  if (how === 'publish' && before !== 'publishing' && options.unverified !== true) await checkVerified(job, id, api, at)
   const name = plan.target.projectName ?? plan.target.address
   if (options.project === undefined) {
     const scripted = `pennon import ${how} ${at} --project ${JSON.stringify(name)}`
@@ -98,33 +101,33 @@ async function endJob(
   } else if (options.project !== name)
     refuse(`--project is ${JSON.stringify(options.project)}, but the target is ${JSON.stringify(name)}`)
   try {
-    await endServiceJob(api, serviceJob.id, how, {
+    await endServiceJob(api, id, how, {
       onAsked: () => {
         if (request.state === 'not sent') request.state = 'sent'
       },
       onAccepted: () => {
         request.state = 'accepted'
-        storeEnding(folder, { serviceJobId: serviceJob.id, how, isDone: false })
+        storeEnding(folder, { serviceJobId: id, how, isDone: false })
       },
       onStep: reportSteps(how, { nowMs: () => api.clock.nowMs(), say: printLine }),
     })
-    await recordEnding(job, serviceJob.id, how, api)
+    await recordEnding(job, id, how, api)
   } catch (error) {
     if (!(error instanceof JobStopped)) throw error
     throw new JobStopped(
       `${error.message.replace(/\.$/, '')}. Next: pennon import ${how} ${at} to retry, or pennon import status ${at} to see its state`,
     )
   }
-  const { notes } = await readJobReport(api, serviceJob.id)
-  const leftNotes = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
+  const { notes } = await readJobReport(api, id)
   if (how === 'publish') {
     printLine('Published: the events are part of the project.')
-    const differing = await printPersonsCheck(job, serviceJob.id, api)
+    const differing = await printPersonsCheck(job, id, api)
     for (const note of notes) printLine(`  ${formatNote(note)}`)
     return printLine(describeNextAfterPublish(at, differing))
   }
+  const leftNotes = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
   const removed = readSent(folder)?.balance.sent ?? 0
-  printLine(`Discarded import job ${serviceJob.id}: its ${formatCount(removed, 'event was', 'events were')} removed.`)
+  printLine(`Discarded import job ${id}: its ${formatCount(removed, 'event was', 'events were')} removed.`)
   if (before === 'published')
     printLine('Events that were also sent by another import or by live traffic remain visible.')
   if (leftNotes.length > 0) printLine(`Not everything could be undone${inDocs('import.md')}:`)
@@ -134,12 +137,7 @@ async function endJob(
 }
 
 /** Also updates the report, which people pass on. */
-async function recordEnding(
-  { folder, plan }: Job,
-  serviceJobId: string,
-  how: Ending['how'],
-  api: ServiceApi,
-): Promise<void> {
+async function recordEnding({ folder, plan }: Job, serviceJobId: string, how: How, api: ServiceApi): Promise<void> {
   const at = await readEndTime(api, serviceJobId, how)
   const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
   storeEnding(folder, ending)
@@ -147,7 +145,7 @@ async function recordEnding(
 }
 
 /** The service does not know a job that was never sent: removing the folder is enough. */
-async function describeNothingSent(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
+async function describeNothingSent(job: Job, path: string, how: How): Promise<string> {
   const next = await describeNextStep(path, job)
   const hint = how === 'publish' ? '' : ` To delete the plan, remove the folder ${path}.`
   return printable(`nothing has been sent yet, so there is nothing to ${how}.${hint} ${next}`)
@@ -202,12 +200,7 @@ function describeComparison({ compared, equal, newer }: PersonsCheck): string {
   return `${formatCount(compared, 'person')} at random: ${formatCount(equal, 'matches', 'match')} the import${values}.`
 }
 
-async function checkVerified(
-  { folder }: Pick<Job, 'folder'>,
-  serviceJobId: string,
-  api: ServiceApi,
-  at: string,
-): Promise<void> {
+async function checkVerified({ folder }: Job, serviceJobId: string, api: ServiceApi, at: string): Promise<void> {
   const sent = readSent(folder)
   if (sent?.isAll !== true) refuse(`not everything has been sent yet: pennon import run ${at}`)
   const { verification, balance } = sent
@@ -227,4 +220,44 @@ async function checkVerified(
     refuse(
       `${had}: persons may have been erased since, or the service was restored to an earlier state. To see what is missing: pennon import run ${at}. To remove the stored events and import again from another folder: pennon import discard ${at}`,
     )
+}
+
+/** Joining a million persons takes many minutes, in which silence would look like a standstill. */
+const againMs = 30_000
+
+const stepLabels: Readonly<Record<string, string>> = {
+  draining: 'waiting for events that are still being processed',
+  links: 'linking persons',
+  persons: 'merging person properties',
+  groups: 'joining groups',
+  person_properties: 'adding person properties to the events',
+  'publish rows': 'making the events visible',
+  'discard rows': 'removing the events',
+  undo_merges: 'splitting persons',
+  undo_persons: 'restoring persons',
+  undo_groups: 'restoring groups',
+  clearing: 'clearing up',
+}
+
+/**
+ * Prints each step once, and again every 30 s.
+ * @returns a function to call with the current step after each poll of the service, which happens every second.
+ */
+export function reportSteps(
+  how: string,
+  { nowMs, say }: { readonly nowMs: () => number; readonly say: (line: string) => void },
+): (step: string | null) => void {
+  let current: string | null = null
+  let [begunMs, reportedMs] = [0, 0]
+  return step => {
+    const atMs = nowMs()
+    const isNew = step !== current
+    current = step
+    if (isNew) begunMs = atMs
+    else if (atMs - reportedMs < againMs) return
+    if (step === null) return
+    reportedMs = atMs
+    const label = stepLabels[`${how} ${step}`] ?? stepLabels[step] ?? step
+    say(isNew ? `${how}: ${label}` : `${how}: still ${label}, after ${formatSpan(atMs - begunMs)}`)
+  }
 }

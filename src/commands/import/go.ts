@@ -12,7 +12,7 @@ import { planImport } from './plan/plan.ts'
 import { runImport } from './run/run.ts'
 
 /** As commander gives them. */
-export interface GoOptions extends GivenPlanOptions {
+interface GoOptions extends GivenPlanOptions {
   readonly folder?: string
 }
 
@@ -29,7 +29,7 @@ export async function importFiles(files: readonly string[], { folder, ...given }
     refuse(`${path} already contains an import. To continue it: pennon import run ${quotePath(path)}`)
   printLines([`The folder of the import: ${path}`])
   await planImport(path, files, { ...given, source })
-  if (await runImport(path, {})) await endImport(path, 'publish', {})
+  if (await runImport(path, {})) await endImport('publish', path, {})
 }
 
 function findUnusedPath(path: string): string {

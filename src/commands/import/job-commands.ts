@@ -2,15 +2,11 @@
 
 import { type Command, Option } from 'commander'
 import { inDocs } from '#distribution.ts'
-import type { ClientOptions } from '../client/run-client.ts'
-import type { EndOptions } from './end-job.ts'
-import type { GoOptions } from './go.ts'
-import type { GivenPlanOptions } from './plan/ask-plan.ts'
-import type { RejectsOptions } from './rejects.ts'
-import type { ReportOptions } from './report.ts'
-import type { RetryOptions } from './retry.ts'
-import type { RunOptions } from './run/run.ts'
-import type { StatusOptions } from './status.ts'
+
+/** Loads the code of a command only when it is called. */
+function lazy<Arguments extends unknown[]>(load: () => Promise<(...given: Arguments) => Promise<unknown>>) {
+  return async (...given: Arguments): Promise<void> => void (await (await load())(...given))
+}
 
 export function addJobCommands(command: Command): void {
   addPlan(command)
@@ -29,7 +25,7 @@ With PENNON_PERSONAL_KEY, it also shows the state of the import job in the servi
   $ pennon import status history --json | jq -r .next.command
   $ watch pennon import status history`,
     )
-    .action(async (folder: string, options: StatusOptions) => (await import('./status.ts')).showStatus(folder, options))
+    .action(lazy(async () => (await import('./status.ts')).showStatus))
   command
     .command('list')
     .description('list the import jobs of a project, and the days they cover')
@@ -45,7 +41,7 @@ both count once. A job can only be published or discarded from the folder it was
   $ pennon import list
   $ pennon import list --host https://pennon.example --json | jq '.covered[] | select(.ids == [])'`,
     )
-    .action(async (options: ClientOptions) => (await import('./service/list-jobs.ts')).listJobs(options))
+    .action(lazy(async () => (await import('./service/list-jobs.ts')).listJobs))
   command
     .command('report <folder>')
     .description('show what the rehearsal found, and what was sent since')
@@ -63,7 +59,7 @@ folder. Next: pennon import run, which asks to approve and send it, or publish.
   $ pennon import report history --samples --of Ordered
   $ pennon import report history --samples --of reject:timestamp_invalid`,
     )
-    .action(async (folder: string, options: ReportOptions) => (await import('./report.ts')).showReport(folder, options))
+    .action(lazy(async () => (await import('./report.ts')).showReport))
   command
     .command('rejects <folder>')
     .description('list the records that cannot be sent, each with its line and reason')
@@ -79,9 +75,7 @@ and send them later with pennon import retry.
   $ pennon import rejects history --group
   $ pennon import rejects history --reason distinct_id_missing --json > to-repair.jsonl`,
     )
-    .action(async (folder: string, options: RejectsOptions) =>
-      (await import('./rejects.ts')).showRejects(folder, options),
-    )
+    .action(lazy(async () => (await import('./rejects.ts')).showRejects))
   addEnds(command)
 }
 
@@ -102,7 +96,7 @@ run, which compares stored with sent events.
   $ pennon import rejects history --reason distinct_id_missing --json > repaired.jsonl
   $ pennon import retry history --rejects repaired.jsonl`,
     )
-    .action(async (folder: string, options: RetryOptions) => (await import('./retry.ts')).retryRejects(folder, options))
+    .action(lazy(async () => (await import('./retry.ts')).retryRejects))
   command
     .command('publish <folder>')
     .description('make the sent events visible in the project; can be undone for 30 days')
@@ -117,9 +111,7 @@ must type the name of the project. To undo it within 30 days: pennon import disc
   $ pennon import publish history
   $ pennon import publish history --project 'Default project'`,
     )
-    .action(async (folder: string, options: EndOptions) =>
-      (await import('./end-job.ts')).endImport(folder, 'publish', options),
-    )
+    .action(lazy(async () => (await import('./end-job.ts')).endImport.bind(null, 'publish')))
   command
     .command('discard <folder>')
     .description('undo an import, before or up to 30 days after publishing')
@@ -133,9 +125,7 @@ listed with reason and count${inDocs('import.md')}.
   $ pennon import discard history
   $ pennon import discard history --project 'Default project'`,
     )
-    .action(async (folder: string, options: EndOptions) =>
-      (await import('./end-job.ts')).endImport(folder, 'discard', options),
-    )
+    .action(lazy(async () => (await import('./end-job.ts')).endImport.bind(null, 'discard')))
 }
 
 /** The options of plan that go has too. */
@@ -199,9 +189,7 @@ valid. In a terminal, missing options are asked for. Next: pennon import run.
   $ pennon import plan history export/ --source mixpanel --project-key phc_…
   $ pennon import plan orders orders.csv --source generic --mapping mapping.json --source-timezone Europe/Berlin`,
     )
-    .action(async (folder: string, files: readonly string[], options: GivenPlanOptions) =>
-      (await import('./plan/plan.ts')).planImport(folder, files, options),
-    )
+    .action(lazy(async () => (await import('./plan/plan.ts')).planImport))
 }
 
 function addRun(command: Command): void {
@@ -229,9 +217,7 @@ terminal, run ends after the rehearsal and prints the command that approves it.
   $ pennon import rejects history --group
   $ pennon import run history --yes 0123456789ab`,
     )
-    .action(async (folder: string, options: RunOptions) => {
-      await (await import('./run/run.ts')).runImport(folder, options)
-    })
+    .action(lazy(async () => (await import('./run/run.ts')).runImport))
 }
 
 function addGo(command: Command): void {
@@ -245,7 +231,5 @@ Asks before it sends the events and before it publishes them. Enter stops there,
 
   $ pennon import go export/ --source mixpanel`,
     )
-    .action(async (files: readonly string[], options: GoOptions) =>
-      (await import('./go.ts')).importFiles(files, options),
-    )
+    .action(lazy(async () => (await import('./go.ts')).importFiles))
 }

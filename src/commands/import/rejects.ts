@@ -14,7 +14,7 @@ import { readJob, refuseUnrehearsed } from './job/open-job.ts'
 import { printJson, printLines } from './messages/print.ts'
 
 /** As commander gives them. */
-export interface RejectsOptions {
+interface RejectsOptions {
   readonly group?: boolean
   readonly reason?: string
   readonly json?: boolean

@@ -16,7 +16,7 @@ import { nextLine, printLines, printText } from './messages/print.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
-export interface ReportOptions {
+interface ReportOptions {
   readonly json?: boolean
   readonly samples?: boolean
   /** Which samples to show: the name of an event, `reject:REASON` or `skip:REASON`. */

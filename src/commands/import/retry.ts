@@ -25,7 +25,7 @@ import { runProgress } from './run/run-progress.ts'
 import { checkTakesEvents, createServiceApi, recordedTarget } from './service/target-api.ts'
 
 /** As commander gives them. */
-export interface RetryOptions {
+interface RetryOptions {
   readonly rejects: string
 }
 

@@ -26,7 +26,7 @@ import { progressLine } from './run/run-progress.ts'
 import { askService, describeServiceState, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
-export interface StatusOptions {
+interface StatusOptions {
   readonly json?: boolean
 }
 

@@ -1,11 +1,16 @@
 // The space that an import leaves free on its disk: a service on the same disk answers 503 to all capture once less than
-// PENNON_MIN_FREE_BYTES is free. Source: ours; `pennon backup` leaves the same space.
+// PENNON_MIN_FREE_BYTES is free; and how its stages wait for space. Source: ours; `pennon backup` leaves the same space, and
+// `pennon import fetch` waits for it before each file.
 
 import { statfsSync } from 'node:fs'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { readSetting } from '#config.ts'
+import { backOffMs } from '#core/back-off.ts'
+import type { FetchClock } from '#importer/fetch/waiting.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
+import type { StageProgress } from '#importer/job/progress.ts'
+import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
+import { isDiskFull } from './open-job.ts'
 
 export interface DiskSize {
   readonly freeBytes: number
@@ -49,4 +54,62 @@ export function diskReserve(path: string, freeBytesMin: number, look = diskOf): 
 function diskOf(path: string): DiskSize {
   const { bavail, blocks, bsize } = statfsSync(path)
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+}
+
+export interface SpaceWait {
+  readonly progress: Pick<StageProgress, 'say' | 'waiting'>
+  readonly signal: AbortSignal
+  readonly clock: FetchClock
+}
+
+const lookEveryMs = 1_000
+/** Space to wait for: a stage writes more than this, and would read its files for nothing without it. */
+const spaceBytesMin = 1024 * 1024
+/** Tries again without more free bytes, as a quota or inodes may be the reason: after a minute, then less and less often. */
+const tryAnyway = { firstMs: 60_000, longestMs: 600_000 }
+
+/**
+ * Calls a stage again once there is space, since every stage can resume.
+ * @throws what `stage` throws for any other reason; the signal's reason when it is aborted.
+ */
+export async function retryWhenDiskFull<T>(
+  stage: () => Promise<T>,
+  path: string,
+  wait: SpaceWait,
+  look = diskOf,
+): Promise<T> {
+  for (let tries = 0; ; tries++)
+    try {
+      return await stage()
+    } catch (error) {
+      if (!isDiskFull(error) || wait.signal.aborted) throw error
+      // Measures before the warning is printed, since the user may then free space at once.
+      const enough = look(path).freeBytes + spaceBytesMin
+      const untilMs = wait.clock.nowMs() + backOffMs(tryAnyway, tries)
+      const warning = `WARNING: the disk of ${path} is full. No progress is lost: free disk space, and the command continues.`
+      await waitUntil(() => look(path).freeBytes >= enough || wait.clock.nowMs() >= untilMs, warning, wait)
+    }
+}
+
+/**
+ * Stages call the result before they write: it waits while only the reserve is free, so that half-written files are neither
+ * cut off nor written again.
+ * @returns a function that throws the signal's reason when it is aborted, and what `findSpaceProblem` throws.
+ */
+export function createSpaceWait(findSpaceProblem: FindSpaceProblem, wait: SpaceWait): WaitForSpace {
+  return async () => {
+    const problem = findSpaceProblem(0)
+    if (problem !== null) await waitUntil(() => findSpaceProblem(spaceBytesMin) === null, problem, wait)
+  }
+}
+
+async function waitUntil(
+  isFreed: () => boolean,
+  problem: string,
+  { progress, signal, clock }: SpaceWait,
+): Promise<void> {
+  progress.say(problem)
+  progress.waiting('the disk is full')
+  while (!isFreed()) await clock.sleep(lookEveryMs, signal)
+  progress.waiting(null)
 }

@@ -109,7 +109,8 @@ function findStepAfterSending(at: string, service: ServiceAnswer, ending: Ending
   }
 }
 
-const endStates = { publish: ['publishing', 'published'], discard: ['discarding', 'discarded'] } as const
+/** The states of the service's job while it is published or discarded, and afterwards. */
+export const endStates = { publish: ['publishing', 'published'], discard: ['discarding', 'discarded'] } as const
 
 function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verification'>, service: ServiceAnswer): NextStep {
   if (verification === null) return { command: `pennon import run ${at}`, why: 'verify the stored events' }

@@ -14,7 +14,7 @@ import { updateReport } from '#importer/verify/sent.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
-import { reserveOf } from '../job/disk-reserve.ts'
+import { createSpaceWait, reserveOf, retryWhenDiskFull } from '../job/disk-reserve.ts'
 import { type StageRun, stagesToRehearse } from '../job/job-stages.ts'
 import { hashDigits } from '../job/next-step.ts'
 import { changeJob, type Job } from '../job/open-job.ts'
@@ -27,7 +27,6 @@ import { approveJob } from './approve-job.ts'
 import { findRehearsalProject, printSentToProject, rehearseInProject } from './rehearsal-project.ts'
 import { runProgress } from './run-progress.ts'
 import { printSent, type SendJobOptions, sendJob } from './send-job.ts'
-import { createSpaceWait, retryWhenDiskFull } from './wait-for-space.ts'
 
 /** As commander gives them. */
 export interface RunOptions {
@@ -152,7 +151,7 @@ function runWithProgress<T>(job: Job, path: string, isJson: boolean, run: (run: 
       const waitForSpace = createSpaceWait(findSpaceProblem, waits)
       try {
         const stageRun = { ...job, progress, signal, findSpaceProblem, waitForSpace }
-        const result = await retryWhenDiskFull(() => run(stageRun), { ...waits, folder: job.folder })
+        const result = await retryWhenDiskFull(() => run(stageRun), job.folder.path, waits)
         end('done', null)
         return result
       } catch (error) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { reportSteps } from './report-steps.ts'
+import { reportSteps } from './end-job.ts'
 
 describe('the lines of a publishing service', () => {
   it('name each step once, and again every 30 s while it lasts', () => {
