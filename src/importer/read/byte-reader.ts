@@ -10,6 +10,11 @@ export class PackingDamage extends Error {
   }
 }
 
+/** @param what ends too early. */
+export function createCutOffDamage(what: string): PackingDamage {
+  return new PackingDamage(`${what} is cut off`, 'truncated_record')
+}
+
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>
   #chunks: Buffer[] = []
@@ -41,8 +46,7 @@ export class ByteReader {
 
   /** Takes `count` bytes; fewer only at the end. */
   async take(count: number): Promise<Buffer> {
-    await this.#fill(count)
-    const bytes = this.#joined().subarray(0, count)
+    const bytes = await this.peek(count)
     this.#drop(bytes.length)
     return bytes
   }
@@ -50,16 +54,15 @@ export class ByteReader {
   /** @param what is read, for the message. @throws PackingDamage when fewer bytes remain. */
   async takeExactly(count: number, what: string): Promise<Buffer> {
     const bytes = await this.take(count)
-    if (bytes.length < count) throw new PackingDamage(`${what} is cut off`, 'truncated_record')
+    if (bytes.length < count) throw createCutOffDamage(what)
     return bytes
   }
 
   /** Takes the next available bytes, at most `bytesMax`; null at the end. */
   async chunk(bytesMax: number): Promise<Buffer | null> {
     await this.#fill(1)
-    if (this.#bufferedBytes === 0) return null
-    const bytes = this.#chunks[0]!.subarray(0, bytesMax)
-    this.#drop(bytes.length)
+    const bytes = this.#chunks[0]?.subarray(0, bytesMax) ?? null
+    if (bytes !== null) this.#drop(bytes.length)
     return bytes
   }
 
@@ -92,21 +95,17 @@ export class ByteReader {
   }
 
   #joined(): Buffer {
-    if (this.#chunks.length !== 1) this.#chunks = [Buffer.concat(this.#chunks)]
-    return this.#chunks[0]!
+    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)]
+    return this.#chunks[0] ?? noBytes
   }
 
+  /** Drops bytes of the first chunk. An empty chunk is dropped too, since `chunk` would return it for ever. */
   #drop(count: number): void {
     this.position += count
     this.#bufferedBytes -= count
-    while (count > 0) {
-      const first = this.#chunks[0]!
-      if (first.length > count) {
-        this.#chunks[0] = first.subarray(count)
-        return
-      }
-      this.#chunks.shift()
-      count -= first.length
-    }
+    const left = this.#chunks.shift()?.subarray(count) ?? noBytes
+    if (left.length > 0) this.#chunks.unshift(left)
   }
 }
+
+const noBytes = Buffer.alloc(0)

@@ -3,7 +3,7 @@
 
 import type { Duplex } from 'node:stream'
 import { crc32, createInflateRaw, createZstdDecompress, type Zlib } from 'node:zlib'
-import { type ByteReader, PackingDamage } from './byte-reader.ts'
+import { type ByteReader, createCutOffDamage, PackingDamage } from './byte-reader.ts'
 
 /** An engine loses at most this much decompressed data before damage. */
 const outputBytes = 16 * 1024
@@ -24,36 +24,34 @@ export type Packing = keyof typeof engines
  */
 export async function* decompress(packed: ByteReader, packing: Packing): AsyncGenerator<Buffer> {
   const engine = engines[packing]() as Duplex & Zlib
-  const state = { failure: null as Error | null, isEnded: false, takesInput: true, fedBytes: 0, wake: () => {} }
-  const change = (changes: Partial<typeof state>) => {
-    Object.assign(state, changes)
-    state.wake()
-  }
-  engine.on('readable', () => change({}))
-  engine.on('end', () => change({ isEnded: true }))
-  engine.on('error', failure => change({ failure }))
-  /** How many of the last fed bytes the engine did not use. */
-  const countLeftBytes = () => state.fedBytes - engine.bytesWritten
+  let change = Promise.withResolvers<void>()
+  for (const event of ['readable', 'end', 'error']) engine.on(event, () => change.resolve())
   let last: Buffer = Buffer.alloc(0)
+  let fedBytes = 0
+  let takesInput = true
+  /** How many of the last fed bytes the engine did not use. */
+  const countLeftBytes = () => fedBytes - engine.bytesWritten
   try {
     for (;;) {
       const unpacked = engine.read() as Buffer | null
       if (unpacked !== null) yield unpacked
-      else if (state.failure !== null) throw toPackingDamage(state.failure, packing)
-      else if (state.isEnded) break
-      else if (!state.takesInput)
-        await new Promise<void>(resolve => {
-          state.wake = resolve
-        })
-      else {
+      else if (engine.errored !== null) throw toPackingDamage(engine.errored, packing)
+      else if (engine.readableEnded) break
+      else if (!takesInput) {
+        await change.promise
+        change = Promise.withResolvers()
+      } else {
         const next = await packed.chunk(inputBytes)
-        state.takesInput = false
+        takesInput = false
         if (next === null) engine.end()
         else {
           last = next
-          state.fedBytes += next.length
-          // An engine that leaves bytes has reached its end and is about to emit `end`.
-          engine.write(next, () => change({ takesInput: countLeftBytes() === 0 }))
+          fedBytes += next.length
+          engine.write(next, () => {
+            // An engine that leaves bytes has reached its end and is about to emit `end`.
+            takesInput = countLeftBytes() === 0
+            change.resolve()
+          })
         }
       }
     }
@@ -65,7 +63,7 @@ export async function* decompress(packed: ByteReader, packing: Packing): AsyncGe
 
 function toPackingDamage(error: Error & { code?: string }, packing: Packing): PackingDamage {
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
-    ? new PackingDamage(`the ${packing} data is cut off`, 'truncated_record')
+    ? createCutOffDamage(`the ${packing} data`)
     : new PackingDamage(`the ${packing} data is damaged: ${error.message}`)
 }
 

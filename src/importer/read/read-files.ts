@@ -1,15 +1,13 @@
 // Reads the records of a file on this machine, in any format and compression and in bounded memory: the file is only read as
 // fast as its records are taken. Source: docs/wire/import.md §1.9.
 
-import { createReadStream } from 'node:fs'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { appendFileSync, closeSync, createReadStream, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { isAvro, readAvroRecords } from './avro-records.ts'
 import { ByteReader, PackingDamage } from './byte-reader.ts'
 import { unlimitedSpace, type WaitForSpace } from './disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from './event-loop.ts'
-import { ownFile } from './own-files.ts'
+import { openNewFile } from './own-files.ts'
 import { isParquet, readParquetRecords } from './parquet-records.ts'
 import { createDamagedRecord, type RawFile, type ReadRecord, type ReadRecords } from './read-record.ts'
 import { detectTextFormat, readTextRecords } from './text-records.ts'
@@ -50,7 +48,13 @@ async function* readFile(
   onDiskBytes: (bytes: number) => void = () => {},
 ): AsyncGenerator<ReadRecord> {
   const stream = createReadStream(file.path, { highWaterMark: options.chunkBytes ?? chunkBytes })
-  const source = new ByteReader(reportDiskBytes(stream, onDiskBytes))
+  const countedChunks = async function* () {
+    for await (const chunk of stream) {
+      onDiskBytes(chunk.length)
+      yield chunk
+    }
+  }
+  const source = new ByteReader(countedChunks())
   try {
     for await (const unpacked of unpackFiles(file.object, source))
       for await (const record of readRecords(unpacked, file, options)) {
@@ -59,16 +63,6 @@ async function* readFile(
       }
   } finally {
     await source.close()
-  }
-}
-
-async function* reportDiskBytes(
-  stream: AsyncIterable<Buffer>,
-  onDiskBytes: (bytes: number) => void,
-): AsyncGenerator<Buffer, void> {
-  for await (const chunk of stream) {
-    onDiskBytes(chunk.length)
-    yield chunk
   }
 }
 
@@ -97,7 +91,7 @@ async function* readParquet(unpacked: UnpackedFile, file: RawFile, { spool }: Re
     if (!(error instanceof PackingDamage)) throw error
     yield createDamagedRecord(object, error, { line: 1, byte: 0 })
   } finally {
-    await rm(copy, { force: true })
+    rmSync(copy, { force: true })
   }
 }
 
@@ -107,23 +101,22 @@ async function unpackToDisk(
   copy: string,
   { folder, bytesMax = spoolBytesMax, waitForSpace = unlimitedSpace }: SpoolOptions,
 ): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  // A crash may have left a copy.
-  await rm(copy, { force: true })
-  const limitBytes = async function* () {
-    let left = bytesMax
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const file = openNewFile(copy)
+  try {
+    let bytesLeft = bytesMax
     let bytesUntilCheck = 0
     for await (const chunk of bytes) {
-      left -= chunk.length
+      bytesLeft -= chunk.length
       bytesUntilCheck -= chunk.length
       if (bytesUntilCheck < 0) {
         await waitForSpace()
         bytesUntilCheck = checkEveryBytes
       }
-      if (left < 0) throw new PackingDamage(`it unpacks to more than ${bytesMax} bytes: give the file unpacked`)
-      yield chunk
+      if (bytesLeft < 0) throw new PackingDamage(`it unpacks to more than ${bytesMax} bytes: give the file unpacked`)
+      appendFileSync(file, chunk)
     }
+  } finally {
+    closeSync(file)
   }
-  const handle = await open(copy, ownFile.create, 0o600)
-  await pipeline(limitBytes(), handle.createWriteStream())
 }

@@ -7,7 +7,8 @@ import { unpackFiles } from './unpacked-files.ts'
 
 /** Text that stays long when compressed, so that it can be cut in the middle. */
 const text = Buffer.from(Array.from({ length: 9_000 }, (_, line) => `${line} ${Math.sin(line)}\n`).join(''))
-const chunkSizes = [1_000_000, 1_000, 61]
+/** The last one ends with the header of `a.json` in an archive without extra fields. */
+const chunkSizes = [1_000_000, 1_000, 36]
 
 describe('a packed file', () => {
   const packed: Readonly<Record<string, Buffer>> = {
@@ -80,6 +81,7 @@ describe('a zip archive', () => {
     'with lengths after the files, without a signature': { dataDescriptor: true, dataDescriptorSignature: false },
     'of zip64': { zip64: true, dataDescriptor: false },
     'of zip64 with lengths after the files': { zip64: true, dataDescriptor: true },
+    'without extra fields': { extendedTimestamp: false, dataDescriptor: false },
     'without compression': { level: 0, dataDescriptor: false },
   }
   for (const [how, options] of Object.entries(kinds))
@@ -156,6 +158,12 @@ describe('a zip archive', () => {
       text: '0',
       damage: 'truncated_record',
     })
+  })
+
+  it('with a file that was cut off before it was added is unpacked beyond it', async () => {
+    const bytes = await zip({ ...two, 'a.json': gzipSync(text).subarray(0, -100) }, {})
+    const files = await unpacked(bytes, 1_000)
+    assert.deepEqual([files[0]!.damage, files[1]], ['truncated_record', whole[1]])
   })
 
   it('with a damaged file is unpacked beyond it', async () => {

@@ -28,7 +28,7 @@ const magics: readonly (readonly [name: string, magic: Buffer])[] = (
     ['gzip', '\x1f\x8b\x08'],
     ['zstd', '\x28\xb5\x2f\xfd'],
     ['zip', 'PK\x03\x04'],
-    ['empty zip', 'PK\x05\x06'],
+    ['zip', 'PK\x05\x06'],
     ['bzip2', 'BZh'],
     ['xz', '\xfd7zXZ\x00'],
     ['7-Zip', '7z\xbc\xaf\x27\x1c'],
@@ -43,7 +43,7 @@ export async function* unpackFiles(
   countMax = filesMax,
 ): AsyncGenerator<UnpackedFile> {
   let [count, nameChars] = [0, 0]
-  for await (const file of unpackLayers(object, { bytes: source, damages: [] }, 0)) {
+  for await (const file of unpackLayers(object, { bytes: source, damage: () => null }, 0)) {
     nameChars += file.object.length
     if (++count > countMax || nameChars > nameCharsMax) {
       const text = `it holds more files than the limit of ${(count - 1).toLocaleString('en')} per archive: unpack it, and import a part of them at a time`
@@ -53,53 +53,49 @@ export async function* unpackFiles(
   }
 }
 
-interface Layer {
-  readonly bytes: ByteReader
-  /** Damage found so far in the layers below. */
-  readonly damages: PackingDamage[]
-}
+/** The damage is what was found so far in this layer and those below. */
+type Layer = Pick<UnpackedFile, 'bytes' | 'damage'>
 
-async function* unpackLayers(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
+async function* unpackLayers(object: string, { bytes, damage }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
   const beginning = await bytes.peek(magicBytes)
-  const packing = magics.find(([, magic]) => beginning.subarray(0, magic.length).equals(magic))?.[0] ?? null
-  const damage = () => damages[0] ?? null
-  if (packing === null) {
-    yield { object, bytes, damage, isUnpackedFile: depth === 0 }
-  } else if (packing !== 'zip' && packing !== 'empty zip') {
-    yield* unpackLayers(object, stopAtDamage(unpack(packing, bytes, depth), damages), depth + 1)
-  } else {
+  const packing = magics.find(([, magic]) => beginning.subarray(0, magic.length).equals(magic))?.[0]
+  if (packing === undefined) yield { object, bytes, damage, isUnpackedFile: depth === 0 }
+  else if (packing !== 'zip')
+    yield* unpackLayers(object, stopAtDamage(unpack(packing, bytes, depth), damage), depth + 1)
+  else
     try {
       checkDepth(depth)
-      if (packing === 'zip') yield* unpackEntries(object, { bytes, damages }, depth)
+      yield* unpackEntries(object, { bytes, damage }, depth)
     } catch (error) {
       yield createDamagedFile(object, toPackingDamage(error))
     }
-  }
 }
 
-async function* unpackEntries(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
+async function* unpackEntries(object: string, { bytes, damage }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
   for await (const entry of readZipEntries(bytes)) {
-    const content = stopAtDamage(entry.bytes, [])
+    const content = stopAtDamage(entry.bytes)
     if (!entry.name.split('/').some(isHidden)) yield* unpackLayers(`${object}!${entry.name}`, content, depth + 1)
     // Read the rest: the bytes after the files of a nested archive, or a whole hidden file.
     for await (const _ of content.bytes);
     // The archive ends where its truncated entry ends, and already has one reject for that.
-    if (content.damages.some(({ reason }) => reason === 'truncated_record')) return
+    if (content.damage()?.reason === 'truncated_record') return
   }
   // The compression around the archive may be cut off after its last file.
-  if (damages[0] !== undefined) throw damages[0]
+  const found = damage()
+  if (found !== null) throw found
 }
 
 /** Turns damage into an early end of the bytes. */
-function stopAtDamage(source: AsyncIterable<Buffer>, damages: PackingDamage[]): Layer {
+function stopAtDamage(source: AsyncIterable<Buffer>, damageBelow: Layer['damage'] = () => null): Layer {
+  let found: PackingDamage | null = null
   const upToDamage = async function* () {
     try {
       yield* source
     } catch (error) {
-      damages.push(toPackingDamage(error))
+      found = toPackingDamage(error)
     }
   }
-  return { bytes: new ByteReader(upToDamage()), damages }
+  return { bytes: new ByteReader(upToDamage()), damage: () => damageBelow() ?? found }
 }
 
 async function* unpack(packing: string, bytes: ByteReader, depth: number): AsyncGenerator<Buffer> {

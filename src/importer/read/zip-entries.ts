@@ -3,7 +3,7 @@
 // (PKWARE).
 
 import { crc32 } from 'node:zlib'
-import { type ByteReader, PackingDamage } from './byte-reader.ts'
+import { type ByteReader, createCutOffDamage, PackingDamage } from './byte-reader.ts'
 import { decompress, type Packing } from './decompress.ts'
 
 export interface ZipEntry {
@@ -47,18 +47,9 @@ export async function* readZipEntries(archive: ByteReader, { checksDirectory = f
     if (signature !== fileHeader) throw new PackingDamage(`the zip archive is damaged at byte ${archive.position}`)
     const header = await readHeader(archive)
     const start = archive.position
-    const outcome: Outcome = { isRead: false, damage: null }
-    if (!header.name.endsWith('/')) yield { name: header.name, bytes: readContent(archive, header, outcome) }
-    // The archive is cut off within this entry, whose reader has already reported it.
-    if (outcome.damage?.reason === 'truncated_record') return
-    if (!outcome.isRead) await skipContent(archive, header, start)
+    if (!header.name.endsWith('/')) yield { name: header.name, bytes: readContent(archive, header) }
+    if (!header.isRead) await skipContent(archive, header, start)
   }
-}
-
-/** How the reading of an entry has ended. */
-interface Outcome {
-  isRead: boolean
-  damage: PackingDamage | null
 }
 
 interface EntryHeader {
@@ -69,6 +60,8 @@ interface EntryHeader {
   /** Size of the packed content; null when only the data descriptor after it has the size. */
   readonly packedBytes: number | null
   readonly isZip64: boolean
+  /** Whether its content was read to its end. */
+  isRead: boolean
 }
 
 async function readHeader(archive: ByteReader): Promise<EntryHeader> {
@@ -87,6 +80,7 @@ async function readHeader(archive: ByteReader): Promise<EntryHeader> {
     crc: fixed.readUInt32LE(14),
     packedBytes: flags & hasDescriptor && size === 0 && !text.endsWith('/') ? null : size,
     isZip64: zip64 !== null,
+    isRead: false,
   }
 }
 
@@ -96,25 +90,20 @@ function findExtraField(extra: Buffer, id: number): Buffer | null {
   return null
 }
 
-async function* readContent(archive: ByteReader, header: EntryHeader, outcome: Outcome): AsyncGenerator<Buffer> {
+async function* readContent(archive: ByteReader, header: EntryHeader): AsyncGenerator<Buffer> {
   const { flags, method, crc } = header
   const packing = packings.get(method)
-  try {
-    if (flags & isEncrypted) throw new PackingDamage('it is encrypted: unpack it with its password')
-    if (method !== stored && packing === undefined)
-      throw new PackingDamage(`it is packed by method ${method} of zip: pack it again with deflate`)
-    let sum = 0
-    for await (const bytes of packing === undefined ? readStored(archive, header) : decompress(archive, packing)) {
-      sum = crc32(bytes, sum)
-      yield bytes
-    }
-    const expected = flags & hasDescriptor ? await readDescriptorCrc(archive, header) : crc
-    outcome.isRead = true
-    if (sum !== expected) throw new PackingDamage('it is damaged: its checksum does not match')
-  } catch (error) {
-    if (error instanceof PackingDamage) outcome.damage = error
-    throw error
+  if (flags & isEncrypted) throw new PackingDamage('it is encrypted: unpack it with its password')
+  if (method !== stored && packing === undefined)
+    throw new PackingDamage(`it is packed by method ${method} of zip: pack it again with deflate`)
+  let sum = 0
+  for await (const bytes of packing === undefined ? readStored(archive, header) : decompress(archive, packing)) {
+    sum = crc32(bytes, sum)
+    yield bytes
   }
+  const expected = flags & hasDescriptor ? await readDescriptorCrc(archive, header) : crc
+  header.isRead = true
+  if (sum !== expected) throw new PackingDamage('it is damaged: its checksum does not match')
 }
 
 /**
@@ -173,14 +162,14 @@ function isHeader(signature: number): boolean {
 
 async function peekSignature(archive: ByteReader): Promise<number> {
   const bytes = await archive.peek(4)
-  if (bytes.length < 4) throw createTruncationDamage()
+  if (bytes.length < 4) throw createCutOffDamage(zipArchive)
   return bytes.readUInt32LE()
 }
 
 async function* takeChunks(archive: ByteReader, count: number): AsyncGenerator<Buffer> {
   for (let left = count; left > 0; ) {
     const bytes = await archive.chunk(left)
-    if (bytes === null) throw createTruncationDamage()
+    if (bytes === null) throw createCutOffDamage(zipArchive)
     left -= bytes.length
     yield bytes
   }
@@ -188,8 +177,4 @@ async function* takeChunks(archive: ByteReader, count: number): AsyncGenerator<B
 
 async function skipExactly(archive: ByteReader, count: number): Promise<void> {
   for await (const _ of takeChunks(archive, count));
-}
-
-function createTruncationDamage(): PackingDamage {
-  return new PackingDamage(`${zipArchive} is cut off`, 'truncated_record')
 }
