@@ -1,11 +1,11 @@
 // What the person who approves an import sees. The target only needs to know the project key.
 
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { readApproval } from '#importer/job/approval.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -35,7 +35,7 @@ describe('approving an import in a script', () => {
       assert.deepEqual([refused.exitCode, refused.stdout], [2, ''])
       assert.match(refused.stderr, message)
     }
-    assert.ok(!existsSync(join(commands.job, 'approval.json')))
+    assert.equal(readApproval(new JobFolder(commands.job)), null)
     const approved = await commands.call('run', '--yes', printed!)
     assert.match(approved.stdout, new RegExp(`^Approved as ${printed}\\.$`, 'm'))
     assert.equal(approved.exitCode, 2, 'sending needs a personal key')
@@ -53,7 +53,7 @@ describe('approving an import in a script', () => {
       /^the limits changed since the approval\.\nApproved as /m,
     )
     await plan()
-    assert.ok(!existsSync(join(commands.job, 'approval.json')), 'another plan is not approved')
+    assert.equal(readApproval(new JobFolder(commands.job)), null, 'another plan is not approved')
     const test = ['--rehearsal-project', 'phc_test', '--yes', hash]
     assert.match((await commands.call('run', ...test)).stderr, /cannot be combined with --rehearsal-project/)
     const wrongKey = await commands.plan(

@@ -14,11 +14,8 @@ it('commands that only report on a job name its damaged file', async t => {
   const reject = globSync('rejects/*/*.jsonl', { cwd: commands.job })[0]!
   const cut = '{"v": 1, "par'
   const cases: readonly (readonly [name: string, content: string, command: readonly [string, ...string[]]])[] = [
-    ['checkpoint.json', cut, ['report']],
-    ['checkpoint.json', '{"state": "sending", "parts": 7}', ['report']],
-    ['service-job.json', cut, ['report']],
-    ['approval.json', cut, ['report']],
-    ['approval.json', '{"hashes": null, "sha256": ""}', ['report']],
+    ['state.db', cut, ['report']],
+    ['state.db', cut, ['run']],
     ['manifest.json', cut, ['report']],
     ['manifest.json', '{"raw": [], "objects": 7, "parts": [], "totals": {}}', ['run']],
     ['report.json', cut, ['report']],
@@ -27,8 +24,6 @@ it('commands that only report on a job name its damaged file', async t => {
     ['plan.json', cut, ['status']],
     ['progress.json', cut, ['status']],
     ['progress.json', '{"v": 1, "state": "running", "stage": "send"}', ['status']],
-    ['ending.json', '{"serviceJobId": "7"}', ['status']],
-    ['retry/outcomes.json', '{"records": [7]}', ['rejects']],
     ['rehearsal/samples.jsonl', '{"of": "Pa\n', ['report', '--samples']],
     ['rehearsal/samples.jsonl', '{"of": "Paid"}\n', ['report', '--samples']],
     [reject, '{"reason": "js\n', ['rejects']],

@@ -5,6 +5,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statfsSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
@@ -46,11 +48,11 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     await commands.approved(pennon, [raw], '--max-reject-share', '5%')
     const run = commands.start('run', '--rate', '4000')
     const stderrSoFar = collectStderr(run)
-    const checkpoint = join(commands.job, 'checkpoint.json')
-    await eventually(() => existsSync(checkpoint), { what: 'something sent' })
+    const checkpoint = () => readCheckpoint(new JobFolder(commands.job))
+    await eventually(() => checkpoint() !== null, { what: 'something sent' })
     const freeDisk = fillDisk(disk)
     await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
-    assert.notEqual(JSON.parse(readFileSync(checkpoint, 'utf8')).state, 'sent')
+    assert.ok(!checkpoint()!.isSent)
     freeDisk()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)

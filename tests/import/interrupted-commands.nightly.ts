@@ -4,11 +4,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { storeServiceJob } from '#importer/send/service-job.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -39,7 +41,7 @@ async function approved(t: TestContext, answer?: RequestListener, text = line) {
   current = answer ?? (request => void request.socket.destroy())
   const commands = new ImportCommands(folder, keys)
   const serviceJob = { id: '7', secretId: '70', target: url, project: '1' }
-  writeFileSync(join(commands.job, 'service-job.json'), JSON.stringify(serviceJob))
+  storeServiceJob(new JobFolder(commands.job), serviceJob)
   return commands
 }
 

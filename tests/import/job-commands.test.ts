@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
-import { checkpointFile, createCheckpoint, createProgress } from '#importer/send/checkpoint.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { JobState, writeState } from '#importer/job/job-state.ts'
+import { createCheckpoint, createProgress, putCheckpoint } from '#importer/send/checkpoint.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
@@ -14,6 +16,13 @@ import { tempDir } from '../support/temp-dir.ts'
 const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
 const sha = (id: number) => createHash('sha256').update(String(id)).digest('hex')
 const goodLine = `${JSON.stringify(good)}\n`
+
+/** As if sending had begun. */
+function storeSendingOf(job: string): void {
+  const identity = { jobId: 'job', serviceJobId: '7', target: '', project: '1', mappingSha256: 'mapping' }
+  using state = new JobState(new JobFolder(job))
+  putCheckpoint(state, { ...createCheckpoint(identity, ''), parts: [createProgress('links/0', '')] })
+}
 
 describe('an import from the command line', () => {
   it('20,000 records of files are rehearsed, and the report accounts for every one', async t => {
@@ -65,13 +74,8 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No records are rejected for typo.\n')
     const [reject] = (await commands.call('rejects', '--json')).stdout.split('\n')
     const refused = { ...JSON.parse(reject!), part: 'links/0', reason: 'server_refused:bad', uuid: 'u' }
-    const whole = `${JSON.stringify(refused)}\n`
-    mkdirSync(join(commands.job, 'rejects/links'))
-    writeFileSync(join(commands.job, 'rejects/links/0.sent.jsonl'), `${whole}{"reason":"serv`)
-    const hashes = { approvalSha256: 'approval', mappingSha256: 'mapping' }
-    const checkpoint = createCheckpoint({ jobId: 'job', serviceJobId: '7', target: '', project: '1', ...hashes }, '')
-    checkpoint.parts.push({ ...createProgress('links/0', ''), rejects_bytes: Buffer.byteLength(whole) })
-    writeFileSync(join(commands.job, checkpointFile), JSON.stringify(checkpoint))
+    storeSendingOf(commands.job)
+    writeState(new JobFolder(commands.job), 'refused/links/0/0', refused)
     const withSent = await commands.call('rejects', '--group', '--json')
     const reasons = (JSON.parse(withSent.stdout) as { reason: string }[]).map(({ reason }) => reason)
     assert.deepEqual(reasons.toSorted(), ['json_syntax', 'server_refused:bad'])
@@ -166,7 +170,7 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('run')).exitCode, 0)
     assert.equal(mappingHash(), first)
     writeFileSync(planPath, older)
-    writeFileSync(join(commands.job, 'checkpoint.json'), '{}')
+    storeSendingOf(commands.job)
     assert.match((await commands.call('run')).stderr, /it was started with Pennon 0\.0\.1/)
   })
 
@@ -317,8 +321,6 @@ describe('an import from the command line', () => {
     const files = [
       ['manifest.json', 'run'],
       ['report.json', 'run'],
-      ['approval.json', 'status'],
-      ['checkpoint.json', 'status'],
     ] as const
     for (const [name, command] of files) {
       writeFileSync(join(commands.job, name), '{"v": 1, "par')

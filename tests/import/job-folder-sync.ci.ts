@@ -15,12 +15,12 @@ it('a checkpoint is synced, renamed, and its folder synced, in that order', t =>
   const trace = join(folder, 'trace')
   const program = `
     const { JobFolder } = await import('#importer/job/job-folder.ts')
-    new JobFolder(${JSON.stringify(join(folder, 'job'))}).writeJson('checkpoint.json', { v: 1 })`
+    new JobFolder(${JSON.stringify(join(folder, 'job'))}).writeJson('progress.json', { v: 1 })`
   const node = [process.execPath, '--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program]
   execFileSync('strace', ['-f', '-y', '-e', 'trace=fsync,rename,renameat,renameat2', '-o', trace, ...node])
   const calls = readFileSync(trace, 'utf8')
     .split('\n')
     .filter(line => line.includes('/job'))
     .map(line => /(fsync|rename)\w*\(.*?(\/job[^>"]*)[>"]/.exec(line)?.slice(1).join(' '))
-  assert.deepEqual(calls, ['fsync /job/checkpoint.json.next', 'rename /job/checkpoint.json.next', 'fsync /job'])
+  assert.deepEqual(calls, ['fsync /job/progress.json.next', 'rename /job/progress.json.next', 'fsync /job'])
 })

@@ -1,9 +1,11 @@
 // The questions of the import commands, answered on a terminal.
 
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
+import { readApproval } from '#importer/job/approval.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -53,7 +55,7 @@ describe('on a terminal', () => {
     const commands = new ImportCommands(folder, settings)
     const target = ['--source', 'mixpanel', '--host', pennon.url, '--project-key', testProjectKey]
     await commands.plan([commands.file('raw.jsonl', exported)], ...target)
-    const isApproved = () => existsSync(join(commands.job, 'approval.json'))
+    const isApproved = () => readApproval(new JobFolder(commands.job)) !== null
     for (const key of [ctrlC, ctrlD]) {
       const left = onTerminal(t, folder, 'run', commands.job)
       await left.answer(toApprove, key)

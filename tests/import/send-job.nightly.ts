@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -8,7 +8,10 @@ import { buffer } from 'node:stream/consumers'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { RehearsedInProject } from '#commands/import/run/rehearsal-project.ts'
 import type { JsonObject } from '#core/json.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { writeState } from '#importer/job/job-state.ts'
 import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
+import { readVerification, storeVerification } from '#importer/verify/verify-stage.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -129,19 +132,18 @@ describe('an import into a running instance', () => {
     writeFileSync(reportPath, written.replace(/"toSend": \d+/, '"toSend": 1'))
     assert.match((await commands.call('publish', ...project)).stderr, /do not add up.*--unverified/)
     writeFileSync(reportPath, written)
-    const verifyPath = join(commands.job, 'verify.json')
-    const verified = readFileSync(verifyPath, 'utf8')
-    const { stored_rows } = JSON.parse(verified) as { stored_rows: number }
-    writeFileSync(verifyPath, verified.replace(`"stored_rows": ${stored_rows}`, `"stored_rows": ${stored_rows + 1}`))
+    const folder = new JobFolder(commands.job)
+    const verified = readVerification(folder)!
+    storeVerification(folder, { ...verified, stored_rows: verified.stored_rows + 1 })
     assert.match((await commands.call('publish', ...project)).stderr, /restored to an earlier state.*import discard/)
-    writeFileSync(verifyPath, verified)
+    storeVerification(folder, verified)
     assert.match(
       (await run('publish', ...project)).stdout,
       /^Published.*\npublish: comparing persons.*\n50 persons at random: 50 match the import\./m,
     )
     assert.equal(await count(pennon), again.verification!.stored_rows)
     assert.match((await run('publish', ...project)).stdout, /is already published\.\nDone\./)
-    rmSync(join(commands.job, 'verify-persons.json'))
+    writeState(folder, 'persons', null)
     assert.match(
       (await run('publish', ...project)).stdout,
       /is already published\.\npublish: comparing persons.*\n50 persons at random/,

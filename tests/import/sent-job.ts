@@ -10,11 +10,11 @@ const dayPart = '2024-05-01/0'
 /** @param folder for its reject files, of which there are none by default. */
 export function sentJob(folder: string, events: readonly ImportedEvent[]): SentJob {
   const checkpoint = createCheckpoint(
-    { jobId: 'j', serviceJobId: '1', target: 't', project: '1', approvalSha256: '', mappingSha256: '' },
+    { jobId: 'j', serviceJobId: '1', target: 't', project: '1', mappingSha256: '' },
     '2026-01-01T00:00:00.000Z',
   )
   const progress = createProgress(dayPart, '')
-  progress.committed.line = events.length
+  progress.line = events.length
   checkpoint.parts.push(progress)
   const part = { id: dayPart, sha256: '', bytes: 0, records: events.length, firstUs: null, lastUs: null }
   return {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { approvalFile, approve } from '#importer/job/approval.ts'
+import { approve, storeApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readPlan } from '#importer/job/plan.ts'
 import { collectApprovedParts } from '../../src/commands/import/job/job-stages.ts'
@@ -75,7 +75,7 @@ export class ImportCommands {
   approve(): void {
     const folder = new JobFolder(this.job)
     const parts = collectApprovedParts({ folder, plan: readPlan(folder)! })
-    folder.writeJson(approvalFile, approve(parts, new Date().toISOString()))
+    storeApproval(folder, approve(parts, new Date().toISOString()))
   }
 
   /** @returns the options with which `run` approves and sends the rehearsed job. */

@@ -67,7 +67,7 @@ export class TestJob {
     const { onRecord } = options
     this.progress = { ...silentProgress, add: ({ records = 0 }) => records === 1 && onRecord?.() }
     this.plan = {
-      v: 3,
+      v: 4,
       jobId: 'job-1',
       createdAt: '2026-01-15T00:00:00.000Z',
       toolVersion: '0.0.0',

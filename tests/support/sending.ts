@@ -24,7 +24,6 @@ export function sendOptions(
       serviceJobId: '7',
       target,
       project: '1',
-      approvalSha256: 'approval',
       mappingSha256: 'mapping',
     },
     secretJobId: '7-secret',

@@ -22,9 +22,9 @@ import { openStagedJob } from '#importer/stages/part-lines.ts'
 import type { PersonsCheck } from '#importer/stages/report/import-report.ts'
 import { formatNote } from '#importer/stages/report/note-messages.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
-import { personsFile, readSent, updateReport } from '#importer/verify/sent.ts'
+import { readSent, storePersonsCheck, updateReport } from '#importer/verify/sent.ts'
 import { verifyPersons } from '#importer/verify/verify-persons.ts'
-import { listSentParts } from '#importer/verify/verify-stage.ts'
+import { countSentEvents } from '#importer/verify/verify-stage.ts'
 import { canAsk } from '../client/prompt.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
@@ -182,9 +182,9 @@ async function printPersonsCheck(
     const retried = openRetries({ folder, plan, manifest, source })
     const sent = [...retried, { folder, job: staged, checkpoint: readCheckpoint(folder) }]
     const personOf = (id: string) => staged.personOf(id)
-    const candidates = readExpected(folder, listSentParts(sent))?.persons ?? null
+    const candidates = readExpected(folder, countSentEvents(sent))?.persons ?? null
     const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, candidates, api })
-    folder.writeJson(personsFile, check)
+    storePersonsCheck(folder, check)
     updateReport(folder, plan)
     printLine(describeComparison(check))
     for (const difference of check.differences) printLine(`  differs: ${difference}`)

@@ -82,23 +82,21 @@ function describeReject({ object, line, reason, field, detail, source, repaired 
 /** @param reason to filter by; undefined for all. */
 async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncGenerator<ShownReject> {
   const retried = readRetryOutcomes(folder)
-  for await (const { text, name } of textsOf(folder)) {
-    const reject = folder.parseLine(name, text, rejectLineSchema)
+  for await (const reject of allRejects(folder)) {
     if (reason !== undefined && reject.reason !== reason) continue
     yield retried.get(recordKey(reject))?.kind === 'sent' ? { ...reject, repaired: true } : reject
   }
 }
 
-/** The rejects of the rehearsal, and the rejects of sending that the checkpoint counts. */
-async function* textsOf(folder: JobFolder): AsyncGenerator<{ readonly text: string; readonly name: string }> {
-  const checkpoint = readCheckpoint(folder)
-  const begun = checkpoint === null ? [] : checkpoint.parts
-  const progress = new Map(begun.map(each => [each.id, each]))
-  for (const { path, part, isSent } of listRejectFiles(folder)) {
-    const name = relative(folder.path, path)
-    if (!isSent) for await (const text of readRejectTexts(path)) yield { text, name }
-    else
-      for await (const { text } of readSentRejects(folder, progress.get(part) ?? { id: part, rejects_bytes: 0 }))
-        yield { text, name }
+/** The rejects of the rehearsal and of sending, by part. */
+async function* allRejects(folder: JobFolder): AsyncGenerator<RejectLine> {
+  const files = new Map(listRejectFiles(folder).map(({ path, part }) => [part, path]))
+  const begun = readCheckpoint(folder)?.parts ?? []
+  for (const part of new Set([...files.keys(), ...begun.map(({ id }) => id)].toSorted())) {
+    const path = files.get(part)
+    if (path !== undefined)
+      for await (const text of readRejectTexts(path))
+        yield folder.parseLine(relative(folder.path, path), text, rejectLineSchema)
+    yield* readSentRejects(folder, part)
   }
 }

@@ -15,7 +15,7 @@ import { sendStage } from '#importer/send/send-stage.ts'
 import { readServiceJob, reportState } from '#importer/send/service-job.ts'
 import { createRejectLine, type RejectedOutcome } from '#importer/stages/reject-files.ts'
 import { updateReport } from '#importer/verify/sent.ts'
-import { verifyFile } from '#importer/verify/verify-stage.ts'
+import { forgetVerification } from '#importer/verify/verify-stage.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { changeJob, type Job } from './job/open-job.ts'
@@ -44,7 +44,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const { folder, plan } = job
   const sent = readCheckpoint(folder)
   const serviceJob = readServiceJob(folder)
-  if (sent?.state !== 'sent' || serviceJob === null || plan.target === null)
+  if (sent?.isSent !== true || serviceJob === null || plan.target === null)
     refuse(`the other records must be sent first: pennon import run ${quotePath(path)}`)
   const api = createServiceApi(recordedTarget(job), signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
@@ -55,7 +55,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const retried = addRetry(context, rejects)
   const progress = runProgress({ folder: retried.folder })
   try {
-    folder.remove(verifyFile)
+    forgetVerification(folder)
     // The service forgets its verification too, which does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
     await reportState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))
@@ -63,14 +63,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
       secretJobId: serviceJob.secretId,
-      identity: {
-        jobId: plan.jobId,
-        serviceJobId: serviceJob.id,
-        target: sent.target,
-        project: sent.project,
-        approvalSha256: sent.approval_sha256,
-        mappingSha256: hashMapping(plan),
-      },
+      identity: { ...sent.identity, mappingSha256: hashMapping(plan) },
       // All of these were rejected before, so rejects are no reason to stop.
       maxRejectShare: 1,
     })

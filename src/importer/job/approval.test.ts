@@ -5,7 +5,7 @@ import type { Manifest } from './manifest.ts'
 import type { ImportPlan } from './plan.ts'
 
 const plan: ImportPlan = {
-  v: 3,
+  v: 4,
   jobId: 'job-1',
   createdAt: '2026-01-15T00:00:00.000Z',
   toolVersion: '1.0.0',

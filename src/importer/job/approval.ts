@@ -1,10 +1,10 @@
-// `approval.json`: hashes of what the operator approved. Sending starts only if all of them still match.
+// Hashes of what the operator approved. Sending starts only if all of them still match.
 // Source: docs/wire/import.md §2.1 (stage 5), §2.4 ("other mapping, other bytes, other target").
 
 import type { JsonObject } from '#core/json.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import { Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
+import { readState, writeState } from './job-state.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
 import { hashMapping, type ImportPlan } from './plan.ts'
 import { sha256Hex } from './sha256.ts'
@@ -17,28 +17,11 @@ export interface ApprovalHashes {
 }
 
 export interface Approval {
-  readonly v: 1
-  readonly jobId: string
   readonly approvedAt: string
   readonly hashes: ApprovalHashes
-  /** Hash of `hashes`: identifies the approval in the checkpoint and at the service. */
+  /** Hash of `hashes`: identifies the approval to users and at the service. */
   readonly sha256: string
 }
-
-export const approvalFile = 'approval.json'
-
-const approvalSchema = Type.Object({
-  v: Type.Literal(1),
-  jobId: Type.String(),
-  approvedAt: Type.String(),
-  hashes: Type.Object({
-    manifest: Type.String(),
-    mapping: Type.String(),
-    target: Type.String(),
-    limits: Type.String(),
-  }),
-  sha256: Type.String(),
-})
 
 export function hashManifest(manifest: Manifest): string {
   return sha256Hex(JSON.stringify(manifest))
@@ -67,7 +50,7 @@ export function hashApprovedParts({ plan, manifest }: ApprovedParts): ApprovalHa
 export function approve(parts: ApprovedParts, approvedAt: string): Approval {
   const hashes = hashApprovedParts(parts)
   const sha256 = sha256Hex(canonicalJson({ ...hashes }))
-  return { v: 1, jobId: parts.plan.jobId, approvedAt, hashes, sha256 }
+  return { approvedAt, hashes, sha256 }
 }
 
 const changedNames: Record<keyof ApprovalHashes, string> = {
@@ -84,6 +67,16 @@ export function listChangesSince({ hashes }: Approval, parts: ApprovedParts): re
   return names.filter(name => now[name] !== hashes[name]).map(name => changedNames[name])
 }
 
+const approvalName = 'approval'
+
 export function readApproval(folder: JobFolder): Approval | null {
-  return folder.readJson(approvalFile, approvalSchema)
+  return readState(folder, approvalName)
+}
+
+export function storeApproval(folder: JobFolder, approval: Approval): void {
+  writeState(folder, approvalName, approval)
+}
+
+export function removeApproval(folder: JobFolder): void {
+  writeState(folder, approvalName, null)
 }

@@ -46,7 +46,7 @@ describe('a file of a job', () => {
     const folder = new JobFolder(tempDir(t))
     folder.writeJson('whole.json', { v: 1, parts: [{ n: 1 }] })
     const whole = readFileSync(folder.file('whole.json'), 'utf8')
-    const names = ['checkpoint.json', 'plan.json', 'manifest.json', 'approval.json', 'service-job.json', 'stats.json']
+    const names = ['plan.json', 'manifest.json', 'state.db', 'stats.json']
     for (const text of [
       '',
       '\0\0\0',

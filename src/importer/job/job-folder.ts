@@ -1,9 +1,10 @@
 // The folder of a job: the layout of its files, and writes that leave either the old or the new file after a crash.
 //
-//   plan.json  manifest.json  approval.json  progress.json  lock.db
+//   plan.json  manifest.json  progress.json  lock.db
 //   raw/                        what was fetched, a file per part of the source
 //   staging.db                  until the scan has ended: all records with their times
 //   job.db                      all events, in parts of one event day each
+//   state.db                    the approval, how far sending is, and what came of it
 //   report.json  report.html  rehearsal/samples.jsonl
 //   rejects/<event day>/<n>.jsonl
 
@@ -35,11 +36,9 @@ const remedies: Readonly<Record<string, string>> = {
     'Delete it and run again: it is rebuilt from the files of the export, and is identical if they are unchanged',
   'fetch.db':
     'Delete it, and fetch.db-wal if it exists, and fetch again with the same options: complete files are not downloaded again',
-  'approval.json': 'Delete it and approve again with pennon import run: the same job gets the same approval',
-  'checkpoint.json': 'Delete it and run again: everything is sent again, and the service stores each event only once',
   'rehearsal/samples.jsonl': rehearseAgain,
   rejects: rehearseAgain,
-  'service-job.json':
+  'state.db':
     'Restore it from a copy: it holds the id of the import job at the service. Without one, discard that job there, and plan the import in another folder',
 }
 

@@ -11,7 +11,7 @@ describe('the plan of an import', () => {
     const folder = new JobFolder(tempDir(t))
     const filter = '{"field":"org","op":"eq","value":9007199254740993}'
     const plan: ImportPlan = {
-      ...{ v: 3, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
+      ...{ v: 4, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
       ...{ files: [], fetch: null, format: null, target: null },
       config: { mapping: { filters: [parseJson(filter)] } },
       limits: { ...limits, maxRejectShare: 1e-7 },
@@ -24,7 +24,7 @@ describe('the plan of an import', () => {
   })
 
   it('is refused in an older format, with the remedy', t => {
-    for (const v of [1, 2]) {
+    for (const v of [1, 2, 3]) {
       const folder = new JobFolder(tempDir(t))
       folder.writeJson('plan.json', { v, jobId: 'job-1' })
       assert.throws(() => readPlan(folder), /planned by an earlier version of Pennon.* Finish or discard it/)

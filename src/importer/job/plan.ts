@@ -45,7 +45,7 @@ export function findApiAddress({ address, apiAddress = address }: ImportTarget):
 }
 
 export interface ImportPlan {
-  readonly v: 3
+  readonly v: 4
   readonly jobId: string
   /** ISO 8601. The only clock that conversion uses, so that every later run yields the same events. */
   readonly createdAt: string
@@ -69,7 +69,7 @@ export interface ImportPlan {
 export const planFile = 'plan.json'
 
 const planSchema = Type.Object({
-  v: Type.Literal(3),
+  v: Type.Literal(4),
   jobId: Type.String(),
   createdAt: Type.String(),
   toolVersion: Type.String(),
@@ -103,7 +103,7 @@ const planSchema = Type.Object({
 /** @throws JobStopped for a job that this version cannot continue. */
 export function readPlan(folder: JobFolder): ImportPlan | null {
   return folder.readJson(planFile, planSchema, (stored, text) => {
-    if ('v' in stored && (stored.v === 1 || stored.v === 2))
+    if ('v' in stored && [1, 2, 3].includes(stored.v as number))
       throw new JobStopped(
         `the job in ${folder.path} was planned by an earlier version of Pennon, whose files this version does not read. Finish or discard it with that version, or plan it in another folder`,
       )

@@ -5,6 +5,8 @@ import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { JobFolder } from '../job/job-folder.ts'
+import { writeState } from '../job/job-state.ts'
 import { findRetryProblem } from './check-retry.ts'
 
 const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at' }
@@ -45,7 +47,8 @@ describe('a file of repaired records', () => {
   it('is accepted if it has reject lines of an earlier retry', async t => {
     const { job, rejects } = await rehearsed(t, [{ event: 'Left', at: good.at }])
     const reject = { ...rejects[0]!, object: 'records.jsonl', source_sha256: 'of the repaired one' }
-    job.folder.write('retry/1/rejects/retry/1.sent.jsonl', text(reject))
+    job.folder.write('retry/1/records.jsonl', '')
+    writeState(new JobFolder(job.folder.file('retry/1')), 'refused/retry/1/0', reject)
     assert.equal(await findProblem(t, job, text(reject)), null)
   })
 })

@@ -1,12 +1,13 @@
 // Checks that a file of repaired records belongs to the job. Records of another job would be sent with this one, or count
 // as its rejects forever, so such a file is refused as a whole. Source: docs/wire/import.md §2.6 (`retry`).
 
-import { globSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { type JsonObject, ownValue } from '#core/json.ts'
-import { JobFolder, parseObject } from '../job/job-folder.ts'
+import { type JobFolder, parseObject } from '../job/job-folder.ts'
 import { listRejectFiles, readRejectTexts } from '../stages/reject-files.ts'
 import { findFix } from '../stages/reject-fixes.ts'
-import { convertLines, isReject, type RetryContext, splitLines } from './retried-records.ts'
+import { convertLines, isReject, listRetryFolders, type RetryContext, splitLines } from './retried-records.ts'
+import { readSentRejects } from './sent-rejects.ts'
 
 /**
  * Every reject line must be one of the job's, repaired or not. Whole records do not name their job: they are accepted if
@@ -46,25 +47,25 @@ function parseRejects(texts: readonly string[]): readonly FoundReject[] {
 /** Streams the job's rejects, and holds only the file's in memory, since the job may have far more. */
 async function findForeignReject(folder: JobFolder, found: readonly FoundReject[]): Promise<FoundReject | null> {
   const wanted = new Set(found.map(({ reject }) => identifyRecord(reject)))
-  for (const own of listFoldersWithRejects(folder))
-    for (const { path } of listRejectFiles(own))
-      for await (const text of readRejectTexts(path)) {
-        const reject = parseObject(text) as JsonObject | null
-        if (reject !== null) wanted.delete(identifyRecord(reject))
-        if (wanted.size === 0) return null
-      }
+  for await (const reject of readOwnRejects(folder)) {
+    wanted.delete(identifyRecord(reject))
+    if (wanted.size === 0) return null
+  }
   return found.find(({ reject }) => wanted.has(identifyRecord(reject)))!
 }
 
-/** Earlier retries have rejects too: records that were still wrong after the repair. */
-function listFoldersWithRejects(folder: JobFolder): readonly JobFolder[] {
-  const retries = globSync('retry/*/rejects', { cwd: folder.path }).toSorted()
-  return [folder, ...retries.map(path => new JobFolder(folder.file('retry', path.split('/')[1]!)))]
+/** Earlier retries have rejects too: events that the service refused after the repair. */
+async function* readOwnRejects(folder: JobFolder): AsyncGenerator<object> {
+  for (const { path } of listRejectFiles(folder))
+    for await (const text of readRejectTexts(path)) yield parseObject(text) ?? {}
+  for (const own of [folder, ...listRetryFolders(folder)]) yield* readSentRejects(own)
 }
 
 /** Identifies the original record by its place and hash, which a repair leaves unchanged. */
-function identifyRecord(reject: JsonObject): string {
-  return JSON.stringify(['object', 'line', 'byte', 'source_sha256'].map(key => ownValue(reject, key) ?? null))
+function identifyRecord(reject: object): string {
+  return JSON.stringify(
+    ['object', 'line', 'byte', 'source_sha256'].map(key => ownValue(reject as JsonObject, key) ?? null),
+  )
 }
 
 function formatForeignReject(path: string, { line, reject }: FoundReject): string {

@@ -7,13 +7,13 @@ import { basename, resolve } from 'node:path'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { JobDatabase } from '../job/job-database.ts'
 import { JobFolder } from '../job/job-folder.ts'
+import { readState, writeState } from '../job/job-state.ts'
 import { JobLedger } from '../job/ledger.ts'
 import type { Manifest, RawObject } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
 import { type ParsedRecord, parseCsvRow, parseJsonLine } from '../read/parse-record.ts'
-import { Type } from '../records/file-schema.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger, type ImportLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
@@ -22,8 +22,7 @@ import { readCheckpoint } from './checkpoint.ts'
 import type { SentJob } from './sent-events.ts'
 
 const recordsFile = 'records.jsonl'
-const originFile = 'origin.json'
-const originSchema = Type.Object({ path: Type.String() })
+const originName = 'origin'
 /** Prefix of the part ids of retries; other part ids start with a day. */
 export const retryPrefix = 'retry/'
 
@@ -41,19 +40,23 @@ export function addRetry(context: RetryContext, path: string): SentJob {
   const folder = new JobFolder(context.folder.file('retry', sha256.slice(0, 16)))
   mkdirSync(folder.path, { recursive: true })
   copyFileSync(path, folder.file(recordsFile))
-  folder.writeJson(originFile, { path: resolve(path) })
+  writeState(folder, originName, resolve(path))
   return openRetry(context, folder)
 }
 
 /** The file that a retry was made from; a file repaired step by step yields several retries. */
 export function readRetryOrigin(folder: JobFolder): string {
-  return folder.readJson(originFile, originSchema)?.path ?? folder.path
+  return readState<string>(folder, originName) ?? folder.path
 }
 
 /** All retries of the job; verification counts them too. */
 export function openRetries(context: RetryContext): SentJob[] {
-  const paths = globSync(`retry/*/${recordsFile}`, { cwd: context.folder.path }).toSorted()
-  return paths.map(path => openRetry(context, new JobFolder(context.folder.file('retry', path.split('/')[1]!))))
+  return listRetryFolders(context.folder).map(folder => openRetry(context, folder))
+}
+
+export function listRetryFolders(folder: JobFolder): readonly JobFolder[] {
+  const paths = globSync(`retry/*/${recordsFile}`, { cwd: folder.path }).toSorted()
+  return paths.map(path => new JobFolder(folder.file('retry', path.split('/')[1]!)))
 }
 
 function openRetry(context: RetryContext, folder: JobFolder): SentJob {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { JobFolder } from '#importer/job/job-folder.ts'
+import { writeState } from '#importer/job/job-state.ts'
 import type { StagedOutcome, StagedPart } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
@@ -24,14 +25,14 @@ const reject = (line: number, source: string, byte = 100 * line): string =>
 /** A retry of a file whose lines are all committed. */
 function retryOf(t: TestContext, day: number, file: string, tried: readonly Tried[]): SentJob {
   const folder = new JobFolder(tempDir(t))
-  folder.writeJson('origin.json', { path: file })
+  writeState(folder, 'origin', file)
   const part: StagedPart = {
     ...{ id: `retry/${day}`, sha256: '', bytes: 0 },
     ...{ records: tried.length, firstUs: null, lastUs: null },
   }
-  const identity = { jobId: 'j', serviceJobId: '7', target: '', project: '', approvalSha256: '', mappingSha256: '' }
+  const identity = { jobId: 'j', serviceJobId: '7', target: '', project: '', mappingSha256: '' }
   const checkpoint = createCheckpoint(identity, `2026-01-0${day}T00:00:00Z`)
-  checkpoint.parts.push({ ...createProgress(part.id, ''), committed: { line: tried.length, batch: 1 } })
+  checkpoint.parts.push({ ...createProgress(part.id, ''), line: tried.length })
   const outcomes = tried.map(([text, kind], index): StagedOutcome => {
     const event = { uuid: `u-${text}` } as ImportedEvent
     return {

@@ -3,10 +3,10 @@
 
 import { isJsonObject, type JsonObject, ownValue, parseJson } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
+import { readState, writeState } from '../job/job-state.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import type { RawPosition } from '../read/read-record.ts'
-import { Type } from '../records/file-schema.ts'
 import { isReject, readRetryOrigin } from './retried-records.ts'
 import { readRefusedUuids, type SentJob } from './sent-events.ts'
 
@@ -28,28 +28,22 @@ export interface RetrySums {
 /** By `recordKey`, or by the hash of its text for a record that was not a reject line. */
 export type RetryOutcomes = ReadonlyMap<string, RetryOutcome>
 
-const outcomesFile = 'retry/outcomes.json'
-const outcomeSchema = Type.Object({
-  kind: Type.Enum(['sent', 'skipped', 'rejected']),
-  events: Type.Number(),
-  refused: Type.Number(),
-})
-const outcomesSchema = Type.Object({ records: Type.Array(Type.Tuple([Type.String(), outcomeSchema])) })
+const outcomesName = 'retried'
 
 /** @param retried with their current checkpoints. */
 export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise<RetryOutcomes> {
   const begun = retried
     .flatMap(each => (each.checkpoint === null ? [] : [{ ...each, checkpoint: each.checkpoint }]))
-    .toSorted((a, b) => (a.checkpoint.begun_at < b.checkpoint.begun_at ? -1 : 1))
+    .toSorted((a, b) => (a.checkpoint.begunAt < b.checkpoint.begunAt ? -1 : 1))
   const lastOfFile = new Map(begun.map(({ folder }) => [readRetryOrigin(folder), folder.path]))
   const outcomes = new Map<string, RetryOutcome>()
   for (const { folder, job, checkpoint } of begun) {
     const [progress] = checkpoint.parts
     if (progress === undefined) continue
-    const refused = await readRefusedUuids(folder, progress)
+    const refused = readRefusedUuids(folder, progress.id)
     const isLast = lastOfFile.get(readRetryOrigin(folder)) === folder.path
     for await (const outcome of job.readPart(job.parts[0]!)) {
-      if (outcome.line > progress.committed.line) break
+      if (outcome.line > progress.line) break
       const { text } = outcome.source()
       const position = parsePosition(text)
       const now = toRetryOutcome(outcome, refused)
@@ -90,12 +84,12 @@ export function isRejectKey(key: string): boolean {
 
 /** Stores the outcomes for commands that only read the folder. */
 export function storeRetryOutcomes(folder: JobFolder, outcomes: RetryOutcomes): void {
-  folder.writeJson(outcomesFile, { records: [...outcomes] })
+  writeState(folder, outcomesName, [...outcomes])
 }
 
 /** @returns an empty map if nothing was repaired. */
 export function readRetryOutcomes(folder: JobFolder): RetryOutcomes {
-  return new Map(folder.readJson(outcomesFile, outcomesSchema)?.records)
+  return new Map(readState<[string, RetryOutcome][]>(folder, outcomesName))
 }
 
 /**

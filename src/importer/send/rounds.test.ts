@@ -76,16 +76,6 @@ describe('the rounds of a part', () => {
       { numRuns: runs(15, 60) },
     ))
 
-  it('have a hash that is independent of the lanes, and the same again if they end at the same line', async () => {
-    const lines = Array.from({ length: 50 }, (_, at) => lineOf(at + 1, [at % 7, at % 3]))
-    const [small] = await roundsFor(lines, { firstToLine: 10 })
-    for (const lanes of [1, 2, 8]) {
-      const [again, rest] = await roundsFor(lines, { lanes, firstToLine: small!.toLine })
-      assert.deepEqual([again!.toLine, again!.payloadSha256], [small!.toLine, small!.payloadSha256])
-      assert.equal(rest!.fromLine, small!.toLine + 1)
-    }
-  })
-
   it('exclude events larger than the service accepts from their lanes', async () => {
     const [round] = await roundsFor([lineOf(1, [1]), lineOf(2, [2], { padding: 1_200_000 })])
     assert.deepEqual(

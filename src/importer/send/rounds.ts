@@ -2,7 +2,6 @@
 // together; the next round starts once all of it is accepted. This preserves the order of each person's events: within a
 // round they share a lane, and rounds are sequential. Source: docs/wire/import.md §2.4, §2.5.
 
-import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
@@ -40,8 +39,6 @@ export interface Round {
   readonly lanes: readonly (readonly Batch[])[]
   readonly events: number
   readonly bytes: number
-  /** Over the events in line order, so that it does not depend on the number of lanes. */
-  readonly payloadSha256: string
   /** How many lines were converted to each kind of result. */
   readonly counts: {
     readonly records: number
@@ -60,8 +57,6 @@ export interface RoundOptions {
   readonly laneEventsMin?: number
   /** Events of the same person must stay in order: the person that an id is linked to, or the id itself. */
   readonly personOf: (distinctId: string) => string
-  /** The last line of the first round, whatever its size, if that round was begun before a crash. */
-  readonly firstToLine?: number | null
 }
 
 export async function* divideIntoRounds(
@@ -70,23 +65,16 @@ export async function* divideIntoRounds(
 ): AsyncGenerator<Round> {
   const eventsMax = importBatchEventsMax * options.lanes * roundShare
   const bytesMax = batchBytesMax * options.lanes * roundShare
-  let mustEndAt = options.firstToLine ?? null
   let open = new OpenRound(options)
-  const closeRound = (): Round => {
-    const round = open.closed()
-    open = new OpenRound(options)
-    return round
-  }
   for await (const outcome of outcomes) {
     const line = encodeOutcome(outcome, options.marks)
-    if (mustEndAt === null && !open.isEmpty && open.wouldExceed(line, eventsMax, bytesMax)) yield closeRound()
-    open.add(outcome, line)
-    if (outcome.line === mustEndAt) {
-      yield closeRound()
-      mustEndAt = null
+    if (!open.isEmpty && open.wouldExceed(line, eventsMax, bytesMax)) {
+      yield open.closed()
+      open = new OpenRound(options)
     }
+    open.add(outcome, line)
   }
-  if (!open.isEmpty) yield closeRound()
+  if (!open.isEmpty) yield open.closed()
 }
 
 interface EncodedLine {
@@ -106,7 +94,6 @@ const roundLinesMax = 200_000
 class OpenRound {
   readonly #options: RoundOptions
   readonly #outgoing: OutgoingEvent[] = []
-  readonly #hash = createHash('sha256')
   readonly #days = new Set<string>()
   readonly #counts = { records: 0, skipped: 0, rejected: 0, collapsed: 0 }
   readonly #tooLarge: OutgoingEvent[] = []
@@ -151,7 +138,6 @@ class OpenRound {
         this.#tooLarge.push(each)
         continue
       }
-      this.#hash.update(each.text).update('\n')
       this.#days.add(utcDay(each.event.timeUs))
       this.#outgoing.push(each)
       this.#bytes += each.bytes
@@ -165,7 +151,6 @@ class OpenRound {
       lanes: this.#lanes(),
       events: this.#outgoing.length,
       bytes: this.#bytes,
-      payloadSha256: this.#hash.digest('hex'),
       counts: this.#counts,
       tooLarge: this.#tooLarge,
     }

@@ -1,32 +1,33 @@
-// Stage 6: sends what was approved, exactly once: groups, then links, then the parts by day, in rounds that are recorded in
-// the checkpoint. Called by `pennon import run`, which checks job and approval first.
+// Stage 6: sends what was approved, exactly once: groups, then links, then the parts by day, in rounds that are committed
+// one by one. Called by `pennon import run`, which checks job and approval first.
 // Source: docs/wire/import.md §2.4, §2.5.
 
 import { formatCount } from '#core/format-count.ts'
 import type { FetchClock } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
+import { JobState } from '../job/job-state.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { isGeneratedPart, type StagedJob, type StagedPart, sumParts } from '../job/staged-part.ts'
 import {
   type Checkpoint,
   type CheckpointIdentity,
-  checkpointFile,
   checkSameJob,
   createCheckpoint,
   createProgress,
+  getCheckpoint,
   type PartProgress,
-  readCheckpoint,
+  putCheckpoint,
   sumCounts,
 } from './checkpoint.ts'
 import { type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent, sumDelivered } from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
 import { type Batch, divideIntoRounds, type Round } from './rounds.ts'
-import { appendRejects } from './sent-rejects.ts'
+import { putRejects } from './sent-rejects.ts'
 import { ServiceWaits } from './service-waits.ts'
 
 /** The steps of docs/wire/import.md §2.4, for tests that kill the process at each of them. */
-export type SendStep = 'before inflight' | 'inflight written' | 'batch answered' | 'rejects written' | 'committed'
+export type SendStep = 'round begun' | 'batch answered' | 'committed'
 
 export interface SendOptions {
   readonly folder: JobFolder
@@ -71,7 +72,8 @@ export class TooManyRefused extends JobStopped {
 
 /** @returns the checkpoint of the whole job, sent. @throws JobPaused, JobStopped */
 export async function sendStage(options: SendOptions): Promise<Checkpoint> {
-  const sender = new Sender(options)
+  using state = new JobState(options.folder)
+  const sender = new Sender(options, state)
   try {
     await sender.sendAll()
     return sender.checkpoint
@@ -86,17 +88,20 @@ export async function sendStage(options: SendOptions): Promise<Checkpoint> {
 class Sender {
   readonly checkpoint: Checkpoint
   readonly #options: SendOptions
+  readonly #state: JobState
   readonly #rate: RateControl
   readonly #waits: ServiceWaits
   #savedMs: number
 
-  constructor(options: SendOptions) {
-    const { folder, job, identity, clock, rate } = options
+  constructor(options: SendOptions, state: JobState) {
+    const { job, identity, clock, rate } = options
     this.#options = options
-    const known = readCheckpoint(folder)
+    this.#state = state
+    const known = getCheckpoint(state)
     if (known !== null) checkSameJob(known, identity, job.parts)
     this.checkpoint = known ?? createCheckpoint(identity, new Date(clock.nowMs()).toISOString())
-    this.checkpoint.approval_sha256 = identity.approvalSha256
+    // Before anything is sent: other commands change nothing of a job that may have been sent in part.
+    if (known === null) putCheckpoint(state, this.checkpoint)
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
     this.#waits = new ServiceWaits(clock, options.progress)
     this.#savedMs = clock.nowMs()
@@ -105,7 +110,7 @@ class Sender {
   async sendAll(): Promise<void> {
     const { job, progress } = this.#options
     const { checkpoint } = this
-    if (checkpoint.state === 'sent') return
+    if (checkpoint.isSent) return
     const { blankLines = 0 } = job
     const generated = job.parts.filter(isGeneratedPart)
     if (generated.length > 0) {
@@ -117,15 +122,15 @@ class Sender {
     progress.begin('send', { records: records + blankLines, bytes })
     progress.add({ records: blankLines, isEarlier: true })
     await this.#sendParts(parts)
-    checkpoint.state = 'sent'
-    this.#save()
+    checkpoint.isSent = true
+    putCheckpoint(this.#state, checkpoint, [])
   }
 
   async #sendParts(parts: readonly StagedPart[]): Promise<void> {
     const { progress } = this.#options
     for (const part of parts) {
       const state = this.#progressOf(part)
-      if (state.state === 'sent') {
+      if (state.line === part.records) {
         progress.add({ records: part.records, bytes: part.bytes, isEarlier: true })
         continue
       }
@@ -145,27 +150,22 @@ class Sender {
 
   async #sendLines(state: PartProgress, part: StagedPart): Promise<void> {
     const { job, progress, signal, personOf = (id: string) => id, lanes = lanesDefault } = this.#options
-    const { line } = state.committed
-    progress.add({ records: line, isEarlier: true })
-    const rounds = divideIntoRounds(job.readPart(part, line), {
-      marks: { source: this.#options.source, jobId: this.checkpoint.service_job_id ?? this.checkpoint.job_id },
+    const { jobId, serviceJobId } = this.checkpoint.identity
+    progress.add({ records: state.line, isEarlier: true })
+    const rounds = divideIntoRounds(job.readPart(part, state.line), {
+      marks: { source: this.#options.source, jobId: serviceJobId ?? jobId },
       lanes,
       personOf,
-      firstToLine: state.inflight?.to_line ?? null,
     })
     for await (const round of prefetchOne(rounds)) {
       checkPause(signal)
       await this.#sendRound(state, round)
     }
-    state.state = 'sent'
-    this.#save()
   }
 
   async #sendRound(state: PartProgress, round: Round): Promise<void> {
-    const { onStep, folder, source, progress } = this.#options
-    onStep?.('before inflight')
-    this.#begin(state, round)
-    onStep?.('inflight written')
+    const { onStep, progress } = this.#options
+    onStep?.('round begun')
     const tooLarge = round.tooLarge.map(outgoing => {
       const detail = `${outgoing.bytes} bytes`
       return { outgoing, reason: 'record_too_large', field: null, detail } as const
@@ -173,45 +173,23 @@ class Sender {
     const delivered = await this.#deliver(round, tooLarge.length)
     const refused = [...tooLarge, ...delivered.refused]
     this.#checkWelcome(delivered)
-    state.rejects_bytes = appendRejects(folder, state.id, state.rejects_bytes, source, refused)
-    onStep?.('rejects written')
     this.#commit(state, round, { ...delivered, refused })
     onStep?.('committed')
     progress.add({ records: round.toLine - round.fromLine + 1, rejects: refused.length + round.counts.rejected })
   }
 
-  /** Step 1 of docs/wire/import.md §2.4. @throws JobStopped if the lines yield other events than before the crash. */
-  #begin(state: PartProgress, { fromLine, toLine, events, payloadSha256 }: Round): void {
-    const before = state.inflight
-    if (before !== null && before.payload_sha256 !== payloadSha256)
-      throw new JobStopped(
-        `Lines ${before.from_line} to ${before.to_line} of ${state.id} were being sent with the hash ${before.payload_sha256} ` +
-          `and now have ${payloadSha256}: the bytes or the rules changed. Use the version of pennon that began the job.`,
-      )
-    state.inflight = {
-      batch: state.committed.batch + 1,
-      from_line: fromLine,
-      to_line: toLine,
-      events,
-      payload_sha256: payloadSha256,
-      tries: (before?.tries ?? 0) + 1,
-    }
-    this.#save()
-  }
-
-  /** Step 2: lanes in parallel, batches of a lane sequentially. The first failure aborts the other lanes. */
+  /** Lanes in parallel, batches of a lane sequentially. The first failure aborts the other lanes. */
   async #deliver(round: Round, refusedBefore: number): Promise<Delivered> {
     const stop = new AbortController()
     const deps: DeliveryDeps = {
       ...this.#options,
       target: {
-        address: this.checkpoint.target,
+        address: this.checkpoint.identity.target,
         projectKey: this.#options.projectKey,
         serviceJobId: this.#options.secretJobId,
       },
       rate: this.#rate,
       waits: this.#waits,
-      progress: this.#counted(),
       signal: AbortSignal.any([this.#options.signal, stop.signal]),
       onRefused: this.#refusalGuard(round, refusedBefore),
     }
@@ -245,7 +223,7 @@ class Sender {
     return ({ reason, detail }) => {
       if (++count <= total * this.#options.maxRejectShare) return
       throw new TooManyRefused(
-        `${this.checkpoint.target} refused ${count} of ${total} events, more than --max-reject-share allows; the last: ` +
+        `${this.checkpoint.identity.target} refused ${count} of ${total} events, more than --max-reject-share allows; the last: ` +
           `${reason}${detail === null ? '' : ` (${detail})`}.`,
         { refused: count, events: total },
       )
@@ -257,15 +235,17 @@ class Sender {
     const last = refused.at(-1)
     if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
     throw new TooManyRefused(
-      `${this.checkpoint.target} accepted none of the first ${formatCount(refused.length, 'event')}: ${last.reason}` +
+      `${this.checkpoint.identity.target} accepted none of the first ${formatCount(refused.length, 'event')}: ${last.reason}` +
         `${last.detail === null ? '' : ` (${last.detail})`}.`,
       { refused: refused.length, events: refused.length },
     )
   }
 
-  /** Step 3. */
-  #commit(state: PartProgress, round: Round, { sent, duplicates, recent, refused }: Delivered): void {
-    const { counts } = state
+  #commit(part: PartProgress, round: Round, { sent, duplicates, recent, refused }: Delivered): void {
+    const { clock, source } = this.#options
+    const { checkpoint } = this
+    const { counts } = part
+    const refusedBefore = counts.refused
     const lost = countLinesWithoutEvents(refused)
     counts.read += round.toLine - round.fromLine + 1
     counts.records += round.counts.records - lost
@@ -276,32 +256,14 @@ class Sender {
     counts.refused += refused.length
     counts.duplicates += duplicates
     counts.recent += recent
-    state.committed = { line: round.toLine, batch: state.committed.batch + 1 }
-    state.inflight = null
-    this.#save()
-  }
-
-  #save(): void {
-    const now = this.#options.clock.nowMs()
-    this.checkpoint.spent_ms += Math.max(0, now - this.#savedMs)
-    this.#savedMs = now
-    this.checkpoint.updated_at = new Date(now).toISOString()
-    this.#options.folder.writeJson(checkpointFile, this.checkpoint)
-  }
-
-  #counted(): StageProgress {
-    const { progress } = this.#options
-    return {
-      ...progress,
-      begin: (stage, totals) => progress.begin(stage, totals),
-      day: day => progress.day(day),
-      waiting: reason => progress.waiting(reason),
-      say: line => progress.say(line),
-      add: done => {
-        this.checkpoint.retries += done.retries ?? 0
-        progress.add(done)
-      },
-    }
+    part.line = round.toLine
+    checkpoint.spentMs += Math.max(0, clock.nowMs() - this.#savedMs)
+    this.#savedMs = clock.nowMs()
+    checkpoint.retries += this.#waits.takeCount()
+    this.#state.transact(() => {
+      putRejects(this.#state, part.id, refusedBefore, source, refused)
+      putCheckpoint(this.#state, checkpoint, [part])
+    })
   }
 
   #sums() {

@@ -3,7 +3,7 @@
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedJob, StagedPart } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import type { Checkpoint, PartProgress } from './checkpoint.ts'
+import type { Checkpoint } from './checkpoint.ts'
 import { readSentRejects } from './sent-rejects.ts'
 
 export interface SentJob {
@@ -26,9 +26,9 @@ export async function* readSentSteps({ folder, job, checkpoint }: SentJob): Asyn
     const state = begun.get(part.id)
     if (state === undefined) break
     yield { kind: 'part', part }
-    const refused = await readRefusedUuids(folder, state)
+    const refused = readRefusedUuids(folder, part.id)
     for await (const { line, result } of job.readPart(part)) {
-      if (line > state.committed.line) break
+      if (line > state.line) break
       yield { kind: 'line', events: result.kind === 'events' ? removeRefused(result.events, refused) : [] }
     }
   }
@@ -46,8 +46,6 @@ function removeRefused(events: readonly ImportedEvent[], refused: ReadonlySet<st
   return refused.size === 0 ? events : events.filter(({ uuid }) => !refused.has(uuid))
 }
 
-export async function readRefusedUuids(folder: JobFolder, progress: PartProgress): Promise<Set<string>> {
-  const uuids = new Set<string>()
-  for await (const { reject } of readSentRejects(folder, progress)) uuids.add(reject.uuid)
-  return uuids
+export function readRefusedUuids(folder: JobFolder, part: string): ReadonlySet<string> {
+  return new Set(readSentRejects(folder, part).map(({ uuid }) => uuid))
 }

@@ -5,11 +5,11 @@ import type { JsonObject } from '#core/json.ts'
 import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import { Type } from '../records/file-schema.ts'
+import { readState, writeState } from '../job/job-state.ts'
 import type { ServiceApi } from './job-api.ts'
 
-export const serviceJobFile = 'service-job.json'
-const endingFile = 'ending.json'
+const serviceJobName = 'service job'
+const endingName = 'ending'
 
 export interface ServiceJob {
   /** The job's number, also stored in rows. */
@@ -19,13 +19,6 @@ export interface ServiceJob {
   readonly target: string
   readonly project: string
 }
-
-const serviceJobSchema = Type.Object({
-  id: Type.String(),
-  secretId: Type.String(),
-  target: Type.String(),
-  project: Type.String(),
-})
 
 /** The states that an importer may report; the service sets the others itself. */
 export type OpenJobState = 'planned' | 'rehearsed' | 'approved' | 'sending' | 'verifying' | 'pending'
@@ -42,7 +35,11 @@ export interface NewServiceJob {
 }
 
 export function readServiceJob(folder: JobFolder): ServiceJob | null {
-  return folder.readJson(serviceJobFile, serviceJobSchema)
+  return readState(folder, serviceJobName)
+}
+
+export function storeServiceJob(folder: JobFolder, job: ServiceJob): void {
+  writeState(folder, serviceJobName, job)
 }
 
 /** @param range of its events; null if it has none. */
@@ -61,23 +58,16 @@ export interface Ending {
   readonly at?: string
 }
 
-const endingSchema = Type.Object({
-  serviceJobId: Type.String(),
-  how: Type.Enum(['publish', 'discard']),
-  isDone: Type.Boolean(),
-  at: Type.Optional(Type.String()),
-})
-
 export function storeEnding(folder: JobFolder, ending: Ending): void {
-  folder.writeJson(endingFile, ending)
+  writeState(folder, endingName, ending)
 }
 
 /** @returns null if the job was neither published nor discarded from this folder. */
 export function readEnding(folder: JobFolder): Ending | null {
-  return folder.readJson(endingFile, endingSchema)
+  return readState(folder, endingName)
 }
 
-/** A crash before the file is written leaves an empty job at the service, which does no harm. */
+/** A crash before it is stored leaves an empty job at the service, which does no harm. */
 export async function ensureServiceJob(
   folder: JobFolder,
   api: ServiceApi,
@@ -88,7 +78,7 @@ export async function ensureServiceJob(
   if (known !== null) return known
   const created = await api.call('POST', '/import_jobs/', { body: { ...job } })
   const made = { id: String(created.number), secretId: String(created.id), ...target }
-  folder.writeJson(serviceJobFile, made)
+  storeServiceJob(folder, made)
   return made
 }
 

@@ -22,8 +22,18 @@ export class ServiceWaits {
     this.#progress = progress
   }
 
+  #count = 0
+
+  /** @returns how many waits there were since the last call. */
+  takeCount(): number {
+    const count = this.#count
+    this.#count = 0
+    return count
+  }
+
   /** @throws the signal's reason when it is aborted. */
   async wait(who: object, wait: ServiceWait, signal: AbortSignal): Promise<void> {
+    this.#count++
     const wake = new AbortController()
     this.#open.set(who, { ...wait, wake })
     this.#show(wait)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
@@ -11,7 +11,7 @@ import { sha256Hex } from '../job/sha256.ts'
 import { createRecordReader } from '../read/read-files.ts'
 import { posthog } from '../sources/posthog/posthog.ts'
 import { segment } from '../sources/segment/segment.ts'
-import { nameSentRejectsFile, type RejectLine } from './reject-files.ts'
+import type { RejectLine } from './reject-files.ts'
 import { createReportSections } from './report/report-sections.ts'
 
 const mapping = {
@@ -418,18 +418,6 @@ describe('a rehearsal', () => {
     assert.deepEqual(await counts(false), [1, 2, []])
     const reason = 'server_refused:invalid_event_when_process_person_profile_is_false'
     assert.deepEqual(await counts(true), [0, 1, [reason]])
-  })
-
-  it('keeps the rejects of sending when it is repeated', async t => {
-    const job = await staged(t, [line(good), 'broken'])
-    await job.rehearse()
-    const [part] = job.manifest.parts
-    const sent = nameSentRejectsFile(job.folder, part!.id)
-    mkdirSync(dirname(sent), { recursive: true })
-    writeFileSync(sent, '{"reason":"server_refused:bad_thing"}\n')
-    await job.rehearse()
-    assert.equal(readFileSync(sent, 'utf8'), '{"reason":"server_refused:bad_thing"}\n')
-    assert.equal(rejectsOf(job).length, 1)
   })
 })
 

@@ -36,7 +36,7 @@ import { findJoinedId } from '../records/joined-id.ts'
 import { isRecent, utcDay } from '../records/source-time.ts'
 import { ExpectedCollector, storeExpected } from './expected/expected.ts'
 import { openStagedJob } from './part-lines.ts'
-import { createRejectLine, deleteRehearsalRejects, type RejectedOutcome, RejectFile } from './reject-files.ts'
+import { createRejectLine, type RejectedOutcome, RejectFile } from './reject-files.ts'
 import { explainSkip, findFix } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
@@ -69,8 +69,7 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
   progress.add({ records: countBlankLines(manifest), isEarlier: true })
   // Wait before removing anything: otherwise files left by a full disk would be removed, only to fill the disk again.
   await waitForSpace()
-  deleteRehearsalRejects(folder)
-  folder.remove('rehearsal', ...Object.values(reportNames))
+  folder.remove('rejects', 'rehearsal', ...Object.values(reportNames))
   const counts = new RehearsalCounts(options)
   const staged = openStagedJob(folder, manifest)
   const expected = new ExpectedCollector(distinctId => staged.personOf(distinctId))
@@ -103,11 +102,7 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
   folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
   const seconds = (monotonicNowMs() - startMs) / 1_000
   const report = counts.report(seconds, await askAboutCounts(options, counts))
-  storeExpected(
-    folder,
-    manifest.parts.map(part => ({ ...part, committed: { line: part.records }, rejects_bytes: 0 })),
-    expected.end(),
-  )
+  storeExpected(folder, { sent: report.balance.toSend, refused: 0 }, expected.end())
   writeReport(folder, report, counts.samples.all)
   return report
 }

@@ -1,4 +1,4 @@
-// `rejects/<part>.jsonl`: every rejected record with its place in the source, and the remedy.
+// `rejects/<part>.jsonl`: every record that the rehearsal rejects, with its place in the source, and the remedy.
 // Source: docs/wire/import.md §2.6.
 
 import { closeSync, createReadStream, fsyncSync, globSync, mkdirSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -50,43 +50,16 @@ export const rejectLineSchema = Type.Object({
   fix: Type.String(),
 })
 
-const sentEnd = '.sent.jsonl'
-
-/** The file of a part's events that were refused while sending. */
-export function nameSentRejectsFile(folder: JobFolder, part: string): string {
-  return folder.file('rejects', `${part}${sentEnd}`)
-}
-
-export interface RejectFileName {
-  readonly path: string
-  readonly part: string
-  /** Whether sending wrote it. */
-  readonly isSent: boolean
-}
-
-/** Sorted by part. */
-export function listRejectFiles(folder: JobFolder): readonly RejectFileName[] {
+/** With their parts, and sorted by them. */
+export function listRejectFiles(folder: JobFolder): readonly { readonly path: string; readonly part: string }[] {
   const names = globSync('**/*.jsonl', { cwd: folder.file('rejects') }).toSorted()
-  return names.map(name => {
-    const isSent = name.endsWith(sentEnd)
-    const part = name.slice(0, -(isSent ? sentEnd : '.jsonl').length)
-    return { path: folder.file('rejects', name), part, isSent }
-  })
+  return names.map(name => ({ path: folder.file('rejects', name), part: name.slice(0, -'.jsonl'.length) }))
 }
 
-/**
- * Reads lines without `readline`, which also splits at U+2028, a character that texts of a source may contain.
- * @param bytes how much of the file to read; by default all of it.
- */
-export async function* readRejectTexts(path: string, bytes = Infinity): AsyncGenerator<string> {
-  for await (const line of splitRecords(createReadStream(path, { end: bytes - 1 }), 'json', Infinity))
+/** Reads lines without `readline`, which also splits at U+2028, a character that texts of a source may contain. */
+export async function* readRejectTexts(path: string): AsyncGenerator<string> {
+  for await (const line of splitRecords(createReadStream(path), 'json', Infinity))
     yield (line.bytes as Buffer).toString().trimEnd()
-}
-
-/** Keeps the rejects of sending, which a rehearsal does not find; the checkpoint records how many of them count. */
-export function deleteRehearsalRejects(folder: JobFolder): void {
-  for (const name of globSync('**/*.{jsonl,next}', { cwd: folder.file('rejects') }))
-    if (!name.endsWith(sentEnd)) rmSync(folder.file('rejects', name))
 }
 
 export type RejectedOutcome = StagedOutcome & { readonly result: { readonly kind: 'rejected' } }

@@ -7,16 +7,14 @@ import { type ImportReport, readRehearsal, type Verification } from '#importer/s
 import { createReportSections } from '#importer/stages/report/report-sections.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { checkpointFile, createCheckpoint, createProgress, type SendCounts } from '../send/checkpoint.ts'
+import { JobState } from '../job/job-state.ts'
+import { createCheckpoint, createProgress, putCheckpoint, type SendCounts } from '../send/checkpoint.ts'
 import { type RetryOutcomes, storeRetryOutcomes } from '../send/retry-outcomes.ts'
-import { serviceJobFile, storeEnding } from '../send/service-job.ts'
-import { personsFile, readSent, updateReport } from './sent.ts'
-import { verifyFile } from './verify-stage.ts'
+import { storeEnding, storeServiceJob } from '../send/service-job.ts'
+import { readSent, storePersonsCheck, updateReport } from './sent.ts'
+import { storeVerification } from './verify-stage.ts'
 
-const identity = {
-  ...{ jobId: 'j', serviceJobId: '7', target: 'http://pennon', project: '1' },
-  ...{ approvalSha256: '', mappingSha256: '' },
-}
+const identity = { jobId: 'j', serviceJobId: '7', target: 'http://pennon', project: '1', mappingSha256: '' }
 const verification: Verification = {
   ...{ v: 1, verified_at: '', ok: true, expected_rows: 3, stored_rows: 3, checks: [], notes: [] },
 }
@@ -31,15 +29,16 @@ async function rehearsedJob(t: TestContext, lines: readonly string[]): Promise<T
   await job.stageAndScan()
   const report = await job.rehearse()
   job.folder.writeJson('report.json', { ...report, target })
-  job.folder.writeJson(serviceJobFile, { id: '7', secretId: 's', target: '', project: '1' })
+  storeServiceJob(job.folder, { id: '7', secretId: 's', target: '', project: '1' })
   return job
 }
 
-/** Writes the checkpoint of a job that has sent this much. */
+/** Stores the checkpoint of a job that has sent this much. */
 function sendPart({ folder }: TestJob, state: 'sending' | 'sent', counts: Partial<SendCounts>): void {
   const progress = createProgress('2024-05-01/0', '')
-  progress.counts = { ...progress.counts, ...counts }
-  folder.writeJson(checkpointFile, { ...createCheckpoint(identity, ''), state, parts: [progress] })
+  Object.assign(progress.counts, counts)
+  using stored = new JobState(folder)
+  putCheckpoint(stored, { ...createCheckpoint(identity, ''), isSent: state === 'sent', parts: [progress] })
 }
 
 const section = (report: ImportReport | null, wanted: string) =>
@@ -101,7 +100,7 @@ describe('the report on the sent events', () => {
     const job = await rehearsedJob(t, [paid('u'), paid('v'), paid('w')])
     sendPart(job, 'sent', { read: 3, records: 3, sent: 3 })
     const check = { name: 'random_events', state: 'equal', compared: 3, differences: [] } as const
-    job.folder.writeJson(verifyFile, {
+    storeVerification(job.folder, {
       ...verification,
       checks: [check],
       notes: [{ reason: 'recent', count: 2, samples: [] }],
@@ -112,7 +111,7 @@ describe('the report on the sent events', () => {
     const begun = linesOf(updateReport(job.folder, job.plan), 'What was sent')
     assert.match(begun, /^Sent .*\nThe stored events match the sent ones: 3 unique events\.\n/)
     storeEnding(job.folder, published)
-    job.folder.writeJson(personsFile, { compared: 2, equal: 1, newer: 0, differences: ['v: differs'] })
+    storePersonsCheck(job.folder, { compared: 2, equal: 1, newer: 0, differences: ['v: differs'] })
     const report = updateReport(job.folder, job.plan)
     assert.match(linesOf(report, 'What was sent'), /^The import was published at 2026-01-15T[^\n]*30 days[^\n]*\nSent /)
     assert.deepEqual(

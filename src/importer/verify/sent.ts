@@ -3,29 +3,27 @@
 
 import {
   type ImportReport,
-  personsCheckSchema,
+  type PersonsCheck,
   type Rehearsal,
   readRehearsal,
   type Sent,
   type SentBalance,
-  type Verification,
-  verificationSchema,
 } from '#importer/stages/report/import-report.ts'
 import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { writeReport } from '#importer/stages/report/report-html.ts'
 import { readSamples } from '#importer/stages/report/samples.ts'
 import type { JobFolder } from '../job/job-folder.ts'
+import { readState, writeState } from '../job/job-state.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import { type Checkpoint, readCheckpoint, sumCounts, sumProgress } from '../send/checkpoint.ts'
 import { isRejectKey, type RetryOutcomes, readRetryOutcomes, sumOutcomes } from '../send/retry-outcomes.ts'
 import { readEnding, readServiceJob } from '../send/service-job.ts'
-import { verifyFile } from './verify-stage.ts'
+import { readVerification } from './verify-stage.ts'
 
-export const personsFile = 'verify-persons.json'
+const personsName = 'persons'
 
-/** @returns null before the first verification of all that was sent. */
-export function readVerification(folder: JobFolder): Verification | null {
-  return folder.readJson(verifyFile, verificationSchema)
+export function storePersonsCheck(folder: JobFolder, check: PersonsCheck): void {
+  writeState(folder, personsName, check)
 }
 
 /** @param rehearsal the job's, if it has been read. @returns null before sending starts. */
@@ -37,16 +35,16 @@ export function readSent(folder: JobFolder, rehearsal = readRehearsal(folder)): 
   const serviceJobId = readServiceJob(folder)?.id ?? null
   const ending = readEnding(folder)
   return {
-    isAll: checkpoint.state === 'sent',
+    isAll: checkpoint.isSent,
     serviceJobId,
     balance: countRepaired(computeBalance(checkpoint, rehearsal), retried),
     repaired: retried.size === 0 ? null : sumOutcomes(retried),
     duplicates,
     recent,
-    seconds: checkpoint.spent_ms / 1_000,
+    seconds: checkpoint.spentMs / 1_000,
     retries: checkpoint.retries,
     verification: readVerification(folder),
-    persons: folder.readJson(personsFile, personsCheckSchema),
+    persons: readState(folder, personsName),
     ending: ending?.serviceJobId === serviceJobId ? ending : null,
   }
 }

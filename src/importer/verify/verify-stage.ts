@@ -7,11 +7,12 @@ import type { Verification } from '#importer/stages/report/import-report.ts'
 import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
+import { readState, writeState } from '../job/job-state.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { isGeneratedPart, type StagedJob, sumParts } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
-import type { Checkpoint } from '../send/checkpoint.ts'
+import { type Checkpoint, sumCounts } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
 import { readObjectList, type ServiceApi } from '../send/job-api.ts'
 import { readSentSteps, type SentJob } from '../send/sent-events.ts'
@@ -19,7 +20,7 @@ import {
   type Expected,
   ExpectedCollector,
   readExpected,
-  type SentPart,
+  type SentEvents,
   storeExpected,
 } from '../stages/expected/expected.ts'
 import { assignNameToPart, type ExpectedEvents } from '../stages/expected/expected-events.ts'
@@ -28,7 +29,21 @@ import { readErasedNotes } from './erased-rows.ts'
 import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
 import { findPropertyDifference } from './stored-properties.ts'
 
-export const verifyFile = 'verify.json'
+const verificationName = 'verification'
+
+/** @returns null before the first verification of all that was sent. */
+export function readVerification(folder: JobFolder): Verification | null {
+  return readState(folder, verificationName)
+}
+
+export function storeVerification(folder: JobFolder, verification: Verification): void {
+  writeState(folder, verificationName, verification)
+}
+
+/** Must be called before more events are sent: an earlier verification does not cover them. */
+export function forgetVerification(folder: JobFolder): void {
+  writeState(folder, verificationName, null)
+}
 
 export interface VerifyOptions {
   readonly folder: JobFolder
@@ -54,7 +69,7 @@ export async function verifyStage(options: VerifyOptions): Promise<Verification>
   const { blankLines = 0 } = job
   progress.begin('verify', { records: countRecords(job) + blankLines })
   progress.add({ records: blankLines, isEarlier: true })
-  const id = checkpoint.service_job_id!
+  const id = checkpoint.identity.serviceJobId!
   const expected = await findExpected(options)
   await waitForStream(api, progress)
   const report = await readJobReport(api, id)
@@ -73,7 +88,7 @@ export async function verifyStage(options: VerifyOptions): Promise<Verification>
     checks,
     notes: [...report.notes, ...(await readErasedNotes(expected.rows - report.rows, report, api))],
   }
-  folder.writeJson(verifyFile, verification)
+  storeVerification(folder, verification)
   return verification
 }
 
@@ -87,8 +102,8 @@ export async function findExpected(options: ExpectedOptions): Promise<Expected> 
   const { folder, job, checkpoint, retried = [], personOf, progress, signal } = options
   // Retried records first: their keys stay known until the parts have passed their days.
   const jobs = [...retried, { folder, job, checkpoint }]
-  const parts = listSentParts(jobs)
-  const known = readExpected(folder, parts)
+  const sent = countSentEvents(jobs)
+  const known = readExpected(folder, sent)
   if (known !== null) {
     progress.add({ records: countRecords(job) })
     return known
@@ -106,7 +121,7 @@ export async function findExpected(options: ExpectedOptions): Promise<Expected> 
         for (const event of step.events) collector.add(event)
       }
   const expected = collector.end()
-  storeExpected(folder, parts, expected)
+  storeExpected(folder, sent, expected)
   return expected
 }
 
@@ -114,9 +129,9 @@ function countRecords({ parts }: StagedJob): number {
   return sumParts(parts.filter(part => !isGeneratedPart(part))).records
 }
 
-/** The parts of a job and of its retries, for `readExpected`. */
-export function listSentParts(jobs: readonly Pick<SentJob, 'checkpoint'>[]): readonly SentPart[] {
-  return jobs.flatMap(({ checkpoint }) => checkpoint?.parts ?? [])
+/** Of a job and its retries, for `readExpected`. */
+export function countSentEvents(jobs: readonly Pick<SentJob, 'checkpoint'>[]): SentEvents {
+  return sumCounts(jobs.flatMap(({ checkpoint }) => checkpoint?.parts ?? []).map(({ counts }) => counts))
 }
 
 /** Imported exceptions and AI events are in the stream of live events. */

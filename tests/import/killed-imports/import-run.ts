@@ -5,8 +5,12 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readApproval } from '#importer/job/approval.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
 import { isGeneratedPart } from '#importer/job/staged-part.ts'
+import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
+import { readSent } from '#importer/verify/sent.ts'
 import { ImportCommands } from '../../support/import-command.ts'
 import { type Pennon, testPersonalKey } from '../../support/pennon.ts'
 import { mustSucceed } from '../../support/pennon-command.ts'
@@ -171,11 +175,10 @@ export class ImportRun {
 
   /** 0 to 1, by committed lines. */
   sentShare(): number {
-    if (!existsSync(join(this.job, 'checkpoint.json'))) return 0
-    const { parts } = this.#json<{ parts: { id: string; committed: { line: number } }[] }>('checkpoint.json')
+    const { parts } = readCheckpoint(new JobFolder(this.job)) ?? { parts: [] }
     const { totals } = this.#json<{ totals: { records: number } }>('manifest.json')
     const ofRecords = parts.filter(part => !isGeneratedPart(part))
-    return ofRecords.reduce((sum, { committed }) => sum + committed.line, 0) / totals.records
+    return ofRecords.reduce((sum, { line }) => sum + line, 0) / totals.records
   }
 
   /** Approves the job, or runs its next command to the end. */
@@ -191,15 +194,17 @@ export class ImportRun {
       : this.#commands.start('run', '--rate', this.#rate)
   }
 
-  /** The stage that the job is in, judged by the files of its folder. */
+  /** The stage that the job is in, judged by its folder. */
   stage(): KilledStage | 'approve' | 'done' {
     const has = (name: string) => existsSync(join(this.job, name))
     if (!has('manifest.json')) return has('job.db') ? 'scan' : 'stage'
     if (!has('report.json')) return 'rehearse'
-    if (!has('approval.json')) return 'approve'
-    if (!has('checkpoint.json') || this.#json<{ state: string }>('checkpoint.json').state !== 'sent') return 'send'
-    if (!has('verify.json')) return 'verify'
-    return has('verify-persons.json') ? 'done' : 'publish'
+    const folder = new JobFolder(this.job)
+    if (readApproval(folder) === null) return 'approve'
+    const sent = readSent(folder)
+    if (sent?.isAll !== true) return 'send'
+    if (sent.verification === null) return 'verify'
+    return sent.persons === null ? 'publish' : 'done'
   }
 
   sent(): Sent {
@@ -208,7 +213,7 @@ export class ImportRun {
 
   /** Persons that differ from what the import says, found after publishing. */
   differencesOfPersons(): readonly string[] {
-    return this.#json<{ differences: readonly string[] }>('verify-persons.json').differences
+    return readSent(new JobFolder(this.job))!.persons!.differences
   }
 
   /** What the importer waits for; null when it does not wait or does not run. */

@@ -14,7 +14,6 @@ import { listSources } from '#importer/sources/sources.ts'
 import { createJobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
-import { deleteRehearsalRejects } from '#importer/stages/reject-files.ts'
 import { type Rehearsal, readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
 import { openCompleteRecords, readScan, scanRecords } from '#importer/stages/scan.ts'
 import { setUnknownTimes, stageRecords } from '#importer/stages/stage.ts'
@@ -121,8 +120,7 @@ export function isReportCurrent(report: Rehearsal | null, manifest: Manifest, pl
 
 /** Removes the output of the stages, which is wrong for another mapping. */
 export function removeStageResults(folder: Job['folder']): void {
-  folder.remove(manifestFile, 'rehearsal', ...Object.values(reportNames))
-  deleteRehearsalRejects(folder)
+  folder.remove(manifestFile, 'rejects', 'rehearsal', ...Object.values(reportNames))
   JobDatabase.remove(folder)
 }
 

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.11 (guards).
 
 import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
-import { allowNull, Type } from '#importer/records/file-schema.ts'
+import { readState, writeState } from '#importer/job/job-state.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, readLiveCounts, selectSettledDays } from '#importer/verify/verify-stage.ts'
@@ -10,8 +10,7 @@ import { quotePath } from '../messages/print.ts'
 import type { StageRun } from './job-stages.ts'
 
 /** Counts of live events by day, taken once before anything is sent. */
-export const liveBeforeFile = 'live-before.json'
-const liveBeforeSchema = Type.Object({ days: allowNull(Type.Record(Type.Number())) })
+const liveBeforeName = 'live before'
 
 /**
  * Counts live events before the first event is sent, so that verifying can detect missing live events.
@@ -23,7 +22,7 @@ export async function findLiveEventsBefore(
   range: { readonly first: string; readonly last: string } | null,
   { path, overlapOk = false }: { readonly path: string; readonly overlapOk?: boolean },
 ): Promise<Record<string, number> | null> {
-  const known = folder.readJson(liveBeforeFile, liveBeforeSchema)
+  const known = readState<{ readonly days: Record<string, number> | null }>(folder, liveBeforeName)
   if (known !== null) return known.days
   const counts: LiveCounts = range === null ? { days: {} } : await readLiveCounts(api, range)
   if (!('days' in counts)) {
@@ -31,7 +30,7 @@ export async function findLiveEventsBefore(
     if (!overlapOk)
       throw new JobStopped(`${message} To send without this check: --overlap-ok`, findUnseenRemedy(counts.refused))
     progress.say(`WARNING: ${message} Sending anyway (--overlap-ok).`)
-    folder.writeJson(liveBeforeFile, { days: null })
+    writeState(folder, liveBeforeName, { days: null })
     return null
   }
   const names = Object.keys(counts.days)
@@ -44,7 +43,7 @@ export async function findLiveEventsBefore(
     )
   }
   const days = selectSettledDays(counts.days, api.clock.nowMs())
-  folder.writeJson(liveBeforeFile, { days })
+  writeState(folder, liveBeforeName, { days })
   return days
 }
 

@@ -11,19 +11,17 @@ import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
-import { approvalFile } from '#importer/job/approval.ts'
 import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
+import { removeState } from '#importer/job/job-state.ts'
 import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import { progressFile } from '#importer/job/progress-figures.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
-import { checkpointFile } from '#importer/send/checkpoint.ts'
-import { serviceJobFile } from '#importer/send/service-job.ts'
+import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDifferingZones } from '#importer/stages/report/plan-choices.ts'
 import { version } from '#version.ts'
 import { removeStageResults, sizeOf } from '../job/job-stages.ts'
-import { liveBeforeFile } from '../job/live-before.ts'
 import {
   checkIsFolder,
   createFolderOrRefuse,
@@ -66,7 +64,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       const { config: chosen, holdLiveWindow } = readSourceConfig(options)
       const { config, notes } = await withPersonUpdates(source.name, chosen, target)
       const plan: ImportPlan = {
-        v: 3,
+        v: 4,
         jobId: randomUUID(),
         createdAt: new Date().toISOString(),
         toolVersion: version,
@@ -98,12 +96,13 @@ function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
   createFolderOrRefuse(folder.path)
   const unlock = lockJob(folder)
   try {
-    if (existsSync(folder.file(checkpointFile)))
+    if (readCheckpoint(folder) !== null)
       refuse(
         `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
       )
     // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
-    folder.remove(approvalFile, progressFile, liveBeforeFile, serviceJobFile)
+    removeState(folder)
+    folder.remove(progressFile)
     removeStageResults(folder)
     writePlan(folder, plan)
   } finally {

@@ -5,7 +5,7 @@ import { canAsk } from '#commands/client/prompt.ts'
 import { refuse } from '#commands/refuse.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
-import { approvalFile, approve, listChangesSince, readApproval } from '#importer/job/approval.ts'
+import { approve, listChangesSince, readApproval, storeApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
@@ -77,7 +77,7 @@ export async function approveJob(
     printLines(['Nothing was sent.', next])
     return false
   }
-  folder.writeJson(approvalFile, { ...approval, approvedAt: new Date().toISOString() })
+  storeApproval(folder, { ...approval, approvedAt: new Date().toISOString() })
   if (!json) printLines([`Approved as ${digits}.`])
   return true
 }

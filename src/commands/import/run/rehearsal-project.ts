@@ -109,7 +109,6 @@ export async function rehearseInProject(
         serviceJobId: null,
         target: target.address,
         project: id,
-        approvalSha256: 'rehearsal',
         mappingSha256: hashMapping(plan),
       },
       secretJobId: null,

@@ -1,14 +1,13 @@
 // `pennon import run FOLDER`: runs the stages of a job from the first that is not done. It may be stopped at any moment, and
 // continues when started again. Source: docs/wire/import.md §2.1, §2.4, §2.8.
 
-import { existsSync } from 'node:fs'
 import { refuse } from '#commands/refuse.ts'
 import { wallClock } from '#importer/fetch/waiting.ts'
-import { approvalFile } from '#importer/job/approval.ts'
+import { removeApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
-import { checkpointFile } from '#importer/send/checkpoint.ts'
+import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { reportNames } from '#importer/stages/report/import-report.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
@@ -81,9 +80,10 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
 
 /** Removes the approval too, which was for the removed report. */
 function removeRehearsal({ folder }: Job, path: string): void {
-  if (existsSync(folder.file(checkpointFile)))
+  if (readCheckpoint(folder) !== null)
     refuse(`${path} has already been sent, at least in part, so it cannot be rehearsed again`)
-  folder.remove(reportNames.json, approvalFile)
+  removeApproval(folder)
+  folder.remove(reportNames.json)
 }
 
 function sendOptionsOf(path: string, { overlapOk = false, rate }: RunOptions): SendJobOptions {
@@ -98,7 +98,7 @@ function sendOptionsOf(path: string, { overlapOk = false, rate }: RunOptions): S
  */
 function applyOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFiles = false }: RunOptions): Job {
   let { plan } = job
-  const isSent = existsSync(job.folder.file(checkpointFile))
+  const isSent = readCheckpoint(job.folder) !== null
   if (plan.toolVersion !== version) {
     if (isSent)
       refuse(

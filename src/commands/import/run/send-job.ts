@@ -26,7 +26,7 @@ import { formatNote, rowsErased } from '#importer/stages/report/note-messages.ts
 import { formatSufficientShare } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'
 import { updateReport } from '#importer/verify/sent.ts'
-import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
+import { forgetVerification, verifyStage } from '#importer/verify/verify-stage.ts'
 import { requireManifest, type StageRun } from '../job/job-stages.ts'
 import { findLiveEventsBefore } from '../job/live-before.ts'
 import { describeNextStep } from '../job/next-step.ts'
@@ -88,8 +88,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   const job = openStagedJob(folder, manifest)
   let sentState: OpenJobState = 'sending'
   try {
-    // An earlier verification does not cover the events of this run.
-    folder.remove(verifyFile)
+    forgetVerification(folder)
     const repaired = readRetryOutcomes(folder)
     const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
       sentState = state
@@ -108,7 +107,6 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
         serviceJobId: serviceJob.id,
         target: target.address,
         project: serviceJob.project,
-        approvalSha256: approval.sha256,
         mappingSha256: hashMapping(plan),
       },
       projectKey: target.projectKey,

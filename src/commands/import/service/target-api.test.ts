@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
-import { approvalFile, approve } from '#importer/job/approval.ts'
+import { approve, storeApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
 import type { ImportPlan, ImportTarget } from '#importer/job/plan.ts'
-import { serviceJobFile } from '#importer/send/service-job.ts'
+import { storeServiceJob } from '#importer/send/service-job.ts'
 import { limits } from '../../../../tests/support/import-job.ts'
 import { testPersonalKey } from '../../../../tests/support/pennon.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
@@ -20,7 +20,7 @@ const project = { projectKey: 'phc_shop', projectId: null, projectName: null }
 
 function planTo(target: ImportTarget): ImportPlan {
   return {
-    ...{ v: 3, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
+    ...{ v: 4, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
     ...{ config: {}, files: [], fetch: null, format: null, limits, target },
   }
 }
@@ -44,12 +44,9 @@ async function aFolder(t: TestContext) {
   const folder = new JobFolder(tempDir(t))
   return {
     ...{ keys, folder, address },
-    madeAt: (target: string) => folder.writeJson(serviceJobFile, { id: '7', secretId: 's', target, project: '1' }),
+    madeAt: (target: string) => storeServiceJob(folder, { id: '7', secretId: 's', target, project: '1' }),
     approveFor: (target: ImportTarget) =>
-      folder.writeJson(
-        approvalFile,
-        approve({ plan: planTo(target), manifest: {} as Manifest }, '2026-01-15T00:00:00.000Z'),
-      ),
+      storeApproval(folder, approve({ plan: planTo(target), manifest: {} as Manifest }, '2026-01-15T00:00:00.000Z')),
   }
 }
 

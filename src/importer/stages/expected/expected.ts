@@ -1,12 +1,11 @@
-// `expected.json`: what the service must have stored once everything is sent. The rehearsal, which reads all events anyway,
+// What the service must have stored once everything is sent. The rehearsal, which reads all events anyway,
 // writes it for the case that none is refused. Verification and publishing use it if that is what was sent; otherwise
 // verification reads the sent events again. Source: docs/wire/import.md §2.10.
 
-import { readFileSync } from 'node:fs'
-import { type JsonObject, parseJson } from '#core/json.ts'
+import type { JsonObject } from '#core/json.ts'
 import type { PropertyMarks } from '#core/persons/person.ts'
 import type { JobFolder } from '../../job/job-folder.ts'
-import { sha256Hex } from '../../job/sha256.ts'
+import { readState, writeState } from '../../job/job-state.ts'
 import type { StagedPart } from '../../job/staged-part.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
 import { type ExpectedEvents, ExpectedTally } from './expected-events.ts'
@@ -40,21 +39,19 @@ export class ExpectedCollector {
   }
 }
 
-/** A part, how far it is sent, and the size of its file of refused events. */
-export interface SentPart {
-  readonly id: string
-  readonly sha256: string
-  /** A retry may be verified after it was interrupted. */
-  readonly committed: { readonly line: number }
-  readonly rejects_bytes: number
+/** How many events were accepted and refused, which differs for any two states of a job: both only grow. */
+export interface SentEvents {
+  readonly sent: number
+  readonly refused: number
 }
 
-const expectedFile = 'expected.json'
+const expectedName = 'expected'
 /** In characters of JSON, for the samples and for the persons each: events and persons may be very large. */
 const charsMax = 16 * 1_024 * 1_024
 
 interface Stored {
-  readonly sent: string
+  readonly sent: number
+  readonly refused: number
   readonly rows: number
   readonly counts: readonly (readonly [day: string, names: readonly (readonly [name: string, count: number])[]])[]
   readonly otherCounts: readonly (readonly [day: string, counts: readonly number[]])[]
@@ -63,27 +60,25 @@ interface Stored {
   readonly persons: readonly { id: string; ids: string[]; properties: JsonObject; marks: PropertyMarks }[] | null
 }
 
-/** @param sent the parts of the job and of its retries. */
-export function storeExpected(folder: JobFolder, sent: readonly SentPart[], expected: Expected): void {
+/** @param of the job and its retries. */
+export function storeExpected(folder: JobFolder, { sent, refused }: SentEvents, expected: Expected): void {
   const { rows, counts, otherCounts, idBuckets, samples, persons } = expected
   const storedPersons = persons?.map(({ id, ids, profile }) => ({ id, ids: [...ids], ...profile })) ?? null
-  const body = JSON.stringify({
-    sent: hashSent(sent),
-    rows,
+  const stored: Stored = {
+    ...{ sent, refused, rows, idBuckets },
     counts: [...counts].map(([day, names]) => [day, [...names]]),
     otherCounts: [...otherCounts],
-    idBuckets,
     samples: samples.slice(0, countWithin(samples, charsMax)),
     persons:
       storedPersons !== null && countWithin(storedPersons, charsMax) === storedPersons.length ? storedPersons : null,
-  })
-  folder.write(expectedFile, `${sha256Hex(body)}\n${body}\n`)
+  }
+  writeState(folder, expectedName, stored)
 }
 
-/** @returns null if there is no file, if something else was sent, or if the file is damaged. */
-export function readExpected(folder: JobFolder, sent: readonly SentPart[]): Expected | null {
-  const stored = readStored(folder.file(expectedFile))
-  if (stored === null || stored.sent !== hashSent(sent)) return null
+/** @returns null if nothing is stored, or if something else was sent. */
+export function readExpected(folder: JobFolder, { sent, refused }: SentEvents): Expected | null {
+  const stored = readState<Stored>(folder, expectedName)
+  if (stored?.sent !== sent || stored.refused !== refused) return null
   const { rows, counts, otherCounts, idBuckets, samples, persons } = stored
   return {
     ...{ rows, idBuckets, samples },
@@ -95,29 +90,6 @@ export function readExpected(folder: JobFolder, sent: readonly SentPart[]): Expe
         ...{ ids: new Set(ids), profile: { properties, marks } },
       })) ?? null,
   }
-}
-
-/** @returns null if the file is missing, or its bytes are not those that were written. */
-function readStored(path: string): Stored | null {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw cause
-  }
-  const end = text.indexOf('\n')
-  const body = text.slice(end + 1, -1)
-  return sha256Hex(body) === text.slice(0, end) ? (parseJson(body) as unknown as Stored) : null
-}
-
-/** Differs for any two sets of sent events. */
-function hashSent(parts: readonly SentPart[]): string {
-  return sha256Hex(
-    JSON.stringify(
-      parts.map(({ id, sha256, committed, rejects_bytes }) => [id, sha256, committed.line, rejects_bytes]),
-    ),
-  )
 }
 
 /** How many values fit, from the first on. */

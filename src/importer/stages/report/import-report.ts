@@ -1,5 +1,6 @@
 // `report.json`: what a rehearsal found, and what was sent since. Source: docs/wire/import.md §2.7, §2.9.
 
+import type { JsonObject } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { allowNull, jsonObject, type Static, Type } from '../../records/file-schema.ts'
 
@@ -175,34 +176,36 @@ const rehearsalSchema = Type.Object({
   recordsPerSecond: count,
 })
 
-/** `verify.json`: the last comparison of the stored events with the sent ones. Source: docs/wire/import.md §2.10. */
-export const verificationSchema = Type.Object({
-  v: Type.Literal(1),
-  verified_at: text,
-  ok: Type.Boolean(),
-  expected_rows: count,
-  stored_rows: count,
-  checks: Type.Array(
-    Type.Object({
-      name: Type.Enum(['day_event_counts', 'id_buckets', 'random_events', 'live_data']),
-      state: Type.Enum(['equal', 'differs', 'not_checked']),
-      compared: count,
-      /** Descriptions of the first ones. */
-      differences: texts,
-    }),
-  ),
+/** The last comparison of the stored events with the sent ones. Source: docs/wire/import.md §2.10. */
+export interface Verification {
+  readonly v: 1
+  readonly verified_at: string
+  readonly ok: boolean
+  readonly expected_rows: number
+  readonly stored_rows: number
+  readonly checks: readonly {
+    readonly name: 'day_event_counts' | 'id_buckets' | 'random_events' | 'live_data'
+    readonly state: 'equal' | 'differs' | 'not_checked'
+    readonly compared: number
+    /** Descriptions of the first ones. */
+    readonly differences: readonly string[]
+  }[]
   /** The service's notes about the job, by reason, and a note about rows missing because persons were erased. */
-  notes: Type.Array(Type.Object({ reason: text, count, samples: Type.Array(jsonObject) })),
-})
+  readonly notes: readonly {
+    readonly reason: string
+    readonly count: number
+    readonly samples: readonly JsonObject[]
+  }[]
+}
 
-/** `verify-persons.json`: the comparison of random persons after publishing. */
-export const personsCheckSchema = Type.Object({
-  compared: count,
-  equal: count,
+/** The comparison of random persons after publishing. */
+export interface PersonsCheck {
+  readonly compared: number
+  readonly equal: number
   /** Persons that differ, but were also touched by live events, another import or a merge. */
-  newer: count,
-  differences: texts,
-})
+  readonly newer: number
+  readonly differences: readonly string[]
+}
 
 type DeepReadonly<T> = T extends readonly (infer U)[]
   ? readonly DeepReadonly<U>[]
@@ -221,8 +224,6 @@ export type PlanChoice = DeepReadonly<Static<typeof planChoice>>
 export type DamagedFile = DeepReadonly<Static<typeof damagedFile>>
 export type Balance = DeepReadonly<Static<typeof balance>>
 export type Rehearsal = DeepReadonly<Static<typeof rehearsalSchema>>
-export type Verification = DeepReadonly<Static<typeof verificationSchema>>
-export type PersonsCheck = DeepReadonly<Static<typeof personsCheckSchema>>
 
 /** What was sent, as far as sending has come. */
 export interface Sent {

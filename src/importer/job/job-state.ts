@@ -1,0 +1,112 @@
+// `state.db`: what happened to a job that its other files do not say: its approval, its job at the service, how far sending
+// is and what was refused, what verifying found. A SQLite file of named values, so that values which belong together change
+// in one transaction. Unlike `job.db`, it cannot be built again. Source: docs/wire/import.md §2.4.
+
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { crc32 } from 'node:zlib'
+import Database from 'better-sqlite3'
+import { parseJson } from '#core/json.ts'
+import type { JobFolder } from './job-folder.ts'
+import { isSqliteDamage } from './sqlite-damage.ts'
+
+export const stateFile = 'state.db'
+/** SQLite's default. */
+const pageBytes = 4_096
+
+const schema =
+  'CREATE TABLE IF NOT EXISTS value (name TEXT PRIMARY KEY, json TEXT, checksum INTEGER) STRICT, WITHOUT ROWID'
+
+interface Row {
+  readonly name: string
+  readonly json: string
+  readonly checksum: number
+}
+
+/** Every method throws JobStopped, with the remedy, if the file is damaged. */
+export class JobState implements Disposable {
+  readonly #folder: JobFolder
+  readonly #sql: Database.Database
+
+  /** Creates the file if there is none. */
+  constructor(folder: JobFolder) {
+    this.#folder = folder
+    mkdirSync(folder.path, { recursive: true })
+    const path = folder.file(stateFile)
+    // SQLite takes the missing rest of a page for empty. Only with a WAL may the file end within a page.
+    if (existsSync(path) && statSync(path).size % pageBytes !== 0 && !existsSync(`${path}-wal`))
+      throw folder.damaged(stateFile)
+    this.#sql = new Database(path)
+    try {
+      // Every commit is on disk when it returns: a lost approval or service job could not be found again.
+      this.#guard(() => this.#sql.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${schema}`))
+    } catch (error) {
+      this.#sql.close()
+      throw error
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#sql.close()
+  }
+
+  /** @typeParam T of the value that this version of Pennon put. */
+  get<T>(name: string): T | null {
+    const row = this.#guard(() => this.#sql.prepare<[string], Row>('SELECT * FROM value WHERE name = ?').get(name))
+    return row === undefined ? null : (this.#decode(row) as T)
+  }
+
+  /** The values whose names begin with `prefix`, by name. */
+  *list<T>(prefix: string): Generator<T> {
+    const page = this.#sql.prepare<[string, string], Row>(
+      'SELECT * FROM value WHERE name > ? AND name < ? ORDER BY name LIMIT 100',
+    )
+    for (let last: string | undefined = prefix; last !== undefined; ) {
+      const rows: Row[] = this.#guard(() => page.all(last!, `${prefix}\u{10ffff}`))
+      for (const row of rows) yield this.#decode(row) as T
+      last = rows.at(-1)?.name
+    }
+  }
+
+  /** @param value null to remove it. */
+  put(name: string, value: unknown): void {
+    const json = JSON.stringify(value)
+    this.#guard(() => this.#sql.prepare('INSERT OR REPLACE INTO value VALUES (?, ?, ?)').run(name, json, crc32(json)))
+  }
+
+  /** Either all changes of `change` are stored or none. */
+  transact(change: () => void): void {
+    this.#sql.transaction(change)()
+  }
+
+  #decode({ json, checksum }: Row): unknown {
+    // SQLite itself does not notice changed bytes within a value.
+    if (crc32(json) !== checksum) throw this.#folder.damaged(stateFile)
+    return parseJson(json)
+  }
+
+  #guard<T>(use: () => T): T {
+    try {
+      return use()
+    } catch (error) {
+      throw isSqliteDamage(error) ? this.#folder.damaged(stateFile) : error
+    }
+  }
+}
+
+/** @returns null if there is no such value, or nothing has happened to the job yet. */
+export function readState<T>(folder: JobFolder, name: string): T | null {
+  if (!existsSync(folder.file(stateFile))) return null
+  using state = new JobState(folder)
+  return state.get<T>(name)
+}
+
+/** @param value null to remove it. */
+export function writeState(folder: JobFolder, name: string, value: unknown): void {
+  using state = new JobState(folder)
+  state.put(name, value)
+}
+
+export function removeState(folder: JobFolder): void {
+  // The WAL first; otherwise, after a crash, it would be applied to the next database.
+  folder.remove(`${stateFile}-wal`, `${stateFile}-shm`, stateFile)
+}
