@@ -15,10 +15,6 @@ export function canonicalJson(value: JsonValue): string {
 
 function canonicalNumber(literal: string): string {
   const value = Number(literal)
-  const isExact = !/^-?\d+$/.test(literal) || BigInt(literal) === toBigInt(value)
+  const isExact = !/^-?\d+$/.test(literal) || (Number.isInteger(value) && BigInt(literal) === BigInt(value))
   return isExact && Number.isFinite(value) ? JSON.stringify(value) : literal
-}
-
-function toBigInt(value: number): bigint | null {
-  return Number.isInteger(value) ? BigInt(value) : null
 }

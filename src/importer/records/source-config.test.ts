@@ -6,60 +6,45 @@ import { SourceConfig } from './source-config.ts'
 const config = (values: JsonObject) => new SourceConfig('mixpanel', values)
 
 describe('the configuration of a source', () => {
+  const zone = 'source_timezone'
+  const readers: readonly ((from: SourceConfig) => unknown)[] = [
+    from => from.flag('a'),
+    from => from.text('b'),
+    from => from.zone(),
+    from => from.time('d'),
+    from => from.choice('e', ['one', 'two']),
+    from => from.wholeNumber('f'),
+    from => from.object('g'),
+    from => Object.fromEntries(from.texts('h')),
+  ]
+
   it('returns the values of keys that are set, and defaults for the others', () => {
-    const set = config({
-      a: true,
-      b: 'x',
-      c: 'Asia/Kolkata',
-      d: '2024-06-01T00:00:00Z',
-      e: 'two',
-      f: 3,
-      g: { h: 'i' },
-    })
+    const [time, g, h] = ['2024-06-01T00:00:00Z', { i: 1 }, { i: 'j' }]
+    const set = config({ a: true, b: 'x', [zone]: 'Asia/Kolkata', d: time, e: 'two', f: 3, g, h })
     assert.deepEqual(
-      [
-        set.flag('a'),
-        set.text('b'),
-        set.zone('c'),
-        set.time('d'),
-        set.choice('e', ['one', 'two']),
-        set.wholeNumber('f'),
-      ],
-      [true, 'x', 'Asia/Kolkata', Date.UTC(2024, 5, 1) * 1000, 'two', 3],
+      readers.map(read => read(set)),
+      [true, 'x', 'Asia/Kolkata', Date.UTC(2024, 5, 1) * 1000, 'two', 3, g, h],
     )
-    assert.deepEqual([set.object('g'), [...set.texts('g')]], [{ h: 'i' }, [['h', 'i']]])
     set.end()
-    const none = config({})
     assert.deepEqual(
-      [none.flag('a'), none.text('b'), none.zone(), none.time('d'), none.choice('e', ['one', 'two'])],
-      [false, null, null, null, 'one'],
+      readers.map(read => read(config({}))),
+      [false, null, null, null, 'one', null, null, {}],
     )
-    assert.deepEqual([none.wholeNumber('f'), none.object('g'), none.texts('g').size], [null, null, 0])
   })
 
   it('is refused for a value of the wrong type, naming the key and the expected type', () => {
-    const wrong = config({ a: 'yes', b: 5, c: '+02:00', d: 'June', e: 'three', f: 1.5, g: [], h: { i: 1 } })
-    const messages = [
-      () => wrong.flag('a'),
-      () => wrong.text('b'),
-      () => wrong.zone('c'),
-      () => wrong.time('d'),
-      () => wrong.choice('e', ['one', 'two']),
-      () => wrong.wholeNumber('f'),
-      () => wrong.object('g'),
-      () => wrong.texts('h'),
-    ]
+    const wrong = config({ a: 'yes', b: 5, [zone]: '+02:00', d: 'June', e: 'three', f: 1.5, g: [], h: { i: 1 } })
     const expected = [
       /^a in the configuration of mixpanel must be true or false$/,
       /^b .* must be text$/,
-      /^c .* must be an IANA zone such as Europe\/Berlin, not "\+02:00"$/,
+      /^source_timezone .* must be an IANA zone such as Europe\/Berlin, not "\+02:00"$/,
       /^d .* must be a time such as/,
       /^e .* must be one of one, two$/,
       /^f .* must be a whole number$/,
       /^g .* must be an object$/,
       /^h\.i .* must be text$/,
     ]
-    for (const [index, read] of messages.entries()) assert.throws(read, { message: expected[index]! })
+    for (const [index, read] of readers.entries()) assert.throws(() => read(wrong), { message: expected[index]! })
   })
 
   it('is refused for a key that the source does not have, with the key that was meant', () => {

@@ -21,19 +21,16 @@ export class SourceConfig {
 
   /** @returns false unless it is set to true. */
   flag(key: string): boolean {
-    const value = this.#read(key)
-    if (value !== null && typeof value !== 'boolean') this.#refuse(key, 'must be true or false')
-    return value === true
+    return this.#read(key, value => typeof value === 'boolean', 'must be true or false') === true
   }
 
   text(key: string): string | null {
-    const value = this.#read(key)
-    if (value === null) return null
-    return typeof value === 'string' && value !== '' ? value : this.#refuse(key, 'must be text')
+    return this.#read(key, (value): value is string => typeof value === 'string' && value !== '', 'must be text')
   }
 
   /** @returns the name of a zone; null when none is set. */
-  zone(key = 'source_timezone'): string | null {
+  zone(): string | null {
+    const key = 'source_timezone'
     const name = this.text(key)
     if (name !== null && !isZoneName(name))
       this.#refuse(key, `must be an IANA zone such as Europe/Berlin, not ${JSON.stringify(name)}`)
@@ -42,9 +39,9 @@ export class SourceConfig {
 
   /** @returns microseconds since 1970; null when the time is not set. Texts without a zone are UTC. */
   time(key: string): number | null {
-    const value = this.#read(key)
-    if (value === null) return null
-    return readTime(value, { zone: 'UTC' }, key) ?? this.#refuse(key, 'must be a time such as 2024-06-01T00:00:00Z')
+    const toTime = (value: JsonValue) => readTime(value, { zone: 'UTC' }, key)
+    const isTime = (value: JsonValue): value is JsonValue => toTime(value) !== null
+    return toTime(this.#read(key, isTime, 'must be a time such as 2024-06-01T00:00:00Z'))
   }
 
   /** @returns one of the choices; the first when the key is not set. */
@@ -55,15 +52,11 @@ export class SourceConfig {
   }
 
   wholeNumber(key: string): number | null {
-    const value = this.#read(key)
-    if (value === null) return null
-    return Number.isSafeInteger(value) ? (value as number) : this.#refuse(key, 'must be a whole number')
+    return this.#read(key, (value): value is number => Number.isSafeInteger(value), 'must be a whole number')
   }
 
   object(key: string): JsonObject | null {
-    const value = this.#read(key)
-    if (value === null) return null
-    return isJsonObject(value) ? value : this.#refuse(key, 'must be an object')
+    return this.#read(key, isJsonObject, 'must be an object')
   }
 
   /** An object of texts; empty when it is not set. */
@@ -85,9 +78,11 @@ export class SourceConfig {
     }
   }
 
-  #read(key: string): JsonValue | null {
+  /** @param isValid the type of a value that is set. @param reason for refusing any other. */
+  #read<T extends JsonValue>(key: string, isValid: (value: JsonValue) => value is T, reason: string): T | null {
     this.#known.push(key)
-    return ownValue(this.#config, key) ?? null
+    const value = ownValue(this.#config, key) ?? null
+    return value === null || isValid(value) ? value : this.#refuse(key, reason)
   }
 
   #refuse(key: string, reason: string): never {

@@ -135,21 +135,19 @@ function orderYearFirst(trimmed: string, order: DateOrder | undefined): readonly
 export function wallClockToUtc(wallUs: number, zone: string): number {
   if (zone === 'UTC') return wallUs
   const wallMs = wallUs / usPerMs
-  const cachedOffsets = offsetsByZone.get(zone) ?? new Map<number, number>()
-  offsetsByZone.set(zone, cachedOffsets)
   // Clocks change on quarters of an hour, so all times of a quarter have one offset. The few exceptions, such as
-  // Newfoundland at a minute past midnight, are not cached.
+  // Newfoundland at a minute past midnight, are not kept.
   const quarter = Math.floor(wallMs / quarterMs)
-  let offsetMs = cachedOffsets.get(quarter)
-  if (offsetMs === undefined) {
-    offsetMs = zoneOffsetMs(quarter * quarterMs, zone)
-    if (zoneOffsetMs((quarter + 1) * quarterMs - 1, zone) !== offsetMs)
-      return wallUs - zoneOffsetMs(wallMs, zone) * usPerMs
-    if (cachedOffsets.size >= keptQuartersMax) cachedOffsets.clear()
-    cachedOffsets.set(quarter, offsetMs)
-  }
-  return wallUs - offsetMs * usPerMs
+  const offsets = offsetsByZone.getOrInsertComputed(zone, () => new Map())
+  const offsetMs = getOrKeep(offsets, quarter, () => {
+    const firstMs = zoneOffsetMs(quarter * quarterMs, zone)
+    return zoneOffsetMs((quarter + 1) * quarterMs - 1, zone) === firstMs ? firstMs : null
+  })
+  return wallUs - (offsetMs ?? zoneOffsetMs(wallMs, zone)) * usPerMs
 }
+
+const quarterMs = 900_000
+const offsetsByZone = new Map<string, Map<number, number | null>>()
 
 /** How far the zone is ahead of UTC at a local time. */
 function zoneOffsetMs(wallMs: number, zone: string): number {
@@ -160,18 +158,23 @@ function zoneOffsetMs(wallMs: number, zone: string): number {
 /** The UTC date of an instant, `YYYY-MM-DD`. */
 export function utcDay(timeUs: number): string {
   const day = Math.floor(timeUs / usPerDay)
-  let text = dayTexts.get(day)
-  if (text === undefined) {
-    text = new Date((day * usPerDay) / usPerMs).toISOString().slice(0, 10)
-    if (dayTexts.size >= keptDaysMax) dayTexts.clear()
-    dayTexts.set(day, text)
-  }
-  return text
+  return getOrKeep(dayTexts, day, () => new Date((day * usPerDay) / usPerMs).toISOString().slice(0, 10))
 }
 
-/** Records come sorted by day, or unsorted from a few years, so few days are in use. */
 const dayTexts = new Map<number, string>()
-const keptDaysMax = 10_000
+
+/** Records come sorted by day, or unsorted from a few years, so few values are in use. */
+function getOrKeep<T>(kept: Map<number, T>, key: number, compute: () => T): T {
+  let value = kept.get(key)
+  if (value === undefined) {
+    value = compute()
+    if (kept.size >= keptMax) kept.clear()
+    kept.set(key, value)
+  }
+  return value
+}
+
+const keptMax = 10_000
 
 /** RFC 3339 in UTC with three digits, or six where there are microseconds. */
 export function formatTime(timeUs: number): string {
@@ -191,10 +194,6 @@ export function isZoneName(name: string): boolean {
     return false
   }
 }
-
-const quarterMs = 900_000
-const keptQuartersMax = 10_000
-const offsetsByZone = new Map<string, Map<number, number>>()
 
 /** @returns the unit in which the number is a time between 1971 and some thousand years later. Source: docs/wire/import.md §1.9. */
 function inferUnit(value: number): EpochUnit {

@@ -6,7 +6,7 @@ import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import { formatTime } from '#importer/records/source-time.ts'
-import { isProfile } from '#importer/sources/mixpanel/mixpanel-profile.ts'
+import { isProfile } from '#importer/sources/mixpanel/mixpanel.ts'
 import { decodeContent } from '#importer/stages/staged-line.ts'
 import type { StagedRecords } from '#importer/stages/staged-records.ts'
 

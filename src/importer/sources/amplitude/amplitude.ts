@@ -2,19 +2,24 @@
 // files. Source: docs/wire/import.md §1.1.
 
 import { parseUuid } from '#core/events/uuid.ts'
-import { type JsonObject, ownValue } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { eventIdText, idText, requireDistinctId } from '#importer/records/distinct-ids.ts'
-import { createLinks } from '#importer/records/generated-events.ts'
-import type { SourceContext } from '#importer/records/import-source.ts'
-import { type Conversion, type ConvertedRecord, type RecordNote, skipRecord } from '#importer/records/imported-event.ts'
+import { createLinks, isLink } from '#importer/records/generated-events.ts'
+import type { SourceContext, SourceFact } from '#importer/records/import-source.ts'
+import {
+  type Conversion,
+  type ConvertedRecord,
+  type GroupSnapshot,
+  type RecordNote,
+  RecordReject,
+  skipRecord,
+} from '#importer/records/imported-event.ts'
 import { readEventName } from '#importer/records/record-fields.ts'
-import { checkTime, findFirstTime, type TimeWindow } from '#importer/records/source-time.ts'
-import { readGroups } from './amplitude-groups.ts'
-import { convertMerge, isMerge, readMergeTime, readUserFacts } from './amplitude-merges.ts'
+import { checkTime, findFirstTime, readTimeField, type TimeWindow } from '#importer/records/source-time.ts'
 import { mapProperties, readPersonProperties } from './amplitude-properties.ts'
-import { isEmptyInAmplitude, readAmplitudeId } from './amplitude-values.ts'
+import { isEmptyInAmplitude, readAmplitudeId, readObject, removeEmptyValues } from './amplitude-values.ts'
 
 export const amplitude = defineSource(
   'amplitude',
@@ -95,4 +100,111 @@ function listDroppedFields(record: JsonObject): string[] {
   const isUsedByUuid = (field: string) =>
     field === '$insert_id' && parseUuid(idText(ownValue(record, 'uuid')) ?? '') === null
   return notKept.filter(field => !isUsedByUuid(field) && !isEmptyInAmplitude(ownValue(record, field)))
+}
+
+interface RecordGroups {
+  /** The first key of each type, since an event can have only one. */
+  readonly inEvent: JsonObject
+  /** Every key, in the order listed. */
+  readonly snapshots: readonly GroupSnapshot[]
+  /** Keys beyond the first of their type. */
+  readonly droppedCount: number
+}
+
+/** @throws RecordReject */
+function readGroups(record: JsonObject, distinctId: string, timeUs: number): RecordGroups {
+  const groups = readObject(record, 'groups')
+  const described = readObject(record, 'group_properties')
+  const inEvent: JsonObject = {}
+  const snapshots: GroupSnapshot[] = []
+  let droppedCount = 0
+  for (const type of listKeysOfBoth(groups, described)) {
+    const named = readKeys(ownValue(groups, type))
+    const ofType = ownValue(described, type)
+    const byKey = isJsonObject(ofType) ? ofType : {}
+    if (named.length > 0) setOwn(inEvent, type, named[0]!)
+    droppedCount += Math.max(0, named.length - 1)
+    for (const key of new Set([...named, ...Object.keys(byKey).filter(each => !isEmptyInAmplitude(each))])) {
+      const properties = ownValue(byKey, key)
+      snapshots.push({
+        type,
+        key,
+        properties: isJsonObject(properties) ? removeEmptyValues(properties) : null,
+        distinctId,
+        timeUs,
+      })
+    }
+  }
+  return { inEvent, snapshots, droppedCount }
+}
+
+function listKeysOfBoth(a: JsonObject, b: JsonObject): Iterable<string> {
+  const [keysOfA, keysOfB] = [Object.keys(a), Object.keys(b)]
+  // Fast path: most records have no groups at all.
+  return keysOfB.length === 0 ? keysOfA : new Set([...keysOfA, ...keysOfB])
+}
+
+/** Texts that are illegal as ids of persons, such as 0 or guest, are valid keys of groups. */
+function readKeys(value: JsonValue | undefined): string[] {
+  const list = Array.isArray(value) ? value : [value]
+  return [...new Set(list.map(key => (isEmptyInAmplitude(key) ? null : idText(key))).filter(key => key !== null))]
+}
+
+// Merge files name pairs of Amplitude ids that are one person. The user and device ids come from its events.
+// Source: docs/wire/import.md §1.0 (I5), §1.1 (merge file).
+
+function isMerge(record: JsonObject): boolean {
+  return Object.hasOwn(record, 'merged_amplitude_id') && !Object.hasOwn(record, 'event_type')
+}
+
+const userFact = 'amplitude_user'
+const deviceFact = 'amplitude_device'
+
+/** The user id and the device id of an Amplitude id, under which the staged events know its person. */
+function readUserFacts(record: JsonObject): SourceFact[] {
+  const key = idText(ownValue(record, 'amplitude_id'))
+  if (key === null) return []
+  const facts = [
+    { kind: userFact, value: readAmplitudeId(ownValue(record, 'user_id')) },
+    { kind: deviceFact, value: readAmplitudeId(ownValue(record, 'device_id')) },
+  ]
+  return facts.flatMap(({ kind, value }) => (value === null ? [] : [{ kind, key, value }]))
+}
+
+/** @throws RecordReject */
+function readMergeTime(record: JsonObject, window: TimeWindow): number {
+  return readTimeField(record, 'merge_time', { zone: 'UTC' }, window)
+}
+
+interface Known {
+  readonly id: string
+  readonly isUser: boolean
+}
+
+/** @throws RecordReject */
+function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceContext): Conversion {
+  const timeUs = readMergeTime(record, context)
+  const original = findKnownId(ownValue(record, 'merged_amplitude_id'), context)
+  const added = findKnownId(ownValue(record, 'amplitude_id'), context)
+  // An Amplitude id that no staged event has belongs to no person here.
+  if (original === null || added === null || !isLink({ userId: original.id, deviceId: added.id }))
+    return skipRecord('filtered')
+  if (original.isUser && added.isUser) {
+    if (!allowsMerge) throw new RecordReject('merge_needs_approval', 'merged_amplitude_id')
+    const uuid = rootUuid('merge', 'amplitude', original.id, added.id)
+    const properties = { alias: added.id }
+    const sourceName = 'merge'
+    return { events: [{ uuid, event: '$merge_dangerously', sourceName, distinctId: original.id, timeUs, properties }] }
+  }
+  const [user, device] = added.isUser ? [added, original] : [original, added]
+  return { events: [], links: [{ userId: user.id, deviceId: device.id, timeUs, properties: {} }] }
+}
+
+function findKnownId(value: JsonValue | undefined, { findFact }: SourceContext): Known | null {
+  const amplitudeId = idText(value)
+  if (amplitudeId === null) return null
+  const userId = findFact(userFact, amplitudeId)
+  if (userId !== null) return { id: userId, isUser: true }
+  const deviceId = findFact(deviceFact, amplitudeId)
+  return deviceId === null ? null : { id: deviceId, isUser: false }
 }

@@ -10,12 +10,7 @@ import { isEmptyValue } from '#importer/records/record-fields.ts'
 export type Identity =
   | { readonly kind: 'event'; readonly distinctId: string }
   | { readonly kind: 'identify'; readonly userId: string; readonly deviceId: string }
-  | ({ readonly kind: 'alias' | 'merge' } & Pair)
-
-export interface Pair {
-  readonly distinctId: string
-  readonly alias: string
-}
+  | { readonly kind: 'alias' | 'merge'; readonly distinctId: string; readonly alias: string }
 
 /** Whether the record only joins a person with itself. */
 export function joinsItself(ids: Identity): boolean {
@@ -32,12 +27,10 @@ export function readIdentity(sourceName: string, from: JsonObject): Identity {
       const userId = readPersonId(ownValue(from, '$identified_id')) ?? chooseDistinctId(from)
       return { kind: 'identify', userId: checkIdLength(userId), deviceId: checkIdLength(deviceId) }
     }
-    case '$create_alias':
-      return {
-        kind: 'alias',
-        distinctId: chooseDistinctId(from),
-        alias: requireId(ownValue(from, 'alias'), 'properties.alias'),
-      }
+    case '$create_alias': {
+      const distinctId = chooseDistinctId(from)
+      return { kind: 'alias', distinctId, alias: requireId(ownValue(from, 'alias'), 'properties.alias') }
+    }
     case '$merge': {
       const ids = ownValue(from, '$distinct_ids')
       const field = 'properties.$distinct_ids'

@@ -71,13 +71,13 @@ export function mapProperties(sourceName: string, from: JsonObject): JsonObject 
  * does not depend on the
  * order of keys, which differs between downloads.
  */
-export function isNamedTwice(from: JsonObject, key: string, names: ReadonlyMap<string, string>): boolean {
+function isNamedTwice(from: JsonObject, key: string, names: ReadonlyMap<string, string>): boolean {
   const name = names.get(key)
   return name !== undefined && !isEmptyValue(ownValue(from, name) ?? null)
 }
 
 /** Sets the country code, and the country's name as in live events. */
-export function putCountry(properties: JsonObject, code: JsonValue | undefined): void {
+function putCountry(properties: JsonObject, code: JsonValue | undefined): void {
   putProperty(properties, '$geoip_country_code', code)
   if (typeof code === 'string')
     putProperty(properties, '$geoip_country_name', countryOf(code.trim().toUpperCase())?.name)
@@ -86,4 +86,27 @@ export function putCountry(properties: JsonObject, code: JsonValue | undefined):
 /** Fields that no event carries. @param uuidKey the field that the uuid is derived from, which therefore counts as carried. */
 export function listDroppedFields(from: JsonObject, uuidKey: string | null): string[] {
   return Object.keys(from).filter(key => (droppedKeys.has(key) && key !== uuidKey) || isNamedTwice(from, key, renames))
+}
+
+/** Mixpanel's reserved profile properties, and our names for them. */
+const profileRenames: ReadonlyMap<string, string> = new Map([
+  ...['email', 'name', 'first_name', 'last_name', 'phone', 'avatar'].map(key => [`$${key}`, key] as const),
+  ['$city', '$geoip_city_name'],
+  ['$region', '$geoip_subdivision_1_name'],
+])
+const countryKeys = ['$country_code', 'mp_country_code']
+
+/** The properties of the person in a row of the profile export. */
+export function mapProfileProperties(from: JsonObject): JsonObject {
+  const set: JsonObject = {}
+  for (const [key, value] of Object.entries(from)) {
+    if (key === '$last_seen' || countryKeys.includes(key)) continue
+    if (!isNamedTwice(from, key, profileRenames)) putProperty(set, profileRenames.get(key) ?? key, value)
+  }
+  for (const key of countryKeys) putCountry(set, ownValue(from, key))
+  return set
+}
+
+export function listDroppedProfileFields(from: JsonObject): string[] {
+  return Object.keys(from).filter(key => key === '$last_seen' || isNamedTwice(from, key, profileRenames))
 }

@@ -3,14 +3,18 @@
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { defineSource } from '#importer/records/define-source.ts'
 import { contentUuid, mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { eventIdText } from '#importer/records/distinct-ids.ts'
-import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
-import { readEventName, readObjectField } from '#importer/records/record-fields.ts'
-import type { TimeWindow } from '#importer/records/source-time.ts'
-import { joinsItself, type Pair, readIdentity, readLinks } from './mixpanel-ids.ts'
-import { checkProfileTime, convertProfile, isProfile } from './mixpanel-profile.ts'
-import { listDroppedFields, mapProperties } from './mixpanel-properties.ts'
-import { createZoneNotes, type EventTime, readEventTime } from './mixpanel-time.ts'
+import { eventIdText, requireDistinctId } from '#importer/records/distinct-ids.ts'
+import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
+import { putPersonUpdates, readEventName, readObjectField } from '#importer/records/record-fields.ts'
+import { checkTime, formatTime, type TimeWindow } from '#importer/records/source-time.ts'
+import { joinsItself, readIdentity, readLinks, readPersonId } from './mixpanel-ids.ts'
+import {
+  listDroppedFields,
+  listDroppedProfileFields,
+  mapProfileProperties,
+  mapProperties,
+} from './mixpanel-properties.ts'
+import { createZoneNotes, readEventTime } from './mixpanel-time.ts'
 
 const name = 'mixpanel'
 
@@ -46,6 +50,7 @@ const eventNames: ReadonlyMap<string, string> = new Map([
   ['$mp_input_change', '$autocapture'],
   ['$mp_rage_click', '$rageclick'],
   ['$mp_dead_click', '$dead_click'],
+  ['$merge', '$merge_dangerously'],
 ])
 
 function convertEvent(record: JsonObject, settings: Settings): Conversion {
@@ -56,57 +61,57 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
     throw new RecordReject('merge_needs_approval', 'properties.$distinct_ids')
   const ids = readIdentity(sourceName, from)
   const time = readEventTime(from, settings.zone, settings.window)
+  const { timeUs } = time
   if (joinsItself(ids)) return skipRecord('filtered')
   const properties = mapProperties(sourceName, from)
-  const links = readLinks(from, time.timeUs)
-  const rest = {
-    dropped: listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null),
-    notes: createZoneNotes(from, time, settings.zone),
+  const links = readLinks(from, timeUs)
+  const dropped = listDroppedFields(from, ids.kind === 'event' ? '$insert_id' : null)
+  const notes = createZoneNotes(from, time, settings.zone)
+  if (ids.kind === 'identify') return { events: [], links: [{ ...ids, timeUs, properties }, ...links], dropped, notes }
+  const { distinctId } = ids
+  const event = eventNames.get(sourceName) ?? sourceName
+  if (ids.kind === 'event') {
+    const uuid = deriveUuid(record, from)
+    return { events: [{ uuid, event, sourceName, distinctId, timeUs, properties }], links, dropped, notes }
   }
-  switch (ids.kind) {
-    case 'identify':
-      return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }, ...links] }
-    case 'alias':
-      return { ...rest, events: [createMergeEvent('$create_alias', 'alias', ids, time, properties)], links }
-    case 'merge':
-      return { ...rest, events: [createMergeEvent('$merge_dangerously', 'merge', ids, time, properties)], links }
-    case 'event':
-      return {
-        ...rest,
-        events: [
-          {
-            uuid: deriveUuid(record, from),
-            event: eventNames.get(sourceName) ?? sourceName,
-            sourceName,
-            distinctId: ids.distinctId,
-            timeUs: time.timeUs,
-            properties,
-          },
-        ],
-        links,
-      }
-  }
-}
-
-/** An event that joins two ids. Its uuid depends only on them, so that repeated rows are one event. */
-function createMergeEvent(
-  event: string,
-  kind: string,
-  { distinctId, alias }: Pair,
-  { timeUs }: EventTime,
-  properties: JsonObject,
-): ImportedEvent {
-  return {
-    uuid: rootUuid(kind, name, distinctId, alias),
-    event,
-    sourceName: event === '$merge_dangerously' ? '$merge' : event,
-    distinctId,
-    timeUs,
-    properties: { ...properties, alias },
-  }
+  // The uuid of an event that joins two ids depends only on them, so that repeated rows are one event.
+  const uuid = rootUuid(ids.kind, name, distinctId, ids.alias)
+  const joining = { uuid, event, sourceName, distinctId, timeUs, properties: { ...properties, alias: ids.alias } }
+  return { events: [joining], links, dropped, notes }
 }
 
 function deriveUuid(record: JsonObject, from: JsonObject): string {
   const insertId = eventIdText(ownValue(from, '$insert_id'))
   return insertId === null ? contentUuid(name, record) : mixpanelUuid(insertId)
+}
+
+/** A row of the profile export has no event. */
+export function isProfile(record: JsonObject): boolean {
+  return !Object.hasOwn(record, 'event') && Object.hasOwn(record, '$distinct_id')
+}
+
+/**
+ * @param exportedUs when the profiles were exported, microseconds since 1970; null refuses them.
+ * @throws RecordReject
+ */
+function checkProfileTime(exportedUs: number | null, window: TimeWindow): number {
+  const field = 'profile_timestamp'
+  if (exportedUs === null) throw new RecordReject('timestamp_missing', field)
+  checkTime(exportedUs, window, field)
+  return exportedUs
+}
+
+/** @param exportedUs as for `checkProfileTime`. @throws RecordReject */
+function convertProfile(record: JsonObject, exportedUs: number | null, window: TimeWindow): Conversion {
+  const from = ownValue(record, '$properties')
+  if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')
+  const distinctId = requireDistinctId(readPersonId(ownValue(record, '$distinct_id')))
+  const timeUs = checkProfileTime(exportedUs, window)
+  const properties: JsonObject = {}
+  putPersonUpdates(properties, { set: mapProfileProperties(from) })
+  const uuid = rootUuid('mixpanel', 'profile', distinctId, formatTime(timeUs))
+  return {
+    events: [{ uuid, event: '$set', sourceName: 'profile', distinctId, timeUs, isTimeFilledIn: true, properties }],
+    dropped: listDroppedProfileFields(from),
+  }
 }

@@ -10,7 +10,6 @@ import { ImportConfigError, type SourceRecord } from '#importer/records/import-s
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { putProperty, readEventName, readTextField } from '#importer/records/record-fields.ts'
 import { checkTime, readTimeField, type TimeWindow, usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
-import { findPlausibleTable, isCountColumn, readCount, readNumber } from './plausible-tables.ts'
 
 /** Exists for each date that has rows of pages. */
 const pagesFact = 'plausible_pages'
@@ -45,7 +44,7 @@ export const plausible = defineSource(
     if (visitors !== null && visitors < 1)
       throw new ImportConfigError('visitors in the configuration of plausible must be at least 1')
     const settings = { site, zone, visitors, window: context }
-    const tableOf = (record: SourceRecord) => configuredTable ?? findPlausibleTable(record)
+    const tableOf = (record: SourceRecord) => configuredTable ?? findTable(record)
     const dateOf = ({ value }: SourceRecord) => idText(ownValue(value, 'date')) ?? ''
     // Only two tables count page views as such, and both count the same ones. The other tables break the same views down by
     // source, device and so on, so they stay sums; otherwise each view would be synthesized nine times.
@@ -80,7 +79,7 @@ function convertToSum(table: string, row: JsonObject, settings: Settings): Conve
   const properties: JsonObject = {}
   for (const [column, value] of Object.entries(row)) {
     if (column === 'date') continue
-    putProperty(properties, column, isCountColumn(column) ? (readNumber(row, column) ?? value) : value)
+    putProperty(properties, column, counts.has(column) ? (readNumber(row, column) ?? value) : value)
   }
   properties.$import_aggregate = true
   properties.$process_person_profile = false
@@ -139,4 +138,52 @@ function createViewProperties(host: string, page: string | null): JsonObject {
     $process_person_profile: false,
     $import_synthetic: true,
   }
+}
+
+/** Columns that identify a table, in order of precedence. */
+const marks: readonly (readonly [column: string, table: string])[] = [
+  ['entry_page', 'imported_entry_pages'],
+  ['exit_page', 'imported_exit_pages'],
+  ['page', 'imported_pages'],
+  ...['source', 'referrer', 'utm_source', 'utm_medium', 'utm_campaign', 'utm_content', 'utm_term'].map(
+    column => [column, 'imported_sources'] as const,
+  ),
+  ...['country', 'region', 'city'].map(column => [column, 'imported_locations'] as const),
+  ['device', 'imported_devices'],
+  ['operating_system', 'imported_operating_systems'],
+  ['browser', 'imported_browsers'],
+  ['link_url', 'imported_custom_events'],
+]
+/** Columns with counts. Others with digits, such as the code of a city, hold names. */
+const counts = new Set([
+  ...['visitors', 'visits', 'pageviews', 'bounces', 'visit_duration', 'entrances', 'exits', 'time_on_page', 'events'],
+  ...['active_visitors', 'total_scroll_depth', 'total_scroll_depth_visits', 'total_time_on_page'],
+  'total_time_on_page_visits',
+])
+
+/** @returns the table's name, without the days at the end of the file name; null when it is unknown. */
+function findTable({ table, value }: SourceRecord): string | null {
+  const [, name] = /(imported_[a-z_]*[a-z])(?:_\d{8}_\d{8})?(?:\.csv)?$/i.exec(table ?? '') ?? []
+  return name ?? findTableByColumns(value)
+}
+
+/** @returns null also for a row whose identifying cell is empty, since CSV readers omit empty cells. */
+function findTableByColumns(row: JsonObject): string | null {
+  for (const [column, table] of marks) if (Object.hasOwn(row, column)) return table
+  const isOfDay = Object.hasOwn(row, 'visitors') && Object.hasOwn(row, 'pageviews') && Object.hasOwn(row, 'bounces')
+  return isOfDay ? 'imported_visitors' : null
+}
+
+/** @returns the number in a cell, such as a mean of seconds; null if it is no number. */
+function readNumber(row: JsonObject, column: string): number | null {
+  const value = ownValue(row, column)
+  const number = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value
+  return typeof number === 'number' && number <= Number.MAX_SAFE_INTEGER ? number : null
+}
+
+/** @returns an integer from 0; null for anything else. */
+function readCount(row: JsonObject, column: string): number | null {
+  const value = ownValue(row, column)
+  const number = typeof value === 'string' && /^\d+$/.test(value.trim()) ? Number(value) : value
+  return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 ? number : null
 }

@@ -63,7 +63,7 @@ interface OwnEvent {
 
 function convertMessage(record: JsonObject, { window, zone, groupType }: Settings): Conversion {
   if (ownValue(readObjectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
-  const toEvent = selectEventFactory(record)
+  const { toEvent } = readType(record)
   const userId = legalId(ownValue(record, 'userId'))
   const anonymousId = legalId(ownValue(record, 'anonymousId'))
   const own = toEvent({ record, userId, anonymousId, properties: mapProperties(record, groupType), groupType })
@@ -79,29 +79,29 @@ function convertMessage(record: JsonObject, { window, zone, groupType }: Setting
   return { events, links, dropped: listDroppedFields(record, timeField) }
 }
 
+interface MessageType {
+  readonly toEvent: (message: Message) => OwnEvent
+  /** Fields that only events of this type are made from. */
+  readonly fields: readonly string[]
+}
+
+const messageTypes: ReadonlyMap<JsonValue | undefined, MessageType> = new Map<string, MessageType>([
+  ['track', { toEvent: createTrackEvent, fields: ['event'] }],
+  ['page', { toEvent: createViewEvent, fields: ['name'] }],
+  ['screen', { toEvent: createViewEvent, fields: ['name'] }],
+  ['identify', { toEvent: createIdentifyEvent, fields: ['traits'] }],
+  ['group', { toEvent: createGroupEvent, fields: ['traits', 'groupId'] }],
+  ['alias', { toEvent: createAliasEvent, fields: ['previousId'] }],
+])
+
 /** @throws RecordReject for a type that has no event here. */
-function selectEventFactory(record: JsonObject): (message: Message) => OwnEvent {
+function readType(record: JsonObject): MessageType {
   const type = ownValue(record, 'type')
   if (isEmptyValue(type)) throw new RecordReject('event_missing', 'type')
-  switch (type) {
-    case 'track':
-      return createTrackEvent
-    case 'page':
-    case 'screen':
-      return createViewEvent
-    case 'identify':
-      return createIdentifyEvent
-    case 'group':
-      return createGroupEvent
-    case 'alias':
-      return createAliasEvent
-    default:
-      throw new RecordReject(
-        'unsupported_event',
-        'type',
-        `there is no event for messages of the type ${JSON.stringify(type)}`,
-      )
-  }
+  const known = messageTypes.get(type)
+  if (known !== undefined) return known
+  const detail = `there is no event for messages of the type ${JSON.stringify(type)}`
+  throw new RecordReject('unsupported_event', 'type', detail)
 }
 
 function createTrackEvent({ record, properties }: Message): OwnEvent {
@@ -199,15 +199,6 @@ const messageFields: ReadonlySet<string> = new Set([
   ...['type', 'messageId', 'userId', 'anonymousId', 'properties', 'context', 'integrations'],
   ...['timestamp', 'originalTimestamp', 'sentAt', 'receivedAt'],
 ])
-/** Fields that only events of this type are made from. */
-const fieldsOfType: Readonly<Record<string, readonly string[]>> = {
-  track: ['event'],
-  page: ['name'],
-  screen: ['name'],
-  identify: ['traits'],
-  group: ['traits', 'groupId'],
-  alias: ['previousId'],
-}
 /** Fields that some senders fill in for every type, although they have no meaning for most. */
 const names = ['event', 'name']
 /** The key that a message was sent with. */
@@ -225,7 +216,7 @@ function mapProperties(record: JsonObject, groupType: string): JsonObject {
   const context = readObjectField(record, 'context')
   putContext(properties, context)
   putProperties(properties, readObjectField(record, 'properties'))
-  if (isView(record)) putPage(properties, properties)
+  if (messageTypes.get(ownValue(record, 'type'))?.toEvent === createViewEvent) putPage(properties, properties)
   putProperty(properties, '$segment_message_id', idText(ownValue(record, 'messageId')))
   const groupId = readGroupId(context)
   if (groupId !== null) properties.$groups = { [groupType]: groupId }
@@ -233,7 +224,7 @@ function mapProperties(record: JsonObject, groupType: string): JsonObject {
 }
 
 function isUsedField(record: JsonObject, field: string): boolean {
-  return messageFields.has(field) || (fieldsOfType[readTextField(record, 'type') ?? ''] ?? []).includes(field)
+  return messageFields.has(field) || messageTypes.get(ownValue(record, 'type'))?.fields.includes(field) === true
 }
 
 /** SDKs send empty objects. */
@@ -245,11 +236,6 @@ function isEmptyObject(value: JsonValue): boolean {
 function readGroupId(context: JsonObject): string | null {
   const value = ownValue(context, 'groupId')
   return isEmptyValue(value) ? null : idText(value)
-}
-
-function isView(record: JsonObject): boolean {
-  const type = readTextField(record, 'type')
-  return type === 'page' || type === 'screen'
 }
 
 /** @param timeField the field of the event's time. */
