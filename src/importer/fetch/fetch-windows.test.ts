@@ -7,9 +7,9 @@ import {
   divideIntoWindows,
   formatDay,
   parseDay,
-  splitDays,
-  splitHours,
-  toHourWindow,
+  splitWindow,
+  days as wholeDays,
+  hours as wholeHours,
 } from './fetch-windows.ts'
 
 const dayMs = 86_400_000
@@ -35,7 +35,7 @@ describe('windows with inclusive ends', () => {
   it('split into halves that cover the same days', () => {
     fc.assert(
       fc.property(ranges, range => {
-        const halves = splitDays(range)
+        const halves = splitWindow(range, wholeDays)
         if (halves === null) assert.equal(range.from, range.to)
         else assert.deepEqual(halves.flatMap(daysIn), daysIn(range))
       }),
@@ -45,12 +45,12 @@ describe('windows with inclusive ends', () => {
   it('split down to single hours, each once, also across month ends', () => {
     const days = { from: '2024-02-28', to: '2024-03-01' }
     const hours: string[] = []
-    const split = (window: ReturnType<typeof toHourWindow>) => {
-      const halves = splitHours(window)
+    const split = (window: DayWindow) => {
+      const halves = splitWindow(window, wholeHours)
       if (halves === null) hours.push(window.from)
       else halves.forEach(split)
     }
-    split(toHourWindow(days))
+    for (const window of divideIntoWindows(days, 2, wholeHours)) split(window)
     assert.equal(hours.length, 72)
     assert.deepEqual(hours, [...new Set(hours)].sort())
     assert.deepEqual([hours[0], hours.at(-1)], ['20240228T00', '20240301T23'])

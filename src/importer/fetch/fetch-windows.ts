@@ -8,14 +8,27 @@ const dayMs = 24 * hourMs
 /** UTC−12, the zone in which a day ends last. */
 const lastZoneMs = 12 * hourMs
 
-/** Whole days as `YYYY-MM-DD`, both ends inclusive. */
+/** Whole days as `YYYY-MM-DD`, both ends inclusive; where a unit is named, whole units. */
 export interface DayWindow {
   readonly from: string
   readonly to: string
 }
 
-/** Whole hours of UTC, as Amplitude writes them: `YYYYMMDDTHH`. */
-export type HourWindow = DayWindow
+/** The unit of the two ends of a window, and how they are written. */
+export interface WindowUnit {
+  readonly ms: number
+  parse(text: string): number
+  format(ms: number): string
+}
+
+export const days: WindowUnit = { ms: dayMs, parse: Date.parse, format: formatDay }
+
+/** Hours of UTC, as Amplitude writes them: `YYYYMMDDTHH`. */
+export const hours: WindowUnit = {
+  ms: hourMs,
+  parse: text => Date.parse(text.replace(/(..)(..)T(..)$/, '-$1-$2T$3:00Z')),
+  format: ms => new Date(ms).toISOString().slice(0, 13).replaceAll('-', ''),
+}
 
 /** @returns the start of the day in UTC, in milliseconds. @throws ImportConfigError for a text that is no calendar day. */
 export function parseDay(text: string, key: string): number {
@@ -25,41 +38,22 @@ export function parseDay(text: string, key: string): number {
   return ms
 }
 
-/** Consecutive windows of at most `days` days that cover the range, oldest first. */
-export function divideIntoWindows({ from, to }: DayWindow, days: number): DayWindow[] {
+/** Consecutive windows of at most `dayCount` days that cover the range of days, oldest first. */
+export function divideIntoWindows({ from, to }: DayWindow, dayCount: number, { ms, format } = days): DayWindow[] {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   const windows: DayWindow[] = []
-  for (let at = first; at <= last; at += days * dayMs)
-    windows.push({ from: formatDay(at), to: formatDay(Math.min(last, at + (days - 1) * dayMs)) })
+  for (let at = first; at <= last; at += dayCount * dayMs)
+    windows.push({ from: format(at), to: format(Math.min(last + dayMs, at + dayCount * dayMs) - ms) })
   return windows
 }
 
-/** The two halves of a window; null for a single day. */
-export function splitDays({ from, to }: DayWindow): [DayWindow, DayWindow] | null {
-  return halve(Date.parse(from), Date.parse(to), dayMs, formatDay)
-}
-
-export function toHourWindow({ from, to }: DayWindow): HourWindow {
-  return { from: `${from.replaceAll('-', '')}T00`, to: `${to.replaceAll('-', '')}T23` }
-}
-
-/** The two halves of a window; null for a single hour. */
-export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] | null {
-  return halve(parseHour(from), parseHour(to), hourMs, formatHour)
-}
-
-/** @param first in milliseconds, as `last`, which is included. */
-function halve(
-  first: number,
-  last: number,
-  unitMs: number,
-  format: (ms: number) => string,
-): [DayWindow, DayWindow] | null {
-  if (first === last) return null
-  const middle = first + Math.floor((last - first) / unitMs / 2) * unitMs
+/** The two halves of a window; null for a single unit. */
+export function splitWindow({ from, to }: DayWindow, { ms, parse, format }: WindowUnit): [DayWindow, DayWindow] | null {
+  if (from === to) return null
+  const middle = parse(from) + Math.floor((parse(to) - parse(from)) / ms / 2) * ms
   return [
-    { from: format(first), to: format(middle) },
-    { from: format(middle + unitMs), to: format(last) },
+    { from, to: format(middle) },
+    { from: format(middle + ms), to },
   ]
 }
 
@@ -81,12 +75,4 @@ export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: numb
 
 export function formatDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
-}
-
-function parseHour(text: string): number {
-  return Date.parse(`${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6, 8)}T${text.slice(9)}:00:00Z`)
-}
-
-function formatHour(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 13).replaceAll('-', '')
 }

@@ -1,9 +1,12 @@
-// Requests to export APIs, and how those that answer in pages are read day by day.
+// What export APIs have in common: windows of time as parts, requests, and pages.
 
 import { type JsonValue, parseJson } from '#core/json.ts'
+import type { CallLimits } from '#importer/fetch/call-limits.ts'
+import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { BrokenAnswer, type FetchStop, type FetchWait } from '#importer/fetch/fetch-faults.ts'
-import type { FetchPart, FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
-import { type DayWindow, divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
+import type { Environment } from '#importer/fetch/fetch-secrets.ts'
+import type { FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
+import type { DayWindow, WindowUnit } from '#importer/fetch/fetch-windows.ts'
 import {
   createStatusFault,
   type HttpAnswer,
@@ -11,6 +14,32 @@ import {
   readBody,
   sendRequest,
 } from '#importer/fetch/http-request.ts'
+
+/** An API that exports windows of time. */
+export interface ExportApi extends Pick<FetchSource, 'limits' | 'advice' | 'callsPerPart' | 'notes'> {
+  /** Addresses by region. */
+  readonly hosts: Readonly<Record<string, string>>
+  /** How long after the end of a day it has all data, and in which zone it counts days: as `checkRange` takes them. */
+  readonly ready: { readonly afterMs: number; readonly zone: 'utc' | 'any' }
+  /** The smallest window of an API that takes any. Without it, each part is a day. */
+  readonly unit?: WindowUnit
+  /** The ending of its files, instead of `jsonl.gz`. */
+  readonly ending?: string
+  /** @param host ends in a slash. @throws FetchStop for a missing secret, ImportConfigError */
+  open(config: FetchConfig, host: URL, secret: ReadSecret, env: Environment): OpenApi
+}
+
+/** @param name of its environment variable. @param what it is, for the message of the FetchStop when it is missing. */
+type ReadSecret = (name: string, what: string) => string
+
+export interface OpenApi {
+  /** Its files are named `NAME-FROM-to-TO`. */
+  readonly name: string
+  /** Instead of those of the API. */
+  readonly limits?: CallLimits
+  /** As `fetchPart` of a FetchSource. */
+  fetchWindow(window: DayWindow, tools: PartTools): Promise<boolean>
+}
 
 export interface ApiRequest extends Pick<HttpRequest, 'method' | 'url' | 'headers' | 'body'> {
   /** The product, as messages name it. */
@@ -44,28 +73,8 @@ export function parseAnswer(text: string, complaint = 'the answer is not whole')
   }
 }
 
-/** A source that returns a day in pages: each day is a part, named `NAME-DAY.jsonl.gz`, with `day` in its `asks`. */
-export function createDailySource({
-  name,
-  range,
-  ...source
-}: Omit<FetchSource, 'listParts' | 'splitPart'> & { readonly name: string; readonly range: DayWindow }): FetchSource {
-  const toFetchPart = ({ from }: DayWindow): FetchPart => ({
-    ...{ id: `${name}-${from}.jsonl.gz`, asks: { day: from }, bytes: null },
-  })
-  return { ...source, listParts: () => divideIntoWindows(range, 1).map(toFetchPart), splitPart: () => null }
-}
-
-/** The source cannot return as many rows at once. */
-export class PageTooLarge extends Error {
-  /** Thrown in its place if a page cannot have fewer rows. */
-  readonly fault: Error
-
-  constructor(fault: Error) {
-    super(fault.message)
-    this.fault = fault
-  }
-}
+/** The source cannot return as many rows at once. Its `cause` is thrown if a page cannot have fewer. */
+export class PageTooLarge extends Error {}
 
 /**
  * Yields pages up to an empty one, since a source may return any page shorter than asked.
@@ -82,7 +91,7 @@ export async function* readPages<Row>(
       yield page
     } catch (error) {
       if (!(error instanceof PageTooLarge)) throw error
-      if (rowsMax <= min) throw error.fault
+      if (rowsMax <= min) throw error.cause
       rowsMax = Math.max(min, Math.floor(rowsMax / divisor))
     }
 }

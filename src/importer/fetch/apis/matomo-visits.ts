@@ -2,41 +2,47 @@
 // repeats visits, so the received visits are compared with Matomo's own count. Source: docs/wire/import.md §1.6.
 
 import { isJsonObject, ownValue, parseJson, textOf } from '#core/json.ts'
-import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { BrokenAnswer, FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { redactSecrets } from '#importer/fetch/fetch-secrets.ts'
-import type { FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
-import { createDailySource, PageTooLarge, parseAnswer, readPages, readPageText, requestApi } from './api-request.ts'
+import type { PartTools } from '#importer/fetch/fetch-source.ts'
+import { hours } from '#importer/fetch/fetch-windows.ts'
+import { type ExportApi, PageTooLarge, parseAnswer, readPages, readPageText, requestApi } from './api-request.ts'
 import { writeLines } from './written-part.ts'
 
 /** Visits per call. Matomo advises 10,000, which can take gigabytes for visits with many actions. */
 const pageVisits = { first: 1_000, min: 10, divisor: 2 }
 
-/** @param host the address of the installation; `index.php` is below it. The days are in the zone of the site. */
-export function createMatomoSource({ range, site_id }: FetchConfig, host: URL, token: string): FetchSource {
-  const site: Site = { id: site_id!, url: new URL('index.php', host.href.endsWith('/') ? host : `${host}/`), token }
-  /** By part id: how many visits the last try received, if Matomo's count differed. */
-  const differed = new Map<string, number>()
-  return createDailySource({
-    ...{ name: `matomo-${encodeURIComponent(site.id)}`, range: range! },
-    limits: { perSecond: 5, perHour: null, atOnce: 1 },
-    advice: 'Raise the memory limit of PHP and the time that the web server allows.',
-    callsPerPart: 3,
-    notes: ['A day of more than 1,000 visits takes a call more for every 1,000.'],
-    async fetchPart({ id, asks }, tools) {
-      const { received, distinct, expected } = await fetchDay(String(asks.day), site, tools)
-      if (distinct !== expected || distinct !== received) {
-        const mismatch = `${received} visits came, ${distinct} of them different, and Matomo counts ${expected}`
-        // The count is from Matomo's report, which may be older than the visits. The same number twice counts as complete.
-        if (distinct !== received || differed.get(id) !== distinct) {
-          differed.set(id, distinct)
-          throw new BrokenAnswer(mismatch)
+/** The days are in the zone of the site. `index.php` is below the address of the installation. */
+export const matomo: ExportApi = {
+  hosts: {},
+  // A visit may extend half an hour into the next day.
+  ready: { afterMs: hours.ms, zone: 'any' },
+  limits: { perSecond: 5, perHour: null, atOnce: 1 },
+  advice: 'Raise the memory limit of PHP and the time that the web server allows.',
+  callsPerPart: 3,
+  notes: ['A day of more than 1,000 visits takes a call more for every 1,000.'],
+  open({ site_id }, host, secret) {
+    const token = secret('MATOMO_TOKEN', 'an auth token of a user who may view the site')
+    const site: Site = { id: site_id!, url: new URL('index.php', host), token }
+    /** By day: how many visits the last try received, if Matomo's count differed. */
+    const differed = new Map<string, number>()
+    return {
+      name: `matomo-${encodeURIComponent(site.id)}`,
+      async fetchWindow({ from: day }, tools) {
+        const { received, distinct, expected } = await fetchDay(day, site, tools)
+        if (distinct !== expected || distinct !== received) {
+          const mismatch = `${received} visits came, ${distinct} of them different, and Matomo counts ${expected}`
+          // The count is from Matomo's report, which may be older than the visits. The same number twice counts as complete.
+          if (distinct !== received || differed.get(day) !== distinct) {
+            differed.set(day, distinct)
+            throw new BrokenAnswer(mismatch)
+          }
+          tools.warn(`${mismatch}, twice`)
         }
-        tools.warn(`${mismatch}, twice`)
-      }
-      return received > 0
-    },
-  })
+        return received > 0
+      },
+    }
+  },
 }
 
 interface Site {
@@ -86,7 +92,7 @@ async function callApi(
   )
   // PHP returns 500 or 504 when it runs out of memory or time.
   if (query.filter_limit !== undefined && (answer.status === 500 || answer.status === 504))
-    throw new PageTooLarge(answer.fault!)
+    throw new PageTooLarge('', { cause: answer.fault })
   if (answer.fault !== null) throw answer.fault
   const text = await readPageText(answer)
   checkAnswer(text, token)

@@ -2,43 +2,49 @@
 // ordered by (timestamp, uuid); each page starts after the last row of the previous one. Source: docs/wire/import.md §1.8.
 
 import { isJsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { BrokenAnswer, FetchStop, FetchWait, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
-import type { FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
+import type { PartTools } from '#importer/fetch/fetch-source.ts'
+import { hours } from '#importer/fetch/fetch-windows.ts'
 import { readTime } from '#importer/records/source-time.ts'
-import { createDailySource, PageTooLarge, parseAnswer, readPages, readPageText, requestApi } from './api-request.ts'
+import { type ExportApi, PageTooLarge, parseAnswer, readPages, readPageText, requestApi } from './api-request.ts'
 import { writeLines } from './written-part.ts'
 
 const columns = ['uuid', 'event', 'distinct_id', 'properties', 'timestamp', 'created_at', 'person_id', 'elements_chain']
 const pageRows = { first: 10_000, min: 10, divisor: 4 }
 
 /** The days are in UTC. */
-export function createPosthogSource({ range, project_id }: FetchConfig, host: URL, personalKey: string): FetchSource {
-  const project = encodeURIComponent(project_id!)
-  const url = new URL(`api/projects/${project}/query/`, host.href.endsWith('/') ? host : `${host}/`)
-  return createDailySource({
-    ...{ name: `posthog-${project}`, range: range! },
-    limits: { perSecond: 2, perHour: null, atOnce: 1 },
-    advice: 'Use a batch export to a bucket, and fetch from there with --source s3.',
-    callsPerPart: 2,
-    notes: [
-      'A day of more than 10,000 events takes a call more for every 10,000. For tens of millions a batch export to a bucket is faster.',
-    ],
-    async fetchPart({ asks }, tools) {
-      const startUs = Date.parse(`${asks.day}T00:00:00Z`) * 1_000
-      let cursor: Cursor | null = null
-      const pages = readPages(pageRows, async rowsMax => {
-        const rows = await requestRows(buildSql(startUs, cursor, rowsMax), { url, personalKey }, tools)
-        if (rows.length === 0) return []
-        const next = readCursor(rows.at(-1)!)
-        if (next.timeUs === cursor?.timeUs && next.uuid === cursor.uuid)
-          throw new BrokenAnswer('the instance returns the same rows again')
-        cursor = next
-        return rows.map(row => JSON.stringify(row))
-      })
-      return (await writeLines(pages, tools)) > 0
-    },
-  })
+export const posthog: ExportApi = {
+  hosts: { us: 'https://us.posthog.com', eu: 'https://eu.posthog.com' },
+  // Senders queue events while they are offline; most arrive within the hour.
+  ready: { afterMs: hours.ms, zone: 'utc' },
+  limits: { perSecond: 2, perHour: null, atOnce: 1 },
+  advice: 'Use a batch export to a bucket, and fetch from there with --source s3.',
+  callsPerPart: 2,
+  notes: [
+    'A day of more than 10,000 events takes a call more for every 10,000. For tens of millions a batch export to a bucket is faster.',
+  ],
+  open({ project_id }, host, secret) {
+    const personalKey = secret('POSTHOG_PERSONAL_KEY', 'a personal API key with the scope query:read')
+    const project = encodeURIComponent(project_id!)
+    const url = new URL(`api/projects/${project}/query/`, host)
+    return {
+      name: `posthog-${project}`,
+      async fetchWindow({ from: day }, tools) {
+        const startUs = Date.parse(day) * 1_000
+        let cursor: Cursor | null = null
+        const pages = readPages(pageRows, async rowsMax => {
+          const rows = await requestRows(buildSql(startUs, cursor, rowsMax), { url, personalKey }, tools)
+          if (rows.length === 0) return []
+          const next = readCursor(rows.at(-1)!)
+          if (next.timeUs === cursor?.timeUs && next.uuid === cursor.uuid)
+            throw new BrokenAnswer('the instance returns the same rows again')
+          cursor = next
+          return rows.map(row => JSON.stringify(row))
+        })
+        return (await writeLines(pages, tools)) > 0
+      },
+    }
+  },
 }
 
 /** Identifies the last row received. */
@@ -68,7 +74,7 @@ async function requestRows(
   const isTooLarge =
     status === 400 ? /too_large|memory|too large/i.test(fault.message) : [413, 500, 504].includes(status)
   const refusal = status === 400 ? new WindowTooLarge(fault.message, true) : fault
-  throw isTooLarge ? new PageTooLarge(refusal) : refusal
+  throw isTooLarge ? new PageTooLarge('', { cause: refusal }) : refusal
 }
 
 /**

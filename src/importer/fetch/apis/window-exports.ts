@@ -1,19 +1,12 @@
 // Exports of whole windows of time in one file: Amplitude's Export API and Mixpanel's raw export. Source:
 // docs/wire/import.md §1.1, §1.2.
 
-import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { BrokenAnswer, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
-import type { BasicCredentials } from '#importer/fetch/fetch-secrets.ts'
-import type { FetchPart, FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
-import {
-  type DayWindow,
-  divideIntoWindows,
-  type HourWindow,
-  splitDays,
-  splitHours,
-  toHourWindow,
-} from '#importer/fetch/fetch-windows.ts'
-import { type ApiRequest, requestApi } from './api-request.ts'
+import { basicCredentials, findSecret } from '#importer/fetch/fetch-secrets.ts'
+import type { PartTools } from '#importer/fetch/fetch-source.ts'
+import { days, hours } from '#importer/fetch/fetch-windows.ts'
+import { ImportConfigError } from '#importer/records/import-source.ts'
+import { type ApiRequest, type ExportApi, requestApi } from './api-request.ts'
 import { checkGzipLines, checkZip } from './whole-files.ts'
 import { downloadGzip, writeBody } from './written-part.ts'
 
@@ -21,79 +14,82 @@ import { downloadGzip, writeBody } from './written-part.ts'
  * A zip of `.json.gz` files for whole hours of upload, both ends inclusive.
  * Source: Amplitude's documentation, "Export API": 4 GB and 365 days per call, 404 for no data.
  */
-export function createAmplitudeSource(
-  { range, window_days }: FetchConfig,
-  host: URL,
-  { authorization, secrets }: BasicCredentials,
-): FetchSource {
-  const toFetchPart = (hours: HourWindow) => toWindowPart('amplitude', hours, 'zip')
-  return {
-    limits: { perSecond: null, perHour: null, atOnce: 2 },
-    advice: 'Use Amplitude’s export to Amazon S3 for these hours, and fetch from there with --source s3.',
-    callsPerPart: 1,
-    notes: [
-      'Amplitude exports by the time of upload, not of the event: add some days to --to for events that came late.',
-    ],
-    listParts: () => divideIntoWindows(range!, window_days ?? 1).map(days => toFetchPart(toHourWindow(days))),
-    splitPart: ({ asks }) => splitHours(asks as unknown as HourWindow)?.map(toFetchPart) ?? null,
-    async fetchPart({ asks }, tools) {
-      const url = new URL('/api/2/export', host)
-      url.searchParams.set('start', String(asks.from))
-      url.searchParams.set('end', String(asks.to))
-      const answer = await requestWindow({ source: 'Amplitude', secrets, url, headers: { authorization } }, tools, 404)
-      if (answer.status === 404) return false
-      // Hours without data return 404, so an empty body is a failure of the source.
-      if ((await writeBody(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
-      await checkZip(tools.file.path)
-      return true
-    },
-  }
+export const amplitude: ExportApi = {
+  hosts: { us: 'https://amplitude.com', eu: 'https://analytics.eu.amplitude.com' },
+  // Data is available about two hours after its receipt.
+  ready: { afterMs: 3 * hours.ms, zone: 'utc' },
+  ...{ unit: hours, ending: 'zip' },
+  limits: { perSecond: null, perHour: null, atOnce: 2 },
+  advice: 'Use Amplitude’s export to Amazon S3 for these hours, and fetch from there with --source s3.',
+  callsPerPart: 1,
+  notes: [
+    'Amplitude exports by the time of upload, not of the event: add some days to --to for events that came late.',
+  ],
+  open(_, host, secret) {
+    const apiKey = secret('AMPLITUDE_API_KEY', 'the API key of the project')
+    const secretKey = secret('AMPLITUDE_SECRET_KEY', 'the secret key of the project')
+    const { authorization, secrets } = basicCredentials(apiKey, secretKey)
+    return {
+      name: 'amplitude',
+      async fetchWindow({ from, to }, tools) {
+        const url = new URL('/api/2/export', host)
+        url.search = String(new URLSearchParams({ start: from, end: to }))
+        const answer = await requestWindow(
+          { source: 'Amplitude', secrets, url, headers: { authorization } },
+          tools,
+          404,
+        )
+        if (answer.status === 404) return false
+        // Hours without data return 404, so an empty body is a failure of the source.
+        if ((await writeBody(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
+        await checkZip(tools.file.path)
+        return true
+      },
+    }
+  },
 }
-
-/** The limit of Mixpanel's standard contract. */
-const mixpanelCallsPerHour = 60
 
 /**
- * JSON lines of whole days. Source: Mixpanel's reference, "Raw Event Export": both dates are inclusive; 60 calls per
- * hour, 3 per second, 100 at once.
- * @param credentials the project's API secret as the user, or a service account, which also needs the project's id.
+ * JSON lines of whole days. Source: Mixpanel's reference, "Raw Event Export": both dates are inclusive; the standard
+ * contract has 60 calls per hour, 3 per second, 100 at once.
  */
-export function createMixpanelSource(
-  { range, window_days, calls_per_hour, project_id }: FetchConfig,
-  host: URL,
-  { authorization, secrets }: BasicCredentials,
-): FetchSource {
-  const toFetchPart = (days: DayWindow) => toWindowPart('mixpanel', days, 'jsonl.gz')
-  const headers = { authorization, 'accept-encoding': 'gzip', accept: 'text/plain' }
-  return {
-    limits: { perSecond: 3, perHour: calls_per_hour ?? mixpanelCallsPerHour, atOnce: 4 },
-    advice:
-      'Use Mixpanel’s export to a bucket (Data Pipelines, raw) for these days, and fetch from there with --source s3.',
-    callsPerPart: 1,
-    notes: [
-      'Mixpanel counts days in the zone of the project, and adds late events for days: leave a few days before --to.',
-    ],
-    listParts: () => divideIntoWindows(range!, window_days ?? 1).map(toFetchPart),
-    splitPart: ({ asks }) => splitDays(asks as unknown as DayWindow)?.map(toFetchPart) ?? null,
-    async fetchPart({ asks }, tools) {
-      const url = new URL('/api/2.0/export', host)
-      url.searchParams.set('from_date', String(asks.from))
-      url.searchParams.set('to_date', String(asks.to))
-      // Without milliseconds, events within one second lose their order.
-      url.searchParams.set('time_in_ms', 'true')
-      if (project_id !== null) url.searchParams.set('project_id', project_id)
-      const download = async () => {
-        const answer = await requestWindow({ source: 'Mixpanel', secrets, url, headers }, tools)
-        return (await downloadGzip(answer, tools)) > 0 && checkGzipLines(tools.file.path)
-      }
-      // An empty answer, which may be a failure, is believed only when it comes twice.
-      return (await download()) || (await download())
-    },
-  }
-}
-
-function toWindowPart(source: string, { from, to }: DayWindow | HourWindow, ending: string): FetchPart {
-  return { id: `${source}-${from === to ? from : `${from}-to-${to}`}.${ending}`, asks: { from, to }, bytes: null }
+export const mixpanel: ExportApi = {
+  hosts: { us: 'https://data.mixpanel.com', eu: 'https://data-eu.mixpanel.com', in: 'https://data-in.mixpanel.com' },
+  ready: { afterMs: 0, zone: 'any' },
+  unit: days,
+  limits: { perSecond: 3, perHour: 60, atOnce: 4 },
+  advice:
+    'Use Mixpanel’s export to a bucket (Data Pipelines, raw) for these days, and fetch from there with --source s3.',
+  callsPerPart: 1,
+  notes: [
+    'Mixpanel counts days in the zone of the project, and adds late events for days: leave a few days before --to.',
+  ],
+  open({ calls_per_hour, project_id }, host, secret, env) {
+    const account = findSecret(env, 'MIXPANEL_SERVICE_ACCOUNT')
+    if (account !== null && project_id === null)
+      throw new ImportConfigError('A service account of Mixpanel needs project_id.')
+    const { authorization, secrets } =
+      account === null
+        ? basicCredentials(secret('MIXPANEL_API_SECRET', 'the API secret of the project'), '')
+        : basicCredentials(account, secret('MIXPANEL_SERVICE_SECRET', 'the secret of the service account'))
+    const headers = { authorization, 'accept-encoding': 'gzip', accept: 'text/plain' }
+    // Without milliseconds, events within one second lose their order.
+    const always = { time_in_ms: 'true', ...(project_id !== null && { project_id }) }
+    return {
+      name: 'mixpanel',
+      limits: { ...mixpanel.limits, ...(calls_per_hour !== null && { perHour: calls_per_hour }) },
+      async fetchWindow({ from, to }, tools) {
+        const url = new URL('/api/2.0/export', host)
+        url.search = String(new URLSearchParams({ from_date: from, to_date: to, ...always }))
+        const download = async () => {
+          const answer = await requestWindow({ source: 'Mixpanel', secrets, url, headers }, tools)
+          return (await downloadGzip(answer, tools)) > 0 && checkGzipLines(tools.file.path)
+        }
+        // An empty answer, which may be a failure, is believed only when it comes twice.
+        return (await download()) || (await download())
+      },
+    }
+  },
 }
 
 /** @param accepted a status besides 200 that is no failure. @throws WindowTooLarge, FetchStop, FetchWait */
