@@ -30,9 +30,10 @@ export async function openFetchSource(
 ): Promise<OpenFetchSource> {
   if (config.source === 's3') {
     const region = config.s3_region ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? null
-    const { prefix, s3_endpoint: endpoint } = config
-    const bucket = {
-      ...{ bucket: config.bucket!, prefix, endpoint },
+    const { bucket, prefix } = config.s3_url!
+    const endpoint = config.s3_endpoint
+    const place = {
+      ...{ bucket, prefix, endpoint },
       region: region ?? (endpoint === null ? null : anyRegion),
       isPathStyle: config.s3_path_style,
     }
@@ -42,7 +43,7 @@ export async function openFetchSource(
       )
     // Loading the client of AWS takes a sixth of the start of a command.
     const { createS3ObjectSource: s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
-    return objectSourceOpener(s3ObjectSource(bucket), { prefix })
+    return objectSourceOpener(s3ObjectSource(place), { prefix })
   }
   if (config.source === 'http') {
     const authorization = findSecret(env, 'IMPORT_HTTP_AUTHORIZATION')

@@ -28,9 +28,9 @@ describe('the configuration of a fetch', () => {
   })
 
   it('takes the bucket and the prefix from one URL', () => {
-    const { bucket, prefix } = parseFetchConfig({ source: 's3', s3_url: 's3://acme/logs/2024/part-' })
-    assert.deepEqual([bucket, prefix], ['acme', 'logs/2024/part-'])
-    assert.equal(parseFetchConfig({ source: 's3', s3_url: 's3://acme' }).prefix, '')
+    const bucketOf = (url: string) => parseFetchConfig({ source: 's3', s3_url: url }).s3_url
+    assert.deepEqual(bucketOf('s3://acme/logs/2024/part-'), { bucket: 'acme', prefix: 'logs/2024/part-' })
+    assert.deepEqual(bucketOf('s3://acme'), { bucket: 'acme', prefix: '' })
   })
 })
 

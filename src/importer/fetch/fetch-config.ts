@@ -3,95 +3,87 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { ImportConfigError } from '../records/import-source.ts'
-import { type DayWindow, parseDay } from './fetch-windows.ts'
+import { parseDay } from './fetch-windows.ts'
 
-export const fetchSourceNames = ['mixpanel', 'amplitude', 'matomo', 'posthog', 's3', 'http'] as const
-export type FetchSourceName = (typeof fetchSourceNames)[number]
+const fetchSourceNames = ['mixpanel', 'amplitude', 'matomo', 'posthog', 's3', 'http'] as const
+type FetchSourceName = (typeof fetchSourceNames)[number]
 
-/** Keys as in the options of `pennon import fetch`, with underscores. */
-export interface FetchConfig {
-  readonly source: FetchSourceName
-  /** Null for `s3` and `http`, which have files and no days. */
-  readonly range: DayWindow | null
-  /** `us`, `eu` or `in`. */
-  readonly region: string
+/** How each key is read: the options of `pennon import fetch`, with underscores. Null for a key that is absent. */
+const readers = {
+  source: readSource,
+  from: readDay,
+  /** The last day, inclusive. */
+  to: readDay,
+  region: readRegion,
   /** Replaces the region's address. */
-  readonly host: string | null
-  readonly project_id: string | null
-  readonly site_id: string | null
+  host: readAddress,
+  project_id: readText,
+  site_id: readText,
   /** Days per call; null for the source's default. */
-  readonly window_days: number | null
+  window_days: integerReader(365),
   /** For a contract with an unusual limit. */
-  readonly calls_per_hour: number | null
-  /** `s3://bucket/prefix`. */
-  readonly bucket: string | null
-  readonly prefix: string
-  readonly s3_endpoint: string | null
-  readonly s3_region: string | null
-  readonly s3_path_style: boolean
+  calls_per_hour: integerReader(1_000_000),
+  s3_url: readBucket,
+  s3_endpoint: readAddress,
+  s3_region: readText,
+  s3_path_style: (object: JsonObject, key: string) => ownValue(object, key) === true,
   /** Path of a file that lists URLs. */
-  readonly list: string | null
+  list: readText,
 }
 
-const keys = (
-  'source from to region host project_id site_id window_days calls_per_hour ' +
-  's3_url s3_endpoint s3_region s3_path_style list'
-).split(' ')
+type Key = keyof typeof readers
+export type FetchConfig = { readonly [K in Key]: ReturnType<(typeof readers)[K]> }
+
+/** What a source needs besides its days. */
+const needs: Record<FetchSourceName, readonly Key[]> = {
+  mixpanel: [],
+  amplitude: [],
+  matomo: ['host', 'site_id'],
+  posthog: ['project_id'],
+  s3: ['s3_url'],
+  http: ['list'],
+}
 
 /** @throws ImportConfigError with a message for the user. */
 export function parseFetchConfig(value: unknown): FetchConfig {
   const object = value as JsonObject
   if (!isJsonObject(object)) throw new ImportConfigError('The configuration of a fetch must be an object.')
-  const unknown = Object.keys(object).filter(key => !keys.includes(key))
+  const unknown = Object.keys(object).filter(key => !Object.hasOwn(readers, key))
   if (unknown.length > 0)
-    throw new ImportConfigError(`There is no key ${unknown.join(', ')}. Keys: ${keys.join(', ')}.`)
-  const source = readText(object, 'source') as FetchSourceName | null
-  if (source === null || !fetchSourceNames.includes(source))
-    throw new ImportConfigError(`source must be one of ${fetchSourceNames.join(', ')}.`)
-  const region = readText(object, 'region') ?? 'us'
-  if (!/^(us|eu|in)$/.test(region)) throw new ImportConfigError('region must be us, eu or in.')
-  const config: FetchConfig = {
-    source,
-    range: readRange(object),
-    region,
-    host: readAddress(object, 'host'),
-    project_id: readText(object, 'project_id'),
-    site_id: readText(object, 'site_id'),
-    window_days: readInteger(object, 'window_days', 365),
-    calls_per_hour: readInteger(object, 'calls_per_hour', 1_000_000),
-    ...parseBucket(readText(object, 's3_url')),
-    s3_endpoint: readAddress(object, 's3_endpoint'),
-    s3_region: readText(object, 's3_region'),
-    s3_path_style: ownValue(object, 's3_path_style') === true,
-    list: readText(object, 'list'),
-  }
-  const missing = needs[source].filter(key => config[key] === null).map(key => optionNames[key] ?? key)
-  if (missing.length > 0) throw new ImportConfigError(`${source} needs ${missing.join(' and ')}.`)
+    throw new ImportConfigError(`There is no key ${unknown.join(', ')}. Keys: ${Object.keys(readers).join(', ')}.`)
+  const entries = Object.entries(readers).map(([key, read]) => [key, read(object, key)])
+  const config = Object.fromEntries(entries) as FetchConfig
+  const { source, from, to } = config
+  const isFiles = source === 's3' || source === 'http'
+  const missing = needs[source].filter(key => config[key] === null)
+  const all = [...(isFiles || (from !== null && to !== null) ? [] : ['from and to']), ...missing]
+  if (all.length > 0) throw new ImportConfigError(`${source} needs ${all.join(' and ')}.`)
   return config
 }
 
-const needs: Record<FetchSourceName, readonly (keyof FetchConfig)[]> = {
-  mixpanel: ['range'],
-  amplitude: ['range'],
-  matomo: ['range', 'host', 'site_id'],
-  posthog: ['range', 'project_id'],
-  s3: ['bucket'],
-  http: ['list'],
-}
-const optionNames: Partial<Record<keyof FetchConfig, string>> = { range: 'from and to', bucket: 's3_url' }
-
-function readRange(object: JsonObject): DayWindow | null {
-  const [from, to] = [readText(object, 'from'), readText(object, 'to')]
-  if (from === null || to === null) return null
-  parseDay(from, 'from')
-  parseDay(to, 'to')
-  return { from, to }
+function readSource(object: JsonObject, key: string): FetchSourceName {
+  const source = fetchSourceNames.find(name => name === readText(object, key))
+  if (source === undefined) throw new ImportConfigError(`${key} must be one of ${fetchSourceNames.join(', ')}.`)
+  return source
 }
 
-function parseBucket(url: string | null): Pick<FetchConfig, 'bucket' | 'prefix'> {
-  if (url === null) return { bucket: null, prefix: '' }
+function readDay(object: JsonObject, key: string): string | null {
+  const day = readText(object, key)
+  if (day !== null) parseDay(day, key)
+  return day
+}
+
+function readRegion(object: JsonObject, key: string): string {
+  const region = readText(object, key) ?? 'us'
+  if (!/^(us|eu|in)$/.test(region)) throw new ImportConfigError(`${key} must be us, eu or in.`)
+  return region
+}
+
+function readBucket(object: JsonObject, key: string): { readonly bucket: string; readonly prefix: string } | null {
+  const url = readText(object, key)
+  if (url === null) return null
   const parts = /^s3:\/\/([^/]+)\/?(.*)$/.exec(url)
-  if (parts === null) throw new ImportConfigError('s3_url must be s3://BUCKET/PREFIX.')
+  if (parts === null) throw new ImportConfigError(`${key} must be s3://BUCKET/PREFIX.`)
   return { bucket: parts[1]!, prefix: parts[2]! }
 }
 
@@ -113,19 +105,20 @@ function readAddress(object: JsonObject, key: string): string | null {
   return text
 }
 
-function readInteger(object: JsonObject, key: string, max: number): number | null {
-  const text = readText(object, key)
-  if (text === null) return null
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1 || value > max)
-    throw new ImportConfigError(`${key} must be an integer from 1 to ${max}.`)
-  return value
+function integerReader(max: number) {
+  return (object: JsonObject, key: string): number | null => {
+    const text = readText(object, key)
+    const value = Number(text)
+    if (text !== null && (!Number.isInteger(value) || value < 1 || value > max))
+      throw new ImportConfigError(`${key} must be an integer from 1 to ${max}.`)
+    return text === null ? null : value
+  }
 }
 
 /** @param bound the folder's configuration, as JSON. @param asked the configuration of this call. */
 export function formatOtherExport(folder: string, bound: string, asked: string): string {
   const [before, now] = [bound, asked].map(text => JSON.parse(text) as JsonObject) as [JsonObject, JsonObject]
-  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])].toSorted()
+  const keys = Object.keys({ ...before, ...now }).toSorted()
   const changed = keys.filter(key => before[key] !== now[key])
   return (
     `${folder} holds files of another export: this call says ${formatDifferences(changed, now, before)}. ` +

@@ -18,8 +18,9 @@ const apis: Readonly<Record<string, ExportApi>> = { mixpanel, amplitude, matomo,
  */
 export function createApiSource(config: FetchConfig, env: Environment, nowMs: number, isPlan: boolean): FetchSource {
   const { hosts, ready, unit, ending = 'jsonl.gz', open, ...api } = apis[config.source]!
-  const { range, region, source } = config
-  checkRange(range!, nowMs, ready.afterMs, ready.zone)
+  const { source, region } = config
+  const range = { from: config.from!, to: config.to! }
+  checkRange(range, nowMs, ready.afterMs, ready.zone)
   const address = config.host ?? hosts[region]
   if (address === undefined)
     throw new ImportConfigError(`${source} has no region ${region}. Regions: ${Object.keys(hosts).join(', ')}.`)
@@ -33,7 +34,7 @@ export function createApiSource(config: FetchConfig, env: Environment, nowMs: nu
   const toWindow = ({ asks }: FetchPart) => asks as unknown as DayWindow
   return {
     ...{ ...api, limits },
-    listParts: () => divideIntoWindows(range!, dayCount, unit).map(toPart),
+    listParts: () => divideIntoWindows(range, dayCount, unit).map(toPart),
     splitPart: part => splitWindow(toWindow(part), unit ?? days)?.map(toPart) ?? null,
     fetchPart: (part, tools) => fetchWindow(toWindow(part), tools),
   }
