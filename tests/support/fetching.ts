@@ -53,12 +53,8 @@ export async function fetchInto(
   config: Readonly<Record<string, string | boolean>>,
   { clock = quickClock(), env = fetchSecrets, signal = new AbortController().signal, ...told }: Fetching = {},
 ): Promise<FetchResult> {
-  const { source, close } = await openFetchSource(parseFetchConfig(config), env, clock.nowMs)
-  try {
-    return await fetchStage({ folder, config: JSON.stringify(config), source, clock, tryFileLock, signal, ...told })
-  } finally {
-    close()
-  }
+  using source = await openFetchSource(parseFetchConfig(config), env, clock.nowMs)
+  return await fetchStage({ folder, config: JSON.stringify(config), source, clock, tryFileLock, signal, ...told })
 }
 
 export function rawFiles(folder: string): string[] {

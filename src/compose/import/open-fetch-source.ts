@@ -7,13 +7,7 @@ import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { type Environment, findSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { createHttpListSource } from '#importer/fetch/http-list.ts'
-import { createObjectFetchSource, type ObjectPartsOptions } from '#importer/fetch/object-parts.ts'
-import type { ObjectSource } from '#ports/object-source.ts'
-
-export interface OpenFetchSource {
-  readonly source: FetchSource
-  close(): void
-}
+import { createObjectFetchSource } from '#importer/fetch/object-parts.ts'
 
 /** The client requires a region, which storage outside AWS ignores. */
 const anyRegion = 'us-east-1'
@@ -27,7 +21,7 @@ export async function openFetchSource(
   env: Environment,
   nowMs: () => number,
   isPlan = false,
-): Promise<OpenFetchSource> {
+): Promise<FetchSource> {
   if (config.source === 's3') {
     const region = config.s3_region ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? null
     const { bucket, prefix } = config.s3_url!
@@ -43,15 +37,13 @@ export async function openFetchSource(
       )
     // Loading the client of AWS takes a sixth of the start of a command.
     const { createS3ObjectSource: s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
-    return objectSourceOpener(s3ObjectSource(place), { prefix })
+    return createObjectFetchSource(s3ObjectSource(place), { prefix })
   }
   if (config.source === 'http') {
     const authorization = findSecret(env, 'IMPORT_HTTP_AUTHORIZATION')
-    return objectSourceOpener(createHttpListSource({ path: config.list!, authorization }, nowMs), { isWritten: true })
+    return createObjectFetchSource(createHttpListSource({ path: config.list!, authorization }, nowMs), {
+      isWritten: true,
+    })
   }
-  return { source: createApiSource(config, env, nowMs(), isPlan), close: () => undefined }
-}
-
-function objectSourceOpener(objects: ObjectSource, options: ObjectPartsOptions): OpenFetchSource {
-  return { source: createObjectFetchSource(objects, options), close: () => objects.close() }
+  return createApiSource(config, env, nowMs(), isPlan)
 }

@@ -1,7 +1,9 @@
 // How fetching a part can fail. The class of the error decides what happens next: stop, wait, retry, or ask for less.
 
+import { JobStopped } from '../job/job-paused.ts'
+
 /** Waiting does not help: the user must change something, and the message says what. */
-export class FetchStop extends Error {}
+export class FetchStop extends JobStopped {}
 
 /** The source, the network or the disk is unavailable at the moment. Retried for as long as the user keeps the job running. */
 export class FetchWait extends Error {
@@ -13,11 +15,14 @@ export class FetchWait extends Error {
   }
 }
 
-/** The response is incomplete or not in the source's format. All of it is discarded. */
-export class BrokenAnswer extends Error {}
+/**
+ * The response is incomplete or not in the source's format. All of it is discarded, and its part is retried, while others
+ * need not wait.
+ */
+export class BrokenAnswer extends FetchWait {}
 
 /** The window holds more than the source returns at once, so it is split in halves. */
-export class WindowTooLarge extends Error {
+export class WindowTooLarge extends BrokenAnswer {
   /** True when the source refused the window; false when the window took too long, since a retry may be faster. */
   readonly isRefused: boolean
   constructor(message: string, isRefused: boolean) {
@@ -49,8 +54,9 @@ export function isAbortError(fault: unknown, { reason }: AbortSignal): boolean {
   return fault === reason || (fault instanceof Error && fault.name === 'AbortError')
 }
 
-/** Combines errors into one that contains each distinct message once. */
-export function joinStops(stops: readonly FetchStop[]): FetchStop {
-  const messages = [...new Set(stops.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))]
-  return messages.length === 1 ? stops[0]! : new FetchStop(messages.join(' '))
+/** @returns the first unexpected error; if all are expected, one that contains each distinct message once. */
+export function joinFailures(failures: readonly Error[]): Error {
+  const unexpected = failures.find(failure => !(failure instanceof FetchStop))
+  const messages = new Set(failures.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))
+  return unexpected ?? (messages.size === 1 ? failures[0]! : new FetchStop([...messages].join(' ')))
 }

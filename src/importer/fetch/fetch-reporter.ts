@@ -28,7 +28,7 @@ const reportEveryMs = 200
 const loudEveryMs = 15 * 60_000
 
 export function createFetchReporter(
-  { onProgress, onNotice }: FetchListener,
+  { onProgress, onNotice = () => undefined }: FetchListener,
   clock: Pick<FetchClock, 'nowMs'>,
   countParts: () => Readonly<Record<'done' | 'empty' | 'waiting', number>>,
 ) {
@@ -65,13 +65,11 @@ export function createFetchReporter(
       if (nowMs - Math.max(successMs, loudMs) < loudEveryMs) return
       loudMs = nowMs
       const minutes = Math.round((nowMs - successMs) / 60_000)
-      reporter.notice(
+      onNotice(
         `Nothing has come for ${minutes} minutes: ${failure.reason}. Still trying; Ctrl-C keeps the fetched data.`,
       )
     },
-    notice(line: string): void {
-      onNotice?.(line)
-    },
+    notice: onNotice,
     reportProgress(): void {
       if (onProgress === undefined) return
       reportedMs = performance.now()

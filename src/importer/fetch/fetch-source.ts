@@ -41,7 +41,7 @@ export interface PartTools {
   warn(line: string): void
 }
 
-export interface FetchSource {
+export interface FetchSource extends Disposable {
   readonly limits: CallLimits
   /** What to do when this export cannot deliver a part, such as using the source's bucket export. */
   readonly advice: string

@@ -21,7 +21,7 @@ function stageOf(
   const source = {
     limits: { perSecond: null, perHour: null, atOnce: 2 },
     ...{ advice: '', callsPerPart: 1, notes: [] },
-    ...{ listParts: () => parts, splitPart: () => null, fetchPart },
+    ...{ listParts: () => parts, splitPart: () => null, fetchPart, [Symbol.dispose]: () => undefined },
   }
   const { signal } = new AbortController()
   const tryFileLock = () => () => undefined

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstFew, formatCount } from '#core/format-count.ts'
+import { fileSha256 } from '#importer/job/sha256.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { createCallGate } from './call-limits.ts'
 import {
@@ -14,14 +15,14 @@ import {
   FetchStop,
   FetchWait,
   isAbortError,
-  joinStops,
+  joinFailures,
   WindowTooLarge,
 } from './fetch-faults.ts'
 import { createFetchReporter, type FetchListener } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
 import { createFetchSpace } from './fetch-space.ts'
 import { FetchState, type FetchWarning, type StoredPart, toStateDamage } from './fetch-state.ts'
-import { completePartFile, hashFile, type PartFile, toPartFile } from './part-file.ts'
+import { completePartFile, type PartFile, toPartFile } from './part-file.ts'
 import { type FetchClock, formatSpan, retryWaitMs, sleepUntil } from './waiting.ts'
 
 export interface FetchResult {
@@ -68,7 +69,7 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
   mkdirSync(join(folder, 'raw'), { recursive: true, mode: 0o700 })
   const unlock = tryFileLock(join(folder, 'fetch.lock'))
   if (unlock === null) throw new FetchStop(`Another process fetches into ${folder}. Wait for its end, or stop it.`)
-  const state = new FetchState(folder)
+  using state = new FetchState(folder)
   try {
     state.bindTo(options.config)
     state.moveFutureCallsTo(options.clock.nowMs())
@@ -76,7 +77,6 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
   } catch (error) {
     throw toStateDamage(folder, error)
   } finally {
-    state.close()
     unlock()
   }
 }
@@ -90,20 +90,16 @@ interface Attempts {
 
 /** Fetches all parts into a folder whose `state` is locked. @throws as `fetchStage` does. */
 async function runFetch(options: FetchStageOptions, state: FetchState): Promise<FetchResult> {
-  const { folder, source, clock, findSpaceProblem = () => null, stallMs = stallMsDefault } = options
+  const { folder, source, clock, signal, findSpaceProblem = () => null, stallMs = stallMsDefault } = options
   const active = new Map<string, Promise<void>>()
   const attemptsById = new Map<string, Attempts>()
-  /** Aborts all parts when one fails with an unexpected error. */
-  const stop = new AbortController()
-  const signal = AbortSignal.any([options.signal, stop.signal])
-  /** After a FetchStop: no part starts another request, but running downloads may finish. */
+  /** After a failure no part starts another request, but running downloads may finish. */
   const noMoreCalls = new AbortController()
   const callSignal = AbortSignal.any([signal, noMoreCalls.signal])
   const reporter = createFetchReporter(options, clock, () => state.counts())
   const space = createFetchSpace(findSpaceProblem, reporter.notice)
   const gate = createCallGate(source.limits, state, clock, reporter.setWaiting)
-  const stops: FetchStop[] = []
-  let unexpected: unknown = null
+  const failures: Error[] = []
   let consecutiveWaits = 0
 
   state.markComplete(false)
@@ -121,12 +117,11 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     else if (callSignal.aborted || attemptsById.size === 0) break
     else {
       const dueMs = Math.min(...[...attemptsById.values()].map(attempts => attempts.dueMs))
-      await sleepUntil(clock, () => dueMs, options.signal)
+      await sleepUntil(clock, () => dueMs, signal)
     }
   }
-  options.signal.throwIfAborted()
-  if (unexpected !== null) throw unexpected
-  if (stops.length > 0) throw joinStops(stops)
+  signal.throwIfAborted()
+  if (failures.length > 0) throw joinFailures(failures)
   state.markComplete(true)
   const { done, empty, bytesDone } = state.counts()
   const nothing = 'The source has no data in the whole range. Check the project, the region and the days.'
@@ -153,8 +148,8 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
         return
       } catch (cause) {
         const fault = asFetchFault(cause)
-        if (!(fault instanceof FetchWait) && !(fault instanceof BrokenAnswer)) throw fault
-        waitFor(fault instanceof FetchWait ? fault : new FetchWait(fault.message))
+        if (!(fault instanceof FetchWait)) throw fault
+        waitFor(fault)
       }
   }
 
@@ -198,8 +193,10 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     try {
       const { path, finalPath } = toFile(part)
       // A complete file whose process was killed before the state said `done` is adopted.
-      if (existsSync(finalPath) || (await fetchPart(part))) state.markDone(part.id, await hashFile(finalPath))
-      else {
+      if (existsSync(finalPath) || (await fetchPart(part))) {
+        const sha256 = await fileSha256(finalPath)
+        state.markDone(part.id, { sha256, bytes: statSync(finalPath).size })
+      } else {
         await rm(path, { force: true })
         state.markEmpty(part.id)
       }
@@ -210,14 +207,8 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
       try {
         handleFault(part, asFetchFault(cause), attempts)
       } catch (failure) {
-        // A FetchStop of one part lets running downloads finish; any other error aborts them.
-        if (failure instanceof FetchStop) {
-          stops.push(failure)
-          noMoreCalls.abort(failure)
-        } else {
-          unexpected ??= failure
-          stop.abort(failure)
-        }
+        failures.push(failure as Error)
+        noMoreCalls.abort(failure)
       }
     } finally {
       space.end(part.id)
@@ -276,12 +267,12 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
   /** Decides what a fault means for its part. @throws what ends the stage. */
   function handleFault(part: StoredPart, fault: unknown, attempts: Attempts): void {
     if (signal.aborted || (callSignal.aborted && isAbortError(fault, callSignal))) return
-    if (fault instanceof FetchWait) {
+    if (!(fault instanceof FetchWait)) throw fault
+    if (!(fault instanceof BrokenAnswer)) {
       waitFor(fault)
       return
     }
     const isTooLarge = fault instanceof WindowTooLarge
-    if (!isTooLarge && !(fault instanceof BrokenAnswer)) throw fault
     attempts.broken++
     const halves = isTooLarge || attempts.broken >= brokenTriesMax ? source.splitPart(part) : null
     if (halves !== null) {

@@ -12,7 +12,7 @@ it('adding a part does not scan the parts before it, of which a bucket may have 
   state.markDone('a', { sha256: '', bytes: 1 })
   state.addPart({ id: 'c', asks: {}, bytes: 1 })
   assert.deepEqual([state.nextWaiting(() => false)!.id, state.nextWaiting(id => id === 'b')!.id], ['b', 'c'])
-  state.close()
+  state[Symbol.dispose]()
   const database = new Database(join(folder, 'fetch.db'), { readonly: true })
   t.after(() => database.close())
   const plan = (sql: string) =>

@@ -40,7 +40,7 @@ export interface FetchedPart {
  */
 export function readFetchedParts(folder: string): FetchedParts | null {
   if (!existsSync(join(folder, stateFile))) return null
-  const state = new FetchState(folder)
+  using state = new FetchState(folder)
   try {
     const config = state.config()
     if (config === null) return null
@@ -50,8 +50,6 @@ export function readFetchedParts(folder: string): FetchedParts | null {
     return { config: JSON.parse(config), isComplete: state.isComplete(), partsWaiting, partsEmpty, warnings, parts }
   } catch (error) {
     throw toStateDamage(folder, error)
-  } finally {
-    state.close()
   }
 }
 
@@ -77,9 +75,9 @@ const callsKeptMs = 2 * 3_600_000
 const schema = `
   CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS part (
-    place REAL NOT NULL, id TEXT PRIMARY KEY, asks TEXT NOT NULL, state TEXT NOT NULL, bytes INTEGER,
+    place INTEGER NOT NULL, id TEXT PRIMARY KEY, asks TEXT NOT NULL, state TEXT NOT NULL, bytes INTEGER,
     saved_bytes INTEGER NOT NULL DEFAULT 0, sha256 TEXT) STRICT;
-  CREATE INDEX IF NOT EXISTS part_place ON part (state, place);
+  CREATE INDEX IF NOT EXISTS part_place ON part (state, place, id);
   CREATE INDEX IF NOT EXISTS part_order ON part (place);
   CREATE INDEX IF NOT EXISTS part_bytes ON part (state, bytes);
   CREATE TABLE IF NOT EXISTS call (at_ms INTEGER NOT NULL) STRICT;
@@ -103,7 +101,7 @@ export class FetchState {
     }
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#database.close()
   }
 
@@ -147,19 +145,18 @@ export class FetchState {
 
   /** Appends a part. @returns the stored part, which keeps its state if it was known before. */
   addPart(part: FetchPart): StoredPart {
-    const next = '(SELECT coalesce(max(place), 0) + 1 FROM part)'
-    const add = `INSERT INTO part (place, id, asks, state, bytes) VALUES (${next}, ?, ?, 'waiting', ?) ON CONFLICT DO NOTHING`
-    this.#run(add, part.id, JSON.stringify(part.asks), part.bytes)
-    return this.findPart(part.id)!
+    this.#insert(part, '(SELECT coalesce(max(place), 0) + 1 FROM part)')
+    return toStoredPart(this.#database.prepare(`${selectParts} WHERE id = ?`).get(part.id) as Row)
+  }
+
+  /** @param place in SQL. */
+  #insert({ id, asks, bytes }: FetchPart, place: string, ...values: readonly string[]): void {
+    const add = `INSERT INTO part (id, asks, bytes, state, place) VALUES (?, ?, ?, 'waiting', ${place}) ON CONFLICT DO NOTHING`
+    this.#run(add, id, JSON.stringify(asks), bytes, ...values)
   }
 
   inTransaction<T>(work: () => T): T {
     return this.#database.transaction(work)()
-  }
-
-  findPart(id: string): StoredPart | null {
-    const row = this.#database.prepare(`${selectParts} WHERE id = ?`).get(id) as Row | undefined
-    return row === undefined ? null : toStoredPart(row)
   }
 
   ids(): string[] {
@@ -174,7 +171,7 @@ export class FetchState {
 
   /** The oldest waiting part that is not among `others`. */
   nextWaiting(isExcluded: (id: string) => boolean): StoredPart | null {
-    const rows = this.#database.prepare(`${selectParts} WHERE state = 'waiting' ORDER BY place`).iterate()
+    const rows = this.#database.prepare(`${selectParts} WHERE state = 'waiting' ORDER BY place, id`).iterate()
     for (const row of rows as IterableIterator<Row>) if (!isExcluded(row.id)) return toStoredPart(row)
     return null
   }
@@ -199,17 +196,11 @@ export class FetchState {
     this.#run(again, JSON.stringify(asks), bytes, id)
   }
 
-  /** Replaces a part by its halves, at the same place in the order. */
+  /** Replaces a part by its halves, at its place in the order; there, ids are in the order of their windows. */
   split(id: string, halves: readonly FetchPart[]): void {
     this.inTransaction(() => {
-      const find = `SELECT place, (SELECT min(place) FROM part AS n WHERE n.place > part.place) AS next FROM part WHERE id = ?`
-      const { place, next } = this.#database.prepare(find).get(id) as { place: number; next: number | null }
-      const step = ((next ?? place + 1) - place) / (halves.length + 1)
       this.#run("UPDATE part SET state = 'split' WHERE id = ?", id)
-      halves.forEach((half, index) => {
-        const add = "INSERT INTO part (place, id, asks, state, bytes) VALUES (?, ?, ?, 'waiting', ?)"
-        this.#run(add, place + step * (index + 1), half.id, JSON.stringify(half.asks), half.bytes)
-      })
+      for (const half of halves) this.#insert(half, '(SELECT place FROM part WHERE id = ?)', id)
     })
   }
 
@@ -245,22 +236,18 @@ export class FetchState {
     return this.#database.prepare('SELECT part, line FROM warning ORDER BY part').all() as FetchWarning[]
   }
 
-  counts(): { readonly [state in PartState]: number } & { readonly bytesDone: number } {
+  counts(): { readonly [figure in 'waiting' | 'done' | 'empty' | 'bytesDone']: number } {
     const rows = this.#database
       .prepare('SELECT state, count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM part GROUP BY state')
       .all() as { state: PartState; n: number; bytes: number }[]
-    const counts = { waiting: 0, done: 0, empty: 0, split: 0, bytesDone: 0 }
-    for (const { state, n, bytes } of rows) {
-      counts[state] = n
-      if (state === 'done') counts.bytesDone = bytes
-    }
-    return counts
+    const findRow = (state: PartState) => rows.find(row => row.state === state) ?? { n: 0, bytes: 0 }
+    return { waiting: findRow('waiting').n, done: findRow('done').n, empty: findRow('empty').n, bytesDone: findRow('done').bytes }
   }
 
   /** In the order of the source, oldest first. */
   fetchedParts(): FetchedPart[] {
     return this.#database
-      .prepare("SELECT 'raw/' || id AS object, sha256, bytes FROM part WHERE state = 'done' ORDER BY place")
+      .prepare("SELECT 'raw/' || id AS object, sha256, bytes FROM part WHERE state = 'done' ORDER BY place, id")
       .all() as FetchedPart[]
   }
 

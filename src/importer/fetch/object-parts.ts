@@ -40,6 +40,7 @@ export function createObjectFetchSource(
     },
     splitPart: () => null,
     fetchPart: (part, tools) => fetchObject(part, source, tools),
+    [Symbol.dispose]: () => source.close(),
   }
 }
 

@@ -1,19 +1,13 @@
 // Files of `raw/` during their download: `NAME.part` is renamed to `NAME` when all of it is synced. So a file under its
 // final name is complete, whenever the process is killed.
 
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { fileSha256 } from '../job/sha256.ts'
 
 export interface PartFile {
   /** Path of the file while it is downloaded. */
   readonly path: string
   readonly finalPath: string
-}
-
-export interface FileHash {
-  readonly sha256: string
-  readonly bytes: number
 }
 
 /** @param folder of the job. @param id of the part. */
@@ -33,10 +27,6 @@ export async function completePartFile({ path, finalPath }: PartFile): Promise<v
   await syncPath(path)
   await rename(path, finalPath)
   await syncPath(dirname(finalPath))
-}
-
-export async function hashFile(path: string): Promise<FileHash> {
-  return { sha256: await fileSha256(path), bytes: (await stat(path)).size }
 }
 
 /** Syncing a folder makes the new names in it durable. */

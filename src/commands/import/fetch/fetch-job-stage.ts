@@ -3,7 +3,6 @@
 import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import type { JsonObject } from '#core/json.ts'
 import { parseFetchConfig } from '#importer/fetch/fetch-config.ts'
-import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
 import { fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
@@ -44,20 +43,16 @@ export async function fetchForJob(
   const before = readFetchedParts(folder.path)
   if (before === null || !before.isComplete || canonicalJson(before.config as JsonObject) !== config)
     try {
-      const { source, close } = await openFetchSource(parseFetchConfig(fetch), env, clock.nowMs)
-      try {
-        const { warnings } = await fetchStage({
-          ...{ folder: folder.path, config, source, clock, tryFileLock, signal, findSpaceProblem },
-          onProgress: createFetchReporter(progress, clock),
-          onNotice: progress.say,
-        })
-        for (const line of describeWarnings(warnings)) progress.say(line)
-      } finally {
-        close()
-      }
+      using source = await openFetchSource(parseFetchConfig(fetch), env, clock.nowMs)
+      const { warnings } = await fetchStage({
+        ...{ folder: folder.path, config, source, clock, tryFileLock, signal, findSpaceProblem },
+        onProgress: createFetchReporter(progress, clock),
+        onNotice: progress.say,
+      })
+      for (const line of describeWarnings(warnings)) progress.say(line)
     } catch (cause) {
       if (signal.aborted) throw new JobPaused('paused')
-      if (cause instanceof FetchStop || cause instanceof ImportConfigError) throw new JobStopped(cause.message)
+      if (cause instanceof ImportConfigError) throw new JobStopped(cause.message)
       throw cause
     }
   return readFetchedParts(folder.path)!.parts.map(({ object }) => ({ path: folder.file(object), object }))

@@ -6,13 +6,13 @@ import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
-import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
+import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import { leastDurationMs } from '#importer/fetch/call-limits.ts'
-import { checkNothingIgnored, type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
-import { FetchStop } from '#importer/fetch/fetch-faults.ts'
+import { checkNothingIgnored, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
+import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { formatSpan, wallClock } from '#importer/fetch/waiting.ts'
@@ -46,40 +46,34 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
 }
 
 async function fetchInto(folder: string, options: FetchOptions, signal: AbortSignal): Promise<void> {
-  let opened: OpenFetchSource | null = null
   try {
-    const { config, text } = readConfigOf(resolve(folder), options)
-    opened = await openFetchSource(config, process.env, wallClock.nowMs, options.dryRun)
-    if (options.dryRun) await showPlan(opened, options, signal)
-    else await download(folder, text, opened, options, signal)
+    const config = readConfigOf(resolve(folder), options)
+    using source = await openFetchSource(parseFetchConfig(config), process.env, wallClock.nowMs, options.dryRun)
+    if (options.dryRun) await showPlan(source, options, signal)
+    else await download(folder, canonicalJson(config), source, options, signal)
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof ImportConfigError || error instanceof FetchStop || error instanceof JobStopped)
-      refuse(printable(error.message))
+    if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
     throw error
-  } finally {
-    opened?.close()
   }
 }
 
 /** The configuration in the options; without --source, the one that the folder was begun with. */
-function readConfigOf(folder: string, options: FetchOptions): { readonly config: FetchConfig; readonly text: string } {
+function readConfigOf(folder: string, options: FetchOptions): JsonObject {
   const { dryRun: _, json: _json, ...asked } = options
-  let value = Object.fromEntries(
+  const value = Object.fromEntries(
     Object.entries(asked).map(([name, given]) => [name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`), given]),
   ) as JsonObject
-  if (options.source === undefined) {
-    const begun = readFetchedParts(folder)
-    if (begun === null) throw new ImportConfigError('Set --source: nothing has been downloaded into this folder yet.')
-    const bound = begun.config as JsonObject
-    checkNothingIgnored(folder, bound, value)
-    value = bound
-  }
-  return { config: parseFetchConfig(value), text: canonicalJson(value) }
+  if (options.source !== undefined) return value
+  const begun = readFetchedParts(folder)
+  if (begun === null) throw new ImportConfigError('Set --source: nothing has been downloaded into this folder yet.')
+  const bound = begun.config as JsonObject
+  checkNothingIgnored(folder, bound, value)
+  return bound
 }
 
 /** What the fetch will cost. Sends requests only to a source whose parts must be listed, such as a bucket. */
-async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {
+async function showPlan(source: FetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {
   let [partCount, bytes, firstPart, lastPart] = [0, 0 as number | null, null as string | null, null as string | null]
   for await (const part of source.listParts(signal)) {
     partCount++
@@ -106,7 +100,7 @@ async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, sig
 async function download(
   path: string,
   config: string,
-  { source }: OpenFetchSource,
+  source: FetchSource,
   { json = false }: FetchOptions,
   signal: AbortSignal,
 ): Promise<void> {

@@ -37,5 +37,6 @@ export function createApiSource(config: FetchConfig, env: Environment, nowMs: nu
     listParts: () => divideIntoWindows(range, dayCount, unit).map(toPart),
     splitPart: part => splitWindow(toWindow(part), unit ?? days)?.map(toPart) ?? null,
     fetchPart: (part, tools) => fetchWindow(toWindow(part), tools),
+    [Symbol.dispose]: () => undefined,
   }
 }
