@@ -53,7 +53,7 @@ export async function fetchInto(
   config: Readonly<Record<string, string | boolean>>,
   { clock = quickClock(), env = fetchSecrets, signal = new AbortController().signal, ...told }: Fetching = {},
 ): Promise<FetchResult> {
-  using source = await openFetchSource(parseFetchConfig(config), env, clock.nowMs)
+  using source = await openFetchSource(parseFetchConfig(config), env, clock.nowMs())
   return await fetchStage({ folder, config: JSON.stringify(config), source, clock, tryFileLock, signal, ...told })
 }
 

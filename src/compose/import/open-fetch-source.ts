@@ -19,7 +19,7 @@ const anyRegion = 'us-east-1'
 export async function openFetchSource(
   config: FetchConfig,
   env: Environment,
-  nowMs: () => number,
+  nowMs: number,
   isPlan = false,
 ): Promise<FetchSource> {
   if (config.source === 's3') {
@@ -41,9 +41,9 @@ export async function openFetchSource(
   }
   if (config.source === 'http') {
     const authorization = findSecret(env, 'IMPORT_HTTP_AUTHORIZATION')
-    return createObjectFetchSource(createHttpListSource({ path: config.list!, authorization }, nowMs), {
+    return createObjectFetchSource(createHttpListSource(config.list!, authorization), {
       isWritten: true,
     })
   }
-  return createApiSource(config, env, nowMs(), isPlan)
+  return createApiSource(config, env, nowMs, isPlan)
 }

@@ -1,20 +1,8 @@
 // Admits requests to a source one at a time, within its published rate limits and outside the pauses that it asked for.
 
+import type { CallLimits } from './fetch-source.ts'
+import type { FetchState } from './fetch-state.ts'
 import { type FetchClock, type FetchWaiting, sleepUntil, sourceLimit } from './waiting.ts'
-
-export interface CallLimits {
-  readonly perSecond: number | null
-  readonly perHour: number | null
-  /** Concurrent requests, at least 1. */
-  readonly atOnce: number
-}
-
-/** The times of past calls, stored so that they survive a restart. */
-export interface CallLog {
-  addCall(atMs: number): void
-  /** Times of the calls of at least the last hour, ascending. */
-  callsMs(): readonly number[]
-}
 
 const hourMs = 3_600_000
 /** The source counts a call when it arrives, which is later than when it is sent. */
@@ -22,10 +10,10 @@ const marginMs = 1_000
 /** Longer waits are for the hourly limit and worth reporting. */
 const reportedWaitMs = 1_000
 
-/** @param onWaiting null when a wait has ended. */
+/** @param calls stores them, so that they survive a restart. @param onWaiting null when a wait has ended. */
 export function createCallGate(
   limits: CallLimits,
-  calls: CallLog,
+  calls: Pick<FetchState, 'addCall' | 'callsMs'>,
   clock: FetchClock,
   onWaiting: (waiting: FetchWaiting | null) => void,
 ) {

@@ -1,7 +1,6 @@
 // The interface of a source that can be fetched: its parts, its limits, and how to download one part. The stage
 // (`fetch-stage.ts`) schedules, waits, retries and splits. Source: docs/wire/import.md §2.1, §2.5.
 
-import type { CallLimits } from './call-limits.ts'
 import type { PartFile } from './part-file.ts'
 
 /** A unit of export, which becomes one file. Its name is derived from its request, so that a rerun finds it again. */
@@ -22,7 +21,6 @@ export type PartAsks = Readonly<Record<string, string | number | null>>
 export interface PartTools {
   readonly file: PartFile
   readonly signal: AbortSignal
-  readonly nowMs: () => number
   /** Await it before each request: it resolves when the limits allow one. */
   takeCall(): Promise<void>
   /**
@@ -39,6 +37,13 @@ export interface PartTools {
   saveBytes(bytes: number): void
   /** Stores a warning for the user with the part, which continues. */
   warn(line: string): void
+}
+
+export interface CallLimits {
+  readonly perSecond: number | null
+  readonly perHour: number | null
+  /** Concurrent requests, at least 1. */
+  readonly atOnce: number
 }
 
 export interface FetchSource extends Disposable {

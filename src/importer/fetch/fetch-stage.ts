@@ -235,7 +235,6 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
     const tools: PartTools = {
       file: toFile(part),
       signal: AbortSignal.any([signal, stalled.signal]),
-      nowMs: () => clock.nowMs(),
       takeCall: async () => {
         // Waiting for the rate limit is no stall.
         clearInterval(watch)

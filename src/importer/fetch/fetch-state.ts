@@ -241,7 +241,12 @@ export class FetchState {
       .prepare('SELECT state, count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM part GROUP BY state')
       .all() as { state: PartState; n: number; bytes: number }[]
     const findRow = (state: PartState) => rows.find(row => row.state === state) ?? { n: 0, bytes: 0 }
-    return { waiting: findRow('waiting').n, done: findRow('done').n, empty: findRow('empty').n, bytesDone: findRow('done').bytes }
+    return {
+      waiting: findRow('waiting').n,
+      done: findRow('done').n,
+      empty: findRow('empty').n,
+      bytesDone: findRow('done').bytes,
+    }
   }
 
   /** In the order of the source, oldest first. */

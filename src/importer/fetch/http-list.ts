@@ -9,13 +9,6 @@ import { PortError } from '#ports/port-error.ts'
 import { FetchStop } from './fetch-faults.ts'
 import { createStatusFault, type HttpAnswer, sendRequest } from './http-request.ts'
 
-export interface HttpList {
-  /** Path of the list. Its files keep the order of its lines. */
-  readonly path: string
-  /** The header sent to every URL; null for none. */
-  readonly authorization: string | null
-}
-
 const port = 'object-source'
 /** Parameters that change each time the same URL is signed. */
 const signing =
@@ -23,49 +16,46 @@ const signing =
 
 /**
  * A source that throws FetchStop and FetchWait besides the errors of the port.
+ * @param path of the list. Its files keep the order of its lines.
+ * @param authorization the header sent to every URL; null for none.
  * @throws FetchStop for a list that cannot be read, or a line that is no URL.
  */
-export function createHttpListSource({ path, authorization }: HttpList, nowMs: () => number): ObjectSource {
+export function createHttpListSource(path: string, authorization: string | null): ObjectSource {
   const addresses = new Map(readAddresses(path).map(url => [urlKey(url), url]))
-  const headers = authorization === null ? {} : { authorization }
-  const ask = async (url: URL, method: 'GET' | 'HEAD', signal: AbortSignal, more: Record<string, string> = {}) => {
+  const ask = async (method: 'GET' | 'HEAD', url: URL, signal: AbortSignal, range = {}) => {
+    const headers = { ...(authorization !== null && { authorization }), 'accept-encoding': 'identity', ...range }
     const notes: string[] = []
-    const warn = (line: string) => notes.push(line)
-    const sent = { ...headers, 'accept-encoding': 'identity', ...more }
-    const answer = await sendRequest({ method, url, headers: sent, signal, warn })
-    const createRefusal = async () => {
-      const secrets = [authorization ?? '', ...url.searchParams.values()]
-      const fault = await createStatusFault(answer, { source: formatAddress(url), secrets, nowMs: nowMs() })
-      const isGone = answer.status === 404 || answer.status === 410
-      return isGone
-        ? new FetchStop(`${fault.message}. Remove its line from ${path} to fetch only the other addresses.`)
-        : fault
-    }
-    return { answer, notes, createRefusal }
+    const answer = await sendRequest({ method, url, headers, signal, warn: line => notes.push(line) })
+    return { ...answer, notes }
+  }
+  const createRefusal = async (answer: HttpAnswer, url: URL) => {
+    const secrets = [authorization ?? '', ...url.searchParams.values()]
+    const fault = await createStatusFault(answer, formatAddress(url), secrets)
+    if (answer.status !== 404 && answer.status !== 410) return fault
+    return new FetchStop(`${fault.message}. Remove its line from ${path} to fetch only the other addresses.`)
   }
   return {
     async *list(signal) {
       for (const [key, url] of addresses) {
-        const { answer, createRefusal } = await ask(url, 'HEAD', signal)
+        const answer = await ask('HEAD', url, signal)
         answer.body.resume()
         // Some servers support only GET, and URLs are often signed for GET alone.
         if (isDecidedByGet(answer.status)) yield { key, bytes: null, version: null }
         else if (answer.status === 200) yield { key, ...readSizeAndVersion(answer) }
-        else throw await createRefusal()
+        else throw await createRefusal(answer, url)
       }
     },
     async open({ key, version, bytes }: SourceObject, from: number, signal: AbortSignal): Promise<ObjectBytes> {
       const url = addresses.get(key)
       if (url === undefined) throw new FetchStop(`${key} is not in ${path} any more.`)
       if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: Readable.from([]) }
-      const range = from === 0 ? {} : { range: `bytes=${from}-` }
-      const { answer, notes, createRefusal } = await ask(url, 'GET', signal, range)
-      if (answer.status !== 200 && answer.status !== 206) throw await createRefusal()
+      const answer = await ask('GET', url, signal, from === 0 ? {} : { range: `bytes=${from}-` })
+      if (answer.status !== 200 && answer.status !== 206) throw await createRefusal(answer, url)
       if (version !== null && readSizeAndVersion(answer).version !== version) {
         answer.body.destroy()
         throw new PortError(port, 'conflict', new Error(`${formatAddress(url)} has changed`))
       }
-      return { startsAt: answer.status === 206 ? from : 0, bytes: streamBody(answer, url), notes }
+      return { startsAt: answer.status === 206 ? from : 0, bytes: streamBody(answer, url), notes: answer.notes }
     },
     close: () => undefined,
   }

@@ -167,7 +167,6 @@ it('the status of a response decides whether to stop, or to wait and how long', 
   const url = await serverOf(t, (request, response) =>
     response.writeHead(Number(request.url!.slice(1)), { 'retry-after': '7' }).end('why\n so, key1'),
   )
-  const about = { source: 'It', secrets: ['key1'], nowMs: 0 }
   for (const [status, kind, message, retryAfterMs] of [
     [400, FetchStop, /^It answers 400: why so, …$/, undefined],
     [401, FetchStop, /^It answers 401: why so, …\. Check the key/, undefined],
@@ -176,7 +175,8 @@ it('the status of a response decides whether to stop, or to wait and how long', 
     [429, FetchWait, /^source limit$/, 7_000],
     [503, FetchWait, /in trouble \(503\)/, 7_000],
   ] as const) {
-    const fault = await createStatusFault(await sendRequest({ url: new URL(`/${status}`, url), signal, warn }), about)
+    const answer = await sendRequest({ url: new URL(`/${status}`, url), signal, warn })
+    const fault = await createStatusFault(answer, 'It', ['key1'])
     assert.ok(fault instanceof kind, String(status))
     assert.match(fault.message, message)
     assert.equal(fault instanceof FetchWait ? fault.retryAfterMs : undefined, retryAfterMs)

@@ -7,7 +7,7 @@ import { request as tlsRequest } from 'node:https'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { redactSecrets } from './fetch-secrets.ts'
-import { parseRetryAfter, sourceLimit } from './waiting.ts'
+import { parseRetryAfter, sourceLimit, wallClock } from './waiting.ts'
 
 export interface HttpRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST'
@@ -91,32 +91,29 @@ function sendOnce(
  */
 export async function createStatusFault(
   { status, headers, body }: HttpAnswer,
-  { source, secrets, nowMs }: { readonly source: string; readonly secrets: readonly string[]; readonly nowMs: number },
+  source: string,
+  secrets: readonly string[],
 ): Promise<FetchStop | FetchWait> {
-  const text = redactSecrets(await readText(body, errorTextBytes), secrets)
+  const text = redactSecrets(await readStart(body, errorTextBytes), secrets)
   const said = `${source} answers ${status}${text === '' ? '' : `: ${text}`}`
   if (status === 401 || status === 403)
     return new FetchStop(`${said}. Check the key, what it may do, and that the region is that of the project.`)
-  if (status === 429) return new FetchWait(sourceLimit, parseRetryAfter(headers['retry-after'], nowMs))
-  if (status === 408 || status >= 500)
-    return new FetchWait(`the source is in trouble (${status})`, parseRetryAfter(headers['retry-after'], nowMs))
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], wallClock.nowMs())
+  if (status === 429) return new FetchWait(sourceLimit, retryAfterMs)
+  if (status === 408 || status >= 500) return new FetchWait(`the source is in trouble (${status})`, retryAfterMs)
   return new FetchStop(said)
 }
 
-/** Reads at most `bytesMax` of a body, as text. */
-async function readText(body: IncomingMessage, bytesMax: number): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
+/** @returns the first bytes of a body as text; fewer when it ends early, since the status suffices. */
+async function readStart(body: AsyncIterable<Buffer>, bytesMax: number): Promise<string> {
+  let start = Buffer.alloc(0)
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes >= bytesMax) break
+    for await (const chunk of body) {
+      start = Buffer.concat([start, chunk])
+      if (start.length >= bytesMax) break
     }
-  } catch {
-    // The status suffices without the text.
-  }
-  return Buffer.concat(chunks).subarray(0, bytesMax).toString()
+  } catch {}
+  return start.toString('utf8', 0, bytesMax)
 }
 
 /** Reads a whole body into memory. @throws BrokenAnswer beyond `bytesMax`. */

@@ -66,7 +66,6 @@ function partTools(t: TestContext): { readonly tools: PartTools; readonly saved:
   const tools: PartTools = {
     file: toPartFile(tempDir(t), 'a.json'),
     signal: new AbortController().signal,
-    nowMs: () => 0,
     takeCall: async () => undefined,
     willWrite: () => undefined,
     received: () => undefined,

@@ -8,14 +8,9 @@ export function addFetchCommand(command: Command): void {
     .command('fetch <folder>')
     .description('download the data of another product into a folder; run again to resume')
     .addOption(
-      new Option('--source <name>', 'the product to download from (default: the source of the folder)').choices([
-        'mixpanel',
-        'amplitude',
-        'matomo',
-        'posthog',
-        's3',
-        'http',
-      ]),
+      new Option('--source <name>', 'the product to download from (default: the source of the folder)').choices(
+        'mixpanel amplitude matomo posthog s3 http'.split(' '),
+      ),
     )
     .option('--from <day>', 'first day, such as 2024-05-01')
     .option('--to <day>', 'last day, inclusive')

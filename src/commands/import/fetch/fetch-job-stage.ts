@@ -43,7 +43,7 @@ export async function fetchForJob(
   const before = readFetchedParts(folder.path)
   if (before === null || !before.isComplete || canonicalJson(before.config as JsonObject) !== config)
     try {
-      using source = await openFetchSource(parseFetchConfig(fetch), env, clock.nowMs)
+      using source = await openFetchSource(parseFetchConfig(fetch), env, clock.nowMs())
       const { warnings } = await fetchStage({
         ...{ folder: folder.path, config, source, clock, tryFileLock, signal, findSpaceProblem },
         onProgress: createFetchReporter(progress, clock),

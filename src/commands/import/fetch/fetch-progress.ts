@@ -5,8 +5,9 @@ import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
-import { type CallLimits, leastDurationMs } from '#importer/fetch/call-limits.ts'
+import { leastDurationMs } from '#importer/fetch/call-limits.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
+import type { CallLimits } from '#importer/fetch/fetch-source.ts'
 import { describeWait, formatSpan, sourceLimit } from '#importer/fetch/waiting.ts'
 
 export interface FetchProgressOptions {

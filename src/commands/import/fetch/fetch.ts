@@ -48,7 +48,7 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
 async function fetchInto(folder: string, options: FetchOptions, signal: AbortSignal): Promise<void> {
   try {
     const config = readConfigOf(resolve(folder), options)
-    using source = await openFetchSource(parseFetchConfig(config), process.env, wallClock.nowMs, options.dryRun)
+    using source = await openFetchSource(parseFetchConfig(config), process.env, wallClock.nowMs(), options.dryRun)
     if (options.dryRun) await showPlan(source, options, signal)
     else await download(folder, canonicalJson(config), source, options, signal)
   } catch (error) {

@@ -1,11 +1,10 @@
 // What export APIs have in common: windows of time as parts, requests, and pages.
 
 import { type JsonValue, parseJson } from '#core/json.ts'
-import type { CallLimits } from '#importer/fetch/call-limits.ts'
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { BrokenAnswer, type FetchStop, type FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { Environment } from '#importer/fetch/fetch-secrets.ts'
-import type { FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
+import type { CallLimits, FetchSource, PartTools } from '#importer/fetch/fetch-source.ts'
 import type { DayWindow, WindowUnit } from '#importer/fetch/fetch-windows.ts'
 import {
   createStatusFault,
@@ -50,11 +49,11 @@ export interface ApiRequest extends Pick<HttpRequest, 'method' | 'url' | 'header
 /** Sends a request as soon as the limits of the source allow it. @returns `fault` unless the status is 200. */
 export async function requestApi(
   { source, secrets, ...request }: ApiRequest,
-  { takeCall, signal, warn, nowMs }: PartTools,
+  { takeCall, signal, warn }: PartTools,
 ): Promise<HttpAnswer & { readonly fault: FetchStop | FetchWait | null }> {
   await takeCall()
   const answer = await sendRequest({ ...request, signal, warn })
-  const fault = answer.status === 200 ? null : await createStatusFault(answer, { source, secrets, nowMs: nowMs() })
+  const fault = answer.status === 200 ? null : await createStatusFault(answer, source, secrets)
   return { ...answer, fault }
 }
 

@@ -19,7 +19,6 @@ function toolsOf(t: TestContext, spaceBytes: number) {
   const tools: PartTools = {
     file,
     signal: new AbortController().signal,
-    nowMs: () => 0,
     takeCall: async () => undefined,
     willWrite: bytes => {
       announced += bytes

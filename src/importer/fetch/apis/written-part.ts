@@ -1,7 +1,7 @@
 // Writes the file of a part: the body of a response as it is, or the lines of a paged export as gzip.
 
 import { createWriteStream } from 'node:fs'
-import { Readable, Transform } from 'node:stream'
+import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { asFetchFault, BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
@@ -49,15 +49,11 @@ export async function writeBody(body: Readable, tools: PartTools, ...between: Tr
 }
 
 /** Passes bytes on unchanged after `observe`, which may throw. */
-function createTap(observe: (bytes: number) => void): Transform {
-  return new Transform({
-    transform: (chunk: Buffer, _encoding, done) => {
-      try {
-        observe(chunk.length)
-        done(null, chunk)
-      } catch (problem) {
-        done(problem as Error)
-      }
-    },
-  })
+function createTap(observe: (bytes: number) => void) {
+  return async function* (bytes: AsyncIterable<Buffer>) {
+    for await (const chunk of bytes) {
+      observe(chunk.length)
+      yield chunk
+    }
+  }
 }
