@@ -294,9 +294,12 @@ describe('the activity log', () => {
 
   it('refuses a name of what was changed that it does not know, and says which was meant', async t => {
     const api = await startManagement(t)
-    const answer = await api.call('GET', '/api/activity_log/?scopes=Survey,feature_flag')
-    assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, 'invalid_input', 'scopes'])
-    assert.match(answer.body.detail, /^Unknown scope 'feature_flag'\. Did you mean FeatureFlag\?/)
+    await api.refuses('GET', '/api/activity_log/', [
+      'scopes=Survey,feature_flag',
+      'scopes',
+      'invalid_input',
+      /^Unknown scope 'feature_flag'\. Did you mean FeatureFlag\?/,
+    ])
   })
 
   it('lists of a new or deleted object only what it has', async t => {

@@ -86,9 +86,7 @@ describe('event definitions', () => {
       ['event_type=event_custom', 'event_type', /one of all, event/],
       ['ordering=-volume_30_day', 'ordering', /one of name, -name, last_seen_at/],
     ] as const) {
-      const { status, body } = await api.call('GET', `${path}?${query}`)
-      assert.deepEqual([status, body.attr], [400, attr], query)
-      assert.match(body.detail, detail)
+      await api.refuses('GET', path, [query, attr, undefined, detail])
     }
   })
 
@@ -126,14 +124,16 @@ describe('property definitions', () => {
 
   it('reject unsupported filters', async t => {
     const api = await startManagement(t)
-    await api.refuses('GET', path, [
+    await api.refuses(
+      'GET',
+      path,
       ['type=group', 'type'],
       ['event_names=paid', 'event_names'],
       ['event_names=[1]', 'event_names'],
       ['excluded_properties=price', 'excluded_properties'],
       [`properties=${Array(101).fill('a').join(',')}`, 'properties'],
       ['event_name=["paid"]', 'event_name'],
-    ])
+    )
   })
 })
 
@@ -171,8 +171,7 @@ describe('survey statistics', () => {
     assert.deepEqual(one.body, { survey_id: archived.id, start_date: null, end_date: null, ...expected })
     assert.deepEqual(asked.surveys, { projectId: 1, surveyIds: [archived.id] })
     assert.equal((await api.call('GET', `${path}00000000-0000-4000-8000-000000000099/stats/`)).status, 404)
-    const reversed = await api.call('GET', `${path}stats/?date_from=2026-05-02&date_to=2026-05-01`)
-    assert.deepEqual([reversed.status, reversed.body.attr], [400, 'date_from'])
+    await api.refuses('GET', `${path}stats/`, ['date_from=2026-05-02&date_to=2026-05-01', 'date_from'])
   })
 
   it('are zero without events', async t => {

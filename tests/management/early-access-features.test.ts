@@ -84,9 +84,12 @@ describe('early access features', () => {
       [taken.feature_flag.id, /Another early access feature/],
       [999, /no feature flag/],
     ] as const) {
-      const refused = await api.call('POST', features, { body: { name: 'x', stage: 'beta', feature_flag_id: id } })
-      assert.deepEqual([refused.status, refused.body.attr], [400, 'feature_flag_id'])
-      assert.match(refused.body.detail, detail)
+      await api.refuses('POST', features, [
+        { name: 'x', stage: 'beta', feature_flag_id: id },
+        'feature_flag_id',
+        undefined,
+        detail,
+      ])
     }
     assert.equal((await flag(api, taken.feature_flag.id)).version, 1, 'a refused feature changes no flag')
     assert.equal((await api.get(features)).count, 1)
@@ -94,13 +97,15 @@ describe('early access features', () => {
 
   it('reject invalid stages, names and web addresses', async t => {
     const api = await startManagement(t)
-    await api.refuses('POST', features, [
+    await api.refuses(
+      'POST',
+      features,
       [{ stage: 'beta' }, 'name', 'required'],
       [{ name: ' ', stage: 'beta' }, 'name', 'invalid_input'],
       [{ name: 'x', stage: 'gamma' }, 'stage', 'invalid_input'],
       [{ name: 'x', stage: 'beta', documentation_url: 'javascript:alert(1)' }, 'documentation_url', 'invalid_input'],
       [{ name: 'x', stage: 'beta', payload: [] }, 'payload', 'invalid'],
-    ])
+    )
   })
 
   it('follow choices until they are archived or deleted', async t => {

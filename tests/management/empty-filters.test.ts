@@ -24,12 +24,9 @@ describe('an empty filter', () => {
     const api = await startManagement(t)
     for (const [path, names] of Object.entries(filters))
       for (const name of names) {
-        const { status, body } = await api.call('GET', `${base}${path}?${name}=`)
-        assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', name], `${path}?${name}=`)
-        assert.match(body.detail, /empty.*omit it/i)
+        await api.refuses('GET', `${base}${path}`, [`${name}=`, name, 'invalid_input', /empty.*omit it/i])
       }
-    const repeated = await api.call('GET', `${base}/events/live/?event=seen&event=`)
-    assert.deepEqual([repeated.status, repeated.body.attr], [400, 'event'])
+    await api.refuses('GET', `${base}/events/live/`, ['event=seen&event=', 'event'])
   })
 
   it('is ignored for text search and for paging parameters', async t => {
@@ -46,7 +43,6 @@ describe('an empty filter', () => {
 
   it('counts as missing for a required parameter', async t => {
     const api = await startManagement(t)
-    const { status, body } = await api.call('GET', `${base}/groups/?group_type_index=`)
-    assert.deepEqual([status, body.code, body.attr], [400, 'required', 'group_type_index'])
+    await api.refuses('GET', `${base}/groups/`, ['group_type_index=', 'group_type_index', 'required'])
   })
 })

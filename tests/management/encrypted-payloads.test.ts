@@ -284,11 +284,12 @@ describe('the key of encrypted payloads', () => {
   it('is requested in the error where none may be created', async t => {
     const api = await startManagement(t, { missingKeyReason: 'Set PENNON_ENCRYPTION_KEY.' })
     const body = { key: 'k', ...encrypted, filters: filters({ true: secret }) }
-    const refused = await api.call('POST', '/api/projects/1/feature_flags/', { body })
-    assert.deepEqual(
-      [refused.status, refused.body.code, refused.body.attr, refused.body.detail],
-      [400, 'invalid_input', 'has_encrypted_payloads', 'Set PENNON_ENCRYPTION_KEY.'],
-    )
+    await api.refuses('POST', '/api/projects/1/feature_flags/', [
+      body,
+      'has_encrypted_payloads',
+      'invalid_input',
+      'Set PENNON_ENCRYPTION_KEY.',
+    ])
     assert.equal((await api.get('/api/projects/1/feature_flags/')).count, 0)
     const without = { ...body, filters: filters({}) }
     await api.post('/api/projects/1/feature_flags/', without)

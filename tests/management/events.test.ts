@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { EventQuery, EventView } from '#ports/events/event-queries.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
+import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
 import { fieldsOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
@@ -169,7 +169,9 @@ describe('events', () => {
 
   it('reject invalid parameters', async t => {
     const api = await startManagement(t, scripted())
-    for (const [query, attr] of [
+    await api.refuses(
+      'GET',
+      path,
       ['after=soon', 'after'],
       ['before=2026-13-01', 'before'],
       ['person_id=1', 'person_id'],
@@ -191,10 +193,7 @@ describe('events', () => {
       ['properties=[{"key":"a","value":1,"operator":"gt"}]', 'properties.0.operator'],
       ['properties=[{"key":"a","value":1,"type":"person"}]', 'properties.0.type'],
       [`event=${'e'.repeat(1_001)}`, 'event'],
-    ]) {
-      const { status, body } = await api.call('GET', `${path}?${query!.replaceAll('"', '%22')}`)
-      assert.deepEqual([status, body.type, body.attr], [400, 'validation_error', attr], query!.slice(0, 60))
-    }
+    )
   })
 
   it('are found one by one', async t => {
@@ -215,24 +214,21 @@ describe('events', () => {
     ])
   })
 
-  const failures: [PortErrorCode, string][] = [
-    ['unavailable', 'event_store_unavailable'],
-    ['timeout', 'event_store_timeout'],
-    ['full', 'event_store_busy'],
-  ]
-  for (const [portCode, code] of failures) {
-    it(`answer 503 ${code} when the store is ${portCode}`, async t => {
-      const fail = async () => {
-        throw new PortError('event-store', portCode)
-      }
+  it('answer 503 with the reason when the store fails', async t => {
+    for (const [portCode, code] of [
+      ['unavailable', 'event_store_unavailable'],
+      ['timeout', 'event_store_timeout'],
+      ['full', 'event_store_busy'],
+    ] as const) {
+      const fail = () => Promise.reject(new PortError('event-store', portCode))
       const api = await startManagement(t, scripted({ listEvents: fail, findEvent: fail, listRejected: fail }))
       for (const address of [path, `${path}${uuid(1)}/`, '/api/projects/1/rejected_events/']) {
         const { status, body, headers } = await api.call('GET', address)
         assert.deepEqual([status, body.type, body.code], [503, 'server_error', code])
         assert.match(headers.get('retry-after') ?? '', /^\d+$/)
       }
-    })
-  }
+    }
+  })
 
   it('answer 400 query_too_large for a query that the store can never answer', async t => {
     for (const [portCode, status, code] of [

@@ -75,10 +75,7 @@ describe('experiments', () => {
     }
     const running = await patch({ ...changed, update_feature_flag_params: true })
     assert.equal(running.body.feature_flag.filters.groups[0].rollout_percentage, 50)
-    const taken = await api.call('POST', experiments, {
-      body: { name: 'Two', feature_flag_key: 'thirds', feature_flag },
-    })
-    assert.deepEqual([taken.status, taken.body.attr], [400, 'feature_flag'])
+    await api.refuses('POST', experiments, [{ name: 'Two', feature_flag_key: 'thirds', feature_flag }, 'feature_flag'])
   })
 
   it('can be created from another experiment’s JSON with a new name and key', async t => {
@@ -176,7 +173,9 @@ describe('experiments', () => {
     await api.post(flags, { key: 'plain' })
     const one = { feature_flag_variants: [{ key: 'only', rollout_percentage: 100 }] }
     const wrong = { feature_flag_variants: [{ key: 'a', rollout_percentage: 50 }] }
-    await api.refuses('POST', experiments, [
+    await api.refuses(
+      'POST',
+      experiments,
       [{ name: 'x', feature_flag_key: 'plain' }, 'feature_flag_key'],
       [{ name: 'x', feature_flag_key: 'no spaces' }, 'feature_flag_key'],
       [{ name: 'x' }, 'feature_flag_key'],
@@ -184,7 +183,7 @@ describe('experiments', () => {
       [{ name: 'x', feature_flag_key: 'x', parameters: one }, 'parameters.feature_flag_variants'],
       [{ name: 'x', feature_flag_key: 'x', parameters: wrong }, 'parameters.feature_flag_variants'],
       [{ name: 'x', feature_flag_key: 'x', end_date: 'never' }, 'end_date'],
-    ])
+    )
     assert.equal((await api.get(experiments)).count, 0)
     assert.equal(await hasExperiment(api, 'plain'), false)
     assert.equal((await api.get(flags)).count, 1)

@@ -189,7 +189,9 @@ describe('an export of events', () => {
 
   it('rejects invalid parameters before it queries the store', async t => {
     const { api, queries } = await start(t, [])
-    await api.refuses('GET', path, [
+    await api.refuses(
+      'GET',
+      path,
       ['format=xml', 'format'],
       ['format=jsonl%27%3B--', 'format'],
       ['limit=0', 'limit'],
@@ -200,7 +202,7 @@ describe('an export of events', () => {
       ['after=tomorrow%27', 'after'],
       ['person_id=1%20OR%201', 'person_id'],
       ['event=', 'event'],
-    ])
+    )
     assert.equal(queries.length, 0)
   })
 

@@ -15,43 +15,35 @@ import {
   type StartManagementOptions,
   startManagement,
 } from '../support/management-api.ts'
-import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
+import { aGroup, created, newPersons } from '../support/values.ts'
 
 const flags = '/api/projects/1/feature_flags/'
-const uuidOf = (index: number) => `11111111-1111-5111-8111-${String(index).padStart(12, '0')}`
 const plan = (value: string) => ({ key: 'plan', type: 'person', value })
 const condition = (...properties: object[]) => ({ properties })
+const flagIs = (id: unknown, value = true) => ({ key: `${id}`, type: 'flag', operator: 'flag_evaluates_to', value })
+const inCohort = (id: unknown) => ({ key: 'id', type: 'cohort', value: id })
+const off = { groups: [{ properties: [], rollout_percentage: 0 }] }
 const everybody = { groups: [{ properties: [], rollout_percentage: 100 }] }
 const variants = (...keys: string[]) => ({
   multivariate: { variants: keys.map(key => ({ key, rollout_percentage: 100 / keys.length })) },
 })
 
 /** Persons `user-0`, …: every third is on the plan `pro`; each fourth has a second id. */
-async function withPersons(
-  t: TestContext,
-  count: number,
-  options: StartManagementOptions = {},
-): Promise<ManagementApi> {
+async function withPersons(t: TestContext, count: number, options: StartManagementOptions = {}) {
   const api = await startManagement(t, options)
-  const persons = Array.from({ length: count }, (_, index) =>
-    aPerson({ uuid: uuidOf(index), properties: { plan: index % 3 === 0 ? 'pro' : 'free' } }),
-  )
-  const mappings = persons.flatMap((person, index) => [
-    created(aMapping(person, `user-${index}`)),
-    ...(index % 4 === 0 ? [created(aMapping(person, `user-${index}-phone`))] : []),
-  ])
-  await api.commit({ persons: persons.map(created), mappings })
+  const persons = Array.from({ length: count }, (_, index) => ({
+    ids: [`user-${index}`, ...(index % 4 === 0 ? [`user-${index}-phone`] : [])],
+    properties: { plan: index % 3 === 0 ? 'pro' : 'free' },
+  }))
+  await api.commit(newPersons(persons))
   return api
 }
 
-async function create(api: ManagementApi, key: string, filters: object, over: object = {}) {
-  const body = await api.post(flags, { key, filters, ...over })
-  return body
-}
+const create = (api: ManagementApi, key: string, filters: object, over: object = {}) =>
+  api.post(flags, { key, filters, ...over })
 
-async function blastRadius(api: ManagementApi, body: object, key?: string) {
-  return api.call('POST', `${flags}user_blast_radius/`, { body, ...(key !== undefined && { key }) })
-}
+const blastRadius = (api: ManagementApi, body: object, key?: string) =>
+  api.call('POST', `${flags}user_blast_radius/`, { body, ...(key !== undefined && { key }) })
 
 interface ReachLine extends Record<string, unknown> {
   readonly evaluated: number
@@ -62,14 +54,16 @@ interface ReachLine extends Record<string, unknown> {
 async function reach(api: ManagementApi, body: object): Promise<ReachLine[]> {
   const response = await askReach(api, body)
   const text = await response.text()
-  assert.equal(response.status, 200, text)
-  assert.equal(response.headers.get('content-type'), 'application/x-ndjson')
+  assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/x-ndjson'], text)
   assert.ok(text.endsWith('\n'))
-  return text
+  return linesOf(text)
+}
+
+const linesOf = (text: string) =>
+  text
     .trimEnd()
     .split('\n')
     .map(line => JSON.parse(line))
-}
 
 function askReach(
   api: ManagementApi,
@@ -118,7 +112,7 @@ describe('the blast radius of a condition', () => {
     const cohorts = '/api/projects/1/cohorts/'
     const chosen = { name: 'Chosen', is_static: true, distinct_ids: ['user-1', 'user-2-phone', 'user-4-phone'] }
     const cohort = await api.post(cohorts, chosen)
-    const member = { key: 'id', type: 'cohort', value: cohort.id }
+    const member = inCohort(cohort.id)
     assert.equal((await blastRadius(api, { condition: condition(member) })).body.affected, 2)
     const groups = ['a', 'b', 'c'].map(key => created(aGroup({ key, properties: { seats: key === 'a' ? 5 : 50 } })))
     const groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
@@ -149,34 +143,16 @@ describe('the blast radius of a condition', () => {
       }),
     })
     const values: readonly JsonValue[] = [
-      ...[
-        'pro',
-        'PRO',
-        'Kelvin',
-        '\u212aELVIN',
-        'İx',
-        'a"b\\/',
-        '12345',
-        12345,
-        parseJson('12345.0'),
-        true,
-        null,
-        ['pro'],
-      ],
+      ...['pro', 'PRO', 'Kelvin', '\u212aELVIN', 'İx', 'a"b\\/', '12345', 12345, parseJson('12345.0'), true, null],
+      ...[['pro']],
       ...['x'.repeat(150), 'tab\t', '日本語', ''],
     ]
     const names = ['plan', 'i"k', 'naïve', '$os', '$os_name', '$initial_referrer', '$referrer', 'toString']
     const persons = Array.from({ length: 130 }, (_, index) => {
       const value = values[Math.floor(index / names.length) % values.length]!
-      return aPerson({
-        uuid: uuidOf(index),
-        properties: { [names[index % names.length]!]: value, of: `number ${index}` },
-      })
+      return { ids: [`user-${index}`], properties: { [names[index % names.length]!]: value, of: `number ${index}` } }
     })
-    await api.commit({
-      persons: persons.map(created),
-      mappings: persons.map((person, index) => created(aMapping(person, `user-${index}`))),
-    })
+    await api.commit(newPersons(persons))
     const filters = names.flatMap(key => [
       ...values.filter(value => value !== null).map(value => ({ key, type: 'person', value })),
       ...['is_set', 'is_not_set', 'is_not', 'icontains', 'regex', 'gt', 'not_regex'].map(operator => {
@@ -216,39 +192,26 @@ describe('the blast radius of a condition', () => {
 
   it('rejects conditions that a flag would reject, with the path of the mistake', async t => {
     const api = await startManagement(t)
-    for (const [body, code, attr] of [
-      [{}, 'required', 'condition'],
-      [{ condition: [] }, 'invalid', 'condition'],
-      [
-        { condition: condition({ ...plan('x'), operator: 'like' }) },
-        'invalid_input',
-        'condition.properties.0.operator',
-      ],
-      [{ condition: { propertes: [] } }, 'invalid_input', 'condition.propertes'],
-      [{ condition: { ...condition(), nonsense: 1 } }, 'invalid_input', 'condition.nonsense'],
-      [{ condition: { groups: [] } }, 'invalid_input', 'condition.groups'],
-      [{ condition: JSON.parse('{"__proto__":{"properties":[]}}') }, 'invalid_input', 'condition.__proto__'],
-      [{ condition: { rollout_percentage: 'abc' } }, 'invalid', 'condition.rollout_percentage'],
-      [{ condition: { variant: 7 } }, 'invalid', 'condition.variant'],
-      [
-        { condition: condition({ key: 'id', type: 'cohort', value: 9 }) },
-        'invalid_input',
-        'condition.properties.0.value',
-      ],
-      [{ condition: condition(), group_type_index: 5 }, 'invalid_input', 'group_type_index'],
-      [
-        { condition: { ...condition(), aggregation_group_type_index: 'x' } },
-        ...(['invalid', 'condition.aggregation_group_type_index'] as const),
-      ],
-      [
-        { condition: { ...condition(), aggregation_group_type_index: 1 }, group_type_index: 0 },
-        ...(['invalid_input', 'group_type_index'] as const),
-      ],
-      [{ condition: condition(), groupTypeIndex: 0 }, 'invalid_input', 'groupTypeIndex'],
-    ] as const) {
-      const answer = await blastRadius(api, body)
-      assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, code, attr], JSON.stringify(body))
-    }
+    const invalid = (over: object, attr: string, code = 'invalid_input') =>
+      [{ condition: { ...condition(), ...over } }, `condition.${attr}`, code] as const
+    await api.refuses(
+      'POST',
+      `${flags}user_blast_radius/`,
+      [{}, 'condition', 'required'],
+      [{ condition: [] }, 'condition', 'invalid'],
+      invalid(condition({ ...plan('x'), operator: 'like' }), 'properties.0.operator'),
+      invalid(condition({ key: 'id', type: 'cohort', value: 9 }), 'properties.0.value'),
+      invalid({ propertes: [] }, 'propertes'),
+      invalid({ nonsense: 1 }, 'nonsense'),
+      invalid({ groups: [] }, 'groups'),
+      [{ condition: JSON.parse('{"__proto__":{"properties":[]}}') }, 'condition.__proto__', 'invalid_input'],
+      invalid({ rollout_percentage: 'abc' }, 'rollout_percentage', 'invalid'),
+      invalid({ variant: 7 }, 'variant', 'invalid'),
+      invalid({ aggregation_group_type_index: 'x' }, 'aggregation_group_type_index', 'invalid'),
+      [{ condition: condition(), group_type_index: 5 }, 'group_type_index', 'invalid_input'],
+      [{ condition: { aggregation_group_type_index: 1 }, group_type_index: 0 }, 'group_type_index', 'invalid_input'],
+      [{ condition: condition(), groupTypeIndex: 0 }, 'groupTypeIndex', 'invalid_input'],
+    )
   })
 
   it('is rejected for groups where a person, another group or a device would be read', async t => {
@@ -258,16 +221,15 @@ describe('the blast radius of a condition', () => {
     await api.commit({ groupTypes, groups: [created(aGroup({ key: 'a' }))] })
     const device = await create(api, 'by-device', everybody, { bucketing_identifier: 'device_id' })
     const other = await create(api, 'of-persons', everybody)
-    const tests = (id: unknown) => ({ key: `${id}`, type: 'flag', operator: 'flag_evaluates_to', value: false })
     const seats = (index: number) => ({ key: 'seats', type: 'group', group_type_index: index, operator: 'is_not_set' })
     for (const [filter, ofGroups, ofPersons] of [
-      [{ key: 'id', type: 'cohort', value: cohort.id, operator: 'not_in' }, 400, 200],
+      [{ ...inCohort(cohort.id), operator: 'not_in' }, 400, 200],
       [{ ...plan('pro'), operator: 'is_not' }, 400, 200],
       [{ key: 'created_at', type: 'person_metadata', operator: 'is_not_set' }, 400, 200],
       [seats(1), 400, 200],
       [seats(0), 200, 200],
-      [tests(other.id), 400, 200],
-      [tests(device.id), 400, 400],
+      [flagIs(other.id, false), 400, 200],
+      [flagIs(device.id, false), 400, 400],
     ] as const) {
       const groups = await blastRadius(api, { condition: condition(filter), group_type_index: 0 })
       const persons = await blastRadius(api, { condition: condition(filter) })
@@ -281,10 +243,9 @@ describe('the blast radius of a condition', () => {
     const api = await withPersons(t, 1)
     const cohort = await api.post('/api/projects/1/cohorts/', { name: 'S', is_static: true })
     const persons = ['feature_flag:read', 'person:read']
-    const member = condition({ key: 'id', type: 'cohort', value: cohort.id })
+    const member = condition(inCohort(cohort.id))
     const ofMembers = await create(api, 'of-members', { groups: [member] })
-    const tests = (id: unknown) => condition({ key: `${id}`, type: 'flag', operator: 'flag_evaluates_to', value: true })
-    const further = await create(api, 'further', { groups: [tests(ofMembers.id)] })
+    const further = await create(api, 'further', { groups: [condition(flagIs(ofMembers.id))] })
     for (const [scopes, body, status] of [
       [['feature_flag:read'], { condition: condition() }, 403],
       [['person:read'], { condition: condition() }, 403],
@@ -293,8 +254,8 @@ describe('the blast radius of a condition', () => {
       [[...persons, 'group:read'], { condition: condition(), group_type_index: 0 }, 200],
       [persons, { condition: member }, 403],
       [[...persons, 'cohort:read'], { condition: member }, 200],
-      [persons, { condition: tests(further.id) }, 403],
-      [[...persons, 'cohort:read'], { condition: tests(further.id) }, 200],
+      [persons, { condition: condition(flagIs(further.id)) }, 403],
+      [[...persons, 'cohort:read'], { condition: condition(flagIs(further.id)) }, 200],
     ] as const) {
       const answer = await blastRadius(api, body, await api.addKey(scopes))
       assert.equal(answer.status, status, `${scopes}: ${JSON.stringify(body)}: ${answer.text}`)
@@ -355,7 +316,6 @@ describe('the reach of a draft', () => {
   it('compares with an earlier version or no flag, and keeps fields that a draft does not name', async t => {
     const api = await withPersons(t, 9)
     const flag = await create(api, 'beta', everybody)
-    const off = { groups: [{ properties: [], rollout_percentage: 0 }] }
     await api.patch(`${flags}beta/`, { filters: off })
     const same = await reached(api, { definition: { id: flag.id } })
     assert.deepEqual([same.gained, same.lost, same.base_version], [0, 0, 2])
@@ -392,10 +352,11 @@ describe('the reach of a draft', () => {
   it('follows flags that the draft depends on, and stored assignments', async t => {
     const api = await withPersons(t, 12)
     const other = await create(api, 'other', { groups: [condition(plan('pro'))] })
-    const tests = { key: String(other.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
-    const last = await reached(api, { definition: { key: 'new', filters: { groups: [condition(tests)] } } })
+    const last = await reached(api, { definition: { key: 'new', filters: { groups: [condition(flagIs(other.id))] } } })
     assert.deepEqual([last.gained, last.by_value.length], [4, 2])
-    const cycle = await askReach(api, { definition: { id: other.id, filters: { groups: [condition({ ...tests })] } } })
+    const cycle = await askReach(api, {
+      definition: { id: other.id, filters: { groups: [condition(flagIs(other.id))] } },
+    })
     assert.deepEqual(
       [cycle.status, ((await cycle.json()) as JsonObject).attr],
       [400, 'definition.filters.groups.0.properties.0.key'],
@@ -413,19 +374,17 @@ describe('the reach of a draft', () => {
     const api = await withPersons(t, 1)
     const body = { name: 'S', is_static: true }
     const cohort = await api.post('/api/projects/1/cohorts/', body)
-    const member = { groups: [condition({ key: 'id', type: 'cohort', value: cohort.id })] }
+    const member = { groups: [condition(inCohort(cohort.id))] }
     const flag = await create(api, 'beta', member)
-    const tests = { key: String(flag.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
     const persons = await api.addKey(['feature_flag:read', 'person:read'])
     const cohorts = await api.addKey(['feature_flag:read', 'person:read', 'cohort:read'])
     const statuses = async (asked: object) => [
       (await askReach(api, asked, { key: persons })).status,
       (await askReach(api, asked, { key: cohorts })).status,
     ]
-    const off = { groups: [{ properties: [], rollout_percentage: 0 }] }
     assert.deepEqual(await statuses({ definition: { key: 'new', filters: member } }), [403, 200])
     assert.deepEqual(
-      await statuses({ definition: { key: 'new', filters: { groups: [condition(tests)] } } }),
+      await statuses({ definition: { key: 'new', filters: { groups: [condition(flagIs(flag.id))] } } }),
       [403, 200],
     )
     assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off } }), [403, 200])
@@ -442,30 +401,29 @@ describe('the reach of a draft', () => {
     await api.call('DELETE', `${flags}gone/`)
     await create(api, 'gone', everybody)
     const mixed = { groups: [{ aggregation_group_type_index: 0 }, { aggregation_group_type_index: null }] }
-    for (const [body, status, code, attr] of [
-      [{}, 400, 'required', 'definition'],
-      [{ definition: {} }, 400, 'required', 'definition.key'],
-      [{ definition: { id: 99 } }, 404, 'not_found', null],
-      [{ definition: { id: flag.id, fliters: {} } }, 400, 'invalid_input', 'definition.fliters'],
-      [{ definition: { id: flag.id, colour: 1 } }, 400, 'invalid_input', 'definition.colour'],
-      [{ definition: { id: flag.id, rollout_percentage: 5 } }, 400, 'invalid_input', 'definition.rollout_percentage'],
-      [{ definition: { key: 'beta' } }, 400, 'unique', 'definition.key'],
-      [{ definition: { id: flag.id, key: '99' } }, 400, 'unique', 'definition.key'],
-      [{ definition: { id: gone.id, deleted: false } }, 400, 'unique', 'definition.key'],
-      [{ definition: { key: 'a b' } }, 400, 'invalid_input', 'definition.key'],
-      [{ definition: { id: flag.id, filters: { groups: 1 } } }, 400, 'invalid', 'definition.filters.groups'],
-      [{ definition: { id: flag.id }, base: 7 }, 400, 'invalid_input', 'base'],
-      [{ definition: { key: 'new' }, base: 1 }, 400, 'invalid_input', 'base'],
-      [{ definition: { id: flag.id, bucketing_identifier: 'device_id' } }, 400, 'invalid_input', 'definition.filters'],
-      [{ definition: { id: flag.id, filters: mixed } }, 400, 'invalid_input', 'definition.filters'],
-      [
-        { definition: { id: flag.id, filters: { ...everybody, aggregation_group_type_index: 0 } } },
-        ...([400, 'invalid_input', 'definition.filters'] as const),
-      ],
-    ] as const) {
-      const answer = await api.call('POST', `${flags}reach/`, { body })
-      assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [status, code, attr], JSON.stringify(body))
-    }
+    const grouped = { ...everybody, aggregation_group_type_index: 0 }
+    const draft = (definition: object, attr: string, code = 'invalid_input') =>
+      [{ definition }, `definition.${attr}`, code] as const
+    assert.equal((await askReach(api, { definition: { id: 99 } })).status, 404)
+    await api.refuses(
+      'POST',
+      `${flags}reach/`,
+      [{}, 'definition', 'required'],
+      draft({}, 'key', 'required'),
+      draft({ id: flag.id, fliters: {} }, 'fliters'),
+      draft({ id: flag.id, colour: 1 }, 'colour'),
+      draft({ id: flag.id, rollout_percentage: 5 }, 'rollout_percentage'),
+      draft({ key: 'beta' }, 'key', 'unique'),
+      draft({ id: flag.id, key: '99' }, 'key', 'unique'),
+      draft({ id: gone.id, deleted: false }, 'key', 'unique'),
+      draft({ key: 'a b' }, 'key'),
+      draft({ id: flag.id, filters: { groups: 1 } }, 'filters.groups', 'invalid'),
+      [{ definition: { id: flag.id }, base: 7 }, 'base', 'invalid_input'],
+      [{ definition: { key: 'new' }, base: 1 }, 'base', 'invalid_input'],
+      draft({ id: flag.id, bucketing_identifier: 'device_id' }, 'filters'),
+      draft({ id: flag.id, filters: mixed }, 'filters'),
+      draft({ id: flag.id, filters: grouped }, 'filters'),
+    )
   })
 
   it('accepts ids and seeds of rules only where a write accepts them', async t => {
@@ -474,7 +432,7 @@ describe('the reach of a draft', () => {
     const definition = { key: 'seeded', active: true, filters: rulesDocument('string', null, [rollout('new', 50)]) }
     const ask = async (query: string, key?: string) => {
       const response = await askReach(api, { definition }, { query, ...(key !== undefined && { key }) })
-      const last = JSON.parse((await response.text()).trimEnd().split('\n').at(-1)!)
+      const last = linesOf(await response.text()).at(-1)
       return [response.status, last.attr ?? last.gained ?? last.code]
     }
     assert.deepEqual(await ask(''), [400, 'definition.filters.rules.0.id'])
@@ -502,10 +460,7 @@ describe('counts of persons', () => {
   it('run one at a time per project, and are rejected when too many wait', async t => {
     let underWay = 0
     let mostUnderWay = 0
-    let release = () => {}
-    const held = new Promise<void>(resolve => {
-      release = resolve
-    })
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
     const api = await withPersons(t, 3, {
       wrap: store => ({
         ...store,
@@ -531,10 +486,7 @@ describe('counts of persons', () => {
   })
 
   it('start their response while they wait, and use the definitions and permissions at the time they run', async t => {
-    let release = () => {}
-    const held = new Promise<void>(resolve => {
-      release = resolve
-    })
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
     let isHeld = false
     const api = await withPersons(t, 3, {
       wrap: store => ({
@@ -547,8 +499,7 @@ describe('counts of persons', () => {
       }),
     })
     const other = await create(api, 'other', everybody)
-    const tests = { key: String(other.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
-    const member = condition(tests)
+    const member = condition(flagIs(other.id))
     const first = blastRadius(api, { condition: condition(plan('pro')) })
     await eventually(() => isHeld)
     const persons = ['feature_flag:read', 'person:read']
@@ -567,7 +518,7 @@ describe('counts of persons', () => {
     assert.match(await ofLostKey.text(), /\n{"error":{"code":"access_ended"/)
     let rest = ''
     for (let read = await lines.read(); !read.done; read = await lines.read()) rest += read.value
-    assert.equal(JSON.parse(rest.trimEnd().split('\n').at(-1)!).gained, 1)
+    assert.equal(linesOf(rest).at(-1).gained, 1)
   })
 
   it('report progress, and stop when the client disconnects', async t => {
@@ -615,11 +566,11 @@ describe('counts of persons', () => {
     const own = await api.get('/api/personal_api_keys/@current/', key)
     end = async () => void (await api.call('DELETE', `/api/personal_api_keys/${own.id}/`))
     const ended = await (await askReach(api, { definition: { key: 'new' } }, { key })).text()
-    assert.equal(JSON.parse(ended.trimEnd().split('\n').at(-1)!).error.code, 'access_ended')
+    assert.equal(linesOf(ended).at(-1).error.code, 'access_ended')
     end = async () => {}
     fail = true
     const failed = await (await askReach(api, { definition: { key: 'new' } })).text()
-    assert.equal(JSON.parse(failed.trimEnd().split('\n').at(-1)!).error.code, 'state_unavailable')
+    assert.equal(linesOf(failed).at(-1).error.code, 'state_unavailable')
   })
 })
 

@@ -46,11 +46,11 @@ describe('import jobs', () => {
   it('reject destinations, since there are none', async t => {
     const api = await startManagement(t)
     await create(api, { replay_side_effects: [] })
-    const refused = await api.call('POST', jobs, { body: { source: 'csv', replay_side_effects: ['webhook'] } })
-    assert.deepEqual(
-      [refused.status, refused.body.code, refused.body.attr],
-      [400, 'invalid_input', 'replay_side_effects'],
-    )
+    await api.refuses('POST', jobs, [
+      { source: 'csv', replay_side_effects: ['webhook'] },
+      'replay_side_effects',
+      'invalid_input',
+    ])
   })
 
   it('show the id that allows adding events only to keys with write access', async t => {

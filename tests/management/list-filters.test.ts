@@ -40,8 +40,8 @@ it('every endpoint rejects unknown query parameters', async t => {
   }
   const known = 'Unknown parameter created_after. Known parameters: limit, offset, group_type_index, search, group_key.'
   const after = 'created_after=2026-01-01'
-  await api.refuses('GET', `${project}/groups/`, [[after, 'created_after', 'invalid_input', known]])
-  await api.refuses('GET', `${project}/persons/`, [['format=csv', 'format']])
+  await api.refuses('GET', `${project}/groups/`, [after, 'created_after', 'invalid_input', known])
+  await api.refuses('GET', `${project}/persons/`, ['format=csv', 'format'])
 })
 
 describe('flags', () => {

@@ -30,8 +30,7 @@ describe('a query', () => {
       [{ kind: 'SavedInsightNode', source: trend }, 'query.kind'],
     ]
     for (const [query, attr] of refused) {
-      const { status, body } = await api.call('POST', path, { body: { query } })
-      assert.deepEqual([status, body.attr], [400, attr], JSON.stringify(query))
+      await api.refuses('POST', path, [{ query }, attr])
     }
   })
 

@@ -140,14 +140,27 @@ describe('secret keys of a project', () => {
   })
 })
 
-it('a rotation and a reset on one front take effect on the others within a second', async t => {
+it('a deleted personal key, a rotation and a reset on one front take effect on the others within a second', async t => {
   const settings = { PENNON_DATA: tempDir(t) }
   const [first, second] = [await startFront(settings), await startFront(settings)]
   t.after(() => Promise.all([first.close(), second.close()]))
+  const soon = { what: 'the other front to follow' }
+  const given = { label: 'short-lived', scopes: ['feature_flag:read'] }
+  const made = await first.api<{ id: string; value: string }>('POST', '/api/personal_api_keys/', given)
+  const flagsWith = async ({ url }: { url: string }) => {
+    const headers = { authorization: `Bearer ${made.value}` }
+    const response = await fetch(`${url}/api/projects/@current/feature_flags/`, { headers })
+    await response.arrayBuffer()
+    return response.status
+  }
+  assert.deepEqual([await flagsWith(first), await flagsWith(second)], [200, 200])
+  await first.api('DELETE', `/api/personal_api_keys/${made.id}/`)
+  assert.equal(await flagsWith(first), 401)
+  await eventually(async () => (await flagsWith(second)) === 401, soon)
+
   const rotate = async () =>
     (await first.api<ProjectJson>('PATCH', '/api/projects/@current/rotate_secret_token/')).secret_api_token!
   const former = await rotate()
-  const soon = { what: 'the other front to follow' }
   await eventually(async () => (await definitionsWith(second, former)).status === 200, soon)
   await rotate()
   await first.api('PATCH', '/api/projects/@current/delete_secret_token_backup/')

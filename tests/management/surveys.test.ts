@@ -95,12 +95,10 @@ describe('surveys', () => {
   it('reject filters that a flag would reject, and write nothing', async t => {
     const api = await startManagement(t)
     const wrong = { groups: [{ properties: [], rollout_percentage: 101 }] }
-    const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters: wrong } })
-    assert.deepEqual(
-      [refused.status, refused.body.attr],
-      [400, 'targeting_flag_filters.groups.0.rollout_percentage'],
-      refused.text,
-    )
+    await api.refuses('POST', surveys, [
+      { ...started, targeting_flag_filters: wrong },
+      'targeting_flag_filters.groups.0.rollout_percentage',
+    ])
     assert.equal((await api.get(surveys)).count, 0)
     assert.equal((await api.get(flags)).count, 0)
   })
@@ -171,8 +169,7 @@ describe('surveys', () => {
       [{ start_date: 'tomorrow' }, 'start_date'],
       [{ name: null }, 'name'],
     ] as const) {
-      const refused = await api.call('POST', surveys, { body: { ...started, ...change } })
-      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
+      await api.refuses('POST', surveys, [{ ...started, ...change }, attr])
     }
   })
 
@@ -180,14 +177,12 @@ describe('surveys', () => {
     const api = await startManagement(t)
     const { questions: _none, ...without } = started
     for (const body of [without, { ...without, questions: [] }, { ...without, questions: null }]) {
-      const refused = await api.call('POST', surveys, { body })
-      assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'required', 'questions'])
+      await api.refuses('POST', surveys, [body, 'questions', 'required'])
     }
     await create(api, { ...without, type: 'api' })
     const draft = await create(api, { ...without, start_date: null })
     const start = { start_date: '2026-05-01T00:00:00Z' }
-    const tooEarly = await api.call('PATCH', `${surveys}${draft.id}/`, { body: start })
-    assert.deepEqual([tooEarly.status, tooEarly.body.attr], [400, 'questions'])
+    await api.refuses('PATCH', `${surveys}${draft.id}/`, [start, 'questions'])
     await api.patch(`${surveys}${draft.id}/`, { ...start, questions })
     assert.equal((await api.call('PATCH', `${surveys}${draft.id}/`, { body: { questions: [] } })).status, 400)
   })

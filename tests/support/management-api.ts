@@ -59,11 +59,11 @@ export interface ManagementApi {
   /** @returns the rows of each page of a list, by following `next`. */
   pages(path: string): Promise<Reply['body'][][]>
   /** Checks that each request is refused with 400 and this error. */
-  refuses(method: string, path: string, refusals: readonly Refusal[], key?: string): Promise<void>
+  refuses(method: string, path: string, ...refusals: readonly Refusal[]): Promise<void>
 }
 
 /** What is sent (after GET, a query without its `?`), and the field, code and part of the detail of the error. */
-export type Refusal = readonly [sent: unknown, attr: string | null, code?: string, detail?: RegExp | string]
+export type Refusal = readonly [sent: unknown, attr: string | null, code?: string | undefined, detail?: RegExp | string]
 
 export interface CallOptions {
   /** Null sends no Authorization header. */
@@ -235,10 +235,10 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     assert.ok(reply.status < 300, `${method} ${path}: ${reply.status} ${reply.text.slice(0, 1_000)}`)
     return reply.body
   }
-  async function refuses(method: string, path: string, refusals: readonly Refusal[], key?: string): Promise<void> {
+  async function refuses(method: string, path: string, ...refusals: readonly Refusal[]): Promise<void> {
     for (const [sent, attr, code, detail = ''] of refusals) {
       const [address, body] = method === 'GET' ? [`${path}?${sent}`, undefined] : [path, sent]
-      const reply = await call(method, address, { body, ...(key !== undefined && { key }) })
+      const reply = await call(method, address, { body })
       const what = `${method} ${address.slice(0, 200)} ${JSON.stringify(body)?.slice(0, 500)}: ${reply.text.slice(0, 500)}`
       assert.deepEqual([reply.status, reply.body.attr, code && reply.body.code], [400, attr, code], what)
       assert.deepEqual(Object.keys(reply.body).slice(0, 4), ['type', 'code', 'detail', 'attr'])

@@ -123,6 +123,20 @@ export function aMapping(person: Person, distinctId: string, version = 0): Disti
   return { projectId: person.projectId, distinctId, personUuid: person.uuid, version }
 }
 
+/**
+ * Rows that create persons with these distinct ids, whose versions count up from 0. The uuid of a person ends with its
+ * index.
+ */
+export function newPersons(persons: readonly (Partial<Person> & { readonly ids?: readonly string[] })[]) {
+  const rows = persons.map(({ ids = [], ...over }, index) => {
+    return { ids, person: aPerson({ uuid: `11111111-1111-5111-8111-${String(index).padStart(12, '0')}`, ...over }) }
+  })
+  return {
+    persons: rows.map(({ person }) => created(person)),
+    mappings: rows.flatMap(({ ids, person }) => ids.map((id, version) => created(aMapping(person, id, version)))),
+  }
+}
+
 export function aGroup(over: Partial<Group> = {}): Group {
   return {
     projectId: 1,
