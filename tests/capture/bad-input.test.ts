@@ -25,12 +25,7 @@ async function answerOf(response: Response): Promise<{ status: number; code: str
   return { status: response.status, code: body.code, attr: body.attr }
 }
 
-async function assertRefused(
-  server: CaptureServer,
-  sent: Promise<Response>,
-  status: number,
-  code: string,
-): Promise<void> {
+async function assertRefused(server: CaptureServer, sent: Promise<Response>, status: number, code: string) {
   const answer = await answerOf(await sent)
   assert.deepEqual([answer.status, answer.code], [status, code])
   assert.deepEqual((await server.records()).events, [])
@@ -40,75 +35,21 @@ const json = (value: unknown) => JSON.stringify(value)
 const batch = (...items: unknown[]) => json({ api_key: testToken, batch: items })
 
 describe('the capture endpoints, given bad input', () => {
-  const refused: readonly (readonly [name: string, body: string, status: number, code: string])[] = [
-    ['malformed JSON', '{"api_key": ', 400, 'invalid_json'],
-    ['a bare word', 'hello', 400, 'invalid_json'],
-    ['a lone surrogate escape', json(event).replace('"u"', '"\\ud800"'), 400, 'invalid_json'],
-    [
-      'values nested without end',
-      `{"event":"e","properties":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
-      400,
-      'invalid_shape',
-    ],
-    [
-      'properties nested too deep',
-      `{"api_key":"${testToken}","event":"e","distinct_id":"u","properties":{"a":${'['.repeat(500)}${']'.repeat(500)}}}`,
-      400,
-      'invalid_json',
-    ],
-    [
-      'a distinct id nested too deep',
-      `{"api_key":"${testToken}","event":"e","distinct_id":${'['.repeat(500)}${']'.repeat(500)}}`,
-      400,
-      'invalid_json',
-    ],
-    ['a string', '"text"', 400, 'invalid_shape'],
-    ['null, which reads as base64', 'null', 400, 'invalid_utf8'],
-    ['a number', '5', 400, 'invalid_shape'],
-    ['an empty object', '{}', 400, 'missing_event_name'],
-    ['an empty batch', batch(), 400, 'empty_batch'],
-    ['an empty batch with a bad key', json({ api_key: 'phx_1', batch: [] }), 400, 'empty_batch'],
-    ['an empty list', '[]', 400, 'empty_batch'],
-    ['a batch without any key', json({ batch: [item] }), 400, 'missing_api_key'],
-    ['a nameless item', batch(item, { distinct_id: 'u' }), 400, 'missing_event_name'],
-    ['a list of nameless items', json([{ distinct_id: 'u', token: testToken }]), 400, 'invalid_shape'],
-    ['an empty name', batch(item, { ...item, event: '' }), 400, 'missing_event_name'],
-    ['a missing distinct id', batch(item, { event: 'e' }), 400, 'missing_distinct_id'],
-    ['a numeric timestamp', json({ ...event, timestamp: 5 }), 400, 'invalid_shape'],
-    ['a fractional offset', json({ ...event, offset: 1.5 }), 400, 'invalid_shape'],
-    ['a list for $set', json({ ...event, $set: ['plan'] }), 400, 'invalid_shape'],
-    ['a bad uuid', json({ ...event, uuid: 'x' }), 400, 'invalid_shape'],
-    ['two keys on one event', json({ ...event, token: testToken }), 400, 'invalid_shape'],
-    ['two distinct ids on one event', json({ ...event, $distinct_id: 'v' }), 400, 'invalid_shape'],
-    [
-      'a cookieless mode that is no boolean',
-      json({ ...event, properties: { $cookieless_mode: 'x' } }),
-      400,
-      'invalid_cookieless_mode',
-    ],
-    ['no key', json(item), 401, 'missing_api_key'],
-    ['an unknown key', json({ ...event, api_key: 'phc_other' }), 401, 'unknown_api_key'],
-    ['a personal key', json({ ...event, api_key: 'phx_secret' }), 401, 'invalid_api_key'],
-    ['__proto__ as key', json({ ...event, api_key: '__proto__' }), 401, 'unknown_api_key'],
-    [
-      'an unknown key before a bad event',
-      json({ api_key: 'phc_other', batch: [{ event: 'e' }] }),
-      401,
-      'unknown_api_key',
-    ],
-    [
-      'an event that is too large',
-      json({ ...event, properties: { a: 'x'.repeat(1_000_000) } }),
-      413,
-      'payload_too_large',
-    ],
-  ]
-  for (const [name, body, status, code] of refused) {
-    it(`refuses ${name}`, async t => {
-      const server = await startCaptureServer(t)
+  it('are refused for what no parser reads, or what is nested or large without end', async t => {
+    const server = await startCaptureServer(t)
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+    const start = `{"api_key":"${testToken}","event":"e",`
+    for (const [body, status, code] of [
+      ['{"api_key": ', 400, 'invalid_json'],
+      ['hello', 400, 'invalid_json'],
+      ['null', 400, 'invalid_utf8'], // which reads as base64
+      [`{"event":"e","properties":${nested(100_000)}}`, 400, 'invalid_shape'],
+      [`${start}"distinct_id":"u","properties":{"a":${nested(500)}}}`, 400, 'invalid_json'],
+      [`${start}"distinct_id":${nested(500)}}`, 400, 'invalid_json'],
+      [json({ ...event, properties: { a: 'x'.repeat(1_000_000) } }), 413, 'payload_too_large'],
+    ] as const)
       await assertRefused(server, server.post('/batch/', body), status, code)
-    })
-  }
+  })
 
   it('reports the field that matches no shape', async t => {
     const server = await startCaptureServer(t)

@@ -8,8 +8,7 @@ import { aMapping, aPerson, created } from '../support/values.ts'
 const project = '/api/projects/1'
 
 async function made(api: ManagementApi, path: string, body: object) {
-  const answer = await api.post(`${project}/${path}/`, body)
-  return answer
+  return api.post(`${project}/${path}/`, body)
 }
 
 /** Does one thing to a thing; its answer, or the field of the refusal. */

@@ -16,8 +16,7 @@ async function start(t: Parameters<typeof startManagement>[0], options?: Paramet
   const api = await startManagement(t, options)
   const make = async (key: string, over: object = {}, at = 'feature_flags') => {
     const body = at === 'feature_flags' ? { key, filters: everybody, ...over } : over
-    const made = await api.post(`${project}${at}/`, body)
-    return made
+    return api.post(`${project}${at}/`, body)
   }
   const bulk = async (how: 'delete' | 'archive', ids: readonly unknown[], key?: string) => {
     const answered = await api.call('POST', `${path}bulk_${how}/`, {

@@ -8,8 +8,7 @@ const flagsOf = (project: number) => `/api/projects/${project}/feature_flags/`
 const cohortsOf = (project: number) => `/api/projects/${project}/cohorts/`
 
 async function create(api: ManagementApi, path: string, body: object) {
-  const created = await api.post(path, body)
-  return created
+  return api.post(path, body)
 }
 
 const setOf = (...properties: object[]) => ({ groups: [{ properties, rollout_percentage: 50 }] })

@@ -5,8 +5,7 @@ import { type ManagementApi, startManagement } from '../support/management-api.t
 const features = '/api/projects/1/early_access_feature/'
 
 async function create(api: ManagementApi, body: object) {
-  const created = await api.post(features, body)
-  return created
+  return api.post(features, body)
 }
 
 async function flag(api: ManagementApi, idOrKey: number | string) {

@@ -7,8 +7,7 @@ const experiments = '/api/projects/1/experiments/'
 const flags = '/api/projects/1/feature_flags/'
 
 async function create(api: ManagementApi, body: object) {
-  const created = await api.post(experiments, body)
-  return created
+  return api.post(experiments, body)
 }
 
 async function hasExperiment(api: ManagementApi, key: string): Promise<boolean | undefined> {

@@ -10,8 +10,7 @@ const everybody = { groups: [{ properties: [], rollout_percentage: 100 }] }
 async function start(t: Parameters<typeof startManagement>[0]) {
   const api = await startManagement(t)
   const create = async (key: string, filters: object, over: object = {}) => {
-    const made = await api.post(path, { key, filters, ...over })
-    return made
+    return api.post(path, { key, filters, ...over })
   }
   const explain = async (flag: string, body: object, key?: string) => {
     const answer = await api.call('POST', `${path}${flag}/explain/`, { body, ...(key === undefined ? {} : { key }) })

@@ -299,3 +299,32 @@ describe('versions of a flag', () => {
     assert.equal((await api.get(`${path}1/activity/?offset=3`)).results[0].activity, 'created')
   })
 })
+
+it('the activity of a project lists every change of its flags with its author and details, newest first', async t => {
+  const api = await startManagement(t)
+  await api.post(path, { key: 'a' })
+  api.clock.advance(1_000)
+  await api.post(path, { key: 'b', name: 'B' })
+  api.clock.advance(1_000)
+  await api.patch(`${path}a/`, { name: 'A' }, await api.addKey(['feature_flag:write']))
+  api.clock.advance(1_000)
+  await api.call('DELETE', `${path}b/`)
+  const body = await api.get(`${path}activity/?limit=3`)
+  assert.equal(body.count, 4)
+  const told = body.results.map(({ detail, activity, user }: Entry) => [detail.name, activity, user.first_name])
+  assert.deepEqual(told, [
+    ['b', 'deleted', '*'],
+    ['a', 'updated', 'feature_flag:write'],
+    ['b', 'created', '*'],
+  ])
+  assert.deepEqual(body.results[1].detail.changes, [
+    { type: 'FeatureFlag', action: 'changed', field: 'name', path: 'name', before: '', after: 'A' },
+  ])
+  assert.deepEqual((await api.get(`${path}a/activity/?limit=1`)).results, [body.results[1]])
+})
+
+interface Entry {
+  readonly activity: string
+  readonly user: { readonly first_name: string }
+  readonly detail: { readonly name: string }
+}

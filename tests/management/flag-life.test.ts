@@ -11,12 +11,10 @@ const nobody = { groups: [] }
 async function start(t: Parameters<typeof startManagement>[0]) {
   const api = await startManagement(t)
   const make = async (key: string, over: object = {}) => {
-    const made = await api.post(path, { key, filters: everybody, ...over })
-    return made
+    return api.post(path, { key, filters: everybody, ...over })
   }
   const change = async (key: string | number, body: object) => {
-    const changed = await api.patch(`${path}${key}/`, body)
-    return changed
+    return api.patch(`${path}${key}/`, body)
   }
   const called = (flagKey: string, daysAgo: number) =>
     api.commit({ calledFlags: [{ projectId: 1, flagKey, calledAtMs: api.clock.nowMs() - daysAgo * dayMs }] })

@@ -87,8 +87,7 @@ async function reached(api: ManagementApi, body: object) {
 
 /** The value that a flag request returns for a person. */
 async function valueFor(api: ManagementApi, flag: string, distinctId: string): Promise<unknown> {
-  const body = await api.post(`${flags}${flag}/explain/`, { distinct_id: distinctId })
-  return body.value
+  return (await api.post(`${flags}${flag}/explain/`, { distinct_id: distinctId })).value
 }
 
 describe('the blast radius of a condition', () => {

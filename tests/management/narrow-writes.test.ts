@@ -32,8 +32,7 @@ async function start(t: TestContext, options: StartManagementOptions = {}) {
 }
 
 async function created(api: ManagementApi, at: string, body: object) {
-  const answer = await api.post(`${project}${at}/`, body)
-  return answer
+  return api.post(`${project}${at}/`, body)
 }
 
 describe('each narrow write', () => {

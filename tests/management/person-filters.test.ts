@@ -6,7 +6,7 @@ import { compileMatch } from '#core/flags/match/match-property.ts'
 import { compactJson, type JsonValue, parseJson, textOf } from '#core/json.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, type StartManagementOptions, startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/values.ts'
+import { newPersons } from '../support/values.ts'
 
 const list = '/api/projects/1/persons/'
 const uuidOf = (index: number) => `11111111-1111-5111-8111-${String(index).padStart(12, '0')}`
@@ -19,23 +19,14 @@ const query = (params: Readonly<Record<string, unknown>>) =>
   )
 
 /** Persons `p0`, `p1`, …: every third is on the plan `pro`. */
-async function withPersons(
-  t: TestContext,
-  count: number,
-  options: StartManagementOptions = {},
-): Promise<ManagementApi> {
+async function withPersons(t: TestContext, count: number, options: StartManagementOptions = {}) {
   const api = await startManagement(t, options)
-  const persons = Array.from({ length: count }, (_, index) =>
-    aPerson({
-      uuid: uuidOf(index),
-      properties: { plan: index % 3 === 0 ? 'pro' : 'free', n: index, email: `P${index}@example.com` },
-      createdAtMs: Date.parse('2026-01-01') + index * 86_400_000,
-    }),
-  )
-  await api.commit({
-    persons: persons.map(created),
-    mappings: persons.map((person, index) => created(aMapping(person, `p${index}`))),
-  })
+  const persons = Array.from({ length: count }, (_, index) => ({
+    ids: [`p${index}`],
+    properties: { plan: index % 3 === 0 ? 'pro' : 'free', n: index, email: `P${index}@example.com` },
+    createdAtMs: Date.parse('2026-01-01') + index * 86_400_000,
+  }))
+  await api.commit(newPersons(persons))
   return api
 }
 
@@ -45,19 +36,11 @@ interface PersonRow {
 
 /** The first distinct ids of the persons of one page. */
 async function found(api: ManagementApi, params: Readonly<Record<string, unknown>>): Promise<string[]> {
-  const body = await api.get(`${list}?${query(params)}`)
-  return body.results.map((person: PersonRow) => person.distinct_ids[0])
+  return firstIds((await api.get(`${list}?${query(params)}`)).results)
 }
 
-async function pagesOf(api: ManagementApi, path: string): Promise<string[][]> {
-  const pages: string[][] = []
-  for (let next: string | null = path; next !== null; ) {
-    const body = await api.get(next)
-    pages.push(body.results.map((person: PersonRow) => person.distinct_ids[0]))
-    next = body.next === null ? null : body.next.slice(api.url.length)
-  }
-  return pages
-}
+const firstIds = (persons: readonly PersonRow[]) => persons.map(person => person.distinct_ids[0]!)
+const pagesOf = async (api: ManagementApi, path: string) => (await api.pages(path)).map(firstIds)
 
 const pro = { key: 'plan', value: 'pro', operator: 'exact', type: 'person' }
 
@@ -98,35 +81,12 @@ describe('persons filtered by properties', () => {
   it('are found by an exact value in whatever form it is stored', async t => {
     const api = await startManagement(t)
     const values: readonly JsonValue[] = [
-      ...[
-        'Kelvin',
-        '\u212aELVIN',
-        'kelvin@example.com',
-        'İnfo@x',
-        'i\u0307nfo@x',
-        'say "hi"\\/',
-        'tab\tnew\nend',
-        '50%_off',
-      ],
+      ...['Kelvin', '\u212aELVIN', 'kelvin@example.com', 'İnfo@x', 'i\u0307nfo@x', 'say "hi"\\/', 'tab\tnew\nend'],
       ...['12345', 12345, '12345.0', parseJson('12345.0'), 100_000, parseJson('1e5'), '100000.0', parseJson('1.50')],
-      ...[
-        true,
-        'TRUE',
-        null,
-        'NULL',
-        'Straße',
-        'ΟΔΟΣ',
-        ['abc', 'def'],
-        parseJson('{"b":1,"a":2}'),
-        'bell\u0007',
-        '日本語',
-      ],
+      ...['50%_off', true, 'TRUE', null, 'NULL', 'Straße', 'ΟΔΟΣ', parseJson('{"b":1,"a":2}'), 'bell\u0007', '日本語'],
+      ['abc', 'def'],
     ]
-    const persons = values.map((value, index) => aPerson({ uuid: uuidOf(index), properties: { value } }))
-    await api.commit({
-      persons: persons.map(created),
-      mappings: persons.map((person, index) => created(aMapping(person, `p${index}`))),
-    })
+    await api.commit(newPersons(values.map((value, index) => ({ ids: [`p${index}`], properties: { value } }))))
     const settings = { timezone: 'UTC', propertyMatchingVersion: 2 } as const
     const filters = [...values.filter(value => value !== null).map(textOf), ...values.filter(value => value !== null)]
     for (const value of [...filters, ['Kelvin', '12345'], ['true', 'say "HI"\\/'], 'absent-one', 'kelvi%']) {
@@ -135,12 +95,7 @@ describe('persons filtered by properties', () => {
       const params = { properties: compactJson([{ key: 'value', operator: 'exact', value }]) }
       const body = await api.get(`${list}?${new URLSearchParams(params)}`)
       const isTruth = /^(?:true|false)$/i.test(textOf(value))
-      if (!isTruth)
-        assert.deepEqual(
-          body.results.map((person: PersonRow) => person.distinct_ids[0]),
-          expected,
-          compactJson(value),
-        )
+      if (!isTruth) assert.deepEqual(firstIds(body.results), expected, compactJson(value))
     }
   })
 

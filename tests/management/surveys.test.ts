@@ -15,8 +15,7 @@ const onlyPro = {
 }
 
 async function create(api: ManagementApi, body: object) {
-  const created = await api.post(surveys, body)
-  return created
+  return api.post(surveys, body)
 }
 
 async function flag(api: ManagementApi, id: number) {
