@@ -1,13 +1,12 @@
 // What the person who approves an import sees. The target only needs to know the project key.
 
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { readApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { ImportCommands } from '../support/import-command.ts'
-import { callCommand } from '../support/pennon-command.ts'
+import { serveAnswers } from '../support/local-server.ts'
+import { callCommand, mustSucceed, refusalOf } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
@@ -17,8 +16,7 @@ describe('approving an import in a script', () => {
     const { commands, host, plan } = await planning(t)
     await plan()
     assert.deepEqual(JSON.parse((await commands.call('status', '--json')).stdout).approvalSha256, null)
-    const ran = await commands.call('run')
-    assert.equal(ran.exitCode, 0, ran.stderr)
+    const ran = mustSucceed(await commands.call('run'))
     const [, printed] = /^Next: pennon import run .* --yes ([0-9a-f]{12}) \(approve and send it, /m.exec(ran.stdout)!
     const [, hash] = await commands.yes()
     assert.ok(hash.length === 64 && hash.startsWith(printed!))
@@ -44,9 +42,8 @@ describe('approving an import in a script', () => {
       /^Last run: Set PENNON_PERSONAL_KEY to a personal API key with the scopes .*person:read/m,
     )
     assert.doesNotMatch((await commands.call('run', '--yes', hash)).stdout, /Approved/, 'it is approved already')
-    const limits = await commands.call('run', '--max-reject-share', '7%')
-    assert.equal(limits.exitCode, 2)
-    assert.match(limits.stderr, /^pennon: the limits changed since the approval\. .* --yes [0-9a-f]{12} /m)
+    const limits = refusalOf(await commands.call('run', '--max-reject-share', '7%'))
+    assert.match(limits, /^pennon: the limits changed since the approval\. .* --yes [0-9a-f]{12} /m)
     assert.match((await commands.call('run', '--yes', hash)).stderr, /is for other files, options, limits or another/)
     assert.match(
       (await commands.call('run', ...(await commands.yes()))).stdout,
@@ -92,8 +89,7 @@ describe('approving an import in a script', () => {
   })
 
   it('go refuses without a terminal, and names the commands to use', async () => {
-    const { exitCode, stderr } = await callCommand({}, 'import', 'go', 'an export', '--source', 'mixpanel')
-    assert.equal(exitCode, 2)
+    const stderr = refusalOf(await callCommand({}, 'import', 'go', 'an export', '--source', 'mixpanel'))
     assert.match(
       stderr,
       /^pennon: there is no terminal .*: pennon import plan FOLDER 'an export' --source mixpanel; pennon import run FOLDER, .*; pennon import publish FOLDER /,
@@ -102,23 +98,11 @@ describe('approving an import in a script', () => {
 })
 
 async function planning(t: TestContext, text = record) {
-  const host = await target(t)
+  const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
   const commands = new ImportCommands(tempDir(t))
   const raw = commands.file('raw.jsonl', text)
   const plan = async (...options: readonly string[]) => {
-    const planned = await commands.plan([raw], '--host', host, '--project-key', 'phc_shop', ...options)
-    assert.equal(planned.exitCode, 0, planned.stderr)
+    mustSucceed(await commands.plan([raw], '--host', host, '--project-key', 'phc_shop', ...options))
   }
   return { commands, host, plan }
-}
-
-/** Answers only requests for the configuration of a project. */
-async function target(t: TestContext): Promise<string> {
-  const http = createServer((request, response) => {
-    response.statusCode = request.url!.startsWith('/array/phc_shop/config') ? 200 : 404
-    response.end('{}')
-  })
-  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
-  t.after(() => http.close())
-  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`
 }

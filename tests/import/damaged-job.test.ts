@@ -2,14 +2,12 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { it } from 'node:test'
-import { ImportCommands } from '../support/import-command.ts'
-import { tempDir } from '../support/temp-dir.ts'
+import { plannedJob } from '../support/import-command.ts'
 
 const goodLine = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
 it('commands that only report on a job name its damaged file', async t => {
-  const commands = new ImportCommands(tempDir(t))
-  await commands.plan([commands.file('raw.jsonl', `${goodLine}broken\n`)])
+  const commands = await plannedJob(t, `${goodLine}broken\n`)
   await commands.call('run')
   const reject = globSync('rejects/*/*.jsonl', { cwd: commands.job })[0]!
   const cut = '{"v": 1, "par'

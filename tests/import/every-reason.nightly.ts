@@ -14,6 +14,7 @@ import { findFix } from '#importer/stages/reject-fixes.ts'
 import type { ImportReport, Rehearsal } from '#importer/stages/report/import-report.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { mustSucceed } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** A record of a source file and its expected outcome. */
@@ -168,8 +169,7 @@ describe('a bad record', () => {
       ...['--source', 'generic', '--mapping', 'mapping', '--host', pennon.url, '--project-key', testProjectKey],
       ...['--hold-live-window', '--retention-days', '19000', '--max-reject-share', '100%', '--allow-damaged-files'],
     ])
-    const sent = await commands.call('run', '--json', ...(await commands.yes()))
-    assert.equal(sent.exitCode, 0, sent.stderr)
+    const sent = mustSucceed(await commands.call('run', '--json', ...(await commands.yes())))
     const final = (JSON.parse(sent.stdout) as ImportReport).sent!
     const { read, givingEvents, skipped, rejected, collapsed } = final.balance
     assert.equal(read, givingEvents + skipped + rejected + collapsed)
@@ -215,8 +215,7 @@ async function rehearsed(t: TestContext, name: string, cases: readonly Case[], o
     'mapping.json',
     JSON.stringify(name.endsWith('.csv') ? { ...mapping, properties: [] } : mapping),
   )
-  const planned = await commands.plan([raw], ...options.map(option => (option === 'mapping' ? rules : option)))
-  assert.equal(planned.exitCode, 0, planned.stderr)
+  mustSucceed(await commands.plan([raw], ...options.map(option => (option === 'mapping' ? rules : option))))
   const ran = await commands.call('run', '--json')
   // Some files give no events at all, so their jobs stop.
   assert.ok(ran.exitCode === 0 || ran.exitCode === 2, ran.stderr)

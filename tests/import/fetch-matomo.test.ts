@@ -5,7 +5,8 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
-import { addressOf, fetchInto, rawFiles, rawLines } from '../support/fetching.ts'
+import { fetchInto, rawFiles, rawLines } from '../support/fetching.ts'
+import { addressOf } from '../support/local-server.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Asked {

@@ -5,8 +5,9 @@ import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { addressOf, fetchInto, rawFiles } from '../support/fetching.ts'
+import { fetchInto, rawFiles } from '../support/fetching.ts'
 import { quickClock } from '../support/fixed-clock.ts'
+import { addressOf } from '../support/local-server.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const mebibyte = 2 ** 20

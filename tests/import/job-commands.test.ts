@@ -10,7 +10,8 @@ import { JobState, writeState } from '#importer/job/job-state.ts'
 import { createCheckpoint, createProgress, putCheckpoint } from '#importer/send/checkpoint.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
-import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
+import { ImportCommands, mapping, plannedJob, syntheticRecords } from '../support/import-command.ts'
+import { mustSucceed, refusalOf } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
@@ -28,10 +29,8 @@ describe('an import from the command line', () => {
   it('20,000 records of files are rehearsed, and the report accounts for every one', async t => {
     const commands = new ImportCommands(tempDir(t))
     const text = syntheticRecords(20_000, 7)
-    const planned = await commands.plan([commands.file('raw.jsonl', text)])
-    assert.equal(planned.exitCode, 0, planned.stderr)
-    const ran = await commands.call('run', '--json')
-    assert.equal(ran.exitCode, 0, ran.stderr)
+    mustSucceed(await commands.plan([commands.file('raw.jsonl', text)]))
+    const ran = mustSucceed(await commands.call('run', '--json'))
     const report = JSON.parse(ran.stdout) as Rehearsal
     const lines = text.split('\n').slice(0, -1)
     assert.equal(report.balance.read, lines.length)
@@ -101,8 +100,7 @@ describe('an import from the command line', () => {
       ...([['rejects'], ['rejects', '--json'], ['rejects', '--group'], ['rejects', '--group', '--json']] as const),
     ]
     for (const [command, ...options] of calls) {
-      const { exitCode, stdout, stderr } = await commands.call(command, ...options)
-      assert.equal(exitCode, 0, stderr)
+      const { stdout, stderr } = mustSucceed(await commands.call(command, ...options))
       const text = [command, ...options].join(' ')
       assert.doesNotMatch(`${stdout}${stderr}`.replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u, text)
       if (options.includes('--json')) for (const line of jsonTexts(stdout)) JSON.parse(line)
@@ -157,8 +155,7 @@ describe('an import from the command line', () => {
   })
 
   it('another version of Pennon repeats staging, unless part of the job was sent', async t => {
-    const commands = new ImportCommands(tempDir(t))
-    await commands.plan([commands.file('raw.jsonl', goodLine)])
+    const commands = await plannedJob(t, goodLine)
     await commands.call('run')
     const mappingHash = () =>
       /"mapping_sha256": "(\w+)"/.exec(readFileSync(join(commands.job, 'manifest.json'), 'utf8'))?.[1]
@@ -188,9 +185,7 @@ describe('an import from the command line', () => {
     })
     await commands.plan([commands.file('raw.jsonl', records.join(''))], '--source', 'mixpanel')
     for (let time = 0; time < 2; time++) {
-      const stopped = await commands.call('run')
-      assert.equal(stopped.exitCode, 2)
-      assert.match(stopped.stderr, /100 % of the records are \+02:00 away.*--source-timezone/)
+      assert.match(refusalOf(await commands.call('run')), /100 % of the records are \+02:00 away.*--source-timezone/)
     }
     const { next } = JSON.parse((await commands.call('status', '--json')).stdout) as { next: { command: string } }
     assert.equal(next.command, `pennon import run ${commands.job} --source-timezone ZONE`)
@@ -219,16 +214,14 @@ describe('an import from the command line', () => {
       assert.match(notes[0]!, /^Skipped, since .* of (an )?imports?: .*other\/job/)
       await commands.call('run')
     }
-    const onItself = await commands.plan([commands.job], ...again)
-    assert.equal(onItself.exitCode, 2)
-    assert.match(onItself.stderr, /both the folder of the import and the export.*needs its own folder/)
+    const onItself = refusalOf(await commands.plan([commands.job], ...again))
+    assert.match(onItself, /both the folder of the import and the export.*needs its own folder/)
     const onOther = await commands.plan([other.job], ...again)
     assert.match(onOther.stderr, /is the folder of an import, not an export\. Pass the files/)
   })
 
   it('a run is refused while another process works on the folder', async t => {
-    const commands = new ImportCommands(tempDir(t))
-    await commands.plan([commands.file('raw.jsonl', goodLine)])
+    const commands = await plannedJob(t, goodLine)
     const unlock = tryFileLock(join(commands.job, 'lock.db'))!
     const { exitCode, stderr } = await commands.call('run')
     assert.equal(exitCode, 2)
@@ -257,10 +250,9 @@ describe('an import from the command line', () => {
       index % 50 === 0 ? 'broken' : JSON.stringify({ ...good, id: index }),
     )
     await commands.plan([commands.file('raw.jsonl', lines.join('\n'))])
-    const paused = await commands.call('run')
-    assert.equal(paused.exitCode, 2)
-    assert.match(paused.stderr, /2\.0 % of the records are rejected.*--group\. Fix the records, the mapping or/)
-    const [allowed] = /--max-reject-share \d+%$/.exec(paused.stderr.trim())!
+    const paused = refusalOf(await commands.call('run'))
+    assert.match(paused, /2\.0 % of the records are rejected.*--group\. Fix the records, the mapping or/)
+    const [allowed] = /--max-reject-share \d+%$/.exec(paused.trim())!
     assert.equal((await commands.call('run', ...allowed.split(' '))).exitCode, 0)
   })
 
@@ -284,9 +276,8 @@ describe('an import from the command line', () => {
     })
     const raw = commands.file('raw.jsonl', rows.join(''))
     await commands.plan([raw], '--source', 'amplitude', '--max-reject-share', '100%')
-    const stopped = await commands.call('run')
-    assert.equal(stopped.exitCode, 2)
-    assert.match(stopped.stderr, /No event comes from the 51 records \(51 are rejected\).* --source mixpanel/)
+    const stopped = refusalOf(await commands.call('run'))
+    assert.match(stopped, /No event comes from the 51 records \(51 are rejected\).* --source mixpanel/)
     assert.match((await commands.call('report')).stdout, /look like records of another source: --source mixpanel/)
   })
 
@@ -310,13 +301,11 @@ describe('an import from the command line', () => {
     assert.match((await commands.call('report')).stdout, /Damaged files\n/)
     const status = JSON.parse((await commands.call('status', '--json')).stdout) as JsonObject
     assert.partialDeepStrictEqual(status, { damagedFiles: [{ object: raw }], stop: { code: 'damaged_files' } })
-    const allowed = await commands.call('run', '--allow-damaged-files')
-    assert.equal(allowed.exitCode, 0, allowed.stderr)
+    mustSucceed(await commands.call('run', '--allow-damaged-files'))
   })
 
   it('a damaged file of the job is named, and the run continues after it is deleted', async t => {
-    const commands = new ImportCommands(tempDir(t))
-    await commands.plan([commands.file('raw.jsonl', goodLine)])
+    const commands = await plannedJob(t, goodLine)
     await commands.call('run')
     const files = [
       ['manifest.json', 'run'],
@@ -349,8 +338,7 @@ describe('an import from the command line', () => {
       [['--project-key', 'phc_x', '--host', 'http://127.0.0.1:9'], /no instance answers at http:\/\/127\.0\.0\.1:9/],
     ]
     for (const [options, message] of cases) {
-      const { exitCode, stderr } = await commands.plan([raw], ...options)
-      assert.equal(exitCode, 2, stderr)
+      const stderr = refusalOf(await commands.plan([raw], ...options))
       assert.match(stderr, message)
       assert.equal(stderr.split('\n').length, 2, stderr)
     }

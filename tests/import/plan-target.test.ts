@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import { notFound } from '#wire/wire-error.ts'
 import { ImportCommands } from '../support/import-command.ts'
+import { serveAnswers } from '../support/local-server.ts'
+import { mustSucceed, refusalOf } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
@@ -16,16 +16,15 @@ const project = { id: 7, name: 'Shop', api_token: 'phc_shop' }
 
 describe('the target of a planned import', () => {
   it('the private API may have another address, given with --api-host', async t => {
-    const host = await server(t, { '/array/phc_shop/config': {} })
-    const apiHost = await server(t, {
+    const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
+    const apiHost = await serveAnswers(t, {
       '/api/projects/': { results: [{ id: 3, name: 'Other', api_token: 'phc_other' }, project], next: null },
       '/api/projects/7/import_jobs/': { results: [] },
       '/api/projects/7/query/': { results: [] },
       '/api/projects/7/persons/': { results: [] },
     })
     const { commands, plan } = planning(t)
-    const { exitCode, stderr, stdout } = await plan('--host', host, '--api-host', apiHost)
-    assert.equal(exitCode, 0, stderr)
+    const { stdout } = mustSucceed(await plan('--host', host, '--api-host', apiHost))
     assert.match(stdout, /^Target: Shop on http.*\nNothing was sent\.$/m)
     const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
     assert.deepEqual(target, {
@@ -44,7 +43,7 @@ describe('the target of a planned import', () => {
       '/api/projects/9/query/': { results: [['live']] },
     }
     const { commands, plan } = planning(t)
-    await plan('--host', await server(t, answers))
+    await plan('--host', await serveAnswers(t, answers))
     const rehearse = (...options: string[]) => commands.call('run', '--rehearsal-project', ...options)
     for (const [key, complaint] of [
       ['phc_shop', /--rehearsal-project is the target itself/],
@@ -65,9 +64,8 @@ describe('the target of a planned import', () => {
   })
 
   it('an address that accepts no events, such as the port of the private API, is refused', async t => {
-    const host = await server(t, { '/array/phc_shop/config': { status: 404, detail: notFound.detail } })
-    const { exitCode, stderr } = await planning(t).plan('--host', host)
-    assert.equal(exitCode, 2)
+    const host = await serveAnswers(t, { '/array/phc_shop/config': { status: 404, detail: notFound.detail } })
+    const stderr = refusalOf(await planning(t).plan('--host', host))
     assert.match(
       stderr,
       /^pennon: http\S+ does not accept events: .*not to the port of PENNON_ADMIN_PORT.*Nothing was sent$/m,
@@ -75,7 +73,7 @@ describe('the target of a planned import', () => {
   })
 
   it('a secret or an empty key in place of the public key is refused before any request', async t => {
-    const host = await server(t, {})
+    const host = await serveAnswers(t, {})
     const { plan } = planning(t)
     const secret = await plan('--host', host, '--project-key', 'phx_abcdefghijklmnopqrstuvwxyz')
     assert.equal(secret.exitCode, 2)
@@ -83,15 +81,14 @@ describe('the target of a planned import', () => {
     assert.doesNotMatch(secret.stderr + secret.stdout, /abcdef/)
     assert.match((await plan('--project-key', '')).stderr, /--project-key is empty\. /)
     const empty = new ImportCommands(tempDir(t), { PENNON_PROJECT_KEY: '' })
-    const { exitCode, stderr } = await empty.plan([empty.file('raw.jsonl', record)])
-    assert.equal(exitCode, 0, stderr)
+    mustSucceed(await empty.plan([empty.file('raw.jsonl', record)]))
     const { target } = JSON.parse(readFileSync(join(empty.job, 'plan.json'), 'utf8')) as ImportPlan
     assert.equal(target, null)
   })
 
   it('the rights that the personal key lacks are listed', async t => {
     const refused = { status: 403, detail: 'The key lacks the scope.' }
-    const host = await server(t, {
+    const host = await serveAnswers(t, {
       '/array/phc_shop/config': {},
       '/api/projects/': { results: [project], next: null },
       '/api/projects/7/import_jobs/': refused,
@@ -110,22 +107,22 @@ describe('the target of a planned import', () => {
     const refused = { status: 403, detail: 'The key lacks the scope.' }
     const answers = { '/array/phc_shop/config': {}, '/api/projects/': refused }
     const keyWith = (...scopes: string[]) => ({ ...answers, '/api/personal_api_keys/@current/': { scopes } })
-    const none = await planning(t).plan('--host', await server(t, keyWith()))
+    const none = await planning(t).plan('--host', await serveAnswers(t, keyWith()))
     assert.match(
       none.stdout,
       /^PENNON_PERSONAL_KEY lacks the scopes import_job:write, project:read, query:read and person:read, .*: create a new key/m,
     )
     assert.doesNotMatch(none.stdout, /could not be queried/)
-    const some = await planning(t).plan('--host', await server(t, keyWith('import_job:read', 'query:write')))
+    const some = await planning(t).plan('--host', await serveAnswers(t, keyWith('import_job:read', 'query:write')))
     assert.match(some.stdout, /lacks the scopes import_job:write, project:read and person:read, /)
     const all = { ...keyWith('*'), '/api/projects/': { results: [project], next: null } }
-    const { stdout } = await planning(t).plan('--host', await server(t, all))
+    const { stdout } = await planning(t).plan('--host', await serveAnswers(t, all))
     assert.doesNotMatch(stdout, /lacks/)
   })
 
   it('the project is looked up once there is a personal key, and then belongs to what is approved', async t => {
     const answers: Record<string, object> = { '/array/phc_shop/config': {} }
-    const host = await server(t, answers)
+    const host = await serveAnswers(t, answers)
     const folder = tempDir(t)
     const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
     const { stdout } = await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
@@ -145,7 +142,7 @@ describe('the target of a planned import', () => {
   it('a personal key for another project, given after the approval, is refused until the job is rehearsed again', async t => {
     const other = { id: 3, name: 'Other', api_token: 'phc_other' }
     const answers: Record<string, object> = { '/array/phc_shop/config': {}, '/api/projects/%40current/': other }
-    const host = await server(t, answers)
+    const host = await serveAnswers(t, answers)
     const folder = tempDir(t)
     const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
     await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
@@ -163,22 +160,21 @@ describe('the target of a planned import', () => {
 
   it('a project that takes no persons needs another rehearsal if that was unknown without a personal key', async t => {
     const answers: Record<string, object> = { '/array/phc_shop/config': {} }
-    const host = await server(t, answers)
+    const host = await serveAnswers(t, answers)
     const folder = tempDir(t)
     const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
     await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
     await withoutKey.call('run')
     answers['/api/projects/'] = { results: [{ ...project, person_processing_opt_out: true }], next: null }
     const { commands } = planning(t, folder)
-    const refused = await commands.call('run')
-    assert.equal(refused.exitCode, 2)
-    assert.match(refused.stderr, /does not process persons .*To rehearse it again: pennon import run/)
+    const refused = refusalOf(await commands.call('run'))
+    assert.match(refused, /does not process persons .*To rehearse it again: pennon import run/)
     assert.equal((await commands.call('run')).exitCode, 0)
     assert.match((await commands.call('run', ...(await commands.yes()))).stdout, /^Approved as /m)
   })
 
   it('planning says when the project takes no persons, since more records are rejected then', async t => {
-    const host = await server(t, {
+    const host = await serveAnswers(t, {
       '/array/phc_shop/config': {},
       '/api/projects/': { results: [{ ...project, person_processing_opt_out: true }], next: null },
     })
@@ -193,11 +189,10 @@ describe('the target of a planned import', () => {
 
   it('an unknown personal key is refused, and a key for another project is noticed', async t => {
     const known = { '/array/phc_shop/config': {} }
-    const refusing = await server(t, { ...known, '/api/projects/': { status: 401, detail: 'Unknown key.' } })
-    const { exitCode, stderr } = await planning(t).plan('--host', refusing)
-    assert.equal(exitCode, 2)
+    const refusing = await serveAnswers(t, { ...known, '/api/projects/': { status: 401, detail: 'Unknown key.' } })
+    const stderr = refusalOf(await planning(t).plan('--host', refusing))
     assert.match(stderr, /rejected the key in PENNON_PERSONAL_KEY: Unknown key\..*Nothing was sent/)
-    const other = await server(t, { ...known, '/api/projects/': { results: [], next: null } })
+    const other = await serveAnswers(t, { ...known, '/api/projects/': { results: [], next: null } })
     assert.match((await planning(t).plan('--host', other)).stdout, /has no access to a project with the key phc_shop/)
   })
 })
@@ -209,16 +204,4 @@ function planning(t: TestContext, folder: string = tempDir(t)) {
   })
   const raw = commands.file('raw.jsonl', record)
   return { commands, plan: (...options: string[]) => commands.plan([raw], ...options) }
-}
-
-/** Answers the given paths, and all others with 404. */
-async function server(t: TestContext, answers: Readonly<Record<string, object>>): Promise<string> {
-  const http = createServer((request, response) => {
-    const body = answers[request.url!.replace(/\?.*/, '')] ?? { status: 404, detail: 'There is nothing here.' }
-    response.statusCode = (body as { status?: number }).status ?? 200
-    response.end(JSON.stringify(body))
-  })
-  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
-  t.after(() => http.close())
-  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`
 }

@@ -8,6 +8,7 @@ import { readApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { mustSucceed } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { ctrlC, ctrlD, OnTerminal } from './on-a-terminal.ts'
 
@@ -82,8 +83,7 @@ describe('on a terminal', () => {
     await changed.answer(toApprove, `${project}\r`)
     assert.equal(await changed.ended(), 0, changed.shown)
     assert.match(changed.shown, /Approved as [0-9a-f]{12}\.\r\n.*Sent to .*Next: pennon import publish /s)
-    const discarded = await commands.call('discard', '--project', project)
-    assert.equal(discarded.exitCode, 0, discarded.stderr)
+    mustSucceed(await commands.call('discard', '--project', project))
   })
 
   it('go imports files from the plan to the published events, and can be left at each question', async t => {

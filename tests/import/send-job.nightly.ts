@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -13,7 +10,9 @@ import { writeState } from '#importer/job/job-state.ts'
 import type { ImportReport, Sent } from '#importer/stages/report/import-report.ts'
 import { readVerification, storeVerification } from '#importer/verify/verify-stage.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
+import { serve } from '../support/local-server.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { mustSucceed, refusalOf } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const count = async (pennon: Pennon): Promise<number> => {
@@ -31,7 +30,7 @@ const recordsIn = (text: string): JsonObject[] =>
 /** A proxy that records the batches and the job updates, in order. */
 async function startWatcher(t: TestContext, target: string) {
   const asked: ('batch' | JsonObject)[] = []
-  const server = createServer(async (request, response) => {
+  const url = await serve(t, async (request, response) => {
     const body = await buffer(request)
     if (request.url === '/batch/') asked.push('batch')
     if (request.method === 'PATCH') asked.push(JSON.parse(body.toString()) as JsonObject)
@@ -43,13 +42,8 @@ async function startWatcher(t: TestContext, target: string) {
     })
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' })
     response.end(await answer.text())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { asked, url }
 }
 
 describe('an import into a running instance', () => {
@@ -68,8 +62,7 @@ describe('an import into a running instance', () => {
     const api: Pennon['api'] = (...args) => pennon.api(...args)
     const project = await commands.approved({ api, url }, [commands.file('raw.jsonl', text)], ...options)
     const run = async (...args: string[]) => {
-      const ended = await commands.call(...(args as [string]))
-      assert.equal(ended.exitCode, 0, ended.stderr)
+      const ended = mustSucceed(await commands.call(...(args as [string])))
       return ended
     }
     return { commands, run, text, project }
@@ -181,8 +174,7 @@ describe('an import into a running instance', () => {
     assert.equal(batch, 'batch')
     assert.equal((first.stdout + first.stderr).match(/Next: /g)!.length, 1)
     assert.match((await run('rejects', '--group')).stdout, /^json_syntax: 2, of which 1 is repaired and sent$/m)
-    const second = await repair(2)
-    assert.equal(second.exitCode, 0, second.stderr)
+    const second = mustSucceed(await repair(2))
     const jobId = JSON.parse((await run('status', '--json')).stdout).service.id as string
     const afterRetry = await pennon.api<{ progress: JsonObject }>('GET', `/api/projects/@current/import_jobs/${jobId}/`)
     assert.deepEqual([afterRetry.progress.sent, afterRetry.progress.rejected], [3, 0])
@@ -271,9 +263,8 @@ describe('an import into a running instance', () => {
     assert.deepEqual(await personUpdates(), [true, true])
     const record = { id: 'r', event: 'old', user: 'u', at: new Date(atMs).toISOString() }
     const { commands, project } = await approvedOf(t, `${JSON.stringify(record)}\n`)
-    const refused = await commands.call('run')
-    assert.equal(refused.exitCode, 2)
-    assert.match(refused.stderr, new RegExp(`has live events on the same days \\(${day}\\).*--overlap-ok`))
+    const refused = refusalOf(await commands.call('run'))
+    assert.match(refused, new RegExp(`has live events on the same days \\(${day}\\).*--overlap-ok`))
     assert.match(
       (await commands.call('status')).stdout,
       /^Next: pennon import run .* --overlap-ok \(.*--hold-live-window/m,
@@ -285,17 +276,15 @@ describe('an import into a running instance', () => {
       scopes,
     })
     const narrow = new ImportCommands(dirname(commands.job), { PENNON_PERSONAL_KEY: value })
-    const unseen = await narrow.call('run')
-    assert.equal(unseen.exitCode, 2)
-    assert.match(unseen.stderr, /answered 403 to \/query\/\. The key in PENNON_PERSONAL_KEY lacks the scope query:read/)
+    const unseen = refusalOf(await narrow.call('run'))
+    assert.match(unseen, /answered 403 to \/query\/\. The key in PENNON_PERSONAL_KEY lacks the scope query:read/)
     const unverified = await narrow.call('run', '--overlap-ok')
     assert.match(
       unverified.stderr,
       /WARNING: cannot check whether the project has live events .* lacks the scope query:read/,
     )
     assert.match(unverified.stderr, /lacks the scope 'query:read'.*needs the scopes/)
-    const sent = await commands.call('run', '--json')
-    assert.equal(sent.exitCode, 0, sent.stderr)
+    const sent = mustSucceed(await commands.call('run', '--json'))
     const { checks } = (JSON.parse(sent.stdout) as ImportReport).sent!.verification!
     assert.equal(checks.find(check => check.name === 'live_data')!.state, 'not_checked')
     assert.equal((await commands.call('discard', ...project)).exitCode, 0)
@@ -308,8 +297,7 @@ describe('an import into a running instance', () => {
       record('2023-05-01T12:00:00Z', 'Refunded'),
     ]
     const { commands, project } = await approvedOf(t, records.map(each => `${JSON.stringify(each)}\n`).join(''))
-    const ran = await commands.call('run', '--json')
-    assert.equal(ran.exitCode, 0, ran.stderr)
+    const ran = mustSucceed(await commands.call('run', '--json'))
     const verification = (JSON.parse(ran.stdout) as ImportReport).sent!.verification!
     assert.deepEqual([verification.ok, verification.stored_rows], [true, 3])
     assert.equal((await commands.call('discard', ...project)).exitCode, 0)

@@ -8,7 +8,7 @@ import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { callCommand } from '../support/pennon-command.ts'
+import { callCommand, mustSucceed, refusalOf } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const keys = { PENNON_PERSONAL_KEY: testPersonalKey, PENNON_PROJECT_KEY: testProjectKey }
@@ -39,11 +39,12 @@ describe('guidance for the user of an import', () => {
     options: readonly string[] = [],
   ) {
     const commands = new ImportCommands(tempDir(t), settings)
-    const { exitCode, stderr, stdout } = await commands.plan(
-      [commands.file('raw.jsonl', text)],
-      ...['--host', pennon.url, '--project-key', testProjectKey, ...options],
+    const { stdout } = mustSucceed(
+      await commands.plan(
+        [commands.file('raw.jsonl', text)],
+        ...['--host', pennon.url, '--project-key', testProjectKey, ...options],
+      ),
     )
-    assert.equal(exitCode, 0, stderr)
     const call = async (...args: [string, ...string[]]) => {
       const ended = await commands.call(...args)
       return ended.stdout + ended.stderr
@@ -113,9 +114,8 @@ describe('guidance for the user of an import', () => {
     assert.match(discarded, /in the service: discarded 20.*\nNothing is running\.$/m)
     assert.doesNotMatch(discarded, /pennon import discard/, 'a discarded job cannot be discarded again')
     assert.match(await call('retry', '--rejects', repaired), /is discarded, so nothing more is sent\./)
-    const late = await commands.call('publish', ...project)
-    assert.equal(late.exitCode, 2)
-    assert.match(late.stderr, /was discarded, so there is nothing to publish\. Next: /)
+    const late = refusalOf(await commands.call('publish', ...project))
+    assert.match(late, /was discarded, so there is nothing to publish\. Next: /)
     const states = JSON.parse((await commands.call('status', '--json')).stdout) as {
       service: { state: string }
       next: { command: string }
@@ -139,10 +139,9 @@ describe('guidance for the user of an import', () => {
     })
     const refused = await call('publish', ...project)
     assert.match(refused, /has 1 event of the import, and had 2 when .*: persons may have been erased since/)
-    const compared = await commands.call('run')
-    assert.equal(compared.exitCode, 2)
+    const compared = refusalOf(await commands.call('run'))
     assert.match(
-      compared.stderr,
+      compared,
       /differ .*: 2024-09-01, Borrowed: 1 expected, 0 stored\. 1 row gone: persons were erased .*publish .*--unverified publishes the rest/,
     )
     assert.match(await call('publish', ...project, '--unverified'), /^Published: /m)
@@ -239,12 +238,9 @@ describe('guidance for the user of an import', () => {
 
   it('a personal key of another instance is refused while planning', async t => {
     const commands = new ImportCommands(tempDir(t), { ...keys, PENNON_PERSONAL_KEY: `phx_other${'0'.repeat(30)}` })
-    const { exitCode, stderr } = await commands.plan(
-      [commands.file('raw.jsonl', linesOf(['2024-05-01']))],
-      '--host',
-      pennon.url,
+    const stderr = refusalOf(
+      await commands.plan([commands.file('raw.jsonl', linesOf(['2024-05-01']))], '--host', pennon.url),
     )
-    assert.equal(exitCode, 2)
     assert.match(stderr, /rejected the key in PENNON_PERSONAL_KEY.*Nothing was sent/)
   })
 
@@ -273,9 +269,7 @@ describe('guidance for the user of an import', () => {
       stdout,
       new RegExp(`^2023-01-30 +2023-01-31 +2 +jobs ${first} \\(planned\\), ${second} \\(planned\\)$`, 'm'),
     )
-    const keyless = await callCommand({}, 'import', 'list', '--host', pennon.url)
-    assert.equal(keyless.exitCode, 2)
-    assert.match(keyless.stderr, /scope import_job:read/)
+    assert.match(refusalOf(await callCommand({}, 'import', 'list', '--host', pennon.url)), /scope import_job:read/)
     for (const id of made) await pennon.api('POST', `/api/projects/@current/import_jobs/${id}/discard/`)
     t.diagnostic(stdout)
   })
@@ -283,8 +277,7 @@ describe('guidance for the user of an import', () => {
   it('a script is never asked for input', async t => {
     const commands = new ImportCommands(tempDir(t), keys)
     const raw = commands.file('raw.jsonl', linesOf(['2024-05-01']))
-    const { exitCode, stderr } = await callCommand(keys, 'import', 'plan', commands.job, raw)
-    assert.equal(exitCode, 2)
+    const stderr = refusalOf(await callCommand(keys, 'import', 'plan', commands.job, raw))
     assert.match(stderr, /--source is one of .*mixpanel/)
   })
 })

@@ -1,11 +1,7 @@
 // Runs the fetch stage in a test, against a stand-in, with a clock whose waits take no time.
 
-import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { parseFetchConfig } from '#importer/fetch/fetch-config.ts'
@@ -25,17 +21,6 @@ export const fetchSecrets = {
   AMPLITUDE_SECRET_KEY: 'amplitude-secret-1',
   MATOMO_TOKEN: 'matomo-token-1',
   POSTHOG_PERSONAL_KEY: 'phx_personal1',
-}
-
-/** Serves a stand-in until the test ends. @returns its address. */
-export async function addressOf(t: TestContext, server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 export interface Fetching {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import { approve, storeApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readPlan } from '#importer/job/plan.ts'
@@ -10,6 +11,7 @@ import { collectApprovedParts } from '../../src/commands/import/job/job-stages.t
 import { type Pennon, testProjectKey } from './pennon.ts'
 import { callCommand, type Ended, startCommand } from './pennon-command.ts'
 import { seededRandom } from './seeded-random.ts'
+import { tempDir } from './temp-dir.ts'
 
 export const mapping = {
   event: 'event',
@@ -36,6 +38,13 @@ export function syntheticRecords(count: number, seed: number): string {
     else lines.push(JSON.stringify(record))
   }
   return `${lines.join('\n')}\n`
+}
+
+/** A job that is planned, if its options allow that, for a file with this text. */
+export async function plannedJob(t: TestContext, text: string, ...options: readonly string[]): Promise<ImportCommands> {
+  const commands = new ImportCommands(tempDir(t))
+  await commands.plan([commands.file('raw.jsonl', text)], ...options)
+  return commands
 }
 
 export class ImportCommands {

@@ -87,8 +87,16 @@ async function callInHost(settings: Readonly<Record<string, string>>, args: read
   }
 }
 
-export function mustSucceed({ exitCode, stdout, stderr }: Ended): void {
-  assert.equal(exitCode, 0, stderr + stdout)
+/** @returns what ended. */
+export function mustSucceed(ended: Ended): Ended {
+  assert.equal(ended.exitCode, 0, ended.stderr + ended.stdout)
+  return ended
+}
+
+/** @returns the message of a command that must refuse. */
+export function refusalOf({ exitCode, stdout, stderr }: Ended): string {
+  assert.equal(exitCode, 2, stderr + stdout)
+  return stderr
 }
 
 function environment(settings: Readonly<Record<string, string>>): Record<string, string> {

@@ -1,26 +1,18 @@
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
+import { serve } from '../../../tests/support/local-server.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void
-
 /** Servers that are not Pennon, or a failing one; other tests run the commands against a real instance. */
-async function open(t: TestContext, answer: Answer, timeoutMs = 5_000) {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const instance = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+async function open(t: TestContext, answer: RequestListener, timeoutMs = 5_000) {
+  const instance = await serve(t, answer)
   return new PrivateApi({ instance, personalKey: 'phx_secret', project: '@current', timeoutMs })
 }
 
 const answering =
-  (status: number, body: string, headers: Record<string, string> = {}): Answer =>
+  (status: number, body: string, headers: Record<string, string> = {}): RequestListener =>
   (_request, response) =>
     response.writeHead(status, headers).end(body)
 

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { envSetting } from '../../../../tests/support/env-setting.ts'
+import { serveAnswers } from '../../../../tests/support/local-server.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import type { Person } from '../../client/prompt.ts'
 import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
@@ -13,7 +12,7 @@ const given: GivenPlanOptions = { maxRejectShare: '1%' }
 
 describe('planning on a terminal', () => {
   it('asks for the address too if no instance answers at the default one, although the key is known', async t => {
-    const host = await instance(t)
+    const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
     envSetting(t, 'PORT', '1')
     envSetting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
     const { person, asked, printed } = answering('', `${host}/other`, host)
@@ -24,7 +23,7 @@ describe('planning on a terminal', () => {
   })
 
   it('asks for nothing if the default instance knows the key, or an address is given', async t => {
-    const host = await instance(t)
+    const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
     envSetting(t, 'PORT', new URL(host).port)
     for (const target of [{ projectKey: 'phc_shop' }, { projectKey: 'phc_other', host: 'http://127.0.0.1:1' }]) {
       const { person, asked } = answering()
@@ -45,7 +44,7 @@ describe('planning on a terminal', () => {
   })
 
   it('asks for the public key again if another key was typed, and never shows that', async t => {
-    const host = await instance(t)
+    const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
     envSetting(t, 'PORT', new URL(host).port)
     envSetting(t, 'PENNON_PROJECT_KEY', '')
     const { person, asked, printed } = answering('phx_abcdefghijklmnopqrstuvwxyz', 'two words', 'phc_shop', '')
@@ -80,15 +79,4 @@ function answering(...answers: readonly string[]) {
     print: line => void printed.push(line),
   }
   return { person, asked, printed }
-}
-
-/** An instance that knows one project key. */
-async function instance(t: TestContext): Promise<string> {
-  const http = createServer((request, response) => {
-    response.statusCode = request.url === '/array/phc_shop/config' ? 200 : 404
-    response.end('{}')
-  })
-  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
-  t.after(() => http.close())
-  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`
 }

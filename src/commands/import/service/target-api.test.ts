@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { approve, storeApproval } from '#importer/job/approval.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
@@ -8,7 +6,9 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
 import type { ImportPlan, ImportTarget } from '#importer/job/plan.ts'
 import { storeServiceJob } from '#importer/send/service-job.ts'
+import { envSetting } from '../../../../tests/support/env-setting.ts'
 import { limits } from '../../../../tests/support/import-job.ts'
+import { serve } from '../../../../tests/support/local-server.ts'
 import { testPersonalKey } from '../../../../tests/support/pennon.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { askService } from './ask-service.ts'
@@ -28,19 +28,11 @@ function planTo(target: ImportTarget): ImportPlan {
 /** A folder whose target can be recorded, and a server that collects the keys it receives. */
 async function aFolder(t: TestContext) {
   const keys: (string | undefined)[] = []
-  const server = createServer((request, response) => {
+  const address = await serve(t, (request, response) => {
     keys.push(request.headers.authorization)
     response.setHeader('content-type', 'application/json').end('{"state":"pending","results":[],"next":null}')
-  }).listen(0, '127.0.0.1')
-  t.after(() => server.close().closeAllConnections())
-  await new Promise(done => server.once('listening', done))
-  const before = process.env.PENNON_PERSONAL_KEY
-  process.env.PENNON_PERSONAL_KEY = testPersonalKey
-  t.after(() => {
-    if (before === undefined) delete process.env.PENNON_PERSONAL_KEY
-    else process.env.PENNON_PERSONAL_KEY = before
   })
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  envSetting(t, 'PENNON_PERSONAL_KEY', testPersonalKey)
   const folder = new JobFolder(tempDir(t))
   return {
     ...{ keys, folder, address },
