@@ -5,11 +5,11 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { BlobWriter, TextReader, ZipWriter } from '@zip.js/zip.js'
 import avsc from 'avsc'
 import fc from 'fast-check'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { runs } from '../../../tests/support/nightly.ts'
+import { zipFiles } from '../../../tests/support/reading.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { createRecordReader } from './read-files.ts'
 
@@ -19,7 +19,7 @@ const lines = rows.map(row => `${JSON.stringify(row)}\n`).join('')
 /** Without a checksum, a change may produce other valid values. */
 const files: readonly (readonly [name: string, bytes: () => Promise<Buffer>, hasSum: boolean])[] = [
   ['gzip', async () => gzipSync(lines), true],
-  ['zip', () => zipped(lines), true],
+  ['zip', () => zipFiles({ 'rows.json': lines }, { dataDescriptor: false }), true],
   ['zstd', async () => zstdCompressSync(lines), false],
   ['Parquet', async () => parquet(), false],
   ['Avro', () => avro(), false],
@@ -77,12 +77,6 @@ async function read(path: string, bytes: Buffer) {
     else rejects.push('rejected' in parsed ? parsed.rejected.reason : parsed.skipped)
   }
   return { values, rejects }
-}
-
-async function zipped(text: string): Promise<Buffer> {
-  const writer = new ZipWriter(new BlobWriter(), { useWebWorkers: false, dataDescriptor: false })
-  await writer.add('rows.json', new TextReader(text))
-  return Buffer.from(await (await writer.close()).arrayBuffer())
 }
 
 function parquet(): Buffer {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AsyncBuffer, RowGroup } from 'hyparquet'
+import { zigzag } from '../../../tests/support/reading.ts'
 import { checkPages } from './parquet-pages.ts'
 import { unpackHadoopLz4, unpackLz4 } from './parquet-records.ts'
 
@@ -53,10 +54,8 @@ describe('a block of LZ4', () => {
 
   it('may be in one or more Hadoop frames, or in none', () => {
     const frame = [0, 0, 0, 11, 0, 0, 0, block.length, ...block]
-    assert.equal(
-      Buffer.from(unpackHadoopLz4(Uint8Array.from([...frame, ...frame]), 22)).toString(),
-      'abababababc'.repeat(2),
-    )
+    const twice = unpackHadoopLz4(Uint8Array.from([...frame, ...frame]), 22)
+    assert.equal(Buffer.from(twice).toString(), 'abababababc'.repeat(2))
     assert.equal(Buffer.from(unpackHadoopLz4(block, 11)).toString(), 'abababababc')
   })
 })
@@ -86,8 +85,5 @@ function column({ packed, unpacked, values }: Page): [AsyncBuffer, RowGroup] {
 
 /** The next field of a structure in Thrift's compact protocol. */
 function field(type: number, value: number): number[] {
-  const bytes = [0x10 | type]
-  let left = BigInt(value) * 2n
-  for (; left > 0x7fn; left >>= 7n) bytes.push(Number(left & 0x7fn) | 0x80)
-  return [...bytes, Number(left)]
+  return [0x10 | type, ...zigzag(value)]
 }

@@ -4,10 +4,10 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { BlobWriter, TextReader, ZipWriter } from '@zip.js/zip.js'
 import fc from 'fast-check'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { runs } from '../../../tests/support/nightly.ts'
+import { outcomeOf, zipFiles } from '../../../tests/support/reading.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { findRawFiles } from './raw-files.ts'
 import { createRecordReader, type ReadOptions } from './read-files.ts'
@@ -52,7 +52,9 @@ describe('the records of a file', () => {
   })
 
   it('of an archive have the name of their file in it, and its table', async t => {
-    const found = await read(t, { 'heap.zip': await zip({ 'out/pageviews.json': '{"n":1}\n', 'users.csv': 'n\n2\n' }) })
+    const found = await read(t, {
+      'heap.zip': await zipFiles({ 'out/pageviews.json': '{"n":1}\n', 'users.csv': 'n\n2\n' }),
+    })
     assert.deepEqual(found, [
       { object: 'heap.zip!out/pageviews.json', line: 1, table: 'pageviews', outcome: { n: 1 } },
       { object: 'heap.zip!users.csv', line: 2, table: 'users', outcome: { n: '2' } },
@@ -152,16 +154,8 @@ async function read(
     const path = join(folder, name)
     writeFileSync(path, bytes)
     const reader = createRecordReader({ ...noSpool, ...options })
-    for await (const { raw, parsed, table } of reader({ path, object: name })) {
-      const outcome = 'value' in parsed ? parsed.value : 'skipped' in parsed ? parsed.skipped : parsed.rejected.reason
-      found.push({ object: raw.object, line: raw.line, table, outcome })
-    }
+    for await (const { raw, parsed, table } of reader({ path, object: name }))
+      found.push({ object: raw.object, line: raw.line, table, outcome: outcomeOf(parsed) })
   }
   return found
-}
-
-async function zip(files: Readonly<Record<string, string>>): Promise<Buffer> {
-  const writer = new ZipWriter(new BlobWriter(), { useWebWorkers: false })
-  for (const [name, text] of Object.entries(files)) await writer.add(name, new TextReader(text))
-  return Buffer.from(await (await writer.close()).arrayBuffer())
 }

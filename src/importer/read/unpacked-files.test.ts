@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { BlobReader, BlobWriter, ZipWriter, type ZipWriterConstructorOptions } from '@zip.js/zip.js'
-import { ByteReader } from './byte-reader.ts'
+import type { ZipWriterConstructorOptions } from '@zip.js/zip.js'
+import { unpackedFile, zipFiles } from '../../../tests/support/reading.ts'
 import { unpackFiles } from './unpacked-files.ts'
 
 /** Text that stays long when compressed, so that it can be cut in the middle. */
@@ -86,13 +86,13 @@ describe('a zip archive', () => {
   }
   for (const [how, options] of Object.entries(kinds))
     it(`${how} is unpacked into its files in order, for any chunking`, async () => {
-      const bytes = await zip(two, options)
+      const bytes = await zipFiles(two, options)
       for (const chunk of chunkSizes) assert.deepEqual(await unpacked(bytes, chunk), whole)
     })
 
   it('within an archive, compressed or not, is unpacked too', async () => {
-    const inner = await zip(two, {})
-    const bytes = gzipSync(await zip({ 'inner.zip': inner, 'packed.zip.gz': gzipSync(inner) }, {}))
+    const inner = await zipFiles(two)
+    const bytes = gzipSync(await zipFiles({ 'inner.zip': inner, 'packed.zip.gz': gzipSync(inner) }))
     const objects = (await unpacked(bytes, 1_000)).map(({ object, damage }) => [object, damage])
     assert.deepEqual(objects, [
       ['file!inner.zip!a.json', null],
@@ -103,13 +103,13 @@ describe('a zip archive', () => {
   })
 
   it('is unpacked without the files that macOS adds, and without folders', async () => {
-    const bytes = await zip({ '__MACOSX/._a.json': text, '.DS_Store': text, 'folder/': Buffer.alloc(0), ...two }, {})
+    const bytes = await zipFiles({ '__MACOSX/._a.json': text, '.DS_Store': text, 'folder/': Buffer.alloc(0), ...two })
     assert.deepEqual(await unpacked(bytes, 1_000), whole)
   })
 
   it('is read up to a number of files, including those of nested archives', async () => {
-    const inner = await zip({ 'a.json': text, 'b.json': text, 'c.json': text }, {})
-    const bytes = await zip({ '1.zip': inner, '2.zip': inner }, {})
+    const inner = await zipFiles({ 'a.json': text, 'b.json': text, 'c.json': text })
+    const bytes = await zipFiles({ '1.zip': inner, '2.zip': inner })
     for (const [countMax, last] of [
       [6, { object: 'file!2.zip!c.json', damage: null }],
       [4, { object: 'file', damage: 'compressed_input' }],
@@ -122,18 +122,18 @@ describe('a zip archive', () => {
 
   it('is read up to a total length of names, which compression can make almost free', async () => {
     const inner = zipOfNames(Array.from({ length: 700 }, (_, index) => `${index}${'n'.repeat(60_000)}`))
-    const files = await unpacked(await zip({ 'inner.zip': inner }, {}), 1_000_000)
+    const files = await unpacked(await zipFiles({ 'inner.zip': inner }), 1_000_000)
     assert.deepEqual([files.at(-1)!.object, files.at(-1)!.damage], ['file', 'compressed_input'])
     assert.ok(files.reduce((sum, { object }) => sum + object.length, 0) <= 32 * 1024 * 1024)
   })
 
   it('that is empty has no files', async () => {
-    assert.deepEqual(await unpacked(await zip({}, {}), 1_000), [])
+    assert.deepEqual(await unpacked(await zipFiles({}), 1_000), [])
   })
 
   it('with a password has one damage for its first file, and one because the others cannot be found', async () => {
     for (const zipCrypto of [true, false]) {
-      const files = await unpacked(await zip(two, { password: 'secret', zipCrypto }), 1_000)
+      const files = await unpacked(await zipFiles(two, { password: 'secret', zipCrypto }), 1_000)
       const none = { text: '0', damage: 'compressed_input' }
       assert.deepEqual(files, [
         { object: 'file!a.json', ...none },
@@ -143,7 +143,7 @@ describe('a zip archive', () => {
   })
 
   it('that is cut off is unpacked up to the cut, with one damage', async () => {
-    const bytes = await zip(two, { dataDescriptor: false })
+    const bytes = await zipFiles(two, { dataDescriptor: false })
     const files = await unpacked(bytes.subarray(0, bytes.length * 0.75), 1_000)
     assert.deepEqual(
       files.map(({ object, damage }) => [object, damage]),
@@ -161,26 +161,19 @@ describe('a zip archive', () => {
   })
 
   it('with a file that was cut off before it was added is unpacked beyond it', async () => {
-    const bytes = await zip({ ...two, 'a.json': gzipSync(text).subarray(0, -100) }, {})
+    const bytes = await zipFiles({ ...two, 'a.json': gzipSync(text).subarray(0, -100) })
     const files = await unpacked(bytes, 1_000)
     assert.deepEqual([files[0]!.damage, files[1]], ['truncated_record', whole[1]])
   })
 
   it('with a damaged file is unpacked beyond it', async () => {
-    const bytes = await zip(two, { dataDescriptor: false })
+    const bytes = await zipFiles(two, { dataDescriptor: false })
     bytes.fill(0xaa, 10_000, 10_050)
     const files = await unpacked(bytes, 1_000)
     assert.deepEqual(files[1], whole[1])
     assert.deepEqual(files[0]!.damage, 'compressed_input')
   })
 })
-
-async function zip(files: Readonly<Record<string, Buffer>>, options: ZipWriterConstructorOptions): Promise<Buffer> {
-  const writer = new ZipWriter(new BlobWriter(), { useWebWorkers: false, ...options })
-  for (const [name, bytes] of Object.entries(files))
-    await writer.add(name, new BlobReader(new Blob([new Uint8Array(bytes)])))
-  return Buffer.from(await (await writer.close()).arrayBuffer())
-}
 
 /** Empty stored files, and the end of an archive without a central directory. */
 function zipOfNames(names: readonly string[]): Buffer {
@@ -196,7 +189,7 @@ function zipOfNames(names: readonly string[]): Buffer {
 /** The unpacked files: `all` for the text of these tests, or how many bytes. */
 async function unpacked(bytes: Buffer, chunk: number, countMax?: number) {
   const found: { object: string; text: string; damage: string | null }[] = []
-  for await (const file of unpackFiles('file', new ByteReader(chunks(bytes, chunk)), countMax)) {
+  for await (const file of unpackFiles('file', unpackedFile(bytes, { cuts: chunk }).bytes, countMax)) {
     const read: Buffer[] = []
     for await (const part of file.bytes) read.push(part)
     const whole = Buffer.concat(read)
@@ -204,10 +197,6 @@ async function unpacked(bytes: Buffer, chunk: number, countMax?: number) {
     found.push({ object: file.object, text: shown, damage: file.damage()?.reason ?? null })
   }
   return found
-}
-
-async function* chunks(bytes: Buffer, size: number) {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
 /** With all the optional fields of a gzip header. */
