@@ -5,7 +5,7 @@ import type { StageProgress } from '#importer/job/progress.ts'
 import { isGeneratedPart, type StagedPart } from '#importer/job/staged-part.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { type SendOptions, sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
-import { readSentRejects } from '#importer/send/sent-rejects.ts'
+import { readSentRejects } from '#importer/send/sent-events.ts'
 import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
 import type { QuickClock } from '../support/fixed-clock.ts'
 import { eventsOf, memoryStagedJob } from '../support/memory-staged-job.ts'
@@ -312,7 +312,7 @@ describe('sending an import', () => {
 async function sendBeginning(options: SendOptions): Promise<void> {
   const onStep = () => {
     const parts = readCheckpoint(options.folder)?.parts ?? []
-    if (parts.some(({ line }) => line > 0)) throw new Error('stopped here')
+    if (parts.some(({ counts }) => counts.read > 0)) throw new Error('stopped here')
   }
   await assert.rejects(sendStage({ ...options, onStep }), /stopped here/)
 }

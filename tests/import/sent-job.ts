@@ -14,7 +14,7 @@ export function sentJob(folder: string, events: readonly ImportedEvent[]): SentJ
     '2026-01-01T00:00:00.000Z',
   )
   const progress = createProgress(dayPart, '')
-  progress.line = events.length
+  progress.counts.read = events.length
   checkpoint.parts.push(progress)
   const part = { id: dayPart, sha256: '', bytes: 0, records: events.length, firstUs: null, lastUs: null }
   return {

@@ -21,7 +21,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parsePlainJson } from '#core/json.ts'
-import { appendToFile, cutFile, openNewFile } from '../read/own-files.ts'
+import { openNewFile } from '../read/own-files.ts'
 import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
@@ -41,8 +41,6 @@ const remedies: Readonly<Record<string, string>> = {
   'state.db':
     'Restore it from a copy: it holds the id of the import job at the service. Without one, discard that job there, and plan the import in another folder',
 }
-
-const lineFeed = 0x0a
 
 export class JobFolder {
   readonly path: string
@@ -87,30 +85,6 @@ export class JobFolder {
     const value = parseObject(text)
     if (!matchesSchema(schema, value)) throw this.damaged(name)
     return value
-  }
-
-  /**
-   * Reads a file that `appendLine` writes; a missing file has no lines. A last line that a crash left incomplete is cut off.
-   * @throws JobStopped, with the remedy, for a line that does not match the schema.
-   */
-  readLines<T>(name: string, schema: Schema<T>): T[] {
-    const path = this.file(name)
-    if (!existsSync(path)) return []
-    const bytes = readFileSync(path)
-    const end = bytes.lastIndexOf(lineFeed) + 1
-    if (end < bytes.length) cutFile(path, end)
-    const lines: T[] = []
-    for (let start = 0; start < end; start = bytes.indexOf(lineFeed, start) + 1)
-      lines.push(this.parseLine(name, bytes.toString('utf8', start, bytes.indexOf(lineFeed, start)), schema))
-    return lines
-  }
-
-  /** Returns once the line is on disk. */
-  appendLine(name: string, value: unknown): void {
-    const path = this.file(name)
-    const isNew = !existsSync(path)
-    appendToFile(path, `${JSON.stringify(value)}\n`, true)
-    if (isNew) syncFolder(dirname(path))
   }
 
   writeJson(name: string, value: unknown): void {

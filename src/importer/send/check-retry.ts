@@ -7,7 +7,7 @@ import { type JobFolder, parseObject } from '../job/job-folder.ts'
 import { listRejectFiles, readRejectTexts } from '../stages/reject-files.ts'
 import { findFix } from '../stages/reject-fixes.ts'
 import { convertLines, isReject, listRetryFolders, type RetryContext, splitLines } from './retried-records.ts'
-import { readSentRejects } from './sent-rejects.ts'
+import { readSentRejects } from './sent-events.ts'
 
 /**
  * Every reject line must be one of the job's, repaired or not. Whole records do not name their job: they are accepted if

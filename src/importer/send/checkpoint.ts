@@ -9,6 +9,7 @@ import { isGeneratedPart, type StagedPart } from '../job/staged-part.ts'
 
 /** The first five count lines, which are records; the others count events. A record may yield several events. */
 export interface SendCounts {
+  /** Lines from the first on, so also the last line that is sent. */
   read: number
   /** Lines with at least one event that the service accepted. */
   records: number
@@ -27,8 +28,6 @@ export interface SendCounts {
 export interface PartProgress {
   readonly id: string
   readonly sha256: string
-  /** The last line that is sent; 0 for none. */
-  line: number
   readonly counts: SendCounts
 }
 
@@ -66,7 +65,7 @@ export function createCheckpoint(identity: CheckpointIdentity, begunAt: string):
 
 export function createProgress(id: string, sha256: string): PartProgress {
   const counts = { read: 0, records: 0, skipped: 0, rejected: 0, collapsed: 0, sent: 0, refused: 0 }
-  return { id, sha256, line: 0, counts: { ...counts, duplicates: 0, recent: 0 } }
+  return { id, sha256, counts: { ...counts, duplicates: 0, recent: 0 } }
 }
 
 /** @returns null before sending starts. */

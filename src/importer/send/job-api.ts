@@ -23,19 +23,17 @@ export type Query = Readonly<Record<string, string>>
 export interface CallOptions {
   readonly query?: Query
   readonly body?: JsonObject
-  /** Statuses for which `ask` returns null instead of throwing. */
-  readonly nullFor?: readonly number[]
-  /** Called when the service answers with a status in `nullFor`. */
-  readonly onRefused?: (status: number) => void
 }
 
 /** A refusal that waiting cannot change. */
 export class ServiceRefusal extends JobStopped {
+  readonly status: number
   /** The service's error code; null if it gives none. */
   readonly code: string | null
 
-  constructor(message: string, code: string | null, remedy: Remedy | null) {
+  constructor(message: string, status: number, code: string | null, remedy: Remedy | null) {
     super(message, remedy)
+    this.status = status
     this.code = code
   }
 }
@@ -64,11 +62,6 @@ export class ServiceApi {
 
   /** @param path below the project, such as `/import_jobs/`. @throws ServiceRefusal */
   async call(method: 'GET' | 'POST' | 'PATCH', path: string, options: CallOptions = {}): Promise<JsonObject> {
-    return (await this.ask(method, path, options)) ?? {}
-  }
-
-  /** @returns null for the statuses of `nullFor`. */
-  async ask(method: 'GET' | 'POST' | 'PATCH', path: string, options: CallOptions = {}): Promise<JsonObject | null> {
     const { clock, progress, signal } = this.#options
     for (let tries = 1; ; tries++) {
       const answer = await this.#once(method, path, options)
@@ -84,7 +77,7 @@ export class ServiceApi {
   }
 
   async #once(method: string, path: string, options: CallOptions): Promise<Answer> {
-    const { query = {}, body, nullFor = [], onRefused } = options
+    const { query = {}, body } = options
     const { address, personalKey, project, signal, clock } = this.#options
     const params = new URLSearchParams(query)
     const url = `${address}/api/projects/${encodeURIComponent(project)}${path}${params.size === 0 ? '' : `?${params}`}`
@@ -105,10 +98,6 @@ export class ServiceApi {
     }
     const { status, ok, headers } = response
     if (ok) return { kind: 'done', body: parseObjectOrEmpty(text) }
-    if (nullFor.includes(status)) {
-      onRefused?.(status)
-      return { kind: 'done', body: null }
-    }
     if (status === 408 || status === 429 || status >= 500) {
       const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, clock.nowMs())
       return { kind: 'trouble', message: `the service asks to wait (${status})`, retryAfterMs }
@@ -117,6 +106,7 @@ export class ServiceApi {
     const code = ownValue(refused, 'code')
     throw new ServiceRefusal(
       describeRefusal(status, refused, this.#options, path),
+      status,
       typeof code === 'string' ? code : null,
       status === 401 || status === 403 ? findKeyRemedy(project) : null,
     )
@@ -124,7 +114,7 @@ export class ServiceApi {
 }
 
 type Answer =
-  | { readonly kind: 'done'; readonly body: JsonObject | null }
+  | { readonly kind: 'done'; readonly body: JsonObject }
   | { readonly kind: 'trouble'; readonly message: string; readonly retryAfterMs: number | null }
 
 /** @param project an id, or `@current`. */
@@ -148,12 +138,26 @@ function describeRefusal(
   return said
 }
 
-function parseObjectOrEmpty(text: string): JsonObject {
+/** @returns an empty object for another answer: not every service answers in JSON. */
+export function parseObjectOrEmpty(text: string): JsonObject {
   try {
     const value = parseJson(text)
     return isJsonObject(value) ? value : {}
   } catch {
     return {}
+  }
+}
+
+/** Awaits the answer of a call. @returns the status instead if the service refused with one of these. */
+export async function allowRefusal(
+  call: Promise<JsonObject>,
+  statuses: readonly number[],
+): Promise<JsonObject | number> {
+  try {
+    return await call
+  } catch (error) {
+    if (error instanceof ServiceRefusal && statuses.includes(error.status)) return error.status
+    throw error
   }
 }
 

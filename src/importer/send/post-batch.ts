@@ -4,8 +4,9 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { formatCount } from '#core/format-count.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { parseRetryAfter } from '../fetch/waiting.ts'
+import { parseObjectOrEmpty } from './job-api.ts'
 
 export interface BatchTarget {
   /** Address of the instance, without a slash at the end. */
@@ -175,15 +176,6 @@ function parseRate(header: string | null): number | null {
 
 function describeRefusal(status: number, body: JsonObject, text: string): string {
   return readText(body, 'detail') ?? readText(body, 'error') ?? (shortenText(text.trim()) || `status ${status}`)
-}
-
-function parseObjectOrEmpty(text: string): JsonObject {
-  try {
-    const value = parseJson(text)
-    return isJsonObject(value) ? value : {}
-  } catch {
-    return {} // not every service answers in JSON
-  }
 }
 
 function readText(body: JsonObject, key: string): string | null {

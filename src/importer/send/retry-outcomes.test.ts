@@ -32,7 +32,9 @@ function retryOf(t: TestContext, day: number, file: string, tried: readonly Trie
   }
   const identity = { jobId: 'j', serviceJobId: '7', target: '', project: '', mappingSha256: '' }
   const checkpoint = createCheckpoint(identity, `2026-01-0${day}T00:00:00Z`)
-  checkpoint.parts.push({ ...createProgress(part.id, ''), line: tried.length })
+  const progress = createProgress(part.id, '')
+  progress.counts.read = tried.length
+  checkpoint.parts.push(progress)
   const outcomes = tried.map(([text, kind], index): StagedOutcome => {
     const event = { uuid: `u-${text}` } as ImportedEvent
     return {

@@ -1,8 +1,8 @@
 // The outcome of each repaired record, counted once however often it was retried: once sent it counts as sent, otherwise
 // the last retry counts. Source: docs/wire/import.md §2.6 (`retry`).
 
-import { isJsonObject, type JsonObject, ownValue, parseJson } from '#core/json.ts'
-import type { JobFolder } from '../job/job-folder.ts'
+import { type JsonObject, ownValue } from '#core/json.ts'
+import { type JobFolder, parseObject } from '../job/job-folder.ts'
 import { readState, writeState } from '../job/job-state.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
@@ -43,7 +43,7 @@ export async function collectRetryOutcomes(retried: readonly SentJob[]): Promise
     const refused = readRefusedUuids(folder, progress.id)
     const isLast = lastOfFile.get(readRetryOrigin(folder)) === folder.path
     for await (const outcome of job.readPart(job.parts[0]!)) {
-      if (outcome.line > progress.line) break
+      if (outcome.line > progress.counts.read) break
       const { text } = outcome.source()
       const position = parsePosition(text)
       const now = toRetryOutcome(outcome, refused)
@@ -101,16 +101,10 @@ export function recordKey({ object, line, byte }: RawPosition): string {
 }
 
 function parsePosition(text: string): RawPosition | null {
-  let value: JsonObject
-  try {
-    const parsed = parseJson(text)
-    if (!isJsonObject(parsed)) return null
-    value = parsed
-  } catch {
-    return null // not JSON, so not a reject line
-  }
+  const value = parseObject(text) as JsonObject | null
+  if (value === null || !isReject(value)) return null
   const [object, line, byte] = ['object', 'line', 'byte'].map(key => ownValue(value, key))
-  if (!isReject(value) || typeof object !== 'string' || typeof line !== 'number') return null
+  if (typeof object !== 'string' || typeof line !== 'number') return null
   return { object, line, byte: typeof byte === 'number' ? byte : 0 }
 }
 

@@ -23,7 +23,7 @@ import {
 import { type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent, sumDelivered } from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
 import { type Batch, divideIntoRounds, type Round } from './rounds.ts'
-import { putRejects } from './sent-rejects.ts'
+import { putRejects } from './sent-events.ts'
 import { ServiceWaits } from './service-waits.ts'
 
 /** The steps of docs/wire/import.md §2.4, for tests that kill the process at each of them. */
@@ -130,7 +130,7 @@ class Sender {
     const { progress } = this.#options
     for (const part of parts) {
       const state = this.#progressOf(part)
-      if (state.line === part.records) {
+      if (state.counts.read === part.records) {
         progress.add({ records: part.records, bytes: part.bytes, isEarlier: true })
         continue
       }
@@ -151,8 +151,8 @@ class Sender {
   async #sendLines(state: PartProgress, part: StagedPart): Promise<void> {
     const { job, progress, signal, personOf = (id: string) => id, lanes = lanesDefault } = this.#options
     const { jobId, serviceJobId } = this.checkpoint.identity
-    progress.add({ records: state.line, isEarlier: true })
-    const rounds = divideIntoRounds(job.readPart(part, state.line), {
+    progress.add({ records: state.counts.read, isEarlier: true })
+    const rounds = divideIntoRounds(job.readPart(part, state.counts.read), {
       marks: { source: this.#options.source, jobId: serviceJobId ?? jobId },
       lanes,
       personOf,
@@ -256,7 +256,6 @@ class Sender {
     counts.refused += refused.length
     counts.duplicates += duplicates
     counts.recent += recent
-    part.line = round.toLine
     checkpoint.spentMs += Math.max(0, clock.nowMs() - this.#savedMs)
     this.#savedMs = clock.nowMs()
     checkpoint.retries += this.#waits.takeCount()

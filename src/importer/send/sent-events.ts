@@ -1,10 +1,14 @@
-// The events of a job that the service accepted: the staged events sent so far, without the refused ones.
+// The events of a job that the service accepted, which are the staged ones sent so far without the refused ones, and the
+// refused ones, in `state.db`. Source: docs/wire/import.md §2.4, §2.6.
 
+import { existsSync } from 'node:fs'
 import type { JobFolder } from '../job/job-folder.ts'
+import { JobState, stateFile } from '../job/job-state.ts'
 import type { StagedJob, StagedPart } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
+import { createRejectLineFor, type RejectLine } from '../stages/reject-files.ts'
 import type { Checkpoint } from './checkpoint.ts'
-import { readSentRejects } from './sent-rejects.ts'
+import type { RefusedEvent } from './deliver-batch.ts'
 
 export interface SentJob {
   readonly folder: JobFolder
@@ -28,7 +32,7 @@ export async function* readSentSteps({ folder, job, checkpoint }: SentJob): Asyn
     yield { kind: 'part', part }
     const refused = readRefusedUuids(folder, part.id)
     for await (const { line, result } of job.readPart(part)) {
-      if (line > state.line) break
+      if (line > state.counts.read) break
       yield { kind: 'line', events: result.kind === 'events' ? removeRefused(result.events, refused) : [] }
     }
   }
@@ -48,4 +52,33 @@ function removeRefused(events: readonly ImportedEvent[], refused: ReadonlySet<st
 
 export function readRefusedUuids(folder: JobFolder, part: string): ReadonlySet<string> {
   return new Set(readSentRejects(folder, part).map(({ uuid }) => uuid))
+}
+
+/** The uuid identifies the refused event, since a record may yield several. */
+export type SentReject = RejectLine & { readonly uuid: string }
+
+const prefix = 'refused/'
+
+/** @param before how many events of the part were refused before. */
+export function putRejects(
+  state: JobState,
+  part: string,
+  before: number,
+  adapter: string,
+  refused: readonly RefusedEvent[],
+): void {
+  for (const [index, { outgoing, ...refusal }] of refused.entries()) {
+    const reject: SentReject = {
+      ...createRejectLineFor(part, adapter, outgoing.outcome, refusal),
+      uuid: outgoing.event.uuid,
+    }
+    state.put(`${prefix}${part}/${String(before + index).padStart(12, '0')}`, reject)
+  }
+}
+
+/** @param part by default all. */
+export function* readSentRejects(folder: JobFolder, part?: string): Generator<SentReject> {
+  if (!existsSync(folder.file(stateFile))) return
+  using state = new JobState(folder)
+  yield* state.list<SentReject>(part === undefined ? prefix : `${prefix}${part}/`)
 }

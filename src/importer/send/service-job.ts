@@ -6,7 +6,10 @@ import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { readState, writeState } from '../job/job-state.ts'
+import { countBlankLines, type Manifest } from '../job/manifest.ts'
+import { type Checkpoint, sumProgress } from './checkpoint.ts'
 import type { ServiceApi } from './job-api.ts'
+import { countRepairedRejects, type RetryOutcomes, sumOutcomes } from './retry-outcomes.ts'
 
 const serviceJobName = 'service job'
 const endingName = 'ending'
@@ -99,6 +102,23 @@ export async function reportState(
   progress?: JsonObject,
 ): Promise<void> {
   await api.call('PATCH', `/import_jobs/${id}/`, { body: { state, ...(progress === undefined ? {} : { progress }) } })
+}
+
+/**
+ * The figures that the service shows in its list of jobs. `sent` counts events, groups and links included. A rejected record
+ * that was repaired and sent no longer counts as rejected.
+ */
+export function computeProgressFigures(
+  checkpoint: Checkpoint | null,
+  manifest: Manifest,
+  retried: RetryOutcomes,
+): JsonObject {
+  const { records, generated } = sumProgress(checkpoint?.parts ?? [])
+  return {
+    records: records.read + countBlankLines(manifest),
+    sent: records.sent + generated.sent + sumOutcomes(retried).sent,
+    rejected: Math.max(0, records.rejected - countRepairedRejects(retried)),
+  }
 }
 
 const pollMs = 1_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import type { ServiceApi } from '../send/job-api.ts'
+import { type ServiceApi, ServiceRefusal } from '../send/job-api.ts'
 import { readErasedNotes } from './erased-rows.ts'
 
 const createdAtMs = Date.parse('2026-11-28T01:00:00Z')
@@ -12,10 +12,10 @@ const createdAtMs = Date.parse('2026-11-28T01:00:00Z')
  */
 function service(pages: readonly (readonly [id: number, hours: number, rows: number | null])[][] | null) {
   const asked: string[] = []
-  const api: Pick<ServiceApi, 'ask'> = {
-    async ask(_method, _path, { query = {} } = {}): Promise<JsonObject | null> {
+  const api: Pick<ServiceApi, 'call'> = {
+    async call(_method, _path, { query = {} } = {}): Promise<JsonObject> {
       asked.push(query.offset!)
-      if (pages === null) return null
+      if (pages === null) throw new ServiceRefusal('no access', 403, null, null)
       const persons = pages[asked.length - 1]!.map(([id, hours, rows]) => ({
         created_at: new Date(createdAtMs + hours * 3_600_000).toISOString(),
         erasure: { id, removed: rows === null ? null : { events: 99, pending_events: rows } },

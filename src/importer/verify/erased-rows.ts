@@ -2,7 +2,7 @@
 
 import { isJsonObject, numberOf, ownValue } from '#core/json.ts'
 import { rowsErased } from '#importer/stages/report/note-messages.ts'
-import { readObjectList, type ServiceApi } from '../send/job-api.ts'
+import { allowRefusal, readObjectList, type ServiceApi } from '../send/job-api.ts'
 import type { JobReport } from './job-report.ts'
 
 const pageSize = 1_000
@@ -15,14 +15,14 @@ const pageSize = 1_000
 export async function readErasedNotes(
   missing: number,
   { createdAtMs }: Pick<JobReport, 'createdAtMs'>,
-  api: Pick<ServiceApi, 'ask'>,
+  api: Pick<ServiceApi, 'call'>,
 ): Promise<JobReport['notes']> {
   if (missing <= 0) return []
   const removed = new Map<string, number>()
   for (let offset = 0; ; offset += pageSize) {
     const query = { limit: String(pageSize), offset: String(offset) }
-    const body = await api.ask('GET', '/persons/deletion_status/', { query, nullFor: [403] })
-    if (body === null) return []
+    const body = await allowRefusal(api.call('GET', '/persons/deletion_status/', { query }), [403])
+    if (typeof body === 'number') return []
     // Newest first.
     const since = readObjectList(body, 'results').filter(
       ({ created_at }) => Date.parse(String(created_at)) >= createdAtMs,

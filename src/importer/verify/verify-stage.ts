@@ -14,7 +14,7 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
 import { type Checkpoint, sumCounts } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
-import { readObjectList, type ServiceApi } from '../send/job-api.ts'
+import { allowRefusal, readObjectList, type ServiceApi } from '../send/job-api.ts'
 import { readSentSteps, type SentJob } from '../send/sent-events.ts'
 import {
   type Expected,
@@ -247,15 +247,10 @@ export async function readLiveCounts(
   const query =
     `SELECT toDate(timestamp) AS day, count() AS rows FROM events WHERE import_job_id = 0 ` +
     `AND timestamp >= '${first} 00:00:00' AND timestamp <= '${last} 23:59:59' GROUP BY day ORDER BY day LIMIT 50000`
-  let refused: number | null = null
-  const body = await api.ask('POST', '/query/', {
-    body: { query: { kind: 'HogQLQuery', query } },
-    nullFor: [400, 403, 404, 422],
-    onRefused: status => {
-      refused = status
-    },
-  })
-  if (body === null || !Array.isArray(body.results)) return { refused }
+  const asked = api.call('POST', '/query/', { body: { query: { kind: 'HogQLQuery', query } } })
+  const body = await allowRefusal(asked, [400, 403, 404, 422])
+  if (typeof body === 'number') return { refused: body }
+  if (!Array.isArray(body.results)) return { refused: null }
   const rows = body.results.filter(Array.isArray)
   const days = rows.map(([day, count]) => [String(day).slice(0, 10), numberOf(count ?? null) ?? 0])
   return { days: Object.fromEntries(days) }

@@ -178,7 +178,7 @@ export class ImportRun {
     const { parts } = readCheckpoint(new JobFolder(this.job)) ?? { parts: [] }
     const { totals } = this.#json<{ totals: { records: number } }>('manifest.json')
     const ofRecords = parts.filter(part => !isGeneratedPart(part))
-    return ofRecords.reduce((sum, { line }) => sum + line, 0) / totals.records
+    return ofRecords.reduce((sum, { counts }) => sum + counts.read, 0) / totals.records
   }
 
   /** Approves the job, or runs its next command to the end. */

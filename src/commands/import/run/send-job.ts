@@ -8,12 +8,12 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { hashMapping } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { ServiceRefusal } from '#importer/send/job-api.ts'
-import { computeProgressFigures } from '#importer/send/progress-figures.ts'
 import { ProgressReporter } from '#importer/send/progress-reporter.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
 import {
+  computeProgressFigures,
   ensureServiceJob,
   formatJobName,
   type OpenJobState,
