@@ -83,11 +83,12 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
       for await (const outcome of staged.readPart(part)) {
         checkPause(signal)
         const { result } = outcome
-        for (const event of result.kind === 'events' ? result.events : []) {
-          expected.add(event)
-          if (isGenerated) counts.generated(event)
+        const events = result.kind === 'events' ? result.events : []
+        for (const event of events) expected.add(event)
+        if (isGenerated) {
+          for (const event of events) counts.generated(event)
+          continue
         }
-        if (isGenerated) continue
         progress.add({ records: 1, rejects: result.kind === 'rejected' ? 1 : 0 })
         counts.outcome(part.id, outcome)
         if (isRejected(outcome)) rejects.add(createRejectLine(part.id, manifest.source, outcome))
@@ -98,10 +99,10 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
     staged.close()
   }
   progress.day(null)
-  await counts.countReused(signal)
+  const reused = await counts.reused.count(signal)
   folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
   const seconds = (monotonicNowMs() - startMs) / 1_000
-  const report = counts.report(seconds, await askAboutCounts(options, counts))
+  const report = counts.report(seconds, reused, await askAboutCounts(options, counts))
   storeExpected(folder, { sent: report.balance.toSend, refused: 0 }, expected.end())
   writeReport(folder, report, counts.samples.all)
   return report
@@ -126,6 +127,7 @@ function isRejected(outcome: StagedOutcome): outcome is RejectedOutcome {
 
 class RehearsalCounts {
   readonly samples = new Samples()
+  readonly reused: ReusedIds
   readonly #options: RehearseOptions
   readonly #nowMs: number
   readonly #events = new EventCounts()
@@ -136,78 +138,63 @@ class RehearsalCounts {
   /** Counts ids whose person is merged into the person of another id. */
   readonly #joined = new DistinctCount(exactIdsMax)
   readonly #suspicions = new Suspicions()
-  readonly #reused: ReusedIds
-  #reusedCount = 0
   readonly #otherSource: OtherSource
   readonly #tables: ReadonlyMap<string, string | null>
   readonly #notes = new Map<string, number>()
   readonly #dropped = new Map<string, number>()
   readonly #recentDays = new Set<string>()
-  #recent = 0
-  #records = 0
-  #givingEvents = 0
-  #givingOnlyGenerated = 0
-  #collapsed = 0
   readonly #held = new HeldByRejects()
-  #generated = 0
-  #groupEvents = 0
-  #measuredBytes = 0
-  #measured = 0
+  readonly #records = { all: 0, givingEvents: 0, givingOnlyGenerated: 0, collapsed: 0 }
+  readonly #ofEvents = { generated: 0, ofGroups: 0, recent: 0, measured: 0, measuredBytes: 0 }
 
   constructor(options: RehearseOptions) {
     this.#options = options
     this.#nowMs = Date.parse(options.plan.createdAt)
-    this.#reused = new ReusedIds(options.folder)
+    this.reused = new ReusedIds(options.folder)
     this.#otherSource = new OtherSource(options.otherSources ?? [], this.#nowMs)
     this.#tables = new Map(options.manifest.objects.map(({ object, table }) => [object, table]))
     for (const { object, blank } of options.manifest.objects)
       if (blank !== undefined) this.#skips.add('blank_line', null, { object, line: blank.firstLine }, blank.count)
   }
 
-  async countReused(signal: AbortSignal): Promise<void> {
-    this.#reusedCount = await this.#reused.count(signal)
-  }
-
   generated(event: ImportedEvent): void {
-    this.#generated++
+    this.#ofEvents.generated++
     this.#event(event, true)
   }
 
   outcome(part: string, outcome: StagedOutcome): void {
     const { raw, result } = outcome
-    this.#records++
+    this.#records.all++
     this.samples.offer(part, outcome)
     if (result.kind === 'rejected') this.#held.addReject(measureUnreadable(outcome, result.reason))
     else this.#held.addRead(outcome.textBytes)
     switch (result.kind) {
       case 'collapsed':
-        this.#collapsed++
+        this.#records.collapsed++
         return
       case 'skipped':
         this.#skips.add(result.reason, null, raw)
         return
-      case 'rejected':
-        this.#rejects.add(result.reason, result.field, raw, 1, this.#fixOf(result))
+      case 'rejected': {
+        const { reason, field, detail } = result
+        this.#rejects.add(reason, field, raw, 1, findFix(reason, this.#options.plan.source, detail))
         this.#otherSource.add(outcome, this.#tables.get(raw.object) ?? null)
         return
+      }
       case 'events':
-        this.#givingEvents++
-        if (result.events.length === 0) this.#givingOnlyGenerated++
+        this.#records.givingEvents++
+        if (result.events.length === 0) this.#records.givingOnlyGenerated++
         for (const note of result.notes) countText(this.#notes, note)
         for (const field of result.dropped) countText(this.#dropped, field)
         for (const event of result.events) {
           this.#event(event)
-          this.#reused.add(event.uuid)
+          this.reused.add(event.uuid)
           this.#suspicions.add(raw.object, event)
         }
         return
       default:
         result satisfies never
     }
-  }
-
-  #fixOf({ reason, detail }: RejectedOutcome['result']): string {
-    return findFix(reason, this.#options.plan.source, detail)
   }
 
   asked(): AskedOfTarget {
@@ -217,21 +204,25 @@ class RehearsalCounts {
     }
   }
 
-  report(seconds: number, targetAnswer: TargetAnswer): ImportReport {
+  /** @param reused how many events have a source id that another event has too. */
+  report(seconds: number, reused: number, targetAnswer: TargetAnswer): ImportReport {
     const { folder, plan, manifest, nowMs } = this.#options
     const stats = manifest.scan
     const { limits, target } = plan
     const balance = this.#balance()
+    const { recent, measured, measuredBytes } = this.#ofEvents
     const held = this.#held.records()
-    const events = this.#events.names()
-    const days = this.#events.days()
-    const rejects = this.#rejects.reasons(reason => findFix(reason as RejectReason, plan.source))
-    const skips = this.#skips.reasons(reason => explainSkip(reason as SkipReason, plan.source))
+    const { others } = this.#events
+    const counted = {
+      events: this.#events.names(),
+      ...(others > 0 && { eventsOfOtherNames: others }),
+      days: this.#events.days(),
+      rejects: this.#rejects.reasons(reason => findFix(reason as RejectReason, plan.source)),
+      skips: this.#skips.reasons(reason => explainSkip(reason as SkipReason, plan.source)),
+    }
     const distinctIds = this.#ids.estimate()
     const merges = this.#joined.estimate().count
     const identity = { links: merges, sharedDevices: stats.sharedDevices, devices: stats.devices }
-    const { others } = this.#events
-    const counted = { manifest, events, others, days, rejects, skips, reused: this.#reusedCount, identity }
     return {
       v: 1,
       jobId: plan.jobId,
@@ -247,11 +238,7 @@ class RehearsalCounts {
       targetAnswer,
       range: this.#events.range(),
       balance,
-      events,
-      ...(others > 0 && { eventsOfOtherNames: others }),
-      days,
-      rejects,
-      skips,
+      ...counted,
       damagedFiles: listDamagedFiles(manifest),
       looksLike: this.#otherSource.likely(),
       ...(held > balance.rejected && { heldByRejects: held }),
@@ -259,14 +246,14 @@ class RehearsalCounts {
       maxRejectShare: limits.maxRejectShare,
       distinctIds,
       identity,
-      groups: { events: this.#groupEvents, types: this.#suspicions.groupTypes() },
+      groups: { events: this.#ofEvents.ofGroups, types: this.#suspicions.groupTypes() },
       dropped: sortCounts(this.#dropped).map(([field, count]) => ({ field, count })),
       notes: sortCounts(this.#notes).map(([note, count]) => ({ note, count })),
       warnings: [
-        ...createTargetWarnings(targetAnswer, { days, acceptsOld: limits.acceptsOld === true }),
-        ...createCountWarnings(counted),
+        ...createTargetWarnings(targetAnswer, { days: counted.days, acceptsOld: limits.acceptsOld === true }),
+        ...createCountWarnings({ ...counted, manifest, reused, identity }),
         ...this.#suspicions.warnings(limits.groupTypesMax),
-        ...createNoteWarnings(this.#notes, this.#givingEvents),
+        ...createNoteWarnings(this.#notes, balance.givingEvents),
         ...warnOfUnseenNames(stats.unseenNames),
       ],
       predicted: {
@@ -274,10 +261,10 @@ class RehearsalCounts {
         persons: Math.max(0, distinctIds.count - merges),
         groups: this.#groups.estimate().count,
         merges,
-        bytes: Math.round((this.#measuredBytes / Math.max(1, this.#measured)) * balance.toSend),
+        bytes: Math.round((measuredBytes / Math.max(1, measured)) * balance.toSend),
         seconds: Math.ceil(balance.toSend / eventsPerSecond),
         charged: 0,
-        recent: { events: this.#recent, days: [...this.#recentDays].toSorted(compareTexts) },
+        recent: { events: recent, days: [...this.#recentDays].toSorted(compareTexts) },
       },
       seconds,
       recordsPerSecond: Math.round(balance.read / Math.max(seconds, 0.001)),
@@ -290,7 +277,7 @@ class RehearsalCounts {
     this.#ids.add(event.distinctId)
     const { $group_type, $group_key } = event.properties
     if (event.event === '$groupidentify' && typeof $group_type === 'string') {
-      this.#groupEvents++
+      this.#ofEvents.ofGroups++
       this.#groups.add(JSON.stringify([$group_type, $group_key]))
     }
     const joined = findJoinedId(event)
@@ -299,30 +286,26 @@ class RehearsalCounts {
       this.#joined.add(joined)
     }
     if (isRecent(event.timeUs, this.#nowMs)) {
-      this.#recent++
+      this.#ofEvents.recent++
       this.#recentDays.add(utcDay(event.timeUs))
     }
     if (this.#events.total % measuredEvery === 1) {
-      this.#measured++
-      this.#measuredBytes += Buffer.byteLength(JSON.stringify(event.properties)) + envelopeBytesMax
+      this.#ofEvents.measured++
+      this.#ofEvents.measuredBytes += Buffer.byteLength(JSON.stringify(event.properties)) + envelopeBytesMax
     }
   }
 
   #balance(): Balance {
     const blankLines = countBlankLines(this.#options.manifest)
+    const { all, givingEvents, givingOnlyGenerated, collapsed } = this.#records
+    const { generated } = this.#ofEvents
+    const toSend = this.#events.total
     const balance = {
-      read: this.#records + blankLines,
-      blankLines,
-      givingEvents: this.#givingEvents,
-      ...(this.#givingOnlyGenerated > 0 && { givingOnlyGenerated: this.#givingOnlyGenerated }),
-      skipped: this.#skips.total,
-      rejected: this.#rejects.total,
-      collapsed: this.#collapsed,
-      fromRecords: this.#events.total - this.#generated,
-      generated: this.#generated,
-      toSend: this.#events.total,
+      ...{ read: all + blankLines, blankLines, givingEvents, ...(givingOnlyGenerated > 0 && { givingOnlyGenerated }) },
+      ...{ skipped: this.#skips.total, rejected: this.#rejects.total, collapsed },
+      ...{ fromRecords: toSend - generated, generated, toSend },
     }
-    const isWhole = this.#records === this.#options.manifest.totals.records
+    const isWhole = all === this.#options.manifest.totals.records
     return { ...balance, isBalanced: isWhole && isBalanced(balance) }
   }
 }

@@ -249,18 +249,10 @@ export interface Sent {
  * Balanced means, and only once everything is sent: `read = givingEvents + skipped + rejected + collapsed`,
  * `sent = fromRecords + generated`, and before any repair `sent + refused` equals the rehearsal's `toSend`.
  */
-export interface SentBalance {
-  readonly read: number
-  readonly givingEvents: number
-  readonly skipped: number
-  readonly rejected: number
-  readonly collapsed: number
-  readonly fromRecords: number
-  readonly generated: number
+export interface SentBalance extends Omit<Balance, 'blankLines' | 'givingOnlyGenerated' | 'toSend'> {
   readonly sent: number
   /** Events refused by the service or too large for it. */
   readonly refused: number
-  readonly isBalanced: boolean
 }
 
 export interface ImportReport extends Rehearsal {

@@ -29,9 +29,9 @@ const rowsMax = 500
 export function createReportSections(report: ImportReport): readonly Section[] {
   const { sent } = report
   return [
-    ...(sent === null ? [] : [{ title: 'What was sent', lines: describeSent(report, sent), tables: [] }]),
+    ...(sent === null ? [] : [createSection('What was sent', describeSent(report, sent))]),
     ...(sent?.isAll === true ? [createVerificationSection(sent)] : []),
-    { title: 'What the rehearsal found', lines: describeRehearsal(report), tables: [] },
+    createSection('What the rehearsal found', describeRehearsal(report)),
     createChoicesSection(report),
     ...createDamagedFilesSection(report),
     createBalanceSection(report),
@@ -55,8 +55,8 @@ function createTable(caption: string, titles: readonly string[], rows: Table['ro
 }
 
 /** @param tables those without rows are left out. */
-function createSection(title: string, line: string | null, ...tables: readonly Table[]): Section {
-  return { title, lines: line === null ? [] : [line], tables: tables.filter(({ rows }) => rows.length > 0) }
+function createSection(title: string, lines: string | null | readonly string[], ...tables: Table[]): Section {
+  return { title, lines: [lines ?? []].flat(), tables: tables.filter(({ rows }) => rows.length > 0) }
 }
 
 /** Limits the rows, since names made of ids may be as many as events: a page of all of them could not be created or opened. */
@@ -126,9 +126,11 @@ const stateLabels = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could no
 
 function createVerificationSection({ verification, persons }: Sent): Section {
   const { expected_rows = 0, stored_rows = 0, checks = [], notes = [] } = verification ?? {}
+  const isEqual = persons?.differences.length === 0
   const ofPersons = persons && {
-    ...{ name: 'persons' as const, compared: persons.compared, differences: persons.differences },
-    state: persons.differences.length === 0 ? ('equal' as const) : ('differs' as const),
+    ...persons,
+    name: 'persons' as const,
+    state: isEqual ? ('equal' as const) : ('differs' as const),
   }
   return createSection(
     'Verification',
@@ -151,12 +153,10 @@ function createVerificationSection({ verification, persons }: Sent): Section {
 }
 
 function describeRehearsal(report: Rehearsal): readonly string[] {
-  const { predicted, range, heldByRejects, rejectShare, maxRejectShare, looksLike, target } = report
+  const { heldByRejects, rejectShare, maxRejectShare, looksLike, target } = report
   return [
     target === null ? 'No target has been planned yet.' : `Target: ${formatTarget(target)}.`,
-    ...(range === null
-      ? ['No record produces an event, so there is nothing to send.']
-      : describePredicted(predicted, range)),
+    ...describePredicted(report),
     describeRejectShare(rejectShare, maxRejectShare, heldByRejects),
     ...(looksLike === null ? [] : [describeLikelySource(looksLike)]),
   ]
@@ -166,12 +166,11 @@ function formatTarget({ address, projectName, projectId }: NonNullable<Rehearsal
   return `${projectName ?? (projectId === null ? 'the project of the key' : `project ${projectId}`)} on ${address}`
 }
 
-function describePredicted(
-  { events, persons, groups, merges, bytes, seconds, recent }: Rehearsal['predicted'],
-  { first, last }: NonNullable<Rehearsal['range']>,
-): readonly string[] {
+function describePredicted({ predicted, range }: Rehearsal): readonly string[] {
+  if (range === null) return ['No record produces an event, so there is nothing to send.']
+  const { events, persons, groups, merges, bytes, seconds, recent } = predicted
   return [
-    `The events date from ${first} to ${last}.`,
+    `The events date from ${range.first} to ${range.last}.`,
     `${formatCount(events, 'event')} would be sent, of about ${formatCount(persons, 'person')} and ${formatCount(groups, 'group')}, with ${formatCount(merges, 'merge')} of two ids into one person: ${formatNumber(Math.ceil(bytes / 1_048_576))} MiB, about ${formatDuration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
@@ -194,24 +193,25 @@ function createChoicesSection({ choices }: Rehearsal): Section {
 function createDamagedFilesSection({ damagedFiles }: Rehearsal): readonly Section[] {
   if (damagedFiles.length === 0) return []
   const line = 'Download these files again, and plan the import again.'
-  return [{ title: 'Damaged files', lines: [...firstFew(damagedFiles.map(describeDamage)), line], tables: [] }]
+  return [createSection('Damaged files', [...firstFew(damagedFiles.map(describeDamage)), line])]
 }
 
 /** Once sending has begun, its figures stand beside those of the rehearsal. */
 function createBalanceSection({ balance: sums, sent }: ImportReport): Section {
   const now = sent?.balance
-  const rows: readonly (readonly [what: string, rehearsed: number | null, sent: number | null | undefined])[] = [
+  const columns = now === undefined ? ['#Rehearsed'] : ['#Rehearsed', '#Sent']
+  const rows: readonly (readonly [what: string, ...(number | undefined)[]])[] = [
     ['Records read', sums.read, now?.read],
     ['Records that produce events', sums.givingEvents, now?.givingEvents],
     // More records produce events than there are events from records.
-    ['Of these, only links or groups, whose events are generated', sums.givingOnlyGenerated ?? null, null],
+    ['Of these, only links or groups, whose events are generated', sums.givingOnlyGenerated],
     ['Skipped', sums.skipped, now?.skipped],
     ['Rejected', sums.rejected, now?.rejected],
     ['Identical records collapsed', sums.collapsed, now?.collapsed],
     ['Events from records', sums.fromRecords, now?.fromRecords],
     ['Generated events', sums.generated, now?.generated],
     ['Events to send', sums.toSend, now?.sent],
-    ['Events refused by the service', null, now?.refused],
+    ['Events refused by the service', undefined, now?.refused],
   ]
   const isBalanced = sums.isBalanced && (sent === null || !sent.isAll || sent.balance.isBalanced)
   return createSection(
@@ -221,17 +221,16 @@ function createBalanceSection({ balance: sums, sent }: ImportReport): Section {
       : 'The figures do NOT balance, so this import cannot be approved or published. Please report this as a defect of Pennon.',
     createTable(
       'Outcome of every record',
-      ['What', '#Rehearsed', ...(now === undefined ? [] : ['#Sent'])],
+      ['What', ...columns],
       rows
-        .filter(([, rehearsed, after]) => rehearsed !== null || typeof after === 'number')
-        .map(([what, ...counts]) => [
-          what,
-          ...counts
-            .slice(0, now === undefined ? 1 : 2)
-            .map(each => (typeof each === 'number' ? formatNumber(each) : '')),
-        ]),
+        .filter(([, ...counts]) => counts.some(each => each !== undefined))
+        .map(([what, ...counts]) => [what, ...columns.map((_, index) => formatOrLeaveOut(counts[index]))]),
     ),
   )
+}
+
+function formatOrLeaveOut(count: number | undefined): string {
+  return count === undefined ? '' : formatNumber(count)
 }
 
 function createWarningsSection({ warnings, predicted }: Rehearsal): Section {
@@ -251,8 +250,7 @@ function createTargetSection({ targetAnswer, days }: Rehearsal): Section {
     ['Day', '#To send', '#Live', '#Imported', 'Import jobs'],
     rows,
   )
-  const section = createSection('Already in the project', null, limitTable(table))
-  return { ...section, lines: describeTarget(targetAnswer, days.length > 0) }
+  return createSection('Already in the project', describeTarget(targetAnswer, days.length > 0), limitTable(table))
 }
 
 function createEventsSection({ events, eventsOfOtherNames: others = 0 }: Rehearsal): Section {
@@ -302,15 +300,14 @@ function createReasonTable(caption: string, reasons: readonly ReasonCount[], las
 }
 
 function createPersonsSection({ distinctIds: { count, error }, identity, groups }: Rehearsal): Section {
-  const lines = [
+  return createSection('Persons and groups', [
     `${formatCount(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${formatPercent(error)})`}.`,
     `${formatCount(identity.links, 'id, such as a device id, is', 'ids, such as device ids, are')} linked to the person of another id.`,
     describeSharedDevices(identity),
     groups.types.length === 0
       ? 'No groups.'
       : `Group types: ${groups.types.join(', ')}. ${formatCount(groups.events, 'event describes', 'events describe')} groups.`,
-  ]
-  return { title: 'Persons and groups', lines, tables: [] }
+  ])
 }
 
 function createDroppedFieldsSection({ dropped, balance: { givingEvents } }: Rehearsal): Section {
@@ -322,10 +319,9 @@ function createDroppedFieldsSection({ dropped, balance: { givingEvents } }: Rehe
 }
 
 function createMethodSection({ source, config, jobId, hashes, seconds, recordsPerSecond }: Rehearsal): Section {
-  const lines = [
+  return createSection('How this report was made', [
     `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone for times without one: ${describeZone(config as JsonObject)}.`,
     `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
     `The rehearsal took ${formatDuration(seconds)}, ${formatNumber(recordsPerSecond)} records a second.`,
-  ]
-  return { title: 'How this report was made', lines, tables: [] }
+  ])
 }

@@ -9,7 +9,7 @@ import type { UnseenName } from '#importer/records/unseen-names.ts'
 import { FrequentTexts } from './distinct-count.ts'
 import { compareTexts } from './event-counts.ts'
 import { formatNumber, formatPercent } from './format-figures.ts'
-import type { DayCount, EventCount, ReasonCount, Rehearsal, Warning } from './import-report.ts'
+import type { DayCount, EventCount, Rehearsal, Warning } from './import-report.ts'
 
 const frequentIdShare = 0.05
 /** In a small export, nearly every id is frequent. */
@@ -145,14 +145,9 @@ function warnIf(isGiven: boolean, code: string, text: string): readonly Warning[
   return isGiven ? [{ code, text }] : []
 }
 
-export interface Counted {
+/** What a rehearsal has counted. */
+export interface Counted extends Pick<Rehearsal, 'events' | 'eventsOfOtherNames' | 'days' | 'rejects' | 'skips'> {
   readonly manifest: Pick<Manifest, 'raw' | 'objects'>
-  readonly events: readonly EventCount[]
-  /** How many events have names that are not counted separately. */
-  readonly others: number
-  readonly days: readonly DayCount[]
-  readonly rejects: readonly ReasonCount[]
-  readonly skips: readonly ReasonCount[]
   /** How many events have a source id that another event has too. */
   readonly reused: number
   readonly identity: Pick<Rehearsal['identity'], 'sharedDevices' | 'devices'>
@@ -160,7 +155,7 @@ export interface Counted {
 
 /** Warnings that result from the final counts. */
 export function createCountWarnings(counted: Counted): readonly Warning[] {
-  const { manifest, events, others, days, rejects, skips, reused, identity } = counted
+  const { manifest, events, eventsOfOtherNames: others = 0, days, rejects, skips, reused, identity } = counted
   return [
     ...warnOfFilesWithoutRecords(manifest),
     ...events.flatMap(warnOfSimilarName),
@@ -172,7 +167,13 @@ export function createCountWarnings(counted: Counted): readonly Warning[] {
         `${formatCount(count, 'record is', 'records are')} from before 1971: the unit is probably wrong, so that seconds are read as milliseconds.`,
       ),
     ),
-    ...skips.flatMap(warnOfDifferingSkip),
+    ...skips.flatMap(({ reason, count, examples: [first] }) =>
+      warnIf(
+        reason === 'differs_in_source',
+        'differs_in_source',
+        `${formatCount(count, 'record has', 'records have')} the id, event, time and person of an earlier record, but other fields; only the earlier one is sent. One of them: line ${first?.line} of ${first?.object}.`,
+      ),
+    ),
     ...warnIf(
       others > 0,
       'many_event_names',
@@ -216,15 +217,6 @@ function warnOfDayGaps(days: readonly DayCount[]): readonly Warning[] {
     return missing > 0 ? [`${missing} after ${before}`] : []
   })
   return warnIf(gaps.length > 0, 'day_gap', `Days without events within the range: ${firstFew(gaps, 10).join(', ')}.`)
-}
-
-function warnOfDifferingSkip({ reason, count, examples }: ReasonCount): readonly Warning[] {
-  const at = examples.map(({ object, line }) => `line ${line} of ${object}`)[0]
-  return warnIf(
-    reason === 'differs_in_source',
-    'differs_in_source',
-    `${formatCount(count, 'record has', 'records have')} the id, event, time and person of an earlier record, but other fields; only the earlier one is sent. One of them: ${at}.`,
-  )
 }
 
 export function describeSharedDevices({ sharedDevices, devices: { all, shared } }: Counted['identity']): string {
