@@ -1,6 +1,9 @@
 // A job in a separate folder, for tests of the stages of an import.
 
-import { createReadStream } from 'node:fs'
+import assert from 'node:assert/strict'
+import { createReadStream, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readManifest } from '#importer/job/manifest.ts'
@@ -9,6 +12,7 @@ import type { StageProgress } from '#importer/job/progress.ts'
 import { isGeneratedPart, type StagedJob, type StagedOutcome, type StagedPart } from '#importer/job/staged-part.ts'
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import { parseJsonLine } from '#importer/read/parse-record.ts'
+import { createRecordReader } from '#importer/read/read-files.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
@@ -19,6 +23,7 @@ import { rehearse } from '#importer/stages/rehearse.ts'
 import { type ScanOptions, scanRecords } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
 import { silentProgress } from './silent-progress.ts'
+import { tempDir } from './temp-dir.ts'
 
 /** Reads JSON lines as simply as possible. */
 export const readJsonLines: ReadRecords = async function* ({ path, object }) {
@@ -123,6 +128,68 @@ export class TestJob {
 
   open() {
     return openStagedJob(this.folder, this.manifest)
+  }
+}
+
+type FileContent = string | Buffer | readonly object[]
+
+/** @param files by name; those without a name are JSON lines. Records are written as lines of JSON. */
+export function jobOf(
+  t: TestContext,
+  files: readonly FileContent[] | Readonly<Record<string, FileContent>>,
+  source: ImportSource,
+  options: TestJobOptions = {},
+): TestJob {
+  const raw = tempDir(t)
+  const paths = Object.entries(files).map(([name, content]) => {
+    const path = join(raw, Array.isArray(files) ? `${name}.jsonl` : name)
+    writeFileSync(path, typeof content === 'string' || Buffer.isBuffer(content) ? content : jsonLines(content))
+    return path
+  })
+  const isJson = paths.every(path => path.endsWith('.jsonl'))
+  const read = isJson ? readJsonLines : createRecordReader({ spool: { folder: tempDir(t) } })
+  return new TestJob(tempDir(t), source, paths, { read, ...options })
+}
+
+export function jsonLines(records: readonly object[]): string {
+  return records.map(record => `${JSON.stringify(record)}\n`).join('')
+}
+
+/** Stops a stage after some records, as a crash would. */
+export class StopSwitch {
+  /** How many records are left before the stop. */
+  left = Number.POSITIVE_INFINITY
+
+  readonly onRecord = (): void => {
+    if (this.left-- === 0) throw new Error('stopped here')
+  }
+
+  /** Runs a stage again until nothing stops it. @param leftOf how many records each run may finish. */
+  async runUntilDone(run: () => Promise<unknown>, leftOf: () => number, onStopped = () => {}): Promise<void> {
+    for (let isDone = false; !isDone; onStopped()) {
+      this.left = leftOf()
+      isDone = await run().then(
+        () => true,
+        error => {
+          assert.match(String(error), /stopped here/)
+          return false
+        },
+      )
+    }
+    this.left = Number.POSITIVE_INFINITY
+  }
+}
+
+/** What all records were converted to, and the events made from several of them. */
+export async function resultsOf(job: TestJob) {
+  const staged = job.open()
+  try {
+    const outcomes = await outcomesOf(staged)
+    const results = outcomes.map(({ result }) => result)
+    const events = results.flatMap(result => (result.kind === 'events' ? result.events : []))
+    return { outcomes, results, events, generated: await generatedOf(staged) }
+  } finally {
+    staged.close()
   }
 }
 

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
-import { generatedOf, outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
+import { jobOf, outcomesOf, resultsOf, StopSwitch, type TestJob } from '../../../tests/support/import-job.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
-import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobDatabase, jobDatabaseFile } from '../job/job-database.ts'
 import { writeManifest } from '../job/manifest.ts'
 import type { StagedPart } from '../job/staged-part.ts'
@@ -80,24 +78,16 @@ const someRecord = fc.record(
 
 describe('the scan', () => {
   it('stops if hardly any record fits the given zone', async t => {
-    const config = { source_timezone: 'Europe/Berlin' }
-    const raw = join(tempDir(t), 'raw.json')
     const time = Date.parse('2024-07-01T12:00:00Z') / 1_000
-    const lineOf = (n: number) =>
-      JSON.stringify({
-        event: 'e',
-        properties: {
-          distinct_id: 'u',
-          $insert_id: `i-${n}`,
-          time: time + n,
-          $mp_api_timestamp_ms: (time + n) * 1_000,
-        },
-      })
-    writeFileSync(raw, Array.from({ length: 20 }, (_, n) => `${lineOf(n)}\n`).join(''))
-    const job = new TestJob(tempDir(t), mixpanel, [raw], { config })
-    await job.stage()
+    const records = Array.from({ length: 20 }, (_, n) => ({
+      event: 'e',
+      properties: {
+        ...{ distinct_id: 'u', $insert_id: `i-${n}`, time: time + n },
+        $mp_api_timestamp_ms: (time + n) * 1_000,
+      },
+    }))
     await assert.rejects(
-      job.scan(),
+      scanned(t, [records], mixpanel, { config: { source_timezone: 'Europe/Berlin' } }),
       /hardly any record was received at the hour that the zone Europe\/Berlin says: .* UTC or/,
     )
   })
@@ -107,28 +97,20 @@ describe('the scan', () => {
       fc.asyncProperty(fc.array(someRecord, { maxLength: 40 }), fc.nat(), async (some, cut) => {
         const records = some.map((record, id) => ({ ...record, id }))
         const middle = cut % (records.length + 1)
-        const job = await scanned(t, [records.slice(0, middle), records.slice(middle)], plain)
-        const staged = job.open()
-        try {
-          const generated = await generatedOf(staged)
-          const own = (await outcomesOf(staged)).flatMap(({ result }) =>
-            result.kind === 'events' ? result.events : [],
-          )
-          const ledger = createMemoryLedger()
-          const straight = records
-            .toSorted((a, b) => a.at - b.at || a.id - b.id)
-            .flatMap(value => {
-              const record = { value: JSON.parse(JSON.stringify(value)), table: null, ordinal: 1 }
-              return createRecordEvents(
-                'plain',
-                convertPlain(record, () => null),
-                ledger,
-              ).events
-            })
-          assert.deepEqual(sorted([...generated, ...own]), sorted(lastOfGroups(straight)))
-        } finally {
-          staged.close()
-        }
+        const files = [records.slice(0, middle), records.slice(middle)]
+        const { generated, events } = await scannedResults(t, files, plain)
+        const ledger = createMemoryLedger()
+        const straight = records
+          .toSorted((a, b) => a.at - b.at || a.id - b.id)
+          .flatMap(value => {
+            const record = { value: JSON.parse(JSON.stringify(value)), table: null, ordinal: 1 }
+            return createRecordEvents(
+              'plain',
+              convertPlain(record, () => null),
+              ledger,
+            ).events
+          })
+        assert.deepEqual(sorted([...generated, ...events]), sorted(lastOfGroups(straight)))
       }),
       { numRuns: runs(10, 40) },
     )
@@ -136,10 +118,9 @@ describe('the scan', () => {
 
   it('sends a group that returns to earlier properties with its last state', async t => {
     const said = [{ a: 1 }, { b: 2 }, { a: 1 }].map((group, id) => ({ id, at: id, user: 'u-1', group }))
-    const staged = (await scanned(t, [said], plain)).open()
-    t.after(() => staged.close())
+    const { generated } = await scannedResults(t, [said], plain)
     assert.deepEqual(
-      (await generatedOf(staged)).map(({ timeUs, properties }) => [
+      generated.map(({ timeUs, properties }) => [
         timeUs / 1_000_000 - Date.UTC(2024, 0, 1) / 1_000,
         properties.$group_set,
         properties.$group_unset,
@@ -177,20 +158,13 @@ describe('the scan', () => {
   })
 
   it('yields groups before links, each by time', async t => {
-    const job = await scanned(
-      t,
-      [
-        [
-          { id: 1, at: 5, user: 'u', device: 'd-1', group: { a: 1 } },
-          { id: 2, at: 1, user: 'v', device: 'd-2', group: { a: 2 } },
-        ],
-      ],
-      plain,
-    )
-    const staged = job.open()
-    t.after(() => staged.close())
+    const records = [
+      { id: 1, at: 5, user: 'u', device: 'd-1', group: { a: 1 } },
+      { id: 2, at: 1, user: 'v', device: 'd-2', group: { a: 2 } },
+    ]
+    const { generated } = await scannedResults(t, [records], plain)
     assert.deepEqual(
-      (await generatedOf(staged)).map(({ event, distinctId }) => [event, distinctId]),
+      generated.map(({ event, distinctId }) => [event, distinctId]),
       [
         ['$groupidentify', 'v'],
         ['$groupidentify', 'u'],
@@ -201,53 +175,24 @@ describe('the scan', () => {
   })
 
   it('links a device to its first user by time, and reports later users as shared', async t => {
-    const job = await scanned(
-      t,
-      [[{ id: 1, at: 9, user: 'late', device: 'd' }], [{ id: 2, at: 3, user: 'early', device: 'd' }]],
-      plain,
-    )
-    const staged = job.open()
-    t.after(() => staged.close())
+    const files = [[{ id: 1, at: 9, user: 'late', device: 'd' }], [{ id: 2, at: 3, user: 'early', device: 'd' }]]
+    const { generated, results } = await scannedResults(t, files, plain)
     assert.deepEqual(
-      (await generatedOf(staged)).map(({ distinctId }) => distinctId),
+      generated.map(({ distinctId }) => distinctId),
       ['early'],
     )
-    const notes = (await outcomesOf(staged)).map(({ result }) => result.kind === 'events' && result.notes)
+    const notes = results.map(result => result.kind === 'events' && result.notes)
     assert.deepEqual(notes, [[], ['shared_device']])
   })
 
-  it('knows the facts of all records before it converts any', async t => {
-    const staged = (
-      await scanned(
-        t,
-        [
-          [
-            { id: 1, at: 1, user: 'u' },
-            { id: 2, at: 2, user: 'u', alias: 'named' },
-          ],
-        ],
-        plain,
-      )
-    ).open()
-    t.after(() => staged.close())
-    const events = (await outcomesOf(staged)).flatMap(({ result }) => (result.kind === 'events' ? result.events : []))
-    assert.deepEqual(
-      events.map(({ event }) => event),
-      ['named', 'named'],
-    )
-  })
-
-  it('takes the latest fact about a key, in the order of time', async t => {
+  it('knows the latest fact about a key, in the order of time, before it converts any record', async t => {
     const day = 86_400
     const said = ['third', undefined, 'second', 'first'].map((alias, id) => ({
-      id,
-      at: (9 - id) * day,
-      user: 'u',
-      alias,
+      ...{ id, at: (9 - id) * day, user: 'u', alias },
     }))
-    const { outcomes } = await allOf(await scanned(t, [said], plain))
+    const { events } = await scannedResults(t, [said], plain)
     assert.deepEqual(
-      outcomes.map(result => result.kind === 'events' && result.events[0]!.event),
+      events.map(({ event }) => event),
       said.map(() => 'third'),
     )
   })
@@ -274,38 +219,28 @@ describe('the scan', () => {
         return { ...converter, convert }
       },
     }
-    let left = Number.POSITIVE_INFINITY
-    const onRecord = () => {
-      if (left-- === 0) throw new Error('stopped here')
-    }
+    const stop = new StopSwitch()
     const sizes = { committedBytes: 1_000, partBytes: 2_000 }
-    const job = jobOf(t, [records], counting, { sizes, onRecord })
+    const job = jobOf(t, [records], counting, { sizes, onRecord: stop.onRecord })
     const committed = () =>
       JobDatabase.ask(job.folder, database => database.parts().reduce((sum, part) => sum + part.records, 0)) ?? 0
     let lost = 0
-    for (const stage of ['stage', 'scan'] as const)
-      for (let isDone = false; !isDone; ) {
-        left = Math.floor(random() * 500)
-        const before = converted - committed()
-        isDone = await job[stage]().then(
-          () => true,
-          error => {
-            assert.match(String(error), /stopped here/)
-            return false
-          },
-        )
-        if (stage === 'stage') assert.equal(converted, 0)
+    const leftOf = () => Math.floor(random() * 500)
+    await stop.runUntilDone(() => job.stage(), leftOf)
+    assert.equal(converted, 0)
+    await stop.runUntilDone(
+      () => job.scan(),
+      leftOf,
+      () => {
         // A stopped scan loses what it has not committed, which is less than a part.
-        const uncommitted = converted - committed() - before
+        const uncommitted = converted - committed() - lost
         assert.ok(uncommitted < 30, String(uncommitted))
         lost += uncommitted
-      }
-    left = Number.POSITIVE_INFINITY
+      },
+    )
     assert.equal(converted, records.length + lost)
     await job.rehearse()
-    const staged = job.open()
-    t.after(() => staged.close())
-    assert.equal((await outcomesOf(staged)).length, records.length)
+    assert.equal((await resultsOf(job)).outcomes.length, records.length)
     assert.equal(converted, records.length + lost)
   })
 
@@ -323,11 +258,9 @@ describe('the scan', () => {
       { ...withId, price: 5 },
     ]
     const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id' }
-    const job = await scanned(t, [records], generic, { config: { mapping } })
-    const staged = job.open()
-    t.after(() => staged.close())
+    const { results } = await scannedResults(t, [records], generic, { config: { mapping } })
     assert.deepEqual(
-      (await outcomesOf(staged)).map(({ result }) => ('reason' in result ? result.reason : result.kind)),
+      results.map(result => ('reason' in result ? result.reason : result.kind)),
       ['events', 'events', 'collapsed', 'duplicate_in_source', 'events', 'differs_in_source'],
     )
   })
@@ -347,14 +280,15 @@ describe('the scan', () => {
       const records = [1, 2, 3].map(id => ({ id, at: id, user: `u-${id}`, device: `d-${id}`, person: { id } }))
       const job = await scanned(t, [records], plain)
       const { manifest } = job
-      const before = await allOf(job)
+      const { generated, results } = await resultsOf(job)
       assert.deepEqual(readScan(job.folder, job.plan), manifest)
       damage(job)
       assert.equal(readScan(job.folder, job.plan), null)
       JobDatabase.remove(job.folder)
       await job.stageAndScan()
       assert.deepEqual(readScan(job.folder, job.plan), manifest)
-      assert.deepEqual(await allOf(job), before)
+      const after = await resultsOf(job)
+      assert.deepEqual([after.generated, after.results], [generated, results])
     })
 
   for (const [what, sql] of Object.entries({
@@ -363,19 +297,15 @@ describe('the scan', () => {
     'of other records': `UPDATE progress SET value = '"other"' WHERE name = 'records'`,
   }))
     it(`begins again if the progress that a stopped one left is ${what}`, async t => {
-      let left = Number.POSITIVE_INFINITY
-      const onRecord = () => {
-        if (left-- === 0) throw new Error('stopped here')
-      }
+      const stop = new StopSwitch()
       const records = [1, 2, 3].map(id => ({ id, at: id * 86_400, user: `u-${id}`, device: `d-${id}` }))
-      const job = jobOf(t, [records], plain, { onRecord })
+      const job = jobOf(t, [records], plain, { onRecord: stop.onRecord })
       await job.stage()
-      left = 2
+      stop.left = 2
       await assert.rejects(job.scan(), /stopped here/)
       change(job, sql)
-      left = Number.POSITIVE_INFINITY
       await job.scan()
-      assert.equal((await allOf(job)).outcomes.length, 3)
+      assert.equal((await resultsOf(job)).outcomes.length, 3)
     })
 
   it('names the part whose bytes changed or that is missing, with the remedy', async t => {
@@ -387,8 +317,8 @@ describe('the scan', () => {
       ['DELETE FROM part', /part 2024-01-01\/0 in .*job\.db is missing/],
     ] as const) {
       change(job, sql)
-      await assert.rejects(allOf(job), problem)
-      await assert.rejects(allOf(job), remedy)
+      await assert.rejects(resultsOf(job), problem)
+      await assert.rejects(resultsOf(job), remedy)
     }
   })
 
@@ -411,31 +341,8 @@ async function scanned(...[t, files, source, options]: Parameters<typeof jobOf>)
   return job
 }
 
-function jobOf(
-  t: TestContext,
-  files: readonly (readonly object[])[],
-  source: ImportSource,
-  options: TestJobOptions = {},
-): TestJob {
-  const raw = tempDir(t)
-  const paths = files.map((records, index) => {
-    const path = join(raw, `${index}.jsonl`)
-    writeFileSync(path, records.map(record => `${JSON.stringify(record)}\n`).join(''))
-    return path
-  })
-  return new TestJob(tempDir(t), source, paths, options)
-}
-
-async function allOf(job: TestJob) {
-  const staged = job.open()
-  try {
-    return {
-      generated: await generatedOf(staged),
-      outcomes: (await outcomesOf(staged)).map(({ result }) => result),
-    }
-  } finally {
-    staged.close()
-  }
+async function scannedResults(...given: Parameters<typeof jobOf>) {
+  return resultsOf(await scanned(...given))
 }
 
 function sorted(events: readonly ImportedEvent[]): string[] {

@@ -10,14 +10,14 @@ import type { StageProgress } from '#importer/job/progress.ts'
 import { ProgressTracker } from '#importer/job/progress-figures.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
-import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
+import { jobOf, resultsOf, StopSwitch, type TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { silentProgress } from '../../../tests/support/silent-progress.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { createJobConversion } from './job-conversion.ts'
 import { openCompleteRecords } from './scan.ts'
-import { stageRecords } from './stage.ts'
+import { type StageOptions, stageRecords } from './stage.ts'
 
 function bytesBelow(folder: string): number {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -30,7 +30,7 @@ const config = { mapping }
 
 describe('staging', () => {
   it('sorts records, also rejected ones, into parts of their event day, oldest day first and by time', async t => {
-    const job = jobOf(t, [
+    const job = jobOver(t, [
       '{"id":"c","event":"e","user":"u","at":"2024-05-02T10:00:00Z"}\n{"id":"b","event":"e","user":"u","at":"2024-05-01T23:59:59.999Z"}\n',
       '{"id":"a","event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n\nnot json\n{"id":"d","event":"e","user":"u"}\n{"id":"f","event":"e","at":"2024-05-01T12:00:00Z"}',
     ])
@@ -43,10 +43,8 @@ describe('staging', () => {
         ['unknown-day/0', 2],
       ],
     )
-    const staged = job.open()
-    t.after(() => staged.close())
     assert.deepEqual(
-      (await outcomesOf(staged)).map(({ raw, result }) => [raw.object, raw.line, raw.byte, result.kind]),
+      (await resultsOf(job)).outcomes.map(({ raw, result }) => [raw.object, raw.line, raw.byte, result.kind]),
       [
         ['1.jsonl', 1, 0, 'events'],
         ['1.jsonl', 5, 106, 'rejected'],
@@ -62,7 +60,7 @@ describe('staging', () => {
 
   it('counts blank lines, however many, without staging them', async t => {
     const good = '{"event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n'
-    const job = jobOf(t, ['\n'.repeat(20_000), `\n${good} \t\r\n${'\n'.repeat(10_000)}`])
+    const job = jobOver(t, ['\n'.repeat(20_000), `\n${good} \t\r\n${'\n'.repeat(10_000)}`])
     const manifest = await job.stageAndScan()
     assert.deepEqual(manifest.objects, [
       { object: '0.jsonl', table: null, blank: { count: 20_000, firstLine: 1 } },
@@ -84,38 +82,30 @@ describe('staging', () => {
   })
 
   it('reports the first damaged files and their total number', async t => {
-    const job = jobOf(
+    const job = jobOver(
       t,
       Array.from({ length: 30 }, () => gzipSync('{}\n').subarray(0, -9)),
     )
     const said: string[] = []
-    const { folder, plan, source, signal } = job
-    const { converter } = createJobConversion(plan, source, () => null)
-    const read = createRecordReader({ spool: { folder: folder.file('spool') } })
-    const progress = { ...silentProgress, say: (line: string) => said.push(line) }
-    const records = await stageRecords({ folder, plan, read, converter, progress, signal })
-    records.close()
+    await staged(job, { progress: { ...silentProgress, say: (line: string) => said.push(line) } })
     assert.equal(said.length, 21)
     assert.match(said[19]!, /^19\.jsonl is damaged in line 2 /)
     assert.equal(said[20], '30 files are damaged in total.')
   })
 
   it('refuses more files than a manifest can list, with the remedy', async t => {
-    const job = jobOf(t, [])
-    const { folder, plan, source, signal } = job
-    const { converter } = createJobConversion(plan, source, () => null)
+    const job = jobOver(t, [])
     const long = 'x'.repeat(10_000)
     const files = Array.from({ length: 3_500 }, () => ({ path: long, object: long }))
-    const read = createRecordReader({ spool: { folder: '' } })
     await assert.rejects(
-      stageRecords({ folder, plan: { ...plan, files }, read, converter, progress: job.progress, signal }),
+      staged(job, { plan: { ...job.plan, files } }),
       (error: Error) => error instanceof JobStopped && /Plan several imports/.test(error.message),
     )
   })
 
   it('reports progress by bytes read of files, compressed or not', async t => {
     const lines = Array.from({ length: 5_000 }, (_, index) => recordAt(index, index))
-    const job = jobOf(t, [gzipSync(lines.slice(0, 4_000).join('')), lines.slice(4_000).join('')])
+    const job = jobOver(t, [gzipSync(lines.slice(0, 4_000).join('')), lines.slice(4_000).join('')])
     const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
     const shares: number[] = []
     const progress: StageProgress = {
@@ -127,11 +117,8 @@ describe('staging', () => {
         shares.push(bytesDone / bytesTotal!)
       },
     }
-    const { folder, plan, source, signal } = job
-    const { converter } = createJobConversion(plan, source, () => null)
-    const read = createRecordReader({ spool: { folder: folder.file('spool') }, chunkBytes: 1_024 })
-    const records = await stageRecords({ folder, plan, read, converter, progress, signal })
-    records.close()
+    const spool = { folder: job.folder.file('spool') }
+    await staged(job, { progress, read: createRecordReader({ spool, chunkBytes: 1_024 }) })
     assert.equal(tracker.figures().recordsDone, 5_000)
     assert.ok(new Set(shares).size > 10, 'it grows gradually')
     assert.equal(Math.max(...shares), 1, 'it ends at the end, and is never further')
@@ -143,16 +130,14 @@ describe('staging', () => {
     const lines = Array.from({ length: 600 }, (_, index) => recordAt(index, (index * 7919) % 86_400).trim())
     const pages = [lines.slice(0, 200), lines.slice(200, 300)].map(page => `[${page}]`).join('\n')
     const texts = [pages, lines.slice(300, 450).join(''), `${lines.slice(450, 500).join('')}\n[${lines.slice(500)}]\n`]
-    const straight = jobOf(t, texts, { read })
+    const straight = jobOver(t, texts, { read })
     const manifest = await straight.stageAndScan()
     assert.equal(manifest.totals.records, 600)
     for (const records of [1, 250, 301, 599]) {
-      let left = records
-      const onRecord = () => {
-        if (left-- === 0) throw new Error('killed')
-      }
-      const job = jobOf(t, texts, { read, onRecord })
-      await assert.rejects(job.stage(), /killed/)
+      const stop = new StopSwitch()
+      stop.left = records
+      const job = jobOver(t, texts, { read, onRecord: stop.onRecord })
+      await assert.rejects(job.stage(), /stopped here/)
       const { parts } = await job.stageAndScan()
       assert.deepEqual(parts, manifest.parts)
     }
@@ -160,7 +145,7 @@ describe('staging', () => {
 
   it('divides a day into parts of limited size, in order', async t => {
     const lines = Array.from({ length: 500 }, (_, index) => recordAt(index, (index * 7919) % 86_400))
-    const job = jobOf(t, [lines.join('')], { sizes: { committedBytes: 4_000, partBytes: 10_000 } })
+    const job = jobOver(t, [lines.join('')], { sizes: { committedBytes: 4_000, partBytes: 10_000 } })
     const { parts } = await job.stageAndScan()
     assert.ok(parts.length > 4, `${parts.length}`)
     const database = new JobDatabase(job.folder)
@@ -189,7 +174,7 @@ describe('staging', () => {
       askedLast = bytes
     }
     const sizes = { committedBytes: 5_000, partBytes: 10_000 }
-    const job = jobOf(t, [lines.join('')], { sizes, waitForSpace })
+    const job = jobOver(t, [lines.join('')], { sizes, waitForSpace })
     disk.fullAt = 3
     await assert.rejects(job.stage(), /no space/)
     const halfDone = bytesBelow(job.folder.path)
@@ -211,52 +196,36 @@ describe('staging', () => {
         recordAt(file * 200 + index, Math.floor(random() * 5 * 86_400), index % 50 === 0),
       ).join(''),
     )
-    const straight = jobOf(t, files)
+    const straight = jobOver(t, files)
     const expected = await straight.stageAndScan()
     for (let round = 0; round < runs(3, 12); round++) {
-      let left = 0
-      const stopped = jobOf(t, files, {
-        sizes: { committedBytes: 1 + Math.floor(random() * 20_000) },
-        onRecord: () => {
-          if (left-- === 0) throw new Error('stopped here')
-        },
-      })
+      const stop = new StopSwitch()
+      const sizes = { committedBytes: 1 + Math.floor(random() * 20_000) }
+      const stopped = jobOver(t, files, { sizes, onRecord: stop.onRecord })
       for (const stage of ['stage', 'scan'] as const)
-        for (let isDone = false; !isDone; ) {
-          left = Math.floor(random() * 900)
-          isDone = await stopped[stage]().then(
-            () => true,
-            error => {
-              assert.match(String(error), /stopped here/)
-              return false
-            },
-          )
-        }
+        await stop.runUntilDone(
+          () => stopped[stage](),
+          () => Math.floor(random() * 900),
+        )
       assert.deepEqual([stopped.manifest.parts, stopped.manifest.scan], [expected.parts, expected.scan])
     }
   })
 
   it('starts again if a file changes before it has finished', async t => {
-    let isStopped = true
-    const job = jobOf(t, [recordAt(1, 0), recordAt(2, 0)], {
-      onRecord: () => {
-        if (isStopped) throw new Error('stopped here')
-      },
-    })
+    const stop = new StopSwitch()
+    stop.left = 0
+    const job = jobOver(t, [recordAt(1, 0), recordAt(2, 0)], { onRecord: stop.onRecord })
     await assert.rejects(job.stage(), /stopped here/)
     writeFileSync(job.plan.files[0]!.path, recordAt(3, 0))
-    isStopped = false
     await job.stageAndScan()
-    const staged = job.open()
-    t.after(() => staged.close())
     assert.deepEqual(
-      (await outcomesOf(staged)).map(({ source }) => JSON.parse(source().text).id),
+      (await resultsOf(job)).outcomes.map(({ source }) => JSON.parse(source().text).id),
       ['3', '2'],
     )
   })
 
   it('starts again if the description of its records is damaged', async t => {
-    const job = jobOf(t, [recordAt(1, 0)])
+    const job = jobOver(t, [recordAt(1, 0)])
     const undamaged = await job.stageAndScan()
     await job.stage()
     changeRecords(job, "UPDATE staging SET described = '{'")
@@ -274,7 +243,7 @@ describe('staging', () => {
   }))
     it(`names its file if the scan finds ${what} of it damaged`, async t => {
       const text = Array.from({ length: 2_000 }, (_, id) => recordAt(id, id)).join('')
-      const job = jobOf(t, [text])
+      const job = jobOver(t, [text])
       await job.stage()
       damage(job)
       await assert.rejects(job.scan(), job.folder.damaged('staging.db'))
@@ -298,12 +267,15 @@ function recordAt(id: number, seconds: number, isBroken = false): string {
   return `${JSON.stringify({ id: String(id), event: 'e', user: isBroken ? null : `u-${id % 17}`, at })}\n`
 }
 
-function jobOf(t: TestContext, texts: readonly (string | Buffer)[], options: TestJobOptions = {}): TestJob {
-  const raw = tempDir(t)
-  const files = texts.map((text, index) => {
-    const path = join(raw, `${index}.jsonl`)
-    writeFileSync(path, text)
-    return path
-  })
-  return new TestJob(tempDir(t), generic, files, { config, ...options })
+function jobOver(t: TestContext, texts: readonly (string | Buffer)[], options: TestJobOptions = {}): TestJob {
+  return jobOf(t, texts, generic, { config, ...options })
+}
+
+/** Stages without a scan. */
+async function staged(job: TestJob, given: Partial<StageOptions>): Promise<void> {
+  const { folder, plan, source, signal, progress } = job
+  const { converter } = createJobConversion(plan, source, () => null)
+  const read = createRecordReader({ spool: { folder: folder.file('spool') } })
+  const records = await stageRecords({ folder, plan, read, converter, progress, signal, ...given })
+  records.close()
 }
