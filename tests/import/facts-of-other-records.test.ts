@@ -3,8 +3,6 @@
 // ids give meaning to other rows. All records go through the stages of a job.
 
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
@@ -15,8 +13,7 @@ import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { heap } from '#importer/sources/heap/heap.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
 import { posthog } from '#importer/sources/posthog/posthog.ts'
-import { generatedOf, outcomesOf, readJsonLines, TestJob } from '../support/import-job.ts'
-import { tempDir } from '../support/temp-dir.ts'
+import { jobOf, readJsonLines, resultsOf } from '../support/import-job.ts'
 
 describe('records that depend on other records', () => {
   it('Heap events belong to the identity of their user, which is linked once and keeps every digit of its ids', async t => {
@@ -108,29 +105,12 @@ async function converted(
   tables: Record<string, readonly string[]>,
   config: JsonObject = {},
 ) {
-  const folder = tempDir(t)
-  const files = Object.entries(tables).map(([table, lines]) => {
-    const path = join(folder, `${table}.jsonl`)
-    writeFileSync(path, `${lines.join('\n')}\n`)
-    return path
-  })
-  const job = new TestJob(join(folder, 'job'), source, files, { config, read: readByTable })
+  const files = Object.entries(tables).map(([table, lines]) => [`${table}.jsonl`, `${lines.join('\n')}\n`])
+  const job = jobOf(t, Object.fromEntries(files), source, { config, read: readByTable })
   await job.stageAndScan()
-  const staged = job.open()
-  try {
-    const outcomes = (await outcomesOf(staged)).map(({ result }) => result)
-    assert.deepEqual(
-      outcomes.filter(({ kind }) => kind === 'rejected'),
-      [],
-    )
-    return {
-      generated: await generatedOf(staged),
-      events: outcomes.flatMap(result => (result.kind === 'events' ? result.events : [])),
-      skipped: outcomes.flatMap(result => (result.kind === 'skipped' ? [result.reason] : [])),
-    }
-  } finally {
-    staged.close()
-  }
+  const { generated, events, results } = await resultsOf(job)
+  assert.ok(results.every(({ kind }) => kind !== 'rejected'))
+  return { generated, events, skipped: results.flatMap(result => (result.kind === 'skipped' ? [result.reason] : [])) }
 }
 
 const readByTable: ReadRecords = async function* (file) {

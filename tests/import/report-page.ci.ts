@@ -1,30 +1,24 @@
 // The report of a rehearsal as a page in a browser, at the size of a phone, with records that try to break it.
 
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { launchChromium, noChromium } from '../sdk/browser/browser.ts'
 import { mapping } from '../support/import-command.ts'
-import { TestJob } from '../support/import-job.ts'
-import { tempDir } from '../support/temp-dir.ts'
+import { jobOf } from '../support/import-job.ts'
 
 const hostile = '<script>document.title = "broken"</script><img src=x onerror="document.title=1">'
 
 describe('the page of a report', { skip: noChromium() }, () => {
   for (const colorScheme of ['light', 'dark'] as const)
     it(`fits a phone, loads nothing and runs nothing (${colorScheme})`, async t => {
-      const raw = join(tempDir(t), 'raw.jsonl')
       const records = Array.from({ length: 60 }, (_, index) => ({
         ...{ id: `r-${index}`, event: index % 3 === 0 ? hostile : 'x'.repeat(190), user: index % 9 === 0 ? null : 'u' },
         ...{ at: new Date(Date.UTC(2024, 0, 1 + index)).toISOString(), props: { [hostile]: hostile } },
       }))
-      writeFileSync(raw, records.map(record => `${JSON.stringify(record)}\n`).join(''))
-      const job = new TestJob(tempDir(t), generic, [raw], { config: { mapping } })
-      await job.stageAndScan()
-      await job.rehearse()
+      const job = jobOf(t, [records], generic, { config: { mapping } })
+      await job.report()
       const browser = await launchChromium()
       t.after(() => browser.close())
       const page = await browser.newPage({ viewport: { width: 375, height: 800 }, colorScheme })

@@ -14,8 +14,7 @@ import { generic } from '#importer/sources/generic/generic.ts'
 import { readRehearsal } from '#importer/stages/report/import-report.ts'
 import { sampleSchema } from '#importer/stages/report/samples.ts'
 import { mapping } from '../support/import-command.ts'
-import { TestJob } from '../support/import-job.ts'
-import { tempDir } from '../support/temp-dir.ts'
+import { jobOf } from '../support/import-job.ts'
 
 const readers: Readonly<Record<string, (folder: JobFolder) => unknown>> = {
   'plan.json': readPlan,
@@ -70,10 +69,9 @@ function* wrongKinds(value: JsonValue, path = ''): Generator<readonly [path: str
 
 /** A rehearsed job with all of its files, as the commands write them. */
 async function rehearsedJob(t: TestContext): Promise<JobFolder> {
-  const raw = `${tempDir(t)}/raw.jsonl`
   const record = { id: 'r', event: 'Paid', user: 'u', device: 'd', at: '2024-05-01T12:00:00Z' }
-  writeFileSync(raw, `${JSON.stringify(record)}\n\n{"id":"none","event":"Paid","user":"u"}\nbroken\n`)
-  const job = new TestJob(tempDir(t), generic, [raw], { config: { mapping } })
+  const text = `${JSON.stringify(record)}\n\n{"id":"none","event":"Paid","user":"u"}\nbroken\n`
+  const job = jobOf(t, [text], generic, { config: { mapping } })
   const { folder } = job
   const target = { address: 'http://localhost', projectKey: 'phc_x', projectId: '1', projectName: 'One' }
   writePlan(folder, { ...job.plan, target })

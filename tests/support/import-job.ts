@@ -126,6 +126,12 @@ export class TestJob {
     return rehearse({ folder, plan, manifest, progress, signal, waitForSpace, monotonicNowMs: () => 0 })
   }
 
+  /** All stages before the approval. */
+  async report() {
+    await this.stageAndScan()
+    return this.rehearse()
+  }
+
   open() {
     return openStagedJob(this.folder, this.manifest)
   }

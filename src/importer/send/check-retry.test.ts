@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
-import { TestJob } from '../../../tests/support/import-job.ts'
+import { jobOf, type TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobFolder } from '../job/job-folder.ts'
 import { writeState } from '../job/job-state.ts'
@@ -54,12 +54,9 @@ describe('a file of repaired records', () => {
 })
 
 async function rehearsed(t: TestContext, lines: readonly (object | string)[]) {
-  const folder = tempDir(t)
-  const raw = join(folder, 'raw.jsonl')
-  writeFileSync(raw, lines.map(each => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`).join(''))
-  const job = new TestJob(join(folder, 'job'), generic, [raw], { config: { mapping } })
-  await job.stageAndScan()
-  await job.rehearse()
+  const content = lines.map(each => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`).join('')
+  const job = jobOf(t, { 'raw.jsonl': content }, generic, { config: { mapping } })
+  await job.report()
   const rejects = job.manifest.parts.flatMap(({ id }) => readRejects(job.folder.file('rejects', `${id}.jsonl`)))
   return { job, rejects }
 }

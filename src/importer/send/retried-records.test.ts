@@ -3,9 +3,8 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { createRecordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
-import { outcomesOf, TestJob } from '../../../tests/support/import-job.ts'
+import { jobOf, outcomesOf, resultsOf, type TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import type { RejectLine } from '../stages/reject-files.ts'
 import { addRetry } from './retried-records.ts'
@@ -79,9 +78,7 @@ describe('a rejected row of CSV', () => {
     })
     const retried = await retry(t, job, [{ ...rejects[0]!, record: { ...rejects[0]!.record, user: 'u-1' } }])
     const atOnce = await rehearsed(t, `event,user,at,note\n${row}\n${row}\n`, { keep_identical: true })
-    const open = atOnce.job.open()
-    t.after(() => open.close())
-    assert.deepEqual(retried, (await outcomesOf(open)).map(({ result }) => withoutNotes(result)).slice(1))
+    assert.deepEqual(retried, (await resultsOf(atOnce.job)).results.map(withoutNotes).slice(1))
   })
 
   it('is rejected again for the same reason if nothing was repaired', async t => {
@@ -94,15 +91,8 @@ describe('a rejected row of CSV', () => {
 })
 
 async function rehearsed(t: TestContext, text = csv, config: JsonObject = {}) {
-  const folder = tempDir(t)
-  const raw = join(folder, 'raw.csv')
-  writeFileSync(raw, text)
-  const job = new TestJob(join(folder, 'job'), generic, [raw], {
-    config: { mapping, ...config },
-    read: createRecordReader({ spool: { folder } }),
-  })
-  await job.stageAndScan()
-  await job.rehearse()
+  const job = jobOf(t, { 'raw.csv': text }, generic, { config: { mapping, ...config } })
+  await job.report()
   const rejects = globSync(job.folder.file('rejects/*/*.jsonl'))
     .toSorted()
     .flatMap(path => readFileSync(path, 'utf8').split('\n').slice(0, -1))
@@ -119,12 +109,7 @@ async function retry(t: TestContext, { folder, plan, manifest, source }: TestJob
 
 async function rightAtOnce(t: TestContext, row: string) {
   const { job } = await rehearsed(t, `event,user,at,note\n${row}\n`)
-  const open = job.open()
-  try {
-    return (await outcomesOf(open)).map(({ result }) => withoutNotes(result))
-  } finally {
-    open.close()
-  }
+  return (await resultsOf(job)).results.map(withoutNotes)
 }
 
 type Result = Awaited<ReturnType<typeof outcomesOf>>[number]['result']

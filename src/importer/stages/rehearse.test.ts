@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import type { Sample } from '#importer/stages/report/samples.ts'
-import { TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
-import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { jobOf, type TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { sha256Hex } from '../job/sha256.ts'
-import { createRecordReader } from '../read/read-files.ts'
 import { posthog } from '../sources/posthog/posthog.ts'
 import { segment } from '../sources/segment/segment.ts'
 import type { RejectLine } from './reject-files.ts'
+import type { ImportReport } from './report/import-report.ts'
 import { createReportSections } from './report/report-sections.ts'
 
 const mapping = {
@@ -26,21 +25,16 @@ const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
 
 describe('a rehearsal', () => {
   it('warns of files with bytes but no records, but not of empty files', async t => {
-    const folder = tempDir(t)
     const files = { 'a.csv': 'event,user,at\nPaid,u,2024-05-01T12:00:00Z\n', 'b.csv': 'event,user,at\n', 'c.csv': '' }
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-    const paths = Object.keys(files).map(name => join(folder, name))
-    const job = new TestJob(join(folder, 'job'), generic, paths, {
+    const job = jobOf(t, files, generic, {
       config: { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } },
-      read: createRecordReader({ spool: { folder: join(folder, 'spool') } }),
     })
-    await job.stageAndScan()
-    const warnings = (await job.rehearse()).warnings.filter(({ code }) => code === 'no_record_in_file')
+    const warnings = (await job.report()).warnings.filter(({ code }) => code === 'no_record_in_file')
     assert.deepEqual(warnings, [{ code: 'no_record_in_file', text: 'b.csv holds no records.' }])
   })
 
   it('accounts for every record and every event', async t => {
-    const job = await staged(t, [
+    const report = await reportOf(t, [
       ...Array.from({ length: 40 }, (_, index) => line({ ...good, id: `r-${index}`, user: `u-${index % 7}` })),
       line({ ...good, id: 'linked', device: 'd-1' }),
       line({ ...good, id: 'r-3', user: 'u-3' }),
@@ -49,7 +43,6 @@ describe('a rehearsal', () => {
       '',
       'not json',
     ])
-    const report = await job.rehearse()
     assert.deepEqual(report.balance, {
       read: 46,
       blankLines: 1,
@@ -126,9 +119,9 @@ describe('a rehearsal', () => {
     const records = [
       { event: '$snapshot', uuid: '018f3a10-0000-7000-8000-000000000701', distinct_id: 'u', timestamp: good.at },
     ]
-    const job = await staged(t, records.map(line), { config: {} }, posthog)
+    const { rejects } = await reportOf(t, records.map(line), { config: {} }, posthog)
     assert.deepEqual(
-      (await job.rehearse()).rejects.map(({ reason }) => reason),
+      rejects.map(({ reason }) => reason),
       ['unsupported_event'],
     )
   })
@@ -149,7 +142,7 @@ describe('a rehearsal', () => {
       { ...good, id: 'e', at: at(4), device: 'dev' },
       { ...good, id: 'f', at: at(5), device: 'dev', user: 'somebody else' },
     ]
-    const { warnings } = await (await staged(t, records.map(line))).rehearse()
+    const { warnings } = await reportOf(t, records.map(line))
     assert.deepEqual(
       warnings.map(({ code }) => code),
       [
@@ -167,7 +160,7 @@ describe('a rehearsal', () => {
       warnings[0]!.text,
       '1 event is called "Page View"; the service knows $pageview. To send them under that name, plan again with --config FILE, where FILE holds {"event_names":{"Page View":"$pageview"}}.',
     )
-    const { warnings: none } = await (await staged(t, [line({ ...good, props: {}, device: null })])).rehearse()
+    const { warnings: none } = await reportOf(t, [line({ ...good, props: {}, device: null })])
     assert.deepEqual(none, [], 'a single event has a single id')
   })
 
@@ -177,7 +170,7 @@ describe('a rehearsal', () => {
       ...{ ...good, id: `r-${index}`, at: at(index), user: `u-${index % 2}` },
       device: index < 36 ? 'shared' : `own-${index % 2}`,
     }))
-    const { warnings, identity } = await (await staged(t, records.map(line))).rehearse()
+    const { warnings, identity } = await reportOf(t, records.map(line))
     assert.deepEqual(identity.devices, { all: 3, shared: 1 })
     const [warning] = warnings.filter(({ code }) => code === 'shared_devices')
     assert.match(warning!.text, /^1 of 3 devices \(33 %\) was used by more than one user, with 18 changes/)
@@ -190,8 +183,8 @@ describe('a rehearsal', () => {
         timestamp: good.at,
       }),
     )
-    const job = await staged(t, events.map(line), { config: { strip_person_updates: true } }, posthog)
-    const { warnings, dropped } = await job.rehearse()
+    const config = { strip_person_updates: true }
+    const { warnings, dropped } = await reportOf(t, events.map(line), { config }, posthog)
     assert.deepEqual(
       warnings.map(({ code, text }) => [code, text.slice(0, 28)]),
       [['person_data_left_out', '2 records (67 %): changes of']],
@@ -220,8 +213,7 @@ describe('a rehearsal', () => {
       { type: 'group', userId: 's-4', groupId: 'g-1', messageId: 'm6', timestamp: at },
       { type: 'group', userId: 's-4', groupId: 'g-2', messageId: 'm7', timestamp: at },
     ]
-    const job = await staged(t, records.map(line), { config: {} }, segment)
-    const { predicted, identity, groups } = await job.rehearse()
+    const { predicted, identity, groups } = await reportOf(t, records.map(line), { config: {} }, segment)
     // s-1 with an-1, s-2 with an-2, s-3 alone, s-4 with old-4.
     assert.partialDeepStrictEqual(predicted, { persons: 4, merges: 3, groups: 2 })
     assert.deepEqual([identity.links, identity.sharedDevices, groups.events], [3, 1, 2])
@@ -234,8 +226,7 @@ describe('a rehearsal', () => {
     }
     const told = { ...opened, event_type: '$groupidentify' }
     const records = [told, told, opened].map((record, index) => ({ ...record, uuid: `7a8b-${index}` }))
-    const job = await staged(t, records.map(line), { config: {} }, amplitude)
-    const report = await job.rehearse()
+    const report = await reportOf(t, records.map(line), { config: {} }, amplitude)
     const { givingEvents, givingOnlyGenerated = 0, fromRecords } = report.balance
     assert.deepEqual([givingEvents, givingOnlyGenerated, fromRecords], [3, 2, 1])
     const sections = new Map(createReportSections(report).map(section => [section.title, section]))
@@ -260,7 +251,7 @@ describe('a rehearsal', () => {
       { ...good, id: 'x', at: '2026-01-13T00:00:01Z' },
       { ...good, id: 'y', at: '2026-01-14T10:00:00Z' },
     ]
-    const { predicted } = await (await staged(t, records.map(line))).rehearse()
+    const { predicted } = await reportOf(t, records.map(line))
     assert.deepEqual(predicted.recent, { events: 2, days: ['2026-01-13', '2026-01-14'] })
   })
 
@@ -283,9 +274,7 @@ describe('a rehearsal', () => {
 
   it('writes a report whose markup or direction of lines no record can change', async t => {
     const evil = '</pre><script>alert(1)</script>\u001b]0;title\u0007\u009b31m\u202e\u2066👩\u200d🚀'
-    const job = await staged(t, [line({ ...good, event: evil })])
-    await job.rehearse()
-    const html = readFileSync(job.folder.file('report.html'), 'utf8')
+    const html = await pageOf(t, [line({ ...good, event: evil })])
     assert.ok(!html.includes('<script'), 'no script')
     assert.match(
       html,
@@ -295,9 +284,7 @@ describe('a rehearsal', () => {
   })
 
   it('writes a page whose tables all have captions, column headings and row headings', async t => {
-    const job = await staged(t, [line(good), line({ ...good, user: null })])
-    await job.rehearse()
-    const html = readFileSync(job.folder.file('report.html'), 'utf8')
+    const html = await pageOf(t, [line(good), line({ ...good, user: null })])
     const tables = html.split(/<table[^>]*>/).slice(1)
     assert.ok(tables.length >= 4)
     for (const table of tables) {
@@ -313,8 +300,8 @@ describe('a rehearsal', () => {
   })
 
   it('counts records with the same id but other content separately from repeats, and names one', async t => {
-    const job = await staged(t, [line(good), line(good), line({ ...good, props: { price: 5 } })])
-    const { skips, warnings } = await job.rehearse()
+    const lines = [line(good), line(good), line({ ...good, props: { price: 5 } })]
+    const { skips, warnings } = await reportOf(t, lines)
     assert.deepEqual(
       skips.map(({ reason, count }) => [reason, count]),
       [
@@ -327,18 +314,13 @@ describe('a rehearsal', () => {
   })
 
   it('estimates how many records an unreadable stretch contains', async t => {
-    const path = join(tempDir(t), 'raw.csv')
     const rows = Array.from({ length: 3_000 }, (_, id) => [`row-${id}`, 'e', 'u', '2024-05-01T00:00:00Z'])
-    const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] }
-    const read = createRecordReader({ spool: { folder: tempDir(t) } })
     // The row joined by a quote ends up with the right number of cells, or with another one.
     for (const column of [1, 2]) {
       rows[10] = ['r-10', '"open', 'u', '2024-05-01T00:00:00Z']
       rows[2_010] = ['r-2010', 'e', 'u', '2024-05-01T00:00:00Z'].with(column, '"open"')
-      writeFileSync(path, `id,event,user,at\n${rows.map(cells => `${cells}\n`).join('')}`)
-      const job = new TestJob(tempDir(t), generic, [path], { config: { mapping }, read })
-      await job.stageAndScan()
-      const { balance, heldByRejects, rejectShare } = await job.rehearse()
+      const csv = `id,event,user,at\n${rows.map(cells => `${cells}\n`).join('')}`
+      const { balance, heldByRejects, rejectShare } = await reportOfCsv(t, csv)
       assert.ok(balance.isBalanced)
       assert.equal(balance.rejected, 1)
       assert.ok(heldByRejects! > 1_900 && heldByRejects! < 2_100, `${heldByRejects}`)
@@ -347,17 +329,12 @@ describe('a rehearsal', () => {
   })
 
   it('warns of CSV rows that can be read in two ways', async t => {
-    const path = join(tempDir(t), 'raw.csv')
     // Nothing in the first MiB shows that backslashes are escapes.
     const at = '2024-05-01T00:00:00Z'
     const plain = Array.from({ length: 6 }, (_, id) => `${id},"bye",u,${at},${'x'.repeat(200_000)}\n`)
     const spoken = String.raw`8,"say \"hi\"",u,${at},x`
-    writeFileSync(path, `id,event,user,at,more\n${plain.join('')}${spoken}\n9,"bye",u,${at},x\n`)
-    const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] } }
-    const read = createRecordReader({ spool: { folder: tempDir(t) } })
-    const job = new TestJob(tempDir(t), generic, [path], { config, read })
-    await job.stageAndScan()
-    const { balance, warnings } = await job.rehearse()
+    const csv = `id,event,user,at,more\n${plain.join('')}${spoken}\n9,"bye",u,${at},x\n`
+    const { balance, warnings } = await reportOfCsv(t, csv)
     assert.deepEqual([balance.read, balance.givingEvents], [7, 7])
     assert.match(
       warnings.find(({ code }) => code === 'csv_quotes')!.text,
@@ -368,16 +345,11 @@ describe('a rehearsal', () => {
   it('counts a line as one record, however long, and so a row with long texts', async t => {
     const props = { x: 'y'.repeat(200) }
     const lines = Array.from({ length: 100 }, (_, id) => line({ ...good, id: `r-${id}`, props }))
-    const ofLines = await (await staged(t, [...lines, `{"x":"${'y'.repeat(3_000)}`])).rehearse()
+    const ofLines = await reportOf(t, [...lines, `{"x":"${'y'.repeat(3_000)}`])
     assert.deepEqual([ofLines.heldByRejects, ofLines.rejectShare], [undefined, 1 / 101])
-    const path = join(tempDir(t), 'raw.csv')
     const rows = Array.from({ length: 100 }, (_, id) => `r-${id},e,u,2024-05-01T00:00:00Z\n`)
-    writeFileSync(path, `id,event,user,at\n${rows.join('')}r,"${'two\nlines '.repeat(300)}",u,yesterday\n`)
-    const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] } }
-    const read = createRecordReader({ spool: { folder: tempDir(t) } })
-    const job = new TestJob(tempDir(t), generic, [path], { config, read })
-    await job.stageAndScan()
-    const { balance, heldByRejects } = await job.rehearse()
+    const csv = `id,event,user,at\n${rows.join('')}r,"${'two\nlines '.repeat(300)}",u,yesterday\n`
+    const { balance, heldByRejects } = await reportOfCsv(t, csv)
     assert.deepEqual([balance.rejected, heldByRejects], [1, undefined])
   })
 
@@ -410,8 +382,7 @@ describe('a rehearsal', () => {
     const merge = { ...good, id: 'm', event: '$identify', props: { $anon_distinct_id: 'd-2' } }
     const counts = async (isPersonless: boolean) => {
       const config = { mapping: { ...mapping, anon_id: 'device' } }
-      const job = await staged(t, [line(linked), line(merge)], { config, limits: { isPersonless } })
-      const { balance, rejects } = await job.rehearse()
+      const { balance, rejects } = await reportOf(t, [line(linked), line(merge)], { config, limits: { isPersonless } })
       assert.ok(balance.isBalanced)
       return [balance.generated, balance.fromRecords, rejects.map(({ reason }) => reason)]
     }
@@ -425,17 +396,32 @@ function line(record: object): string {
   return JSON.stringify(record)
 }
 
+/** A job over these lines, staged and scanned. */
 async function staged(
   t: TestContext,
   lines: readonly (string | Buffer)[],
   options: TestJobOptions = {},
   source = generic,
 ): Promise<TestJob> {
-  const path = join(tempDir(t), 'raw.jsonl')
-  writeFileSync(path, Buffer.concat(lines.map(each => Buffer.concat([Buffer.from(each), Buffer.from('\n')]))))
-  const job = new TestJob(tempDir(t), source, [path], { config: { mapping }, ...options })
+  const text = Buffer.concat(lines.flatMap(each => [Buffer.from(each), Buffer.from('\n')]))
+  const job = jobOf(t, { 'raw.jsonl': text }, source, { config: { mapping }, ...options })
   await job.stageAndScan()
   return job
+}
+
+async function reportOf(...given: Parameters<typeof staged>): Promise<ImportReport> {
+  return (await staged(...given)).rehearse()
+}
+
+function reportOfCsv(t: TestContext, text: string): Promise<ImportReport> {
+  const ofRows = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] }
+  return jobOf(t, { 'raw.csv': text }, generic, { config: { mapping: ofRows } }).report()
+}
+
+async function pageOf(...given: Parameters<typeof staged>): Promise<string> {
+  const job = await staged(...given)
+  await job.rehearse()
+  return readFileSync(job.folder.file('report.html'), 'utf8')
 }
 
 function rejectsOf(job: TestJob): RejectLine[] {

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { createRecordReader } from '#importer/read/read-files.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
-import { TestJob } from '../../../tests/support/import-job.ts'
-import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { jobOf, StopSwitch, type TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { segment } from '../sources/segment/segment.ts'
+import type { ImportReport } from './report/import-report.ts'
 
 const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at' }
 const record = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
@@ -30,7 +27,7 @@ describe('warnings of names that no record has', () => {
       rename: { 'Order Id': 'order' },
       event_names: { Piad: '$paid', Left: 'Gone' },
     }
-    const texts = await warned(await job(t, csv, { mapping: given }))
+    const texts = await warned(t, csv, { mapping: given })
     assert.deepEqual(texts, [
       'The mapping names the field "OrderID" under uuid, but no record has it. Did you mean "Order ID"?',
       'The mapping names the field "Plann" under set.plan, but no record has it. Did you mean "Plan"?',
@@ -62,12 +59,12 @@ describe('warnings of names that no record has', () => {
       { ...record, id: 'a', person: { plan: 'pro' } },
       { event: 'Tested', member: null, secret: 1, kind: 'test' },
     ]
-    assert.deepEqual(await warned(await job(t, jsonl(lines), { mapping: given })), [])
+    assert.deepEqual(await warned(t, lines, { mapping: given }), [])
   })
 
   it('suggest fields beside the missing one in the same object', async t => {
     const given = { ...mapping, set: { plan: 'person.plann' }, omit: ['person.plan'] }
-    assert.deepEqual(await warned(await job(t, jsonl([{ ...record, person: { plan: 'pro' } }]), { mapping: given })), [
+    assert.deepEqual(await warned(t, [{ ...record, person: { plan: 'pro' } }], { mapping: given }), [
       'The mapping names the field "person.plann" under set.plan, but no record has it. Did you mean "person.plan"?',
       'The mapping names the field "person.plan" under omit, but no record has it as a separate field.',
     ])
@@ -75,20 +72,19 @@ describe('warnings of names that no record has', () => {
 
   it('are not given for a column without values', async t => {
     const text = 'event,user,at,note\nPaid,u-1,2024-05-01T12:00:00Z,\n'
-    assert.deepEqual(await warned(await job(t, text, { mapping: { ...mapping, set: { note: 'note' } } })), [])
+    assert.deepEqual(await warned(t, text, { mapping: { ...mapping, set: { note: 'note' } } }), [])
   })
 
-  it('are the same after a stopped rehearsal', async t => {
-    const lines = Array.from({ length: 5 }, (_, index) => ({ ...record, user: `u-${index}` }))
-    let left = Infinity
-    const given = { mapping: { ...mapping, anon_id: 'device', uuid: 'id' } }
-    const stopped = await job(t, jsonl([{ ...record, id: 'x' }, ...lines]), given, generic, () => {
-      if (--left < 0) throw new Error('stopped')
-    })
-    left = 3
-    await assert.rejects(warned(stopped), /stopped/)
-    left = Infinity
-    assert.deepEqual(await warned(stopped), [
+  it('are the same after a stopped scan', async t => {
+    const records = ['x', undefined, undefined, undefined].map((id, index) => ({ ...record, user: `u-${index}`, id }))
+    const config = { mapping: { ...mapping, anon_id: 'device', uuid: 'id' } }
+    const stop = new StopSwitch()
+    const job = jobOver(t, records, config, generic, { onRecord: stop.onRecord, sizes: { partBytes: 1 } })
+    await job.stage()
+    stop.left = 3
+    await assert.rejects(job.scan(), /stopped here/)
+    await job.scan()
+    assert.deepEqual(warningsOf(await job.rehearse()), [
       'The mapping names the field "device" under anon_id, but no record has it.',
     ])
   })
@@ -96,44 +92,38 @@ describe('warnings of names that no record has', () => {
   it('cover event_names in the configuration of any source', async t => {
     const message = { type: 'track', event: 'Paid', userId: 'u', messageId: 'm', timestamp: record.at }
     const config = { event_names: { Payd: 'Bought', Paid: 'Bought' } }
-    assert.deepEqual(await warned(await job(t, jsonl([message]), config, segment)), [
+    assert.deepEqual(await warned(t, [message], config, segment), [
       'event_names names the event "Payd", which no record has. Did you mean "Paid"?',
     ])
   })
 
   it('are not given if no record can be read', async t => {
-    assert.deepEqual(await warned(await job(t, '{"event":\n', { mapping })), [])
+    assert.deepEqual(warningsOf(await jobOf(t, ['{"event":\n'], generic, { config: { mapping } }).report()), [])
   })
 
   it('are limited in number', async t => {
     const types = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`other field ${index}`, 'text']))
-    const texts = await warned(await job(t, jsonl([record]), { mapping: { ...mapping, types } }))
+    const texts = await warned(t, [record], { mapping: { ...mapping, types } })
     assert.deepEqual([texts.length, texts.at(-1)], [51, 'No record has 10 more names of the mapping.'])
   })
 })
 
-async function warned(job: TestJob): Promise<readonly string[]> {
-  const { warnings } = await job.rehearse()
+/** @param file the text of a CSV file, or records. @returns the warnings of a rehearsal. */
+async function warned(...[t, file, config, source, options]: Parameters<typeof jobOver>): Promise<readonly string[]> {
+  return warningsOf(await jobOver(t, file, config, source, options).report())
+}
+
+function warningsOf({ warnings }: ImportReport): readonly string[] {
   return warnings.filter(({ code }) => code.endsWith('_of_no_record')).map(({ text }) => text)
 }
 
-async function job(
+function jobOver(
   t: TestContext,
-  text: string,
+  file: string | readonly object[],
   config: JsonObject,
   source: ImportSource = generic,
-  onRecord?: () => void,
-): Promise<TestJob> {
-  const folder = tempDir(t)
-  const raw = join(folder, text.startsWith('{') ? 'raw.jsonl' : 'raw.csv')
-  writeFileSync(raw, text)
-  const read = createRecordReader({ spool: { folder } })
-  const made = new TestJob(join(folder, 'job'), source, [raw], { config, read, ...(onRecord && { onRecord }) })
-  await made.stage()
-  await made.scan()
-  return made
-}
-
-function jsonl(records: readonly object[]): string {
-  return records.map(each => `${JSON.stringify(each)}\n`).join('')
+  options: TestJobOptions = {},
+): TestJob {
+  const name = typeof file === 'string' ? 'raw.csv' : 'raw.jsonl'
+  return jobOf(t, { [name]: file }, source, { config, ...options })
 }

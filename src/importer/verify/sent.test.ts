@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { type ImportReport, readRehearsal, type Verification } from '#importer/stages/report/import-report.ts'
 import { createReportSections } from '#importer/stages/report/report-sections.ts'
-import { TestJob } from '../../../tests/support/import-job.ts'
-import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { jobOf, type TestJob } from '../../../tests/support/import-job.ts'
 import { JobState } from '../job/job-state.ts'
 import { createCheckpoint, createProgress, putCheckpoint, type SendCounts } from '../send/checkpoint.ts'
 import { type RetryOutcomes, storeRetryOutcomes } from '../send/retry-outcomes.ts'
@@ -23,11 +21,8 @@ const paid = (user: string) => `{"event":"Paid","user":"${user}","at":"2024-05-0
 
 async function rehearsedJob(t: TestContext, lines: readonly string[]): Promise<TestJob> {
   const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } }
-  const raw = join(tempDir(t), 'raw.jsonl')
-  writeFileSync(raw, lines.map(line => `${line}\n`).join(''))
-  const job = new TestJob(tempDir(t), generic, [raw], { config })
-  await job.stageAndScan()
-  const report = await job.rehearse()
+  const job = jobOf(t, [lines.map(line => `${line}\n`).join('')], generic, { config })
+  const report = await job.report()
   job.folder.writeJson('report.json', { ...report, target })
   storeServiceJob(job.folder, { id: '7', secretId: 's', target: '', project: '1' })
   return job

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportLimits } from '#importer/job/plan.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
-import { TestJob, limits as usual } from '../../../../tests/support/import-job.ts'
-import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import { jobOf, limits as usual } from '../../../../tests/support/import-job.ts'
 import { describeDifferingZones, describeZone, formatChoices, listPlanChoices } from './plan-choices.ts'
 
 const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } }
@@ -48,11 +46,8 @@ describe('the options of a plan', () => {
 })
 
 async function reports(t: TestContext, limits: Partial<ImportLimits>) {
-  const raw = join(tempDir(t), 'raw.jsonl')
-  writeFileSync(raw, '{"event":"Paid","user":"u","at":"2024-05-01T00:00:00Z"}\n')
-  const job = new TestJob(tempDir(t), generic, [raw], { config, limits })
-  await job.stageAndScan()
-  await job.rehearse()
+  const job = jobOf(t, [[{ event: 'Paid', user: 'u', at: '2024-05-01T00:00:00Z' }]], generic, { config, limits })
+  await job.report()
   const text = (end: string) => readFileSync(job.folder.file(`report.${end}`), 'utf8')
   return { json: text('json'), html: text('html') }
 }
