@@ -89,3 +89,27 @@ export function droppedOf(source: ImportSource, value: JsonObject, config: JsonO
   if (!('events' in outcome)) throw new Error(`${JSON.stringify(outcome)} is no event`)
   return outcome.dropped ?? []
 }
+
+/**
+ * @param pairs `field=property` for each field that gets another name, with dots in the path of a nested field.
+ * @returns a record in which each field holds its own path, and the properties that it gives.
+ */
+export function renamedFields(pairs: string): { readonly fields: JsonObject; readonly properties: JsonObject } {
+  const fields: JsonObject = {}
+  const properties: JsonObject = {}
+  for (const [path, property] of pairs
+    .trim()
+    .split(/\s+/)
+    .map(pair => pair.split('='))) {
+    const steps = path!.split('.')
+    const last = steps.pop()!
+    let owner = fields
+    for (const step of steps) {
+      owner[step] ??= {}
+      owner = owner[step] as JsonObject
+    }
+    owner[last] = path!
+    properties[property!] = path!
+  }
+  return { fields, properties }
+}

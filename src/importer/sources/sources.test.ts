@@ -5,6 +5,8 @@ import fc from 'fast-check'
 import { isUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { minOf } from '#core/min-max.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { convertRecords, eventsOf } from '../../../tests/support/convert-records.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import { isIllegalId } from '../records/distinct-ids.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
@@ -166,3 +168,129 @@ describe('every source', () => {
     assert.equal(findSource('mixpannel'), null)
   })
 })
+
+/** A record of a source, with the places of what all sources have. */
+interface Sample {
+  readonly record: JsonObject
+  readonly config?: JsonObject
+  readonly table?: string
+  readonly name?: string
+  /** All of them name the user. */
+  readonly user: readonly string[]
+  readonly device?: string
+  readonly id?: string
+  readonly time: string
+  /** Whether the time is not shifted by other fields. */
+  readonly isAbsolute?: boolean
+}
+
+const at = '2024-05-01T12:00:00Z'
+const mapping = { event: 'action', distinct_id: 'uid', anon_id: 'device', timestamp: 'ts', uuid: 'row_id' }
+const visit = { idVisit: 9, userId: 'ada', visitorId: 'd-1', firstActionTimestamp: 1714564800 }
+const samples: Readonly<Record<string, Sample>> = {
+  amplitude: {
+    record: { event_type: 'Opened', user_id: 'ada', device_id: 'd-1', event_time: at, $insert_id: 'i' },
+    ...{ name: 'event_type', user: ['user_id'], device: 'device_id', id: '$insert_id', time: 'event_time' },
+  },
+  ga4: {
+    record: { event_name: 'login', user_id: 'ada', user_pseudo_id: 'd-1', event_timestamp: at },
+    ...{ name: 'event_name', user: ['user_id'], device: 'user_pseudo_id', time: 'event_timestamp' },
+  },
+  generic: {
+    record: { action: 'Paid', uid: 'ada', device: 'd-1', ts: at, row_id: 'i' },
+    ...{ config: { mapping }, name: 'action', user: ['uid'], device: 'device', id: 'row_id', time: 'ts' },
+  },
+  heap: {
+    record: { event_id: 'i', user_id: 'ada', time: at },
+    ...{ table: 'pageviews', user: ['user_id'], id: 'event_id', time: 'time' },
+  },
+  matomo: {
+    record: { ...visit, actionDetails: [{ type: 'event', eventAction: 'play', timestamp: 1714564800 }] },
+    ...{ name: 'actionDetails.0.eventAction', user: ['userId'], device: 'visitorId' },
+    ...{ time: 'actionDetails.0.timestamp', isAbsolute: false },
+  },
+  mixpanel: {
+    record: {
+      event: 'Opened',
+      properties: { distinct_id: 'ada', $user_id: 'ada', $device_id: 'd-1', time: at, $insert_id: 'i' },
+    },
+    ...{ name: 'event', user: ['properties.distinct_id', 'properties.$user_id'], device: 'properties.$device_id' },
+    ...{ id: 'properties.$insert_id', time: 'properties.time' },
+  },
+  posthog: {
+    record: { event: 'Opened', distinct_id: 'ada', timestamp: at, uuid: '018f3a10-0000-7000-8000-000000000701' },
+    ...{ name: 'event', user: ['distinct_id'], id: 'uuid', time: 'timestamp' },
+  },
+  segment: {
+    record: { type: 'track', event: 'Tap', userId: 'ada', anonymousId: 'd-1', timestamp: at, messageId: 'i' },
+    ...{ name: 'event', user: ['userId'], device: 'anonymousId', id: 'messageId', time: 'timestamp' },
+  },
+}
+
+for (const [name, { record, config = {}, table = '', isAbsolute = true, ...places }] of Object.entries(samples))
+  describe(`a record of ${name}`, () => {
+    const { user, device, id, time } = places
+    const source = findSource(name)!
+    const changed = (values: JsonObject) => {
+      const value = parseJson(JSON.stringify(record)) as JsonObject
+      for (const [place, each] of Object.entries(values)) setAt(value, place.split('.'), each)
+      return { table, value }
+    }
+    const of = (userId: JsonValue) => Object.fromEntries(user.map(place => [place, userId]))
+    const eventsIn = (values: JsonObject) => eventsOf(source, [changed(values)], config)
+
+    it('is refused with the field that is wrong', () => {
+      const withoutDevice = device === undefined ? {} : { [device]: null }
+      const idField = name === 'generic' ? 'uid' : 'distinct_id'
+      const refusals: [values: JsonObject, reason: string, field: string][] = [
+        [{ ...of(null), ...withoutDevice }, 'distinct_id_missing', idField],
+        [{ ...of(''), ...withoutDevice }, 'distinct_id_missing', idField],
+        [of('x'.repeat(201)), 'distinct_id_too_long', 'distinct_id'],
+        [{ [time]: null }, 'timestamp_missing', time],
+        [{ [time]: 'noon' }, 'timestamp_invalid', time],
+      ]
+      if (isAbsolute) {
+        refusals.push([{ [time]: '1970-12-31T23:59:59Z' }, 'timestamp_out_of_range', time])
+        refusals.push([{ [time]: '2031-01-01T00:00:00Z' }, 'timestamp_future', time])
+      }
+      const names = { event_missing: [null, ' '], event_not_string: [5], event_name_too_long: ['x'.repeat(201)] }
+      for (const [reason, values] of places.name === undefined ? [] : Object.entries(names))
+        for (const value of values) refusals.push([{ [places.name!]: value }, reason, places.name!])
+      for (const [values, reason, place] of refusals) {
+        const field = place.replace('.0.', '[0].')
+        assert.deepEqual(convertRecords(source, [changed(values)], config), [{ rejected: { reason, field } }])
+      }
+    })
+
+    if (id !== undefined)
+      it('has a uuid derived from its content unless it has an id', () => {
+        const uuidOf = (values: JsonObject) => eventsIn(values).at(-1)!.uuid
+        assert.equal(uuidOf({ n: 1 }), uuidOf({ n: 2 }))
+        for (const none of [null, ' ', '(not set)']) {
+          assert.equal(uuidOf({ [id]: none, n: 1 }), uuidOf({ n: 1, [id]: none }))
+          assert.notEqual(uuidOf({ [id]: none, n: 1 }), uuidOf({ [id]: none, n: 2 }))
+        }
+      })
+
+    if (device !== undefined) {
+      it('belongs to its user, else to its device', () => {
+        const idOf = (userId: JsonValue) => eventsIn(of(userId)).at(-1)!.distinct_id
+        assert.deepEqual(['ada', '', null, 'guest', '(not set)', 'null'].map(idOf), ['ada', ...Array(5).fill('d-1')])
+        assert.equal(eventsIn(of('guest')).length, 1, 'it has nothing to link')
+      })
+
+      it('links its device once, to its first user, with a note about a second', () => {
+        const records = [{}, {}, of('bob'), { [device]: 'ada' }].map(changed)
+        const outcomes = convertRecords(source, records, config).map(outcome => {
+          assert.ok('events' in outcome)
+          return `${outcome.events.length} ${outcome.notes.includes('shared_device')}`
+        })
+        assert.deepEqual(outcomes, ['2 false', '1 false', '1 true', '1 false'])
+        const [link, own] = eventsIn({})
+        assert.deepEqual(
+          [link!.uuid, link!.event, link!.distinct_id, link!.timestamp, link!.properties.$anon_distinct_id],
+          [rootUuid('identify', name, 'ada', 'd-1'), '$identify', 'ada', own!.timestamp, 'd-1'],
+        )
+      })
+    }
+  })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { contentHash, rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { amplitude } from './amplitude.ts'
 
@@ -44,10 +44,8 @@ describe('an event of Amplitude', () => {
     assert.equal(only(inserted).uuid, rootUuid('amplitude', 'insert', '9001', 'd', 'k'))
     assert.equal(only({ ...inserted, app: null, device_id: null }).uuid, rootUuid('amplitude', 'insert', '', '', 'k'))
     const none = { uuid: null, event_properties: { n: 1 } }
-    assert.equal(only(none).uuid, only(none).uuid)
-    assert.notEqual(only(none).uuid, only({ uuid: null, event_properties: { n: 2 } }).uuid)
-    for (const $insert_id of [' ', 'EMPTY'])
-      assert.notEqual(only({ ...none, $insert_id }).uuid, only({ ...none, $insert_id, event_properties: {} }).uuid)
+    const empty = { ...none, $insert_id: 'EMPTY' }
+    assert.notEqual(only(empty).uuid, only({ ...empty, event_properties: {} }).uuid)
   })
 
   it('lists the fields that it drops, without the id that its uuid is derived from', () => {
@@ -68,11 +66,6 @@ describe('an event of Amplitude', () => {
 
   it('is refused with the name of the wrong field', () => {
     const refusals: [JsonObject, string, string][] = [
-      [{ event_type: null }, 'event_missing', 'event_type'],
-      [{ event_type: 7 }, 'event_not_string', 'event_type'],
-      [{ user_id: 'guest' }, 'distinct_id_missing', 'distinct_id'],
-      [{ user_id: 'x'.repeat(201) }, 'distinct_id_too_long', 'distinct_id'],
-      [{ event_time: null }, 'timestamp_missing', 'event_time'],
       [{ event_time: '', server_received_time: 'x' }, 'timestamp_invalid', 'server_received_time'],
       [{ event_time: null, client_event_time: '2031-01-01 00:00:00' }, 'timestamp_future', 'client_event_time'],
       [{ event_properties: [] }, 'properties_not_object', 'event_properties'],
@@ -94,26 +87,10 @@ describe('the id of an event of Amplitude', () => {
     assert.deepEqual([outcome.events[0]!.distinct_id, outcome.notes], ['9007199254740993', ['amplitude_id_used']])
   })
 
-  it('is missing if all ids are placeholders', () => {
-    for (const nothing of ['EMPTY', '(not set)']) {
-      assert.deepEqual(
-        eventsOf(amplitude, [line({ device_id: nothing })]).map(({ event }) => event),
-        ['Opened'],
-      )
-      assert.equal(only({ user_id: nothing, device_id: 'd' }).distinct_id, 'd')
-      assert.equal('rejected' in outcomeOf({ user_id: nothing, device_id: nothing }), true)
-    }
-  })
-
-  it('is linked to its device once, and a device to its first user only', () => {
-    const outcomes = convertRecords(amplitude, [
-      line({ device_id: 'd' }),
-      line({ device_id: 'd' }),
-      line({ device_id: 'd', user_id: 'bob' }),
-    ])
-    const names = outcomes.map(outcome => ('events' in outcome ? outcome.events.map(({ event }) => event) : []))
-    assert.deepEqual(names, [['$identify', 'Opened'], ['Opened'], ['Opened']])
-    assert.deepEqual((outcomes[2] as { notes: object }).notes, ['shared_device'])
+  it('is never EMPTY', () => {
+    assert.equal(eventsOf(amplitude, [line({ device_id: 'EMPTY' })]).length, 1)
+    assert.equal(only({ user_id: 'EMPTY', device_id: 'd' }).distinct_id, 'd')
+    assert.equal('rejected' in outcomeOf({ user_id: 'EMPTY', device_id: 'EMPTY' }), true)
   })
 
   it("is accompanied by Amplitude's ids and its session", () => {
@@ -274,5 +251,104 @@ describe('the person of an event of Amplitude', () => {
         [{ plan: 'pro' }, undefined],
       ],
     )
+  })
+})
+
+const acme = (properties: JsonObject) =>
+  line({ groups: { org: ['acme'] }, group_properties: { org: { acme: properties } } })
+const groupEvents = (...records: JsonObject[]) =>
+  eventsOf(amplitude, records)
+    .filter(({ event }) => event === '$groupidentify')
+    .map(({ properties }) => properties)
+
+describe('the groups of an event of Amplitude', () => {
+  it('cause a $groupidentify when they are new or their properties change', () => {
+    const gold = { $group_type: 'org', $group_key: 'acme', $group_set: { tier: 'gold' } }
+    assert.deepEqual(groupEvents(acme({ tier: 'gold' }), acme({ tier: 'gold' }), acme({ seats: 5 })), [
+      gold,
+      { ...gold, $group_set: { seats: 5 }, $group_unset: ['tier'] },
+    ])
+    const [event] = eventsOf(amplitude, [acme({ tier: 'gold', gone: 'EMPTY' })])
+    assert.equal(event!.uuid, rootUuid('groupidentify', 'amplitude', 'org', 'acme', contentHash({ tier: 'gold' })))
+  })
+
+  it('keep their properties when a record only names them', () => {
+    const named = line({ groups: { org: ['acme'] } })
+    const sets = groupEvents(named, acme({ tier: 'gold' }), named, acme({ tier: 'gold' })).map(each => each.$group_set)
+    assert.deepEqual(sets, [{}, { tier: 'gold' }])
+  })
+
+  const groupsOf = (record: JsonObject) => {
+    const events = eventsOf(amplitude, [record])
+    return [events.at(-1)!.properties.$groups, events.slice(0, -1).map(({ properties }) => properties.$group_key)]
+  }
+
+  it('are reduced to one per type in the event, with a $groupidentify for each', () => {
+    const record = line({
+      groups: { org: ['', 'north', 'south', 'EMPTY'], team: 'red' },
+      group_properties: { org: { west: { tier: 'new' }, '': { tier: 'none' }, '(not set)': {} } },
+    })
+    assert.deepEqual(groupsOf(record), [{ org: 'north', team: 'red' }, ['north', 'south', 'west', 'red']])
+    assert.partialDeepStrictEqual(convertRecords(amplitude, [record]), [{ notes: ['group_values_dropped'] }])
+  })
+
+  it('may have keys that are illegal as ids of persons', () => {
+    const record = line({ groups: { org: [0, 'guest', 'True'] }, group_properties: { org: { null: { tier: 'new' } } } })
+    assert.deepEqual(groupsOf(record), [{ org: '0' }, ['0', 'guest', 'True', 'null']])
+  })
+
+  it('may be the only content of a record', () => {
+    const call = { ...acme({ tier: 'gold' }), event_type: '$groupidentify' }
+    assert.deepEqual(
+      eventsOf(amplitude, [call]).map(({ event }) => event),
+      ['$groupidentify'],
+    )
+    const empty = line({ event_type: '$groupidentify', groups: {} })
+    assert.deepEqual(convertRecords(amplitude, [empty]), [{ skipped: 'filtered' }])
+  })
+})
+
+describe('a row of a merge file of Amplitude', () => {
+  const merge = { scope: 9001, merge_time: '2024-05-02 08:00:00', amplitude_id: 2, merged_amplitude_id: 1 }
+  const seen = (amplitudeId: number, ids: JsonObject) => line({ amplitude_id: amplitudeId, user_id: null, ...ids })
+  const lastOutcome = (records: JsonObject[]) => convertRecords(amplitude, records).at(-1)!
+
+  it('links the user and the device of the events with its ids, in either order', () => {
+    for (const [user, device] of [
+      [1, 2],
+      [2, 1],
+    ] as const) {
+      const outcome = lastOutcome([seen(user, { user_id: 'ada' }), seen(device, { device_id: 'd' }), merge])
+      assert.deepEqual(outcome, {
+        events: [
+          {
+            uuid: rootUuid('identify', 'amplitude', 'ada', 'd'),
+            event: '$identify',
+            distinct_id: 'ada',
+            timestamp: '2024-05-02T08:00:00.000Z',
+            properties: { $anon_distinct_id: 'd' },
+          },
+        ],
+        notes: [],
+      })
+    }
+  })
+
+  it('joins two users only with consent', () => {
+    const records = [seen(1, { user_id: 'ada' }), seen(2, { user_id: 'bob' }), merge]
+    const field = 'merged_amplitude_id'
+    assert.deepEqual(lastOutcome(records), { rejected: { reason: 'merge_needs_approval', field } })
+    assert.partialDeepStrictEqual(eventsOf(amplitude, records, { allow_dangerous_merge: true }).slice(-1), [
+      {
+        uuid: rootUuid('merge', 'amplitude', 'ada', 'bob'),
+        event: '$merge_dangerously',
+        distinct_id: 'ada',
+        properties: { alias: 'bob' },
+      },
+    ])
+  })
+
+  it('is skipped when no event has one of its ids', () => {
+    assert.deepEqual(lastOutcome([seen(1, { user_id: 'ada' }), merge]), { skipped: 'filtered' })
   })
 })
