@@ -35,17 +35,15 @@ describe('an approval', () => {
   })
 
   it('lists what changed since it was given', () => {
+    const changes: readonly (readonly [change: Partial<ImportPlan>, what: string])[] = [
+      [{ config: {} }, 'the source or its configuration'],
+      [{ toolVersion: '1.0.1' }, 'the source or its configuration'],
+      [{ target: { ...plan.target!, projectKey: 'phc_2' } }, 'the target'],
+      [{ limits: { ...plan.limits, maxRejectShare: 0.5 } }, 'the limits'],
+    ]
+    for (const [change, what] of changes)
+      assert.deepEqual(listChangesSince(approval, { manifest, plan: { ...plan, ...change } }), [what])
     const other = { ...manifest, parts: [] } as Manifest
-    assert.deepEqual(listChangesSince(approval, { ...parts, manifest: other }), ['the events (manifest.json)'])
-    assert.deepEqual(listChangesSince(approval, { ...parts, plan: { ...plan, config: {} } }), [
-      'the source or its configuration',
-    ])
-    assert.deepEqual(listChangesSince(approval, { ...parts, plan: { ...plan, toolVersion: '1.0.1' } }), [
-      'the source or its configuration',
-    ])
-    const target = { ...plan.target!, projectKey: 'phc_2' }
-    assert.deepEqual(listChangesSince(approval, { ...parts, plan: { ...plan, target } }), ['the target'])
-    const limits = { ...plan.limits, maxRejectShare: 0.5 }
-    assert.deepEqual(listChangesSince(approval, { ...parts, plan: { ...plan, limits } }), ['the limits'])
+    assert.deepEqual(listChangesSince(approval, { plan, manifest: other }), ['the events (manifest.json)'])
   })
 })

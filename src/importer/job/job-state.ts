@@ -27,6 +27,11 @@ export class JobState implements Disposable {
   readonly #folder: JobFolder
   readonly #sql: Database.Database
 
+  /** @returns null if nothing has happened to the job yet. */
+  static ofBegun(folder: JobFolder): JobState | null {
+    return existsSync(folder.file(stateFile)) ? new JobState(folder) : null
+  }
+
   /** Creates the file if there is none. */
   constructor(folder: JobFolder) {
     this.#folder = folder
@@ -93,11 +98,10 @@ export class JobState implements Disposable {
   }
 }
 
-/** @returns null if there is no such value, or nothing has happened to the job yet. */
+/** @returns null if there is no such value. */
 export function readState<T>(folder: JobFolder, name: string): T | null {
-  if (!existsSync(folder.file(stateFile))) return null
-  using state = new JobState(folder)
-  return state.get<T>(name)
+  using state = JobState.ofBegun(folder)
+  return state?.get<T>(name) ?? null
 }
 
 /** @param value null to remove it. */

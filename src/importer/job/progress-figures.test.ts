@@ -2,13 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ProgressTracker } from './progress-figures.ts'
 
+function prepare(nowMs = 0) {
+  const clock = { ms: nowMs }
+  return { clock, tracker: new ProgressTracker({ nowMs: () => clock.ms, say: () => {} }) }
+}
+
 describe('the progress figures', () => {
   it('give the rate of the last ten seconds, the mean rate and the remaining time', () => {
-    let nowMs = 1_000
-    const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
+    const { clock, tracker } = prepare(1_000)
     tracker.begin('scan', { records: 10_000 })
     for (let second = 0; second < 20; second++) {
-      nowMs += 1_000
+      clock.ms += 1_000
       tracker.add({ records: second < 10 ? 100 : 300 })
       tracker.figures()
     }
@@ -20,22 +24,20 @@ describe('the progress figures', () => {
   })
 
   it('estimate the remaining time by bytes when the number of records is unknown', () => {
-    let nowMs = 0
-    const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
+    const { clock, tracker } = prepare()
     tracker.begin('stage', { bytes: 4_000 })
     assert.equal(tracker.figures().etaSeconds, null)
-    nowMs = 5_000
+    clock.ms = 5_000
     tracker.add({ records: 1, bytes: 1_000 })
     assert.equal(tracker.figures().etaSeconds, 15)
   })
 
   it('count work of an earlier run towards the total, but not towards the rate', () => {
-    let nowMs = 1_000
-    const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
+    const { clock, tracker } = prepare(1_000)
     tracker.begin('send', { records: 10_000 })
     tracker.add({ records: 8_000, isEarlier: true })
     assert.equal(tracker.figures().etaSeconds, null, 'the rate is not known yet')
-    nowMs += 5_000
+    clock.ms += 5_000
     tracker.add({ records: 500 })
     const { recordsDone, recordsPerSecond, meanRecordsPerSecond, etaSeconds } = tracker.figures()
     assert.deepEqual(
@@ -44,17 +46,16 @@ describe('the progress figures', () => {
     )
     tracker.begin('stage', { bytes: 1_000 })
     tracker.add({ bytes: 500, isEarlier: true })
-    nowMs += 5_000
+    clock.ms += 5_000
     tracker.add({ bytes: 250 })
     assert.equal(tracker.figures().etaSeconds, 5)
   })
 
   it('give no remaining time before 5 s and 1 % of the work, or a minute, have passed', () => {
-    let nowMs = 0
-    const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
+    const { clock, tracker } = prepare()
     tracker.begin('send', { records: 100_000 })
     const etaAfter = (ms: number, records: number) => {
-      nowMs = ms
+      clock.ms = ms
       tracker.add({ records })
       return tracker.figures().etaSeconds
     }
@@ -67,7 +68,7 @@ describe('the progress figures', () => {
   })
 
   it('start at zero with each stage, and store how the run ended', () => {
-    const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
+    const { tracker } = prepare()
     tracker.begin('stage', {})
     tracker.add({ records: 5, rejects: 2, retries: 1 })
     tracker.day('2024-05-01')

@@ -1,10 +1,9 @@
 // How far sending is, in `state.db`. A round is committed after all of it was accepted, so after a crash at any point its
 // lines are sent again and none is skipped. Source: docs/wire/import.md §2.4.
 
-import { existsSync } from 'node:fs'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import { JobState, stateFile } from '../job/job-state.ts'
+import { JobState } from '../job/job-state.ts'
 import { isGeneratedPart, type StagedPart } from '../job/staged-part.ts'
 
 /** The first five count lines, which are records; the others count events. A record may yield several events. */
@@ -70,9 +69,8 @@ export function createProgress(id: string, sha256: string): PartProgress {
 
 /** @returns null before sending starts. */
 export function readCheckpoint(folder: JobFolder): Checkpoint | null {
-  if (!existsSync(folder.file(stateFile))) return null
-  using state = new JobState(folder)
-  return getCheckpoint(state)
+  using state = JobState.ofBegun(folder)
+  return state && getCheckpoint(state)
 }
 
 export function getCheckpoint(state: JobState): Checkpoint | null {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type BatchStandIn, type Fault, startBatchStandIn } from '../../../tests/support/batch-stand-in.ts'
+import { quickClock } from '../../../tests/support/fixed-clock.ts'
 import { silentProgress } from '../../../tests/support/silent-progress.ts'
 import type { FetchClock } from '../fetch/waiting.ts'
 import { rootUuid } from '../records/deterministic-uuid.ts'
@@ -107,41 +108,27 @@ describe('a service that answers with Retry-After and a rate', () => {
     const standIn = await startBatchStandIn(t)
     const headers = { 'retry-after': '5', 'x-import-rate': '100' }
     standIn.fault = () => (standIn.requests <= 20 ? { status: 429, headers } : null)
-    let nowMs = 0
-    const clock: FetchClock = {
-      nowMs: () => nowMs,
-      random: () => 0.99,
-      sleep: async ms => {
-        nowMs += ms
-      },
-    }
+    const clock = { ...quickClock(), random: () => 0.99 }
     const { deps } = depsOf(standIn, () => true)
-    const rate = new RateControl({ nowMs: () => nowMs, rate: 100 })
+    const rate = new RateControl({ nowMs: clock.nowMs, rate: 100 })
     const waits = new ServiceWaits(clock, silentProgress)
     const events = Array.from({ length: 500 }, (_, index) => batchOf(`e-${index}`)[0]!)
     assert.equal((await deliverBatch(events, { ...deps, clock, rate, waits })).sent, 500)
     assert.equal(standIn.requests, 21)
-    assert.ok(nowMs >= 20 * 5_000 && nowMs <= 20 * 6_000, `${nowMs} ms`)
+    assert.ok(clock.sleptMs() >= 20 * 5_000 && clock.sleptMs() <= 20 * 6_000, `${clock.sleptMs()} ms`)
   })
 
   it('is retried with growing back-off while it answers 503, whatever rate it names', async t => {
     const standIn = await startBatchStandIn(t)
     const headers = { 'retry-after': '1', 'x-import-rate': '100' }
     standIn.fault = () => (standIn.requests <= 6 ? { status: 503, headers } : null)
-    let nowMs = 0
-    const clock: FetchClock = {
-      nowMs: () => nowMs,
-      random: () => 0.99,
-      sleep: async ms => {
-        nowMs += ms
-      },
-    }
+    const clock = { ...quickClock(), random: () => 0.99 }
     const { deps } = depsOf(standIn, () => true)
     const calls: string[] = []
     const rate = { ...deps.rate, limitTo: () => calls.push('limit'), refused: () => calls.push('refused') }
     const waits = new ServiceWaits(clock, silentProgress)
     assert.equal((await deliverBatch(batchOf('a'), { ...deps, clock, rate, waits })).sent, 1)
-    assert.ok(nowMs >= 0.99 * (1 + 2 + 4 + 8 + 16 + 32) * 1_000, `${nowMs} ms`)
+    assert.ok(clock.sleptMs() >= 0.99 * (1 + 2 + 4 + 8 + 16 + 32) * 1_000, `${clock.sleptMs()} ms`)
     assert.deepEqual(calls, Array(6).fill('refused'))
   })
 })

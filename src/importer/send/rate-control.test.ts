@@ -10,7 +10,14 @@ function prepare(rate?: number) {
   const send = (events: number): void => {
     for (let waitMs = control.take(events); waitMs > 0; waitMs = control.take(events)) clock.ms += waitMs
   }
-  return { clock, control, send }
+  /** Gets this many answers, one a second. */
+  const accept = (count: number, answerMs = 20): void => {
+    for (let answer = 0; answer < count; answer++) {
+      clock.ms += 1_000
+      control.accepted(answerMs)
+    }
+  }
+  return { clock, control, send, accept }
 }
 
 describe('the rate of sending', () => {
@@ -42,23 +49,17 @@ describe('the rate of sending', () => {
     ))
 
   it('grows by a tenth with each clean minute, up to what the service allows', () => {
-    const { clock, control } = prepare(1_000)
-    const minutes = (count: number): void => {
-      for (let second = 0; second < count * 60; second++) {
-        clock.ms += 1_000
-        control.accepted(20)
-      }
-    }
-    minutes(1)
+    const { control, accept } = prepare(1_000)
+    accept(60)
     assert.equal(Math.round(control.rate), 1_100)
-    minutes(1)
+    accept(60)
     assert.equal(Math.round(control.rate), 1_210)
     control.limitTo(1_250)
-    minutes(5)
+    accept(300)
     assert.equal(control.rate, 1_250)
     control.limitTo(400)
     assert.equal(control.rate, 400)
-    minutes(5)
+    accept(300)
     control.limitTo(5_000)
     assert.equal(control.rate, 1_250, 'a temporary limit does not lower the rate for later')
   })
@@ -78,65 +79,47 @@ describe('the rate of sending', () => {
   })
 
   it('halves when answers take twice as long, unless they are still short', () => {
-    const { clock, control } = prepare(1_000)
-    const answers = (ms: number): void => {
-      for (let count = 0; count < 20; count++) {
-        clock.ms += 1_000
-        control.accepted(ms)
-      }
-    }
-    answers(10)
-    answers(300)
+    const { control, accept } = prepare(1_000)
+    accept(20, 10)
+    accept(20, 300)
     assert.equal(control.rate, 1_000)
-    answers(3_000)
+    accept(20, 3_000)
     assert.ok(control.rate < 1_000 && control.rate >= 125, String(control.rate))
-    for (let time = 0; time < 3; time++) answers(3_000)
+    accept(60, 3_000)
     assert.ok(control.rate >= 750, 'answers that stay slow become the reference')
   })
 
   it('recovers quickly to the rate before the trouble, and stays below it if that is too high now', () => {
-    const { clock, control } = prepare(8_000)
-    const seconds = (count: number): void => {
-      for (let second = 0; second < count; second++) {
-        clock.ms += 1_000
-        control.accepted(20)
-      }
-    }
+    const { clock, control, accept } = prepare(8_000)
     for (let time = 0; time < 3; time++) {
       control.refused()
       clock.ms += 5_000
     }
     assert.equal(control.rate, 1_000)
-    seconds(30)
+    accept(30)
     assert.equal(control.rate, 8_000)
-    seconds(29)
+    accept(29)
     assert.equal(control.rate, 8_000)
     control.refused()
     assert.equal(control.rate, 4_000)
-    seconds(5)
+    accept(5)
     assert.equal(control.rate, 6_000)
     control.refused()
-    seconds(30)
+    accept(30)
     assert.equal(control.rate, 6_000)
-    seconds(60)
+    accept(60)
     assert.equal(Math.round(control.rate), 6_600)
   })
 
   it('recovers as quickly after trouble under a low limit of the service', () => {
-    const { clock, control } = prepare(20_000)
+    const { control, accept } = prepare(20_000)
     control.limitTo(500)
     for (let time = 0; time < 2; time++) {
       control.refused()
-      for (let second = 0; second < 6; second++) {
-        clock.ms += 1_000
-        control.accepted(20)
-      }
+      accept(6)
     }
     control.limitTo(100_000)
-    for (let second = 0; second < 60; second++) {
-      clock.ms += 1_000
-      control.accepted(20)
-    }
+    accept(60)
     assert.equal(control.rate, 15_000)
   })
 })

@@ -1,9 +1,8 @@
 // The events of a job that the service accepted, which are the staged ones sent so far without the refused ones, and the
 // refused ones, in `state.db`. Source: docs/wire/import.md §2.4, §2.6.
 
-import { existsSync } from 'node:fs'
 import type { JobFolder } from '../job/job-folder.ts'
-import { JobState, stateFile } from '../job/job-state.ts'
+import { JobState } from '../job/job-state.ts'
 import type { StagedJob, StagedPart } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { createRejectLineFor, type RejectLine } from '../stages/reject-files.ts'
@@ -78,7 +77,6 @@ export function putRejects(
 
 /** @param part by default all. */
 export function* readSentRejects(folder: JobFolder, part?: string): Generator<SentReject> {
-  if (!existsSync(folder.file(stateFile))) return
-  using state = new JobState(folder)
-  yield* state.list<SentReject>(part === undefined ? prefix : `${prefix}${part}/`)
+  using state = JobState.ofBegun(folder)
+  yield* state?.list<SentReject>(part === undefined ? prefix : `${prefix}${part}/`) ?? []
 }
