@@ -4,9 +4,11 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { plainCsv } from '#core/csv.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
+import { type ParsedRecord, parseJsonLine } from '#importer/read/parse-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
+import { createRowParser } from '#importer/read/text-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { createRecordEvents } from '#importer/records/generated-events.ts'
 import { createMemoryLedger } from '#importer/records/import-ledger.ts'
@@ -149,15 +151,10 @@ async function tally(source: ImportSource, format: 'json' | 'csv', text: string)
 }
 
 async function* recordsOf(text: string, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
-  let columns: readonly string[] | null = null
-  for await (const { bytes } of splitRecords(inPieces(text), format)) {
-    if (format === 'json') yield parseJsonLine(bytes)
-    else if (columns !== null) yield parseCsvRow(bytes, columns)
-    else {
-      const header = parseCsvHeader(bytes)
-      assert.ok('columns' in header)
-      columns = header.columns
-    }
+  const rows = createRowParser(plainCsv)
+  for await (const record of splitRecords(inPieces(text), format)) {
+    const parsed = format === 'json' ? parseJsonLine(record.bytes) : rows.parse(record)
+    if (parsed !== null) yield parsed
   }
 }
 

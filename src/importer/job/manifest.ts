@@ -1,6 +1,7 @@
 // `manifest.json`: the bytes that a job sends, fixed by their hashes. Source: docs/wire/import.md §2.2.
 
 import type { CsvDelimiter } from '#core/csv.ts'
+import type { CsvHeader } from '../read/parse-record.ts'
 import { allowNull, Type } from '../records/file-schema.ts'
 import { type UnseenName, unseenNameSchema } from '../records/unseen-names.ts'
 import type { JobFolder } from './job-folder.ts'
@@ -16,15 +17,9 @@ export interface RawSource {
 }
 
 /** A file that holds records, possibly inside an archive, and the table that it is an export of. */
-export interface RawObject {
+export interface RawObject extends Partial<CsvHeader> {
   readonly object: string
   readonly table: string | null
-  /** The names in the header of CSV. */
-  readonly columns?: readonly string[]
-  /** The delimiter of CSV, if it is not a comma. */
-  readonly delimiter?: CsvDelimiter
-  /** As in `CsvShape`; absent for false. */
-  readonly hasEscapes?: boolean
   /** Where the file becomes unreadable: how many records precede that point, and why. */
   readonly damage?: { readonly records: number; readonly line: number; readonly why: string }
   /** Lines without a record: only counted, not staged, since there may be any number of them. */

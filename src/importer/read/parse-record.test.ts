@@ -5,7 +5,8 @@ import { splitCsvRow } from '#core/csv.ts'
 import { fitsOtherQuoting, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 
 const line = (text: string) => parseJsonLine(Buffer.from(text))
-const row = (text: string, columns = ['a', 'b']) => parseCsvRow(Buffer.from(text), columns)
+const ab = { columns: ['a', 'b'] }
+const row = (text: string) => parseCsvRow(Buffer.from(text), ab)
 const reasonOf = (outcome: object) => (outcome as { rejected?: { reason: string } }).rejected?.reason
 
 describe('a line of JSON', () => {
@@ -81,6 +82,8 @@ describe('a line of JSON', () => {
 })
 
 describe('a row of CSV', () => {
+  const columns = ['id', 'said', 'n']
+
   it('is parsed as an object of texts, without empty cells', () => {
     assert.deepEqual(row('1,x\r\n'), { value: { a: '1', b: 'x' } })
     assert.deepEqual(row(',x\n'), { value: { b: 'x' } })
@@ -100,9 +103,8 @@ describe('a row of CSV', () => {
   })
 
   it('is refused with a hint if it would fit with the other way of escaping quotes', () => {
-    const three = ['id', 'said', 'n']
     const detailOf = (text: string, hasEscapes: boolean) => {
-      const outcome = parseCsvRow(Buffer.from(text), three, { hasEscapes })
+      const outcome = parseCsvRow(Buffer.from(text), { columns, hasEscapes })
       return 'rejected' in outcome ? outcome.rejected.detail! : ''
     }
     const spoken = String.raw`7,"say \"hi\", ok",1`
@@ -116,20 +118,20 @@ describe('a row of CSV', () => {
   it('fits the other way of escaping quotes only if that gives a complete and different row', () => {
     // Two rows if backslashes are escapes.
     const swallowed = `${String.raw`7,"say \"hi\"",1`}\n8,"bye",2`
-    assert.ok('value' in parseCsvRow(Buffer.from(swallowed), ['id', 'said', 'n']))
-    assert.equal(fitsOtherQuoting(swallowed, 3, {}), true)
-    assert.equal(fitsOtherQuoting(String.raw`7,1,"C:\dir\"`, 3, {}), false)
+    assert.ok('value' in parseCsvRow(Buffer.from(swallowed), { columns }))
+    assert.equal(fitsOtherQuoting(swallowed, { columns }), true)
+    assert.equal(fitsOtherQuoting(String.raw`7,1,"C:\dir\"`, { columns }), false)
     for (const text of [String.raw`7,"say \"hi\" there",1`, String.raw`7,"C:\dir",1`, '7,"""x""",1'])
-      for (const hasEscapes of [false, true]) assert.equal(fitsOtherQuoting(text, 3, { hasEscapes }), false, text)
+      for (const hasEscapes of [false, true]) assert.equal(fitsOtherQuoting(text, { columns, hasEscapes }), false, text)
   })
 
   it('is skipped when it is blank, and refused when its bytes are not text', () => {
     assert.deepEqual(row('\r\n'), { skipped: 'blank_line' })
-    assert.equal(reasonOf(parseCsvRow(Uint8Array.from([0xe9, 0x2c, 0x31]), ['a', 'b'])), 'encoding_invalid_utf8')
+    assert.equal(reasonOf(parseCsvRow(Uint8Array.from([0xe9, 0x2c, 0x31]), ab)), 'encoding_invalid_utf8')
   })
 
   it('may have columns of any name', () => {
-    const outcome = parseCsvRow(Buffer.from('1,2'), ['__proto__', 'constructor']) as { value: object }
+    const outcome = parseCsvRow(Buffer.from('1,2'), { columns: ['__proto__', 'constructor'] }) as { value: object }
     assert.deepEqual(Object.entries(outcome.value), [
       ['__proto__', '1'],
       ['constructor', '2'],
@@ -138,9 +140,9 @@ describe('a row of CSV', () => {
 
   it('is refused for too many cells, as is a header', () => {
     const commas = Buffer.alloc(2_000_000, ',')
-    assert.equal(reasonOf(parseCsvRow(commas, ['a', 'b'])), 'record_too_large')
+    assert.equal(reasonOf(parseCsvRow(commas, ab)), 'record_too_large')
     assert.equal(reasonOf(parseCsvHeader(commas)), 'record_too_large')
-    assert.equal(reasonOf(parseCsvRow(commas.subarray(0, 500_000), ['a', 'b'])), 'csv_column_count')
+    assert.equal(reasonOf(parseCsvRow(commas.subarray(0, 500_000), ab)), 'csv_column_count')
   })
 
   it('is parsed into the values it was written from', () => {

@@ -2,12 +2,21 @@
 // `convert`. Source: docs/wire/import.md §1.9, §2.6 (bytes, shape).
 
 import { isUtf8 } from 'node:buffer'
-import { type CsvDelimiter, type CsvShape, delimiterNames, plainCsv, splitCsvRow } from '#core/csv.ts'
+import { type CsvDelimiter, delimiterNames, plainCsv, splitCsvRow } from '#core/csv.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
 import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-text.ts'
 import { RecordReject, type Rejected, type RejectReason, type Skipped, skipRecord } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { createRowEndFinder, recordValuesMax } from './split-records.ts'
+
+/** The header of a CSV file, which is needed to parse its rows. */
+export interface CsvHeader {
+  readonly columns: readonly string[]
+  /** If it is not a comma. */
+  readonly delimiter?: CsvDelimiter
+  /** See `CsvShape`; absent if false. */
+  readonly hasEscapes?: boolean
+}
 
 export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
 
@@ -26,18 +35,18 @@ export function parseJsonLine(line: Uint8Array): ParsedRecord {
 /**
  * Parses a row of CSV into texts by column, without empty cells.
  * @param row with or without its line end.
- * @param columns from `parseCsvHeader`.
  */
-export function parseCsvRow(row: Uint8Array, columns: readonly string[], quoting: CsvQuoting = plainCsv): ParsedRecord {
+export function parseCsvRow(row: Uint8Array, header: CsvHeader): ParsedRecord {
   return parseBytes(row, text => {
-    const cells = readCells(text, quoting)
+    const { columns } = header
+    const cells = readCells(text, header)
     if (cells.length !== columns.length) {
-      const header = `the header names ${describeColumns(columns.length, quoting.delimiter)}`
-      const other = quoting.hasEscapes ? 'were plain characters' : 'escaped quotes'
-      const hint = fitsOtherQuoting(text, columns.length, quoting)
+      const other = header.hasEscapes ? 'were plain characters' : 'escaped quotes'
+      const hint = fitsOtherQuoting(text, header)
         ? `; it would fit if its backslashes ${other}, unlike at the beginning of the file`
         : ''
-      throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}${hint}`)
+      const detail = `the header names ${describeColumns(header)}, and the row has ${cells.length}${hint}`
+      throw new RecordReject('csv_column_count', null, detail)
     }
     const value: JsonObject = {}
     for (const [index, column] of columns.entries()) if (cells[index] !== '') setOwn(value, column, cells[index]!)
@@ -45,48 +54,42 @@ export function parseCsvRow(row: Uint8Array, columns: readonly string[], quoting
   })
 }
 
-/** What separates cells, by default commas, and whether backslashes escape quotes. */
-export type CsvQuoting = Partial<Pick<CsvShape, 'delimiter' | 'hasEscapes'>>
-
 /** Whether a row also fits the header, with different cells or an earlier end, in the dialect with the opposite `hasEscapes`. */
-export function fitsOtherQuoting(
-  row: string,
-  columnCount: number,
-  { delimiter = ',', hasEscapes = false }: CsvQuoting,
-): boolean {
+export function fitsOtherQuoting(row: string, { columns, delimiter, hasEscapes = false }: CsvHeader): boolean {
   if (!row.includes('\\"')) return false
   const other = cutFirstRow(row, delimiter, !hasEscapes)
-  const cells = other === null ? null : splitCsvRow(other, delimiter, columnCount, !hasEscapes)
-  if (cells?.length !== columnCount) return false
-  const own = splitCsvRow(row, delimiter, columnCount, hasEscapes)
+  const cells = other === null ? null : splitCsvRow(other, delimiter, columns.length, !hasEscapes)
+  if (cells?.length !== columns.length) return false
+  const own = splitCsvRow(row, delimiter, columns.length, hasEscapes)
   return own === null || cells.some((cell, index) => cell !== own[index])
 }
 
 /** A row whose quotes were misread may contain the following rows. @returns null if a quote is not closed. */
-function cutFirstRow(rows: string, delimiter: CsvDelimiter, hasEscapes: boolean): string | null {
+function cutFirstRow(rows: string, delimiter: CsvDelimiter = ',', hasEscapes: boolean): string | null {
   const bytes = Buffer.from(`${rows}\n`)
   const end = createRowEndFinder({ delimiter, rowEnd: '\n', hasEscapes }).next(bytes, 0)
   return end < 0 ? null : bytes.toString('utf8', 0, end - 1)
 }
 
-function readCells(row: string, { delimiter, hasEscapes }: CsvQuoting): string[] {
+function readCells(row: string, { delimiter, hasEscapes }: Partial<CsvHeader>): string[] {
   const cells = splitCsvRow(row, delimiter, recordValuesMax, hasEscapes)
   if (cells === null) throw new RecordReject('record_too_large', null, tooManyValues)
   return cells
 }
 
 /** A header with a single column was probably misread, so the message names the known delimiters. */
-function describeColumns(count: number, delimiter: CsvDelimiter = ','): string {
+function describeColumns({ columns: { length: count }, delimiter = ',' }: CsvHeader): string {
   if (count === 1) return `1 column, without any ${Object.values(delimiterNames).join(', ')}`
   return `${count} columns${delimiter === ',' ? '' : ` between ${delimiterNames[delimiter]}`}`
 }
 
 /** Parses the header of a CSV file. If it is rejected, no row of the file can be read. */
-export function parseCsvHeader(
-  header: Uint8Array,
-  quoting: CsvQuoting = plainCsv,
-): { readonly columns: readonly string[] } | Rejected {
-  return catchReject(() => ({ columns: makeNamesDistinct(readCells(decodeText(header), quoting)) }))
+export function parseCsvHeader(header: Uint8Array, { delimiter, hasEscapes } = plainCsv): CsvHeader | Rejected {
+  return catchReject(() => ({
+    columns: makeNamesDistinct(readCells(decodeText(header), { delimiter, hasEscapes })),
+    ...(delimiter !== ',' && { delimiter }),
+    ...(hasEscapes && { hasEscapes }),
+  }))
 }
 
 /** Names unnamed columns and renames duplicate ones, so that no cell is lost. */

@@ -1,9 +1,8 @@
 // The interface between readers of raw files, of any format, and staging: every record of a file in order, including those
 // that cannot be parsed, with its position for the user.
 
-import type { CsvDelimiter } from '#core/csv.ts'
 import type { PackingDamage } from './byte-reader.ts'
-import { createReject, type ParsedRecord } from './parse-record.ts'
+import { type CsvHeader, createReject, type ParsedRecord } from './parse-record.ts'
 
 /** The position of a record in a file that the user can open. */
 export interface RawPosition {
@@ -27,14 +26,8 @@ export interface ReadRecord {
   readonly cutLength?: number
   /** A blank line is skipped, a broken one rejected; no content of a file stops the reading. */
   readonly parsed: ParsedRecord
-  /** Whether `bytes` is JSON, not a row of CSV. */
-  readonly isJson: boolean
-  /** For a row of CSV, the names in the header. */
-  readonly columns?: readonly string[]
-  /** For a row of CSV, unless it is a comma. */
-  readonly delimiter?: CsvDelimiter
-  /** See `CsvShape`; absent if false. */
-  readonly hasEscapes?: boolean
+  /** Of a row of CSV, once it was read. */
+  readonly header?: CsvHeader
   /** See `SourceRecord`. */
   readonly table: string | null
 }
@@ -54,13 +47,11 @@ export interface RawFile {
  */
 export type ReadRecords = (file: RawFile, onDiskBytes?: (bytes: number) => void) => AsyncIterable<ReadRecord>
 
-const endings = /\.(?:gz|gzip|zst|zstd|zip|jsonl?|ndjson|[ct]sv|txt|avro|parquet|pq|snappy|deflate)$/i
+const endings = /(?:\.(?:gz|gzip|zst|zstd|zip|jsonl?|ndjson|[ct]sv|txt|avro|parquet|pq|snappy|deflate))+$/i
 
 /** @returns the name of a file without folder, archive and extensions: `pageviews` for `heap.zip!2024/pageviews.json.gz`. */
 export function parseTableName(object: string): string | null {
-  let name = object.slice(Math.max(object.lastIndexOf('/'), object.lastIndexOf('!')) + 1)
-  while (endings.test(name)) name = name.replace(endings, '')
-  return name === '' ? null : name
+  return object.slice(Math.max(object.lastIndexOf('/'), object.lastIndexOf('!')) + 1).replace(endings, '') || null
 }
 
 /** The reject for damage that ends the reading of a file. */
@@ -70,5 +61,5 @@ export function createDamagedRecord(
   place: Omit<RawPosition, 'object'>,
 ): ReadRecord {
   const parsed = createReject(reason, message)
-  return { raw: { object, ...place }, bytes: Buffer.alloc(0), parsed, isJson: true, table: parseTableName(object) }
+  return { raw: { object, ...place }, bytes: Buffer.alloc(0), parsed, table: parseTableName(object) }
 }

@@ -40,7 +40,7 @@ export async function* splitRecords(
   shape = plainCsv,
 ): AsyncGenerator<RawRecord> {
   const findEnd: EndFinder = {
-    json: createLineEndFinder,
+    json: (): EndFinder => ({ next: (chunk, from) => chunk.indexOf(lineFeed, from) + 1 || -1, isOpen: () => false }),
     values: () => createValueLineEndFinder(Math.min(lineBytesMax, bytesMax >> 2)),
     csv: () => createRowEndFinder(shape),
     array: createElementEndFinder,
@@ -102,10 +102,6 @@ interface EndFinder {
   isOpen(): boolean
   /** More about the last record that ended. Called once per record. */
   takePlace?(): Pick<RawRecord, 'value' | 'within'>
-}
-
-function createLineEndFinder(): EndFinder {
-  return { next: (chunk, from) => chunk.indexOf(lineFeed, from) + 1 || -1, isOpen: () => false }
 }
 
 /** Line ends within quotes belong to their cell. A quote only has a meaning at the start of a cell, as in `splitCsvRow`. */

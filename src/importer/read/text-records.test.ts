@@ -191,7 +191,7 @@ describe('rows of CSV', () => {
       const text = ['id;"a, b, c";note', '1;"x;y\n""z""";1,5', '2;y'].join('\n').replaceAll(';', delimiter)
       const [first, second] = await records(`${text}\n`, 'csv')
       assert.deepEqual(outcomeOf(first!.parsed), { id: '1', 'a, b, c': `x${delimiter}y\n"z"`, note: '1,5' })
-      assert.deepEqual([first!.columns, first!.delimiter], [['id', 'a, b, c', 'note'], delimiter])
+      assert.deepEqual(first!.header, { columns: ['id', 'a, b, c', 'note'], delimiter })
       const detail = `the header names 3 columns between ${name}, and the row has 2`
       assert.deepEqual(second!.parsed, { rejected: { reason: 'csv_column_count', field: null, detail } })
     })
@@ -223,7 +223,7 @@ more"
         (await values(text, { cuts })).map(value => value.said),
         said,
       )
-    assert.equal((await records(text, 'csv'))[0]!.hasEscapes, true)
+    assert.equal((await records(text, 'csv'))[0]!.header!.hasEscapes, true)
   })
 
   it('keep backslashes if quotes are doubled', async () => {

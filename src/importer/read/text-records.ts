@@ -8,7 +8,14 @@ import type { RejectReason } from '../records/imported-event.ts'
 import { PackingDamage } from './byte-reader.ts'
 import { detectCsvShape, isSeparatorLine } from './csv-shape.ts'
 import { byteOrderMark, JsonValues } from './json-values.ts'
-import { createReject, type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
+import {
+  type CsvHeader,
+  createReject,
+  type ParsedRecord,
+  parseCsvHeader,
+  parseCsvRow,
+  parseJsonLine,
+} from './parse-record.ts'
 import { createDamagedRecord, parseTableName, type RawPosition, type ReadRecord } from './read-record.ts'
 import { countLineEnds, type RawRecord, splitRecords } from './split-records.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
@@ -41,16 +48,10 @@ export async function* readTextRecords(
   bytesMax?: number,
 ): AsyncGenerator<ReadRecord> {
   const shape = format === 'csv' ? await detectCsvShape(bytes, sampledBytes) : plainCsv
-  const { delimiter, hasEscapes } = shape
   const lineEnd = shape.rowEnd.charCodeAt(0)
   const rows = createRowParser(shape)
   const parse = { json: parseLine, array: parseElement, csv: rows.parseAlone }[format]
-  const sharedFields = {
-    table: parseTableName(object),
-    isJson: format !== 'csv',
-    ...(delimiter !== ',' && { delimiter }),
-    ...(hasEscapes && { hasEscapes }),
-  }
+  const table = parseTableName(object)
   let last: Omit<RawPosition, 'object'> & { readonly bytes: Uint8Array } = { line: 1, byte: 0, bytes: noBytes }
   let isListOpen = false
   for await (const record of splitRecords(bytes, format === 'json' ? 'values' : format, bytesMax, shape)) {
@@ -61,13 +62,13 @@ export async function* readTextRecords(
       last = { line, byte, bytes }
       if (parsed === null) continue
       const isCutOff = isPart && 'rejected' in parsed && isTruncationReason(parsed.rejected.reason, bytes)
-      const columns = rows.columns()
+      const header = rows.header()
       yield {
         raw: { object, line, byte },
         bytes: removeLineEnd(bytes, lineEnd),
         parsed: isCutOff ? createReject(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed,
-        ...sharedFields,
-        ...(columns && { columns }),
+        table,
+        ...(header && { header }),
         ...(record.cutLength !== null && { cutLength: record.cutLength - start }),
       }
       // The reject of the truncated record already reports the damage.
@@ -77,7 +78,7 @@ export async function* readTextRecords(
   const found = damage() ?? (isListOpen ? new PackingDamage('the list is not closed', 'truncated_record') : null)
   if (found === null) return
   const end = { line: last.line + countLineEnds(last.bytes, lineEnd), byte: last.byte + last.bytes.length }
-  yield { ...createDamagedRecord(object, found, end), ...sharedFields }
+  yield createDamagedRecord(object, found, end)
 }
 
 /** A value in a RawRecord, which usually contains one. */
@@ -145,7 +146,7 @@ const unclosedList = createReject('json_syntax', 'the list is not closed')
 
 /** Parses the header and the rows of a CSV file in their order. */
 export function createRowParser(shape: CsvShape) {
-  let columns: readonly string[] | null = null
+  let header: CsvHeader | null = null
   let isHeaderBroken = false
   /** @returns null for what is no row, such as the header. */
   const parse = ({ bytes, cutLength, ending, line }: RawRecord): ParsedRecord | null => {
@@ -153,23 +154,21 @@ export function createRowParser(shape: CsvShape) {
     if (isHeaderBroken) return null
     if (cutLength !== null) return createReject('record_too_large')
     if (ending === 'unclosed') return createReject('truncated_record')
-    if (columns !== null) return parseCsvRow(bytes, columns, shape)
+    if (header !== null) return parseCsvRow(bytes, header)
     if (line === 1 && isSeparatorLine(bytes)) return null
-    const header = parseCsvHeader(bytes, shape)
-    if ('columns' in header) {
-      columns = header.columns
-      return null
-    }
-    isHeaderBroken = true
-    return header
+    const found = parseCsvHeader(bytes, shape)
+    isHeaderBroken = 'rejected' in found
+    if ('rejected' in found) return found
+    header = found
+    return null
   }
   return {
     parse,
     parseAlone: (record: RawRecord): readonly ParsedValue[] => [
       { start: 0, bytes: record.bytes, parsed: parse(record), isPart: record.ending !== 'complete' },
     ],
-    /** The names in the header; null before it is read. */
-    columns: () => columns,
+    /** Null before it is read. */
+    header: () => header,
   }
 }
 

@@ -24,7 +24,7 @@ export async function* numberRecords(
   try {
     for await (const block of blocks)
       for (const { bytes, parsed } of block) {
-        yield { raw: { object, line, byte: 0 }, bytes, parsed, isJson: true, table }
+        yield { raw: { object, line, byte: 0 }, bytes, parsed, table }
         line++
       }
   } catch (error) {

@@ -13,7 +13,7 @@ import type { Manifest, RawObject } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
-import { type ParsedRecord, parseCsvRow, parseJsonLine } from '../read/parse-record.ts'
+import { type CsvHeader, type ParsedRecord, parseCsvRow, parseJsonLine } from '../read/parse-record.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger, type ImportLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
@@ -162,15 +162,14 @@ function parseRepairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord 
 const noObject: RawObject = { object: '', table: null }
 
 /** For a CSV row, use its text (`source`) if that was edited, otherwise its cells by column name (`record`). */
-function parseRepairedSource(
-  reject: JsonObject,
-  { columns, ...quoting }: Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'>,
-): ParsedRecord {
+function parseRepairedSource(reject: JsonObject, { columns, ...dialect }: Partial<CsvHeader>): ParsedRecord {
   const { source, record, source_sha256 } = reject
   if (isJsonObject(source)) return { value: source }
   const text = String(source)
   if (isJsonObject(record) && sha256Hex(text) === source_sha256) return { value: removeEmptyCells(record) }
-  return columns === undefined ? parseJsonLine(Buffer.from(text)) : parseCsvRow(Buffer.from(text), columns, quoting)
+  return columns === undefined
+    ? parseJsonLine(Buffer.from(text))
+    : parseCsvRow(Buffer.from(text), { columns, ...dialect })
 }
 
 /** Removes empty cells as the CSV reader does, so that a repaired row has the same id as a row without the error. */

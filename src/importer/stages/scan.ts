@@ -333,9 +333,9 @@ function createState(): ScanState {
 
 /** A row of CSV that the other way of quoting would read as a row too. */
 function noteQuoting({ text, raw }: { text: string; raw: RawObject }): string[] {
-  if (raw.columns === undefined || text.length >= shownSourceMax) return []
-  if (!fitsOtherQuoting(text, raw.columns.length, raw)) return []
-  return [raw.hasEscapes ? 'csv_quotes:escaped' : 'csv_quotes:doubled']
+  const { columns, hasEscapes } = raw
+  if (columns === undefined || text.length >= shownSourceMax || !fitsOtherQuoting(text, { ...raw, columns })) return []
+  return [hasEscapes ? 'csv_quotes:escaped' : 'csv_quotes:doubled']
 }
 
 function listGroupTypes({ properties }: ImportedEvent): readonly string[] {

@@ -9,6 +9,7 @@ import { checkPause, JobStopped } from '../job/job-paused.ts'
 import type { RawObject, RawSource } from '../job/manifest.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
+import type { CsvHeader } from '../read/parse-record.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { RecordReject } from '../records/imported-event.ts'
@@ -187,7 +188,7 @@ async function readFile(
     const name = JSON.stringify([raw.object, table])
     let object = indexes.get(name)
     if (object === undefined) {
-      object = objects.add({ object: raw.object, table, ...selectColumns(record) })
+      object = objects.add({ object: raw.object, table, ...selectHeader(record) })
       indexes.set(name, object)
     }
     const damage = findDamage(record, recordsRead)
@@ -224,17 +225,9 @@ async function readFile(
 const keptHeaderMax = 64 * 1024
 
 /** Rejects show column names beside the cells, and repaired rows are read with them. */
-function selectColumns({
-  columns,
-  delimiter,
-  hasEscapes,
-}: ReadRecord): Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'> {
-  if (columns === undefined || columns.reduce((sum, name) => sum + name.length, 0) > keptHeaderMax) return {}
-  return {
-    columns,
-    ...(delimiter !== undefined && { delimiter }),
-    ...(hasEscapes !== undefined && { hasEscapes }),
-  }
+function selectHeader({ header }: ReadRecord): Partial<CsvHeader> {
+  const chars = header?.columns.reduce((sum, name) => sum + name.length, 0) ?? 0
+  return header === undefined || chars > keptHeaderMax ? {} : header
 }
 
 /** For a converter that gives a time to records that had none. */

@@ -32,7 +32,7 @@ describe('a stored record', () => {
   it('has no line feed whatever the record contains, and restores its row', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\r', '\t', '"', ',', 'é', '\ufffd', '{') }), text => {
-        const record = { ...recordOf(Buffer.from(text), { value: { cell: text } }), isJson: false }
+        const record = { ...recordOf(Buffer.from(text), { value: { cell: text } }), header: { columns: ['cell'] } }
         const { extra, json } = stored(record)
         assert.ok(!`${extra}${json}`.includes('\n') && !extra.includes('\t'))
         const content = decodeContent(extra, json)
@@ -62,7 +62,7 @@ function stored(record: ReadRecord): { extra: string; json: string } {
 }
 
 function recordOf(bytes: Buffer, parsed: ParsedRecord): ReadRecord {
-  return { raw: { object: 'o', line: 1, byte: 0 }, bytes, parsed, isJson: true, table: null }
+  return { raw: { object: 'o', line: 1, byte: 0 }, bytes, parsed, table: null }
 }
 
 function valueIn(parsed: ParsedRecord) {

@@ -67,8 +67,9 @@ export interface EncodedContent {
 }
 
 export function encodeContent(record: ReadRecord): EncodedContent {
-  const { parsed, bytes, isJson, cutLength = bytes.length } = record
-  if ('value' in parsed && isJson && !bytes.includes(lineFeed)) return { extra: '', json: removeByteOrderMark(bytes) }
+  const { parsed, bytes, header, cutLength = bytes.length } = record
+  if ('value' in parsed && header === undefined && !bytes.includes(lineFeed))
+    return { extra: '', json: removeByteOrderMark(bytes) }
   const text = utf8.decode(bytes)
   const isWhole = text.length <= shownSourceMax && !('rejected' in parsed)
   const extra: Extra = {
