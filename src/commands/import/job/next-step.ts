@@ -92,41 +92,39 @@ function findStepAfterSending(at: string, service: ServiceAnswer, ending: Ending
   const isKnown = service !== null && !('unknownBecause' in service)
   switch (isKnown ? service.state : ending && endStates[ending.how][ending.isDone ? 1 : 0]) {
     case 'publishing':
-      return { command: `pennon import publish ${at}`, why: 'wait until the service is done' }
+      return step(`publish ${at}`, 'wait until the service is done')
     case 'discarding':
-      return { command: `pennon import discard ${at}`, why: 'wait until the service is done' }
+      return step(`discard ${at}`, 'wait until the service is done')
     case 'published':
-      return { command: `pennon import discard ${at}`, why: 'To undo it within 30 days', isOnlyToUndo: true }
+      return { ...step(`discard ${at}`, 'To undo it within 30 days'), isOnlyToUndo: true }
     case 'discarded':
-      return {
-        command: 'pennon import plan ANOTHER-FOLDER',
-        why: 'only to import again; the events of this import are removed',
-      }
+      return step('plan ANOTHER-FOLDER', 'only to import again; the events of this import are removed')
     case 'failed':
-      return { command: `pennon import discard ${at}`, why: "it failed; see the service's output for the reason" }
+      return step(`discard ${at}`, "it failed; see the service's output for the reason")
     default:
       return null
   }
+}
+
+function step(command: string, why: string): NextStep {
+  return { command: `pennon import ${command}`, why }
 }
 
 /** The states of the service's job while it is published or discarded, and afterwards. */
 export const endStates = { publish: ['publishing', 'published'], discard: ['discarding', 'discarded'] } as const
 
 function findStepAfterSent(at: string, { verification }: Pick<Sent, 'verification'>, service: ServiceAnswer): NextStep {
-  if (verification === null) return { command: `pennon import run ${at}`, why: 'verify the stored events' }
+  if (verification === null) return step(`run ${at}`, 'verify the stored events')
   if (!verification.ok)
-    return {
-      command: `pennon import run ${at}`,
-      why: `verify again; to see the differences: pennon import report ${at}; to undo the import: pennon import discard ${at}`,
-    }
+    return step(
+      `run ${at}`,
+      `verify again; to see the differences: pennon import report ${at}; to undo the import: pennon import discard ${at}`,
+    )
   const unlessDone =
     service !== null && 'unknownBecause' in service
       ? ', unless this was already done elsewhere: the service was not asked'
       : ''
-  return {
-    command: `pennon import publish ${at}`,
-    why: `make it visible; can be undone for 30 days${unlessDone}`,
-  }
+  return step(`publish ${at}`, `make it visible; can be undone for 30 days${unlessDone}`)
 }
 
 function findStepBeforeSent(
@@ -138,18 +136,12 @@ function findStepBeforeSent(
       command: null,
       why: `restore ${changedFile} as it was staged, then pennon import run ${at}; to import its current content: pennon import plan ANOTHER-FOLDER`,
     }
-  if (!isRehearsed) return { command: `pennon import run ${at}`, why: 'rehearse it; nothing is sent' }
+  if (!isRehearsed) return step(`run ${at}`, 'rehearse it; nothing is sent')
   const stop = stopAt(at)
   if (stop !== null) return { command: stop.command, why: stop.wayOut }
-  if (!hasTarget)
-    return { command: `pennon import plan ${at} … --project-key phc_…`, why: 'the plan has no target project' }
-  if (changed === null || changed.length > 0) {
-    const why =
-      changed === null
-        ? `approve and send it, after reading the report: pennon import report ${at}`
-        : `${changed.join(' and ')} changed since the approval`
-    const yes = isAttended ? '' : ` --yes ${approvalSha256?.slice(0, hashDigits)}`
-    return { command: `pennon import run ${at}${yes}`, why }
-  }
-  return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'send the rest' }
+  if (!hasTarget) return step(`plan ${at} … --project-key phc_…`, 'the plan has no target project')
+  if (changed?.length === 0) return step(`run ${at}`, sent === null ? 'sends it' : 'send the rest')
+  const yes = isAttended ? '' : ` --yes ${approvalSha256?.slice(0, hashDigits)}`
+  const why = changed && `${changed.join(' and ')} changed since the approval`
+  return step(`run ${at}${yes}`, why ?? `approve and send it, after reading the report: pennon import report ${at}`)
 }

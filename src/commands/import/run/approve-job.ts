@@ -7,9 +7,8 @@ import { firstFew, formatCount } from '#core/format-count.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { approve, listChangesSince, readApproval, storeApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
-import { type Rehearsal, readRehearsal, reportNames } from '#importer/stages/report/import-report.ts'
+import { type Rehearsal, reportNames } from '#importer/stages/report/import-report.ts'
 import { formatChoices, listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { describeJob } from '#importer/stages/report/report-sections.ts'
 import { collectApprovedParts } from '../job/job-stages.ts'
@@ -44,13 +43,12 @@ export async function approveJob(
       `--yes ${yes} is for other files, options, limits or another target than the import has now, which is ${digits}. Read the report (pennon import report ${at}), then approve it: pennon import run ${at} --yes ${digits}`,
     )
   if (isApproved) return true
-  const ending = readEnding(folder)
-  if (earlier !== null && ending !== null && ending.serviceJobId === readServiceJob(folder)?.id)
-    refuse(
-      `it was approved at ${earlier.approvedAt} and has been ${ending.how}ed since, so there is nothing to approve. To see its state: pennon import status ${at}`,
-    )
-  const report = readRehearsal(folder)!
   const standing = await readStanding(job)
+  if (earlier !== null && standing.ending !== null)
+    refuse(
+      `it was approved at ${earlier.approvedAt} and has been ${standing.ending.how}ed since, so there is nothing to approve. To see its state: pennon import status ${at}`,
+    )
+  const report = standing.report!
   const isAllowed = standing.approvalSha256 !== null
   const isAsked = isAllowed && yes === undefined && !json && canAsk()
   const changed = changes.length === 0 ? null : `${changes.join(' and ')} changed since the approval.`

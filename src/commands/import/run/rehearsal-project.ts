@@ -32,15 +32,7 @@ const eventsWanted = 100_000
 const buckets = 10_000
 const timeoutMs = 15_000
 
-export interface RehearsedInProject {
-  /** Its id. */
-  readonly project: string
-  readonly name: string | null
-  /** The share of the persons, 0 to 1. */
-  readonly share: number
-  readonly sent: number
-  readonly refused: number
-}
+export type RehearsedInProject = Awaited<ReturnType<typeof rehearseInProject>>
 
 /**
  * Finds the project that a rehearsal may be sent to.
@@ -91,10 +83,11 @@ export async function rehearseInProject(
   run: StageRun,
   { id, name }: KnownProject,
   { projectKey, rate }: { readonly projectKey: string; readonly rate?: number },
-): Promise<RehearsedInProject> {
+) {
   const { plan, progress, signal } = run
   const target = plan.target!
   const manifest = requireManifest(run.folder)
+  // Of the persons.
   const share = Math.min(1, eventsWanted / Math.max(1, readRehearsal(run.folder)!.balance.toSend))
   const whole = openStagedJob(run.folder, manifest)
   try {

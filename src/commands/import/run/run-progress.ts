@@ -23,7 +23,6 @@ export interface RunProgressOptions {
   readonly width?: () => number | null
   /** Lines of JSON in place of sentences; the last one says how it ended. */
   readonly isJson?: boolean
-  readonly nowMs?: () => number
 }
 
 export function runProgress({
@@ -31,15 +30,14 @@ export function runProgress({
   write = text => void process.stderr.write(text),
   width: terminalWidth = () => widthOf(process.stderr),
   isJson = false,
-  nowMs = Date.now,
 }: RunProgressOptions) {
   const widthNow = () => (isJson ? null : terminalWidth())
-  let saidMs = nowMs()
+  let saidMs = Date.now()
   const clear = () => {
     if (widthNow() !== null) write('\r\u001b[K')
   }
   const tracker = new ProgressTracker({
-    nowMs,
+    nowMs: Date.now,
     say: line => {
       clear()
       write(`${printable(line)}\n`)
@@ -57,8 +55,8 @@ export function runProgress({
     keep(figures)
     const width = widthNow()
     if (width !== null) write(`\r${cutToWidth(printable(terminalLine(figures, width)), width - 1)}\u001b[K`)
-    else if (nowMs() - saidMs >= linesEveryMs) {
-      saidMs = nowMs()
+    else if (Date.now() - saidMs >= linesEveryMs) {
+      saidMs = Date.now()
       write(isJson ? `${printable(JSON.stringify(figures))}\n` : `${printable(progressLine(figures))}\n`)
     }
   }

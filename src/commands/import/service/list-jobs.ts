@@ -8,22 +8,6 @@ import { type Column, tableLines } from '../../client/table.ts'
 import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'
 import { coveredDays, type DaySpan, daysBetween, type JobDays, removeGaps } from './covered-days.ts'
 
-/** A job of the private API, as the list shows it. */
-interface ListedJob {
-  readonly number: number
-  readonly name: string
-  readonly source: string
-  readonly state: string
-  /** UTC days; null if the importer did not report them. */
-  readonly range: { readonly first: string; readonly last: string } | null
-  /** Days of the range without events, as the importer reported them. */
-  readonly gaps: JsonValue | undefined
-  readonly sent: string
-  readonly rejected: string
-  readonly by: string
-  readonly createdAt: string
-}
-
 export function listJobs(options: ClientOptions): Promise<void> {
   return runClient(options, 'import_job:read', async api => {
     const found = await api.list('/import_jobs/')
@@ -34,20 +18,21 @@ export function listJobs(options: ClientOptions): Promise<void> {
   })
 }
 
-/** Jobs are shown by number: the id is a secret that allows adding events. */
-function toListedJob({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
+/** A job of the private API, as the list shows it. */
+type ListedJob = ReturnType<typeof toListedJob>
+
+function toListedJob({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject) {
   const range = readMember(plan, 'range')
   return {
+    // Not its id, a secret that allows adding events.
     number: numberOf(number ?? null) ?? 0,
-    name: String(name),
-    source: String(source),
-    state: String(state),
+    ...{ name: String(name), source: String(source), state: String(state), createdAt: String(created_at) },
+    // Null if the importer did not report its days.
     range: daysBetween(readMember(range, 'first'), readMember(range, 'last')),
     gaps: readMember(plan, 'gaps'),
     sent: countOf(readMember(progress, 'sent')),
     rejected: countOf(readMember(progress, 'rejected')),
     by: typeof created_by === 'string' ? created_by : '',
-    createdAt: String(created_at),
   }
 }
 
