@@ -4,14 +4,13 @@
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import { formatCount } from '#core/format-count.ts'
-import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { readRetryOutcomes, recordKey } from '#importer/send/retry-outcomes.ts'
 import { readSentRejects } from '#importer/send/sent-events.ts'
 import { listRejectFiles, type RejectLine, readRejectTexts, rejectLineSchema } from '#importer/stages/reject-files.ts'
 import { readJob, refuseUnrehearsed } from './job/open-job.ts'
-import { printJson, printLines } from './messages/print.ts'
+import { printJson, printLines, printNone } from './messages/print.ts'
 
 /** As commander gives them. */
 interface RejectsOptions {
@@ -47,10 +46,7 @@ async function showLines(folder: JobFolder, { reason, json = false }: RejectsOpt
     count++
     printLines([json ? JSON.stringify(reject) : describeReject(reject)])
   }
-  if (count > 0) return
-  // With --json, stdout must stay empty: it holds only lines of JSON.
-  const stream = json ? process.stderr : process.stdout
-  stream.write(`${printable(reason === undefined ? noRejects : `No records are rejected for ${reason}.`)}\n`)
+  if (count === 0) printNone(reason === undefined ? noRejects : `No records are rejected for ${reason}.`, json)
 }
 
 async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {

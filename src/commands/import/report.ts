@@ -12,7 +12,7 @@ import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { findNextStep, readStanding } from './job/next-step.ts'
 import { type Job, readJob, refuseUnrehearsed } from './job/open-job.ts'
-import { nextLine, printLines, printText } from './messages/print.ts'
+import { nextLine, printLines, printNone, printText } from './messages/print.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
@@ -63,10 +63,7 @@ function showSamples(folder: JobFolder, { of, day, json = false }: ReportOptions
     sample => (of === undefined || sample.of === of) && (day === undefined || sample.day === day),
   )
   for (const sample of shown) printLines(json ? [JSON.stringify(sample)] : [...sampleLines(sample), ''])
-  if (shown.length > 0) return
-  // With --json, stdout must stay empty: it holds only lines of JSON.
-  const stream = json ? process.stderr : process.stdout
-  stream.write(`${printable(describeNoSamples({ of, day }, samples))}\n`)
+  if (shown.length === 0) printNone(describeNoSamples({ of, day }, samples), json)
 }
 
 interface Asked {

@@ -1,7 +1,6 @@
 // The stages of a job in order. Each knows whether it is done, so a run continues with the first that is not.
 // Source: docs/wire/import.md §2.1.
 
-import { statSync } from 'node:fs'
 import { type ApprovedParts, hashManifest } from '#importer/job/approval.ts'
 import { JobDatabase } from '#importer/job/job-database.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -134,9 +133,4 @@ export function requireManifest(folder: Job['folder']): Manifest {
 /** The present state of everything that an approval covers. */
 export function collectApprovedParts({ folder, plan }: JobOfFolder): ApprovedParts {
   return { plan, manifest: requireManifest(folder) }
-}
-
-/** @returns bytes; 0 for a missing file. */
-export function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }

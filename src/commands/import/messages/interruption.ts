@@ -22,14 +22,14 @@ export async function untilInterrupted<T>(
     interrupted.abort(new JobPaused('paused'))
     setTimeout(() => endInterrupted(message(), true), graceMs).unref()
   }
-  for (const name of signals) process.once(name, interrupt)
+  const stopListening = onSignals(interrupt)
   try {
     return await work(interrupted.signal)
   } catch (error) {
     if (!isInterruption(error, interrupted.signal)) throw error
     return endInterrupted(message())
   } finally {
-    for (const name of signals) process.off(name, interrupt)
+    stopListening()
   }
 }
 
@@ -52,9 +52,12 @@ function endInterrupted(message: string, isStuck = false): never {
 
 /** For a command that stores nothing before its end, so there is nothing to wait for. @returns undoes it. */
 export function endAtInterruption(message: string): () => void {
-  const end = () => endInterrupted(message, true)
-  for (const name of signals) process.once(name, end)
+  return onSignals(() => endInterrupted(message, true))
+}
+
+function onSignals(listener: () => void): () => void {
+  for (const name of signals) process.once(name, listener)
   return () => {
-    for (const name of signals) process.off(name, end)
+    for (const name of signals) process.off(name, listener)
   }
 }

@@ -36,6 +36,12 @@ export function printJson(value: unknown): void {
   printLines([JSON.stringify(value)])
 }
 
+/** Prints that nothing was found, on stderr if stdout holds only lines of JSON. */
+export function printNone(line: string, isJson: boolean): void {
+  const stream = isJson ? process.stderr : process.stdout
+  stream.write(`${printable(line)}\n`)
+}
+
 /** Prints a text file, unchanged except for what a terminal would obey. */
 export function printText(text: string): void {
   process.stdout.write(text.split('\n').map(printableName).join('\n'))

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.1.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
@@ -21,7 +21,7 @@ import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDifferingZones } from '#importer/stages/report/plan-choices.ts'
 import { version } from '#version.ts'
-import { removeStageResults, sizeOf } from '../job/job-stages.ts'
+import { removeStageResults } from '../job/job-stages.ts'
 import {
   checkIsFolder,
   createFolderOrRefuse,
@@ -227,7 +227,7 @@ function printPlan(
   path: string,
   { json = false }: PlanOptions,
 ): void {
-  const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
+  const bytes = plan.files.reduce((sum, file) => sum + (statSync(file.path, { throwIfNoEntry: false })?.size ?? 0), 0)
   const seconds = Math.ceil(bytes / bytesPerSecond)
   const { target } = plan
   if (json) printJson({ ...plan, bytes, seconds, notes })
