@@ -47,9 +47,7 @@ type How = Ending['how']
 export async function endImport(how: How, path: string, options: EndOptions): Promise<void> {
   const request: Request = { state: 'not sent' }
   const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
-  await changeJob(path, job =>
-    untilInterrupted(pausedMessage, signal => endJob(job, path, how, options, request, signal)),
-  )
+  await changeJob(path, job => untilInterrupted(pausedMessage, signal => endJob(job, how, options, request, signal)))
 }
 
 /** Whether the service has accepted the request, which decides what an interruption means. */
@@ -64,18 +62,10 @@ const interruptedMessages: Record<Request['state'], (how: string, at: string) =>
   accepted: (how, at) => `no longer waiting. The service continues; to wait again: pennon import ${how} ${at}`,
 }
 
-async function endJob(
-  job: Job,
-  path: string,
-  how: How,
-  options: EndOptions,
-  request: Request,
-  signal: AbortSignal,
-): Promise<void> {
-  const { folder, plan } = job
-  const at = quotePath(path)
+async function endJob(job: Job, how: How, options: EndOptions, request: Request, signal: AbortSignal): Promise<void> {
+  const { folder, plan, at } = job
   const serviceJob = readServiceJob(folder)
-  if (serviceJob === null || plan.target === null) refuse(await describeNothingSent(job, path, how))
+  if (serviceJob === null || plan.target === null) refuse(await describeNothingSent(job, how))
   const { id } = serviceJob
   const api = createServiceApi(recordedTarget(job), signal)
   const before = await readServiceState(api, id)
@@ -91,7 +81,7 @@ async function endJob(
   }
   if (how === 'publish' && before === 'discarded')
     refuse(`import job ${id} was discarded, so there is nothing to publish. ${afterDiscard}`)
-  if (how === 'publish' && before !== 'publishing' && options.unverified !== true) await checkVerified(job, id, api, at)
+  if (how === 'publish' && before !== 'publishing' && options.unverified !== true) await checkVerified(job, id, api)
   const name = plan.target.projectName ?? plan.target.address
   if (options.project === undefined) {
     const scripted = `pennon import ${how} ${at} --project ${JSON.stringify(name)}`
@@ -145,9 +135,9 @@ async function recordEnding({ folder, plan }: Job, serviceJobId: string, how: Ho
 }
 
 /** The service does not know a job that was never sent: removing the folder is enough. */
-async function describeNothingSent(job: Job, path: string, how: How): Promise<string> {
-  const next = await describeNextStep(path, job)
-  const hint = how === 'publish' ? '' : ` To delete the plan, remove the folder ${path}.`
+async function describeNothingSent(job: Job, how: How): Promise<string> {
+  const next = await describeNextStep(job)
+  const hint = how === 'publish' ? '' : ` To delete the plan, remove the folder ${job.path}.`
   return printable(`nothing has been sent yet, so there is nothing to ${how}.${hint} ${next}`)
 }
 
@@ -200,7 +190,7 @@ function describeComparison({ compared, equal, newer }: PersonsCheck): string {
   return `${formatCount(compared, 'person')} at random: ${formatCount(equal, 'matches', 'match')} the import${values}.`
 }
 
-async function checkVerified({ folder }: Job, serviceJobId: string, api: ServiceApi, at: string): Promise<void> {
+async function checkVerified({ folder, at }: Job, serviceJobId: string, api: ServiceApi): Promise<void> {
   const sent = readSent(folder)
   if (sent?.isAll !== true) refuse(`not everything has been sent yet: pennon import run ${at}`)
   const { verification, balance } = sent

@@ -34,8 +34,9 @@ interface Group {
 }
 
 export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
-  await readJob(path, ({ folder }) => {
-    if (!existsSync(folder.file('rehearsal'))) refuseUnrehearsed(path)
+  await readJob(path, job => {
+    const { folder } = job
+    if (!existsSync(folder.file('rehearsal'))) refuseUnrehearsed(job)
     return options.group ? showGroups(folder, options) : showLines(folder, options)
   })
 }

@@ -25,13 +25,13 @@ interface ReportOptions {
 }
 
 export async function showReport(path: string, options: ReportOptions): Promise<void> {
-  await readJob(path, job => printReport(job, path, options))
+  await readJob(path, job => printReport(job, options))
 }
 
-async function printReport(job: Job, path: string, options: ReportOptions): Promise<void> {
+async function printReport(job: Job, options: ReportOptions): Promise<void> {
   const { folder } = job
   const report = readRehearsal(folder)
-  if (report === null) refuseUnrehearsed(path)
+  if (report === null) refuseUnrehearsed(job)
   if (options.samples === true) return showSamples(folder, options)
   const service = await askService(job)
   const sent = addEnding(readSent(folder, report), service)
@@ -42,7 +42,7 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
     '',
     ...createReportSections({ ...report, sent }).flatMap(section => sectionLines(section, terminal)),
     `As a web page: ${printable(folder.file(reportNames.html))}`,
-    printable(nextLine(findNextStep(path, await readStanding(job), service))),
+    printable(nextLine(findNextStep(job.path, await readStanding(job), service))),
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
 }

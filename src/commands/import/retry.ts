@@ -32,25 +32,25 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
   const pausedMessage = () =>
     `paused. To continue: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
-  await changeJob(path, job => untilInterrupted(pausedMessage, signal => retry(job, path, rejects, signal)))
+  await changeJob(path, job => untilInterrupted(pausedMessage, signal => retry(job, rejects, signal)))
 }
 
 /** Repaired records have the same ids in any import, so nothing counts twice. */
 const elsewhere =
   'Repaired records can be imported separately, as complete records in the format of the source: pennon import plan ANOTHER-FOLDER FILE'
 
-async function retry(job: Job, path: string, rejects: string, signal: AbortSignal): Promise<void> {
-  const { folder, plan } = job
+async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<void> {
+  const { folder, plan, at } = job
   const sent = readCheckpoint(folder)
   const serviceJob = readServiceJob(folder)
   if (sent?.isSent !== true || serviceJob === null || plan.target === null)
-    refuse(`the other records must be sent first: pennon import run ${quotePath(path)}`)
+    refuse(`the other records must be sent first: pennon import run ${at}`)
   const api = createServiceApi(recordedTarget(job), signal)
-  await checkTakesEvents(path, serviceJob.id, api, elsewhere)
+  await checkTakesEvents(at, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: requireManifest(folder) }
   const problem = await findRetryProblem(context, rejects)
   if (problem !== null)
-    refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${quotePath(path)} --json`)
+    refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${at} --json`)
   const retried = addRetry(context, rejects)
   const progress = runProgress({ folder: retried.folder })
   try {
@@ -79,10 +79,10 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     for await (const line of listStillRejected(retried.job, plan.source)) printLine(`  ${line}`)
     // A record is in both counts if the service refused all its events.
     const wrong = Math.max(counts.rejected, counts.refused)
-    const compare = `pennon import run ${quotePath(path)}`
+    const compare = `pennon import run ${at}`
     if (wrong > 0)
       throw new JobStopped(
-        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)} (records already sent are not duplicated); or leave ${wrong === 1 ? 'it' : 'them'} out and verify the stored events: ${compare}`,
+        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${at} --rejects ${quotePath(rejects)} (records already sent are not duplicated); or leave ${wrong === 1 ? 'it' : 'them'} out and verify the stored events: ${compare}`,
       )
     printLine(nextLine({ command: compare, why: 'verify the stored events' }))
   } catch (error) {

@@ -36,7 +36,7 @@ export async function showStatus(path: string, options: StatusOptions): Promise<
   if (fetched !== null) printFetched(path, fetched, options)
   else
     await readJob(path, async job => {
-      const status = await readStatus(job, path)
+      const status = await readStatus(job)
       if (options.json === true) printJson(buildStatus(status))
       else printLines(statusLines(status))
     })
@@ -64,14 +64,14 @@ function printFetched(path: string, fetched: FetchedParts, { json = false }: Sta
 
 type Status = Awaited<ReturnType<typeof readStatus>>
 
-async function readStatus(job: Job, path: string) {
+async function readStatus(job: Job) {
   const service = await askService(job)
   const standing = await readStanding(job)
   const isRunning = isJobRunning(job.folder)
-  return { ...standing, job, path, isRunning, service, next: findNextStep(path, standing, service) }
+  return { ...standing, job, isRunning, service, next: findNextStep(job.path, standing, service) }
 }
 
-function buildStatus({ job, path, isRunning, manifest, report, next, ...status }: Status): object {
+function buildStatus({ job, isRunning, manifest, report, next, ...status }: Status): object {
   const { jobId, source, createdAt, target } = job.plan
   const { progress, approvalSha256, approvedAt, sent, service } = status
   return {
@@ -84,14 +84,14 @@ function buildStatus({ job, path, isRunning, manifest, report, next, ...status }
     records: manifest && countRecordsRead(manifest),
     balance: report?.balance ?? null,
     damagedFiles: manifest === null ? [] : listDamagedFiles(manifest),
-    stop: report && findRehearsalStop(report, job.plan, quotePath(path)),
+    stop: report && findRehearsalStop(report, job.plan, job.at),
     ...{ approvalSha256, approvedAt, sent, service },
     // Programs may run the command that they find here, so it must not undo an import.
     next: next.isOnlyToUndo === true ? null : next,
   }
 }
 
-function statusLines({ job, path, isRunning, manifest, report, next, ...status }: Status): string[] {
+function statusLines({ job, isRunning, manifest, report, next, ...status }: Status): string[] {
   const { jobId, createdAt, target } = job.plan
   const { progress, approvedAt, sent, service } = status
   const range = manifest?.sourceRange
@@ -109,7 +109,7 @@ function statusLines({ job, path, isRunning, manifest, report, next, ...status }
     ...(report === null || sent === null ? [] : describeSent(report, sent)),
     ...(service === null ? [] : [describeServiceState(service)]),
     isRunning ? runningText(progress) : lastRunText(progress, service),
-    isRunning ? waitLine(path) : nextLine(next),
+    isRunning ? waitLine(job.path) : nextLine(next),
   ]
 }
 

@@ -6,7 +6,6 @@ import { readState, writeState } from '#importer/job/job-state.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, readLiveCounts, selectSettledDays } from '#importer/verify/verify-stage.ts'
-import { quotePath } from '../messages/print.ts'
 import type { StageRun } from './job-stages.ts'
 
 /** Counts of live events by day, taken once before anything is sent. */
@@ -14,13 +13,12 @@ const liveBeforeName = 'live before'
 
 /**
  * Counts live events before the first event is sent, so that verifying can detect missing live events.
- * @param path of the job's folder as the user wrote it.
  */
 export async function findLiveEventsBefore(
-  { folder, progress }: Pick<StageRun, 'folder' | 'progress'>,
+  { folder, progress, at }: StageRun,
   api: ServiceApi,
   range: { readonly first: string; readonly last: string } | null,
-  { path, overlapOk = false }: { readonly path: string; readonly overlapOk?: boolean },
+  overlapOk: boolean,
 ): Promise<Record<string, number> | null> {
   const known = readState<{ readonly days: Record<string, number> | null }>(folder, liveBeforeName)
   if (known !== null) return known.days
@@ -38,7 +36,7 @@ export async function findLiveEventsBefore(
     const why = `this is fine if they are different events from those you import; if they are the same, ${otherDaysOnly}`
     throw new JobStopped(
       `the project has live events on the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
-        `Next: pennon import run ${quotePath(path)} --overlap-ok; ${why}`,
+        `Next: pennon import run ${at} --overlap-ok; ${why}`,
       { command: 'pennon import run FOLDER --overlap-ok', why: `the project has live events on the same days: ${why}` },
     )
   }

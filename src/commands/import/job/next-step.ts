@@ -14,6 +14,7 @@ import { type NextStep, nextLine, quotePath } from '../messages/print.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import type { JobOfFolder } from '../service/target-api.ts'
 import { isReportCurrent } from './job-stages.ts'
+import type { Job } from './open-job.ts'
 import { findRehearsalStop, type RehearsalStop } from './rehearsal-stop.ts'
 
 /** The state of a job, as far as it decides the next step. */
@@ -44,8 +45,8 @@ export interface Standing {
 export const hashDigits = 12
 
 /** The line with the next step, after a command that did not ask the service. */
-export async function describeNextStep(path: string, job: JobOfFolder): Promise<string> {
-  return nextLine(findNextStep(path, await readStanding(job), null))
+export async function describeNextStep(job: Job): Promise<string> {
+  return nextLine(findNextStep(job.path, await readStanding(job), null))
 }
 
 /** @returns with what the state follows from, for commands that show it. */

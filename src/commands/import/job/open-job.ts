@@ -15,16 +15,18 @@ import { ImportConfigError, type ImportSource } from '#importer/records/import-s
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 import { type NextStep, nextLine, quotePath } from '../messages/print.ts'
+import type { JobOfFolder } from '../service/target-api.ts'
 
 const lockFile = 'lock.db'
 /** Locking is retried, since `status` in another terminal holds the lock for a moment to check it. */
 const lockTriesMax = 10
 const lockTryEveryMs = 50
 
-export interface Job {
-  readonly folder: JobFolder
-  readonly plan: ImportPlan
+export interface Job extends JobOfFolder {
   readonly source: ImportSource
+  /** The folder as the user wrote it, for messages; in commands, `at`, as a shell takes it. */
+  readonly path: string
+  readonly at: string
 }
 
 /** @param path as the user gave it, for messages. */
@@ -33,7 +35,7 @@ export function openJob(path: string): Job {
   const folder = new JobFolder(resolve(path))
   const plan = readPlanOrRefuse(folder)
   if (plan === null) refuse(noImportText(path, readUnplannedFetch(path)))
-  return { folder, plan, source: findSourceOrRefuse(plan.source) }
+  return { folder, plan, source: findSourceOrRefuse(plan.source), path, at: quotePath(path) }
 }
 
 export function createFolderOrRefuse(path: string, mode = 0o777): void {
@@ -106,8 +108,8 @@ function refuseIfStopped<T>(read: () => T): T {
   }
 }
 
-export function refuseUnrehearsed(path: string): never {
-  refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
+export function refuseUnrehearsed({ at }: Job): never {
+  refuse(`nothing has been rehearsed yet: pennon import run ${at}`)
 }
 
 export function findSourceOrRefuse(name: string): ImportSource {

@@ -15,7 +15,7 @@ import { collectApprovedParts } from '../job/job-stages.ts'
 import { findNextStep, hashDigits, readStanding } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { findRehearsalStop, formatStop } from '../job/rehearsal-stop.ts'
-import { confirmTarget, nextLine, printJson, printLines, quotePath } from '../messages/print.ts'
+import { confirmTarget, nextLine, printJson, printLines } from '../messages/print.ts'
 import { addKnownProject } from '../service/known-project.ts'
 
 /**
@@ -27,15 +27,13 @@ import { addKnownProject } from '../service/known-project.ts'
  */
 export async function approveJob(
   rehearsed: Job,
-  path: string,
   { yes, json = false }: { readonly yes?: string; readonly json?: boolean },
 ): Promise<boolean> {
-  const { folder } = rehearsed
+  const { folder, path, at } = rehearsed
   const earlier = readApproval(folder)
   const changes = earlier === null ? [] : listChangesSince(earlier, collectApprovedParts(rehearsed))
   const isApproved = earlier !== null && changes.length === 0
   const job = isApproved ? rehearsed : { ...rehearsed, plan: await addKnownProject(folder, rehearsed.plan) }
-  const at = quotePath(path)
   const approval = approve(collectApprovedParts(job), new Date().toISOString())
   const digits = approval.sha256.slice(0, hashDigits)
   if (yes !== undefined && !approval.sha256.startsWith(yes))

@@ -143,17 +143,12 @@ function selectChosenEvents(outcome: StagedOutcome, isChosen: (distinctId: strin
   return { ...outcome, result: { ...result, events } }
 }
 
-export async function printSentToProject(
-  job: Job,
-  path: string,
-  sent: RehearsedInProject,
-  json: boolean,
-): Promise<void> {
+export async function printSentToProject(job: Job, sent: RehearsedInProject, json: boolean): Promise<void> {
   if (json) return printJson(sent)
   const refused = sent.refused === 0 ? '' : `, and ${formatCount(sent.refused, 'event was', 'events were')} refused`
   printLines([
     `${formatCount(sent.sent, 'event')} of ${formatPercent(sent.share)} of the persons, with their whole history, ${sent.sent === 1 ? 'is' : 'are'} in the project ${sent.name ?? sent.project}${refused}.`,
     'Nothing was sent to the target.',
-    await describeNextStep(path, job),
+    await describeNextStep(job),
   ])
 }

@@ -19,7 +19,6 @@ import { hashDigits } from '../job/next-step.ts'
 import { changeJob, type Job } from '../job/open-job.ts'
 import { removeFoundTime } from '../job/profile-time.ts'
 import { isInterruption, untilInterrupted } from '../messages/interruption.ts'
-import { quotePath } from '../messages/print.ts'
 import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { parseShare } from '../plan/plan-options.ts'
 import { approveJob } from './approve-job.ts'
@@ -47,7 +46,7 @@ export interface RunOptions {
 export async function runImport(path: string, options: RunOptions): Promise<boolean> {
   // Modules loaded after this, such as the client of AWS for a few jobs, are compiled again instead of read from the cache.
   growHeapSlowly()
-  const sendOptions = sendOptionsOf(path, options)
+  const sendOptions = sendOptionsOf(options)
   const { rehearsalProject: projectKey, json = false, yes } = options
   if (yes !== undefined && !/^[0-9a-f]{12,64}$/.test(yes))
     refuse(`--yes takes the hash that pennon import run prints, at least ${hashDigits} of its digits, not ${yes}`)
@@ -57,39 +56,39 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
   if (keyProblem !== null) refuse(keyProblem)
   return changeJob(path, async opened => {
     let job = applyOptions(opened, options)
-    if (options.rehearseAgain === true) removeRehearsal(job, path)
+    if (options.rehearseAgain === true) removeRehearsal(job)
     if (job.plan !== opened.plan) updateReport(job.folder, job.plan)
     // Checked before the stages, which take long.
     const project = projectKey === undefined ? null : await findRehearsalProject(job, projectKey)
-    await runWithProgress(job, path, json, runStages)
+    await runWithProgress(job, json, runStages)
     // Stages add to the plan: the fetched files, and the time of profiles.
     job = readAgain(job)
     if (project !== null) {
       const given = { ...sendOptions, projectKey: projectKey! }
-      const sent = await runWithProgress(job, path, json, run => rehearseInProject(run, project, given))
-      await printSentToProject(job, path, sent, json)
+      const sent = await runWithProgress(job, json, run => rehearseInProject(run, project, given))
+      await printSentToProject(job, sent, json)
       return false
     }
-    if (!(await approveJob(job, path, options))) return false
+    if (!(await approveJob(job, options))) return false
     job = readAgain(job)
-    const report = await runWithProgress(job, path, json, run => sendJob(run, sendOptions))
-    await printSent(job, path, report, json)
+    const report = await runWithProgress(job, json, run => sendJob(run, sendOptions))
+    await printSent(job, report, json)
     return true
   })
 }
 
 /** Removes the approval too, which was for the removed report. */
-function removeRehearsal({ folder }: Job, path: string): void {
+function removeRehearsal({ folder, path }: Job): void {
   if (readCheckpoint(folder) !== null)
     refuse(`${path} has already been sent, at least in part, so it cannot be rehearsed again`)
   removeApproval(folder)
   folder.remove(reportNames.json)
 }
 
-function sendOptionsOf(path: string, { overlapOk = false, rate }: RunOptions): SendJobOptions {
+function sendOptionsOf({ overlapOk = false, rate }: RunOptions): SendJobOptions {
   if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
     refuse(`--rate must be a number of events per second, such as 5000, not ${rate}`)
-  return { path, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
+  return { overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
 }
 
 /**
@@ -140,9 +139,9 @@ async function runStages(run: StageRun): Promise<void> {
 }
 
 /** Runs work that can resume, and shows its progress. Exits the process when interrupted. */
-function runWithProgress<T>(job: Job, path: string, isJson: boolean, run: (run: StageRun) => Promise<T>): Promise<T> {
+function runWithProgress<T>(job: Job, isJson: boolean, run: (run: StageRun) => Promise<T>): Promise<T> {
   const findSpaceProblem = reserveOf(job.folder.path)
-  const pausedMessage = `paused. Progress is kept. To continue: pennon import run ${quotePath(path)}`
+  const pausedMessage = `paused. Progress is kept. To continue: pennon import run ${job.at}`
   return untilInterrupted(
     () => pausedMessage,
     async signal => {

@@ -33,16 +33,14 @@ import { describeNextStep } from '../job/next-step.ts'
 import type { Job } from '../job/open-job.ts'
 import { formatAcceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
 import { isInterruption } from '../messages/interruption.ts'
-import { printJson, printLines, quotePath } from '../messages/print.ts'
+import { printJson, printLines } from '../messages/print.ts'
 import { findGaps } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { checkTakesEvents, createServiceApi, recordedTarget } from '../service/target-api.ts'
 
 export interface SendJobOptions {
-  /** The job's folder, as the user wrote it. */
-  readonly path: string
   /** Send although the project has live events of the same days. */
-  readonly overlapOk?: boolean
+  readonly overlapOk: boolean
   /** Events per second at first. */
   readonly rate?: number
 }
@@ -52,17 +50,16 @@ export interface SendJobOptions {
  * @throws JobPaused, JobStopped
  */
 export async function sendJob(run: StageRun, options: SendJobOptions): Promise<ImportReport> {
-  const { folder, plan, source, progress, signal } = run
-  const { path } = options
+  const { folder, plan, source, progress, signal, at } = run
   const approval = readApproval(folder)!
   const manifest = requireManifest(folder)
   const target = recordedTarget(run)
   const api = createServiceApi(target, signal, progress)
   const known = readServiceJob(folder)
-  if (known === null) await checkOwnProject(path, target, api)
-  else await checkTakesEvents(path, known.id, api)
+  if (known === null) await checkOwnProject(at, target, api)
+  else await checkTakesEvents(at, known.id, api)
   const rehearsal = readRehearsal(folder)!
-  const liveBefore = await findLiveEventsBefore(run, api, rehearsal.range, options)
+  const liveBefore = await findLiveEventsBefore(run, api, rehearsal.range, options.overlapOk)
   const serviceJob = await ensureServiceJob(
     folder,
     api,
@@ -83,7 +80,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
       },
     },
   ).catch((error: unknown) => {
-    throw addOldEventsRemedy(error, path)
+    throw addOldEventsRemedy(error, at)
   })
   const job = openStagedJob(folder, manifest)
   let sentState: OpenJobState = 'sending'
@@ -131,7 +128,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
     return report
   } catch (error) {
     if (isInterruption(error, signal)) await reportLastFigures(run, serviceJob.id, sentState)
-    if (error instanceof TooManyRefused) throw toRefusalStop(error, path)
+    if (error instanceof TooManyRefused) throw toRefusalStop(error, at)
     throw error
   } finally {
     job.close()
@@ -154,25 +151,25 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
 }
 
 /** The remedies when the service refused too many events. Another limit needs another approval. */
-function toRefusalStop({ message, refused, events }: TooManyRefused, path: string): JobStopped {
+function toRefusalStop({ message, refused, events }: TooManyRefused, at: string): JobStopped {
   const share = formatSufficientShare(refused, events)
-  const adviseFor = (at: string) =>
-    `fix the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${share}, and approve that; or undo it: pennon import discard ${at}`
-  return new JobStopped(`${message} Next: ${adviseFor(quotePath(path))}`, { command: null, why: adviseFor('FOLDER') })
+  const adviseFor = (folder: string) =>
+    `fix the cause, then pennon import run ${folder}; or allow more: pennon import run ${folder} --max-reject-share ${share}, and approve that; or undo it: pennon import discard ${folder}`
+  return new JobStopped(`${message} Next: ${adviseFor(at)}`, { command: null, why: adviseFor('FOLDER') })
 }
 
 /** The service names the field to send; the user sets it by an option of the plan. */
-function addOldEventsRemedy(error: unknown, path: string): unknown {
+function addOldEventsRemedy(error: unknown, at: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
-  return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(quotePath(path))}`, {
+  return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(at)}`, {
     command: formatAcceptingPlan('FOLDER'),
     why: 'the project drops old events, and the plan does not accept them',
   })
 }
 
 /** @throws JobStopped if the stored events differ from the sent ones, or the figures do not balance. */
-export async function printSent(job: Job, path: string, report: ImportReport, json: boolean): Promise<void> {
-  const at = quotePath(path)
+export async function printSent(job: Job, report: ImportReport, json: boolean): Promise<void> {
+  const { at } = job
   const sent = report.sent!
   const problem = findProblem(sent, at)
   if (json) printJson(report)
@@ -182,7 +179,7 @@ export async function printSent(job: Job, path: string, report: ImportReport, js
       'Nothing is visible until it is published.',
       ...(sent.balance.refused === 0 ? [] : [`The refused events: pennon import rejects ${at} --group`]),
       `Report: ${job.folder.file(reportNames.html)}`,
-      ...(problem === null ? [await describeNextStep(path, job)] : []),
+      ...(problem === null ? [await describeNextStep(job)] : []),
     ])
   if (problem !== null) throw new JobStopped(problem)
 }

@@ -59,11 +59,11 @@ export async function addKnownProject(folder: JobFolder, plan: ImportPlan): Prom
 
 /**
  * Called before a job is created in the personal key's project, for a plan that was approved before its project was known.
- * @param path of the job's folder.
+ * @param at the folder of the job as a shell takes it.
  * @throws JobStopped if the public key is for another project.
  */
 export async function checkOwnProject(
-  path: string,
+  at: string,
   { projectId, projectKey }: ImportTarget,
   api: ServiceApi,
 ): Promise<void> {
@@ -71,7 +71,7 @@ export async function checkOwnProject(
   const { api_token: token, name } = await api.call('GET', '/')
   if (typeof token !== 'string' || token === projectKey) return
   throw new JobStopped(
-    `the project with the key ${projectKey} was unknown when this was approved, and the personal key's project, ${String(name)}, has another key. Look it up, then approve again: pennon import run ${quotePath(path)} --rehearse-again`,
+    `the project with the key ${projectKey} was unknown when this was approved, and the personal key's project, ${String(name)}, has another key. Look it up, then approve again: pennon import run ${at} --rehearse-again`,
     {
       command: 'pennon import run FOLDER --rehearse-again',
       why: 'look up the project of the key; then approve again',

@@ -108,17 +108,17 @@ export function createServiceApi(
 
 /**
  * Call before events are sent, or the results of earlier ones removed.
- * @param path of the job's folder.
+ * @param at the folder of the job as a shell takes it.
  * @param instead what to do with the events otherwise, as a whole sentence.
  * @throws JobStopped for a job that accepts none, with what to do.
  */
 export async function checkTakesEvents(
-  path: string,
+  at: string,
   serviceJobId: string,
   api: ServiceApi,
   instead: string | null = null,
 ): Promise<void> {
-  const ended = endedMessage(await readServiceState(api, serviceJobId), quotePath(path))
+  const ended = endedMessage(await readServiceState(api, serviceJobId), at)
   if (ended === null) return
   const message = `import job ${serviceJobId} ${ended}`
   throw new JobStopped(instead === null ? message : `${message}. ${instead}`)
