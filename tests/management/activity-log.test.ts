@@ -264,8 +264,8 @@ describe('the activity log', () => {
     const limited = await api.addKey(['*'], [1])
     const refused = await api.call('GET', instanceLog, { key: limited })
     assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
-    const ofProject = await api.call('GET', `${project}activity_log/`, { key: limited })
-    assert.deepEqual(fieldOf(ofProject.body.results, 'scope'), ['Team'])
+    const ofProject = await api.get(`${project}activity_log/`, limited)
+    assert.deepEqual(fieldOf(ofProject.results, 'scope'), ['Team'])
     assert.equal((await api.call('GET', '/api/projects/2/activity_log/', { key: limited })).status, 403)
     const lesser = await api.addKey(['activity_log:read', 'feature_flag:read'])
     assert.equal((await api.call('GET', instanceLog, { key: lesser })).status, 403)
@@ -435,13 +435,13 @@ describe('the activity log', () => {
         },
       }),
     })
-    const first = await api.call('GET', instanceLog)
-    assert.deepEqual([first.body.results.at(-1).scope, first.body.next, calls], ['PersonalAPIKey', null, 5])
+    const first = await api.get(instanceLog)
+    assert.deepEqual([first.results.at(-1).scope, first.next, calls], ['PersonalAPIKey', null, 5])
     searchMs = 400
-    const slow = await api.call('GET', instanceLog)
-    assert.deepEqual([slow.body.results, slow.body.next], [[], `${api.url}${instanceLog}?cursor=20`])
-    const rest = await send(api, 'GET', slow.body.next.replace(api.url, ''))
-    assert.deepEqual(rest, first.body)
+    const slow = await api.get(instanceLog)
+    assert.deepEqual([slow.results, slow.next], [[], `${api.url}${instanceLog}?cursor=20`])
+    const rest = await send(api, 'GET', slow.next.replace(api.url, ''))
+    assert.deepEqual(rest, first)
   })
 })
 

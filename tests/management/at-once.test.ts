@@ -74,8 +74,8 @@ describe('concurrent changes', () => {
       [survey.questions.length, survey.appearance, survey.conditions, survey.description],
       [2, { position: 'left' }, { url: '/pay' }, 'd'],
     )
-    const own = await api.call('GET', `${project}feature_flags/${survey.internal_targeting_flag.id}/`)
-    assert.equal(own.body.active, true)
+    const own = await api.get(`${project}feature_flags/${survey.internal_targeting_flag.id}/`)
+    assert.equal(own.active, true)
   })
 
   it('leave the flag of a survey off when archiving races with starting', async t => {
@@ -83,8 +83,8 @@ describe('concurrent changes', () => {
     const path = await create(api, 'surveys/', { name: 'S', type: 'popover', questions })
     const survey = await changeAtOnce(api, path, [{ start_date: '2026-04-01T00:00:00Z' }, { archived: true }])
     assert.equal(survey.archived, true)
-    const own = await api.call('GET', `${project}feature_flags/${survey.internal_targeting_flag.id}/`)
-    assert.equal(own.body.active, false)
+    const own = await api.get(`${project}feature_flags/${survey.internal_targeting_flag.id}/`)
+    assert.equal(own.active, false)
   })
 
   it('to different fields of an experiment are all kept', async t => {

@@ -91,10 +91,10 @@ describe('authentication of the private API', () => {
     }
     assert.equal((await api.get('/api/projects/@current/', key)).id, 2)
     assert.equal((await api.get('/api/projects/3/', key)).id, 3)
-    const listed = await api.call('GET', '/api/projects/', { key })
-    assert.deepEqual([listed.body.count, listed.body.results.map((project: { id: number }) => project.id)], [2, [2, 3]])
-    const me = await api.call('GET', '/api/users/@me/', { key })
-    assert.deepEqual([me.body.team.id, me.body.organization.projects.length], [2, 2])
+    const listed = await api.get('/api/projects/', key)
+    assert.deepEqual([listed.count, listed.results.map((project: { id: number }) => project.id)], [2, [2, 3]])
+    const me = await api.get('/api/users/@me/', key)
+    assert.deepEqual([me.team.id, me.organization.projects.length], [2, 2])
     for (const [method, path, body] of [
       ['POST', '/api/projects/', { name: 'Fourth' }],
       ['POST', '/api/personal_api_keys/', { label: 'wider', scopes: ['*'] }],

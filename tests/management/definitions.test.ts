@@ -38,8 +38,8 @@ describe('event definitions', () => {
     const { starting, asked } = start(t)
     const api = await starting
     const path = '/api/projects/1/event_definitions/'
-    const { status, body } = await api.call('GET', `${path}?search=pai&limit=1&offset=1`)
-    assert.deepEqual([status, body.count, body.next], [200, 3, `${api.url}${path}?search=pai&limit=1&offset=2`])
+    const body = await api.get(`${path}?search=pai&limit=1&offset=1`)
+    assert.deepEqual([body.count, body.next], [3, `${api.url}${path}?search=pai&limit=1&offset=2`])
     assert.deepEqual(asked.events, { projectId: 1, search: 'pai', limit: 1, offset: 1 })
     const [{ id, ...definition }] = body.results
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -106,8 +106,8 @@ describe('property definitions', () => {
   it('are filtered by PostHog’s parameters', async t => {
     const { starting, asked } = start(t)
     const api = await starting
-    const plain = await api.call('GET', path)
-    assert.equal(plain.body.results[0].is_seen_on_filtered_events, null)
+    const plain = await api.get(path)
+    assert.equal(plain.results[0].is_seen_on_filtered_events, null)
     assert.deepEqual(asked.properties, {
       ...{ projectId: 1, kind: 'event', limit: 100, offset: 0, leavesOutCore: false, onlyOfEvents: false },
     })
@@ -162,13 +162,13 @@ describe('survey statistics', () => {
         unique_users_dismissal_rate: 16.67,
       },
     }
-    const all = await api.call('GET', `${path}stats/?date_from=2026-04-01T00:00:00Z&date_to=2026-05-01`)
-    assert.deepEqual([all.status, all.body], [200, expected])
+    const all = await api.get(`${path}stats/?date_from=2026-04-01T00:00:00Z&date_to=2026-05-01`)
+    assert.deepEqual(all, expected)
     assert.deepEqual(asked.surveys, {
       ...{ projectId: 1, surveyIds: [id], fromMs: Date.parse('2026-04-01'), toMs: Date.parse('2026-05-01') },
     })
-    const one = await api.call('GET', `${path}${archived.id}/stats/`)
-    assert.deepEqual(one.body, { survey_id: archived.id, start_date: null, end_date: null, ...expected })
+    const one = await api.get(`${path}${archived.id}/stats/`)
+    assert.deepEqual(one, { survey_id: archived.id, start_date: null, end_date: null, ...expected })
     assert.deepEqual(asked.surveys, { projectId: 1, surveyIds: [archived.id] })
     assert.equal((await api.call('GET', `${path}00000000-0000-4000-8000-000000000099/stats/`)).status, 404)
     await api.refuses('GET', `${path}stats/`, ['date_from=2026-05-02&date_to=2026-05-01', 'date_from'])

@@ -70,16 +70,12 @@ describe('early access features', () => {
     const api = await startManagement(t)
     const flags = '/api/projects/1/feature_flags/'
     const variants = [{ key: 'a', rollout_percentage: 100 }]
-    const multivariate = await api.call('POST', flags, {
-      body: { key: 'variants', filters: { groups: [], multivariate: { variants } } },
-    })
-    const grouped = await api.call('POST', flags, {
-      body: { key: 'groups', filters: { groups: [], aggregation_group_type_index: 0 } },
-    })
+    const multivariate = await api.post(flags, { key: 'variants', filters: { groups: [], multivariate: { variants } } })
+    const grouped = await api.post(flags, { key: 'groups', filters: { groups: [], aggregation_group_type_index: 0 } })
     const taken = await create(api, { name: 'Taken', stage: 'beta' })
     for (const [id, detail] of [
-      [multivariate.body.id, /variants/],
-      [grouped.body.id, /groups/],
+      [multivariate.id, /variants/],
+      [grouped.id, /groups/],
       [taken.feature_flag.id, /Another early access feature/],
       [999, /no feature flag/],
     ] as const) {
@@ -179,7 +175,7 @@ describe('early access features', () => {
     const reader = await api.addKey(['early_access_feature:read'])
     await api.get(`${features}${id}/`, reader)
     assert.equal((await api.call('DELETE', `${features}${id}/`, { key: reader })).status, 403)
-    const page = await api.call('GET', `/api/environments/1/early_access_feature/?limit=1`)
-    assert.deepEqual([page.body.count, page.body.results[0].id, page.body.next], [1, id, null])
+    const page = await api.get(`/api/environments/1/early_access_feature/?limit=1`)
+    assert.deepEqual([page.count, page.results[0].id, page.next], [1, id, null])
   })
 })

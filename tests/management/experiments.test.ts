@@ -27,12 +27,12 @@ describe('experiments', () => {
     ])
     assert.equal(draft.feature_flag.active, false)
     assert.equal(await hasExperiment(api, 'button'), true)
-    const running = await api.call('PATCH', `${experiments}1/`, { body: { start_date: '2026-05-01T00:00:00Z' } })
-    assert.equal(running.body.start_date, '2026-05-01T00:00:00.000Z')
-    assert.deepEqual([running.body.feature_flag.active, running.body.description], [true, 'Red?'])
+    const running = await api.patch(`${experiments}1/`, { start_date: '2026-05-01T00:00:00Z' })
+    assert.equal(running.start_date, '2026-05-01T00:00:00.000Z')
+    assert.deepEqual([running.feature_flag.active, running.description], [true, 'Red?'])
     await api.patch(`${flags}button/`, { active: false })
-    const ended = await api.call('PATCH', `${experiments}1/`, { body: { end_date: '2026-06-01T00:00:00Z' } })
-    assert.equal(ended.body.feature_flag.active, false, 'only a first start touches the flag')
+    const ended = await api.patch(`${experiments}1/`, { end_date: '2026-06-01T00:00:00Z' })
+    assert.equal(ended.feature_flag.active, false, 'only a first start touches the flag')
   })
 
   it('create the variants that their parameters name', async t => {
@@ -118,11 +118,11 @@ describe('experiments', () => {
     })
     const filters = { ...made.feature_flag.filters, multivariate: { variants: variants(60) } }
     await api.patch(`${flags}old/`, { filters })
-    const echoed = await api.call('PATCH', `${experiments}1/`, { body: { name: 'New', parameters } })
-    assert.deepEqual(echoed.body.feature_flag.filters, filters)
+    const echoed = await api.patch(`${experiments}1/`, { name: 'New', parameters })
+    assert.deepEqual(echoed.feature_flag.filters, filters)
     const body = { parameters: { ...parameters, feature_flag_variants: variants(70) } }
-    const changed = await api.call('PATCH', `${experiments}1/`, { body })
-    assert.deepEqual(changed.body.feature_flag.filters.multivariate.variants, variants(70))
+    const changed = await api.patch(`${experiments}1/`, body)
+    assert.deepEqual(changed.feature_flag.filters.multivariate.variants, variants(70))
   })
 
   it('set their flag’s payloads and continuity by parameters, and store payloads in the flag only', async t => {
@@ -194,8 +194,8 @@ describe('experiments', () => {
     const second = await create(api, { name: 'Two', feature_flag_key: 'shared' })
     assert.equal((await api.call('DELETE', `${experiments}${first.id}/`)).status, 204)
     assert.equal(await hasExperiment(api, 'shared'), true)
-    const deleted = await api.call('PATCH', `${experiments}${second.id}/`, { body: { deleted: true } })
-    assert.deepEqual([deleted.status, deleted.body.deleted], [200, true])
+    const deleted = await api.patch(`${experiments}${second.id}/`, { deleted: true })
+    assert.equal(deleted.deleted, true)
     assert.equal(await hasExperiment(api, 'shared'), false)
     assert.equal((await api.call('GET', `${experiments}${second.id}/`)).status, 404)
     assert.equal((await create(api, { name: 'Three', feature_flag_key: 'third' })).id, 3, 'no id is given twice')
@@ -220,8 +220,8 @@ describe('experiments', () => {
     ])
     await api.call('DELETE', `${experiments}1/`)
     assert.deepEqual((await api.get(`${flags}button/`)).experiment_set, [2])
-    const renamed = await api.call('PATCH', `${flags}search/`, { body: { name: 'Renamed' } })
-    assert.equal(renamed.body.features[0].name, 'Search')
+    const renamed = await api.patch(`${flags}search/`, { name: 'Renamed' })
+    assert.equal(renamed.features[0].name, 'Search')
   })
 
   it('are listed newest first, in their own project, to keys with the right scope', async t => {

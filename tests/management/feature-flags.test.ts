@@ -73,30 +73,28 @@ describe('feature flags', () => {
       is_remote_configuration: true,
       tags: ['a', 'b'],
     }
-    const created = await api.call('POST', path, { body })
-    assert.deepEqual({ ...created.body, ...body }, created.body)
-    const patched = await api.call('PATCH', `${path}full/`, {
-      body: {
-        name: null,
-        evaluation_runtime: null,
-        ensure_experience_continuity: null,
-        evaluation_tags: ['docs'],
-        tags: null,
-      },
+    const created = await api.post(path, body)
+    assert.deepEqual({ ...created.body, ...body }, created)
+    const patched = await api.patch(`${path}full/`, {
+      name: null,
+      evaluation_runtime: null,
+      ensure_experience_continuity: null,
+      evaluation_tags: ['docs'],
+      tags: null,
     })
     assert.deepEqual(
-      [patched.body.name, patched.body.evaluation_runtime, patched.body.ensure_experience_continuity],
+      [patched.name, patched.evaluation_runtime, patched.ensure_experience_continuity],
       ['', 'all', false],
     )
-    assert.deepEqual([patched.body.evaluation_contexts, patched.body.tags, patched.body.version], [['docs'], [], 2])
+    assert.deepEqual([patched.evaluation_contexts, patched.tags, patched.version], [['docs'], [], 2])
   })
 
   it('with a top-level rollout percentage get one condition set', async t => {
     const api = await startManagement(t)
     const body = await api.post(path, { key: 'old', rollout_percentage: 30 })
     assert.deepEqual(body.filters, { groups: [{ properties: [], rollout_percentage: 30 }] })
-    const plain = await api.call('POST', path, { body: { key: 'plain' } })
-    assert.deepEqual(plain.body.filters, { groups: [{ properties: [] }] })
+    const plain = await api.post(path, { key: 'plain' })
+    assert.deepEqual(plain.filters, { groups: [{ properties: [] }] })
     await api.refuses('POST', path, [{ key: 'no', rollout_percentage: 130 }, 'filters.groups.0.rollout_percentage'])
   })
 
@@ -147,8 +145,8 @@ describe('feature flags', () => {
       'filters.groups.0.properties.0.operator',
       'filters.groups.0.rollout_percentage',
     ])
-    const patched = await api.call('PATCH', `${path}1/?skip_validation=true`, { body: { filters: { groups: 'all' } } })
-    assert.deepEqual([patched.status, patched.body.filters], [200, { groups: 'all' }])
+    const patched = await api.patch(`${path}1/?skip_validation=true`, { filters: { groups: 'all' } })
+    assert.deepEqual(patched.filters, { groups: 'all' })
     await api.patch(`${path}1/`, { name: 'still weird' })
     const writer = await api.addKey(['feature_flag:write'])
     const refused = await api.call('POST', `${path}?skip_validation=true`, { key: writer, body })
@@ -158,8 +156,8 @@ describe('feature flags', () => {
   it('increment their version with each change, and reject a change made from an older version', async t => {
     const api = await startManagement(t)
     await api.post(path, { key: 'beta' })
-    const second = await api.call('PATCH', `${path}beta/`, { body: { name: 'two', version: 1 } })
-    assert.deepEqual([second.status, second.body.version], [200, 2])
+    const second = await api.patch(`${path}beta/`, { name: 'two', version: 1 })
+    assert.equal(second.version, 2)
     const stale = await api.call('PATCH', `${path}beta/`, { body: { name: 'other', version: 1 } })
     assert.deepEqual(
       [stale.status, stale.body.type, stale.body.code, stale.body.attr],
@@ -196,8 +194,8 @@ describe('feature flags', () => {
     assert.equal((await api.call('PATCH', `${path}same/`, literal)).body.version, 2)
     const cohorts = '/api/projects/1/cohorts/'
     const cohort = await api.post(cohorts, { name: 'Staff', is_static: true })
-    const echoed = await api.call('PATCH', `${cohorts}${cohort.id}/`, { body: cohort })
-    assert.deepEqual([echoed.status, echoed.body.version], [200, 1], echoed.text)
+    const echoed = await api.patch(`${cohorts}${cohort.id}/`, cohort)
+    assert.equal(echoed.version, 1)
     assert.equal((await api.patch(`${cohorts}${cohort.id}/`, { name: 'All' })).version, 2)
   })
 
@@ -206,8 +204,8 @@ describe('feature flags', () => {
     await api.post(path, { key: 'a' })
     await api.post(path, { key: 'b' })
     assert.equal((await api.call('DELETE', `${path}a/`)).status, 204)
-    const patched = await api.call('PATCH', `${path}b/`, { body: { deleted: true } })
-    assert.deepEqual([patched.status, patched.body.deleted, patched.body.version], [200, true, 2])
+    const patched = await api.patch(`${path}b/`, { deleted: true })
+    assert.deepEqual([patched.deleted, patched.version], [true, 2])
     assert.equal((await api.get(path)).count, 0)
     assert.equal((await api.call('GET', `${path}a/`)).status, 404)
     assert.equal((await api.get(`${path}1/`)).deleted, true)
@@ -250,8 +248,8 @@ describe('versions of a flag', () => {
     assert.equal(body.count, 2)
     assert.deepEqual([body.results[0].version, body.results[0].flag.name], [2, 'named'])
     assert.ok(body.next.includes('offset=1'))
-    const first = await api.call('GET', `${path}beta/versions/1/`)
-    assert.deepEqual([first.body.flag.name, first.body.flag.filters], ['', { groups }])
+    const first = await api.get(`${path}beta/versions/1/`)
+    assert.deepEqual([first.flag.name, first.flag.filters], ['', { groups }])
     for (const version of ['3', '0', 'x']) {
       assert.equal((await api.call('GET', `${path}beta/versions/${version}/`)).status, 404)
     }
@@ -279,8 +277,8 @@ describe('versions of a flag', () => {
     await api.patch(`${path}beta/`, { key: 'gamma', filters: { groups: [] } })
     await api.call('DELETE', `${path}gamma/`)
     const before = api.served.length
-    const { status, body } = await api.call('POST', `${path}1/versions/1/restore/`)
-    assert.deepEqual([status, body.version, body.key, body.deleted, body.filters], [200, 4, 'beta', false, { groups }])
+    const body = await api.post(`${path}1/versions/1/restore/`)
+    assert.deepEqual([body.version, body.key, body.deleted, body.filters], [4, 'beta', false, { groups }])
     assert.equal(api.served.length, before + 1)
     assert.equal((await api.call('POST', `${path}1/versions/9/restore/`)).status, 404)
     const activity = await api.call('GET', `${path}1/activity/?limit=3`)

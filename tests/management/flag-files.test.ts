@@ -48,8 +48,8 @@ async function twoProjects(t: TestContext) {
     const made = await api.post(`/api/projects/${project}/${what}/${query}`, body)
     return made.id as number
   }
-  const second = await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
-  assert.equal(second.body.id, 2)
+  const second = await api.post('/api/projects/', { name: 'Second' })
+  assert.equal(second.id, 2)
   const folder = tempDir(t)
   let fileCount = 0
   const clientOf = (project: number) =>

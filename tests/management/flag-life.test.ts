@@ -135,8 +135,8 @@ describe('an archived flag', () => {
     await make('beta')
     const filed = await change('beta', { archived: true })
     assert.deepEqual([filed.archived, filed.active, filed.version, filed.status], [true, false, 2, 'ARCHIVED'])
-    const explained = await api.call('POST', `${path}beta/explain/`, { body: { distinct_id: 'ada' } })
-    assert.deepEqual([explained.body.answered, explained.body.left_out], [false, 'inactive'])
+    const explained = await api.post(`${path}beta/explain/`, { distinct_id: 'ada' })
+    assert.deepEqual([explained.answered, explained.left_out], [false, 'inactive'])
     const diff = await api.get(`${path}beta/versions/1/diff/2/`)
     assert.deepEqual(
       diff.changes.filter(({ path }: { path: string }) => path === 'active' || path === 'archived'),
@@ -145,8 +145,8 @@ describe('an archived flag', () => {
         { path: 'archived', action: 'changed', before: false, after: true },
       ],
     )
-    const restored = await api.call('POST', `${path}beta/versions/1/restore/`)
-    assert.deepEqual([restored.status, restored.body.active, restored.body.archived], [200, true, false])
+    const restored = await api.post(`${path}beta/versions/1/restore/`)
+    assert.deepEqual([restored.active, restored.archived], [true, false])
     await api.post(`${path}beta/versions/2/restore/`)
     assert.deepEqual([(await flag('beta')).active, (await flag('beta')).archived], [false, true])
   })

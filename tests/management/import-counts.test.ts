@@ -50,9 +50,9 @@ describe('the counts of an import job', () => {
       [countsOf(100, index => `${index}${'é&/_ \n'.repeat(30)}`, 100), null],
     ] as const) {
       const { api, path, asked } = await worldOf(t, all)
-      const report = await api.call('GET', `${path}report`)
-      const seen = [report.body.counts]
-      for (let next = report.body.counts_next; next !== null; ) {
+      const report = await api.get(`${path}report`)
+      const seen = [report.counts]
+      for (let next = report.counts_next; next !== null; ) {
         assert.match(next, /\/import_jobs\/\d+\/counts\/\?cursor=/)
         const { status, body, text } = await api.call('GET', next.slice(next.indexOf('/api/')))
         assert.equal(status, 200, text)

@@ -83,8 +83,8 @@ describe('import jobs', () => {
     await api.commit({ imports: { ...noImportChanges, notes } })
     const seen = async (...scopes: string[]) => {
       const key = await api.addKey(['import_job:read', ...scopes])
-      const { status, body } = await api.call('GET', `${jobs}${number}/report/`, { key })
-      assert.deepEqual([status, body.notes[0].count], [200, 7])
+      const body = await api.get(`${jobs}${number}/report/`, key)
+      assert.equal(body.notes[0].count, 7)
       return body.notes[0].samples
     }
     assert.deepEqual(await seen(), [])

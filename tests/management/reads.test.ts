@@ -28,8 +28,8 @@ describe('persons', () => {
     assert.ok(text.includes('"score":1.0,"__proto__":{"a":1}'))
     assert.match(text, /"distinct_id_versions":\{.*"__proto__":1/)
     assert.deepEqual([person.created_at, person.flag_overrides], ['2023-11-14T22:13:20.000Z', []])
-    const one = await api.call('GET', `/api/projects/1/persons/${uuid(1).toUpperCase()}/`)
-    assert.deepEqual(one.body, person)
+    const one = await api.get(`/api/projects/1/persons/${uuid(1).toUpperCase()}/`)
+    assert.deepEqual(one, person)
   })
 
   it('are named after an identified id, not after one that an SDK generated', async t => {
@@ -232,10 +232,10 @@ describe('groups', () => {
       created_at: '2023-11-14T22:13:20.000Z',
       version: 1,
     }
-    const listed = await api.call('GET', '/api/projects/1/groups/?group_type_index=0')
-    assert.deepEqual(listed.body, { next: null, previous: null, results: [acme] })
-    const found = await api.call('GET', '/api/projects/1/groups/find/?group_type_index=0&group_key=acme')
-    assert.deepEqual(found.body, acme)
+    const listed = await api.get('/api/projects/1/groups/?group_type_index=0')
+    assert.deepEqual(listed, { next: null, previous: null, results: [acme] })
+    const found = await api.get('/api/projects/1/groups/find/?group_type_index=0&group_key=acme')
+    assert.deepEqual(found, acme)
     const missing = await api.call('GET', '/api/projects/1/groups/find/?group_type_index=1&group_key=acme')
     assert.equal(missing.status, 404)
   })
@@ -403,15 +403,12 @@ describe('ingestion warnings', () => {
 describe('users and the organization', () => {
   it('describe the caller and its organization', async t => {
     const api = await startManagement(t)
-    const me = await api.call('GET', '/api/users/@me/?limit=1')
-    assert.deepEqual(
-      [me.status, me.body.first_name, me.body.team.id, me.body.team.api_token],
-      [200, '*', 1, 'phc_first'],
-    )
-    const organization = await api.call('GET', '/api/organizations/@current/')
-    assert.deepEqual(organization.body, me.body.organization)
-    const byId = await api.call('GET', `/api/organizations/${organization.body.id}/projects/`)
-    assert.deepEqual([byId.status, byId.body.count], [200, 1])
+    const me = await api.get('/api/users/@me/?limit=1')
+    assert.deepEqual([me.first_name, me.team.id, me.team.api_token], ['*', 1, 'phc_first'])
+    const organization = await api.get('/api/organizations/@current/')
+    assert.deepEqual(organization, me.organization)
+    const byId = await api.get(`/api/organizations/${organization.id}/projects/`)
+    assert.equal(byId.count, 1)
     await api.call('DELETE', '/api/projects/1/')
     assert.equal((await api.get('/api/users/@me/')).team, null)
     assert.equal((await api.call('GET', '/api/projects/@current/')).status, 404)

@@ -19,10 +19,8 @@ describe('references between flags and cohorts', () => {
     for (const [filter, attr] of cases) {
       await api.refuses('POST', flagsPath, [{ key: 'a', filters: flagOn(filter) }, attr, 'invalid_input'])
     }
-    const kept = await api.call('POST', `${flagsPath}?skip_validation=true`, {
-      body: { key: 'a', filters: flagOn(cohortFilter(1)) },
-    })
-    assert.match(kept.body.warnings[0].detail, /no cohort with the id 1/)
+    const kept = await api.post(`${flagsPath}?skip_validation=true`, { key: 'a', filters: flagOn(cohortFilter(1)) })
+    assert.match(kept.warnings[0].detail, /no cohort with the id 1/)
   })
 
   it('are rejected when they close a cycle, which the error names', async t => {
@@ -51,8 +49,8 @@ describe('references between flags and cohorts', () => {
     await api.patch(`${flagsPath}a/`, { filters: flagOn() })
     assert.equal((await api.call('DELETE', `${path}1/`)).status, 204)
     await api.refuses('POST', `${flagsPath}a/versions/1/restore/`, [undefined, 'filters.groups.0.properties.0.value'])
-    const skipped = await api.call('POST', `${flagsPath}a/versions/1/restore/?skip_validation=true`)
-    assert.deepEqual([skipped.status, skipped.body.warnings.length], [200, 1])
+    const skipped = await api.post(`${flagsPath}a/versions/1/restore/?skip_validation=true`)
+    assert.equal(skipped.warnings.length, 1)
     await api.call('DELETE', `${flagsPath}a/`)
     assert.equal((await api.call('PATCH', `${flagsPath}1/`, { body: { deleted: false } })).status, 400)
   })

@@ -78,17 +78,15 @@ describe('surveys', () => {
     const { id, key, filters, active } = survey.targeting_flag
     assert.deepEqual([key, filters, active], [`survey-targeting-${survey.id}`, onlyPro, true])
     const everyTenth = { groups: [{ properties: [], rollout_percentage: 10 }] }
-    const narrowed = await api.call('PATCH', `${surveys}${survey.id}/`, {
-      body: { targeting_flag_filters: everyTenth },
-    })
-    assert.deepEqual(narrowed.body.targeting_flag.filters, everyTenth)
-    assert.deepEqual([narrowed.body.targeting_flag.id, (await flag(api, id)).version], [id, 2])
-    const opened = await api.call('PATCH', `${surveys}${survey.id}/`, { body: { remove_targeting_flag: true } })
-    assert.equal(opened.body.targeting_flag, null)
+    const narrowed = await api.patch(`${surveys}${survey.id}/`, { targeting_flag_filters: everyTenth })
+    assert.deepEqual(narrowed.targeting_flag.filters, everyTenth)
+    assert.deepEqual([narrowed.targeting_flag.id, (await flag(api, id)).version], [id, 2])
+    const opened = await api.patch(`${surveys}${survey.id}/`, { remove_targeting_flag: true })
+    assert.equal(opened.targeting_flag, null)
     assert.equal((await flag(api, id)).deleted, true)
-    const again = await api.call('PATCH', `${surveys}${survey.id}/`, { body: { targeting_flag_filters: onlyPro } })
-    assert.deepEqual(again.body.targeting_flag.filters, onlyPro)
-    assert.notEqual(again.body.targeting_flag.id, id)
+    const again = await api.patch(`${surveys}${survey.id}/`, { targeting_flag_filters: onlyPro })
+    assert.deepEqual(again.targeting_flag.filters, onlyPro)
+    assert.notEqual(again.targeting_flag.id, id)
   })
 
   it('reject filters that a flag would reject, and write nothing', async t => {
@@ -137,8 +135,8 @@ describe('surveys', () => {
     const linked = await api.post(flags, { key: 'linked' })
     const survey = await create(api, { ...started, linked_flag_id: linked.id })
     assert.deepEqual([survey.linked_flag.key, survey.linked_flag_id], ['linked', linked.id])
-    const unlinked = await api.call('PATCH', `${surveys}${survey.id}/`, { body: { linked_flag_id: null } })
-    assert.equal(unlinked.body.linked_flag, null)
+    const unlinked = await api.patch(`${surveys}${survey.id}/`, { linked_flag_id: null })
+    assert.equal(unlinked.linked_flag, null)
     for (const call of [
       api.call('POST', surveys, { body: { ...started, linked_flag_id: 999 } }),
       api.call('PATCH', `${surveys}${survey.id}/`, { body: { linked_flag_id: 999 } }),

@@ -12,8 +12,8 @@ import { startManagement } from '../support/management-api.ts'
 describe('an organization', () => {
   it('is found by its slug in a list of one', async t => {
     const api = await startManagement(t)
-    const { status, body } = await api.call('GET', '/api/organizations/')
-    assert.deepEqual([status, body.count, body.next, body.previous], [200, 1, null, null])
+    const body = await api.get('/api/organizations/')
+    assert.deepEqual([body.count, body.next, body.previous], [1, null, null])
     const found = body.results.find(({ slug }: { slug: string }) => slug === 'pennon')
     assert.deepEqual(found, await api.get('/api/organizations/@current/'))
     assert.equal((await api.get(`/api/organizations/${found.id}/projects/`)).count, 1)
@@ -45,17 +45,15 @@ describe('project settings that the Terraform provider sends', () => {
     assert.deepEqual(Object.keys(sent).sort(), Object.keys(keptSettings).sort())
     const before = await api.get(path)
     assert.deepEqual([before.app_urls, before.week_start_day], [[], null])
-    const patched = await api.call('PATCH', path, { body: sent })
-    assert.deepEqual([patched.status, patched.body], [200, { ...before, ...sent }])
-    assert.deepEqual(await api.get(path), patched.body)
+    const patched = await api.patch(path, sent)
+    assert.deepEqual(patched, { ...before, ...sent })
+    assert.deepEqual(await api.get(path), patched)
     const zero = { app_urls: [], heatmaps_opt_in: false }
     assert.deepEqual(await api.patch(path, zero), { ...patched.body, ...zero })
     const unset = Object.fromEntries(Object.keys(sent).map(name => [name, null]))
     assert.deepEqual(await api.patch(path, unset), { ...before, heatmaps_opt_in: false })
-    const created = await api.call('POST', '/api/projects/', {
-      body: { name: 'New', app_urls: ['https://new.example'] },
-    })
-    assert.deepEqual(created.body.app_urls, ['https://new.example'])
+    const created = await api.post('/api/projects/', { name: 'New', app_urls: ['https://new.example'] })
+    assert.deepEqual(created.app_urls, ['https://new.example'])
   })
 
   it('answer 400 when they cannot be stored, and then nothing of the request is written', async t => {
@@ -92,8 +90,8 @@ describe('a survey', () => {
 
   it('has PostHog’s default schedule unless another one is sent', async t => {
     const api = await startManagement(t)
-    const { status, body } = await api.call('POST', path, { body: plain })
-    assert.deepEqual([status, body.schedule, body.response_sampling_interval_type], [201, 'once', 'week'])
+    const body = await api.post(path, plain)
+    assert.deepEqual([body.schedule, body.response_sampling_interval_type], ['once', 'week'])
     const recurring = {
       ...{ schedule: 'recurring', iteration_count: 2, iteration_frequency_days: 7, enable_partial_responses: true },
       ...{ response_sampling_start_date: '2026-04-22T00:00:00Z', response_sampling_interval_type: 'day' },
