@@ -2,18 +2,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { composeCapture } from '#compose/front/capture.ts'
 import { unpackItems } from '#core/capture/packed-items.ts'
-import { compileProject } from '#core/flags/evaluation/compile-project.ts'
-import { noQuotas, type Project } from '#core/project.ts'
-import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { RefusedInput } from '#services/capture/keep-rejects.ts'
+import { type CaptureServerOptions, startCaptureServer } from '../support/capture-server.ts'
 import { fieldsOf } from '../support/fields-of.ts'
-import { fixedClock } from '../support/fixed-clock.ts'
-import { serveParts, testContext, testParts } from '../support/front-parts.ts'
-import { createMemoryEventLog } from '../support/memory/memory-event-log.ts'
-import { aProject, emptyDefinitions } from '../support/values.ts'
 
 // The recording endpoint with a real server, real decode threads and a memory log.
 
@@ -24,48 +17,25 @@ function anElement(properties: object = {}) {
   return { event: '$snapshot', properties: { ...given, ...properties } }
 }
 
-interface Options {
-  readonly project?: Partial<Project>
-  readonly unknownKeys?: 'accept'
-  readonly eventLog?: Partial<EventLogAppender>
-}
-
-async function startRecordingServer(t: TestContext, options: Options = {}) {
-  const clock = fixedClock('2025-07-01T11:00:00Z')
-  const log = createMemoryEventLog({ nowMs: clock.nowMs })
-  const context = testContext({
-    clock,
-    monotonicNowMs: clock.nowMs,
-    random: () => 7,
-    settings: {
-      PENNON_TRUSTED_PROXIES: 'none',
-      ...(options.unknownKeys && { PENNON_UNKNOWN_KEYS: options.unknownKeys }),
-    },
-  })
-  const project = aProject({ id: 7, apiToken: 'phc_test', ...options.project })
+async function startRecordingServer(t: TestContext, { project, ...options }: CaptureServerOptions = {}) {
   const refused: RefusedInput[] = []
-  const leftOut: { reason: string; count: number }[] = []
-  const compiled = compileProject(emptyDefinitions(project, 1))
-  const opened = new AsyncDisposableStack()
-  const parts = testParts(context, opened, {
-    definitions: { findProject: token => (token === project.apiToken ? compiled : null) },
-    counters: { refused: { count: (_projectId, reason, count) => void leftOut.push({ reason, count }) } },
-    eventLog: { ...log, ...options.eventLog },
+  const server = await startCaptureServer(t, {
+    settings: { PENNON_TRUSTED_PROXIES: 'none' },
+    keepRefusedRecording: input => void refused.push(input),
+    project: { id: 7, apiToken: 'phc_test', ...project },
+    ...options,
   })
-  const { routes } = composeCapture(parts, { keepRefusedRecording: input => void refused.push(input) })
-  const { url } = await serveParts(t, parts, routes, opened)
   return {
-    metrics: context.metrics,
+    metrics: server.metrics,
     refused,
-    leftOut,
     async call(path: string, body?: unknown, init: RequestInit = {}) {
       const sent = body instanceof Uint8Array || typeof body === 'string' ? body : JSON.stringify(body)
       const post = body === undefined ? {} : { method: 'POST', body: sent as string }
-      const response = await fetch(url + path, { ...post, ...init })
+      const response = await fetch(server.url + path, { ...post, ...init })
       return { status: response.status, text: await response.text(), headers: response.headers }
     },
     async kept() {
-      const { records } = await log.read('main', 0, { recordCountMax: 1e9, bytesMax: 1e9 })
+      const { records } = await server.log.read('main', 0, { recordCountMax: 1e9, bytesMax: 1e9 })
       return records.map(({ record }) => {
         assert.ok(record.kind === 'recording')
         return record.recording
@@ -131,7 +101,7 @@ describe('the recording endpoint', () => {
   })
 
   it('reports a used-up quota before it validates the snapshots, and stores nothing', async t => {
-    const server = await startRecordingServer(t, { project: { quotas: { ...noQuotas, recordings: 0 } } })
+    const server = await startRecordingServer(t, { quotas: { recordings: 0 } })
     const limited = [200, '{"status":"Ok","quota_limited":["recordings"]}']
     assert.deepEqual(textAndStatus(await server.call('/s/', [anElement()])), limited)
     assert.deepEqual(textAndStatus(await server.call('/s/?beacon=1', [anElement({ $session_id: 1 })])), limited)
@@ -175,12 +145,12 @@ describe('the recording endpoint', () => {
         order.push('durable')
       },
     }
-    const server = await startRecordingServer(t, { eventLog: slow })
+    const server = await startRecordingServer(t, { wrapLog: () => slow })
     assert.equal((await server.call('/s/', [anElement()])).status, 200)
     order.push('answered')
     assert.deepEqual(order, ['durable', 'answered'])
     const append = () => Promise.reject(new PortError('event-log', 'full'))
-    const full = await startRecordingServer(t, { eventLog: { append } })
+    const full = await startRecordingServer(t, { wrapLog: () => ({ append }) })
     const answer = await full.call('/s/', [anElement()])
     assert.deepEqual([answer.status, JSON.parse(answer.text).code], [503, 'transient_error'])
     assert.ok(Number(answer.headers.get('retry-after')) >= 1)

@@ -53,17 +53,10 @@ interface OpenApi {
   readonly components: { schemas: object; securitySchemes: object }
 }
 
-async function ask(
-  method: string,
-  path: string,
-  init: RequestInit = {},
-): Promise<{ status: number; text: string; contentType: string }> {
+async function ask(method: string, path: string, init: RequestInit = {}) {
   const response = await fetch(url + path, { method, redirect: 'manual', ...init })
-  return {
-    status: response.status,
-    text: await response.text(),
-    contentType: response.headers.get('content-type') ?? '',
-  }
+  const contentType = response.headers.get('content-type') ?? ''
+  return { status: response.status, text: await response.text(), contentType }
 }
 
 /** The whole answer to raw bytes, which may be such as no HTTP client sends. */
@@ -172,16 +165,6 @@ describe('the route table', () => {
     assert.deepEqual([...schemes].sort(), Object.keys(document.components.securitySchemes).sort())
   })
 
-  it('serves metrics to local callers, but not through a proxy', async () => {
-    assert.equal((await ask('GET', '/metrics')).status, 200)
-    const forwarded = await ask('GET', '/metrics', { headers: { 'x-forwarded-for': '203.0.113.7' } })
-    assert.equal(forwarded.status, 401)
-    const withKey = await ask('GET', '/metrics', {
-      headers: { 'x-forwarded-for': '203.0.113.7', authorization: `Bearer ${testPersonalKey}` },
-    })
-    assert.equal(withKey.status, 200)
-  })
-
   it('never redirects: every path is served with and without the trailing slash, whatever the body', async () => {
     const bodies = ['', '{', '{}', JSON.stringify({ api_key: testProjectKey, event: 'e', distinct_id: 'd' })]
     for (const route of front.routes) {
@@ -221,13 +204,10 @@ describe('the route table', () => {
     assert.equal((JSON.parse(wrongMethod.text) as { code: string }).code, 'method_not_allowed')
   })
 
-  it('answers malformed HTTP and unusual methods as JSON too', async () => {
+  it('answers malformed HTTP as JSON too', async () => {
     const cases = [
       ['GARBAGE\r\n\r\n', 400, 'invalid_request'],
       [`GET /e/?data=${'a'.repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'invalid_request'],
-      ['TRACE /decide?v=3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
-      ['PROPFIND /api/projects/1/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
-      ['PROPFIND /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, 'not_found'],
     ] as const
     for (const [request, status, code] of cases) {
       const answer = await sendRaw(request)

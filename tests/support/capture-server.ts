@@ -42,6 +42,7 @@ export interface CaptureServerOptions {
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
   readonly backlogOf?: CaptureOverrides['backlogOf']
+  readonly keepRefusedRecording?: CaptureOverrides['keepRefusedRecording']
   /** How far the worker has processed a kind of traffic; by default it never reports. */
   readonly processedUntil?: FrontParts['host']['processedUntil']
   /** Queries of stored events and rejects; a request that needs a missing one fails. */
@@ -109,9 +110,12 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       },
     },
   })
-  const { processedUntil } = options
+  const { processedUntil, backlogOf, keepRefusedRecording } = options
   const parts = { ...given, host: { ...given.host, ...(processedUntil && { processedUntil }) } }
-  const { routes, rejects } = composeCapture(parts, { ...(options.backlogOf && { backlogOf: options.backlogOf }) })
+  const { routes, rejects } = composeCapture(parts, {
+    ...(backlogOf && { backlogOf }),
+    ...(keepRefusedRecording && { keepRefusedRecording }),
+  })
   const { url } = await serveParts(t, parts, routes, opened)
   return {
     url,
