@@ -1,5 +1,6 @@
-// The allowed contents of a v0 body: shapes, types of fields, tokens, distinct ids and uuids. One row for each rule of
-// docs/wire/ingestion.md 2, with bodies as clients write them.
+// The allowed contents of a v0 body: shapes, types of fields, tokens, distinct ids and uuids (docs/wire/ingestion.md 2),
+// with bodies as clients write them and the answers that they get. `src/wire/capture/capture-request.test.ts` has what is
+// read from an accepted body.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -100,12 +101,6 @@ describe('shapes of v0', () => {
       { name: '$identify', setJson: '{"a":1}' },
       '/engage',
     ],
-    ['a named event on /engage', event, { name: 'e' }, '/engage/'],
-    [
-      'the token of the envelope before tokens of items',
-      { api_key: testToken, batch: [{ ...item, token: 'phc_x' }] },
-      { token: testToken },
-    ],
   ])
   refuses([
     ['text', '"text"', noShape],
@@ -120,12 +115,8 @@ describe('shapes of v0', () => {
     ['an object without a name', { api_key: testToken, distinct_id: 'u' }, noName],
     ['a name that is null', { ...event, event: null }, noName],
     ['a batch without a key', { batch: [item] }, noName],
-    ['a batch keyed by $token', { $token: testToken, batch: [item] }, noName],
     ['a batch with a nameless item', { api_key: testToken, batch: [item, { distinct_id: 'u' }] }, noName],
-    ['a batch with a name that is a number', { api_key: testToken, batch: [{ ...item, event: 5 }] }, noName],
     ['a batch that is an object', { api_key: testToken, batch: { 0: item } }, noName],
-    ['a batch whose import flag is text', { api_key: testToken, historical_migration: 'true', batch: [item] }, noName],
-    ['a batch whose send time is a number', { api_key: testToken, sent_at: 5, batch: [item] }, noName],
     ['a batch with two keys', { api_key: testToken, token: testToken, batch: [item] }, noShape],
     ['a batch with a key that is a number', { api_key: 5, batch: [item] }, noShape],
     ['an empty name', { ...event, event: '' }, emptyName],
@@ -136,18 +127,6 @@ describe('shapes of v0', () => {
 describe('fields of a v0 event', () => {
   stores([
     ['no properties', event, { propertiesJson: '{}' }],
-    [
-      'the list that PHP makes of empty properties',
-      { ...event, properties: [], $set: [] },
-      { propertiesJson: '{}', setJson: null },
-    ],
-    [
-      '$set beside properties, and null',
-      { ...event, $set: { a: 1 }, $set_once: null },
-      { setJson: '{"a":1}', setOnceJson: null },
-    ],
-    ['a timestamp that is null', { ...event, timestamp: null }, { timestampMs: Date.parse('2025-07-01T11:00:00Z') }],
-    ['an offset that is null', { ...event, offset: null }, {}],
     ['the largest offset', written('"distinct_id":"u","offset":9223372036854775807'), { timestampMs: 0 }],
     ['the smallest offset', written('"distinct_id":"u","offset":-9223372036854775808'), {}],
     [
@@ -156,18 +135,10 @@ describe('fields of a v0 event', () => {
       { timestampMs: Date.parse('2025-07-01T10:59:59Z') },
     ],
     ['a uuid', { ...event, uuid }, { uuid }],
-    ['a uuid in capitals', { ...event, uuid: uuid.toUpperCase() }, { uuid }],
     ['a uuid without dashes', { ...event, uuid: uuid.replaceAll('-', '') }, { uuid }],
     ['a uuid in braces', { ...event, uuid: `{${uuid}}` }, { uuid }],
     ['a uuid as a URN', { ...event, uuid: `urn:uuid:${uuid}` }, { uuid }],
     ['the nil uuid', { ...event, uuid: '00000000-0000-0000-0000-000000000000' }, {}],
-    ['an empty uuid, and messageId', { ...event, uuid: '', messageId: uuid }, { uuid }],
-    ['a messageId that is no uuid', { ...event, messageId: '1' }, {}],
-    [
-      'unknown keys',
-      { ...event, type: 'capture', library: 5, ip: '1.1.1.1', $unset: ['a'], context: {} },
-      { propertiesJson: '{}', ip: '127.0.0.1' },
-    ],
     [
       'NUL in properties',
       written('"distinct_id":"u","properties":{"a":"\\u0000"}'),
@@ -220,28 +191,18 @@ describe('project keys in v0 bodies', () => {
   const withKey = (api_key: unknown) => ({ ...item, api_key })
   stores([
     ['$token', { ...item, $token: testToken }, {}],
-    ['blanks around a key', withKey(` ${testToken}\n`), { token: testToken }],
-    [
-      'a key among the properties, which stays there',
-      { ...item, properties: { token: testToken } },
-      { propertiesJson: json({ token: testToken }) },
-    ],
     [
       'a key among the properties where the field is null',
       { ...item, token: null, properties: { token: testToken } },
-      {},
+      { propertiesJson: json({ token: testToken }) },
     ],
   ])
   refuses([
     ['no key', item, noKey, 401],
     ['null', withKey(null), noKey, 401],
     ['a number among the properties', { ...item, properties: { token: 5 } }, noKey, 401],
-    ['blanks', withKey('  '), badKey('empty'), 401],
-    ['65 bytes', withKey('a'.repeat(65)), badKey('too_long'), 401],
     ['an unknown key of 64 bytes', withKey('a'.repeat(64)), unknownKey, 401],
-    ['an accent', withKey('phc_é'), badKey('not_ascii'), 401],
     ['a personal key', withKey('phx_a'), badKey('personal_api_key'), 401],
-    ['NUL', withKey('phc_\0'), badKey('null_byte'), 401],
     ['__proto__', withKey('__proto__'), unknownKey, 401],
     ['two keys', [event, { ...item, token: 'phc_b' }], twoKeys, 401],
     ['two keys, one among the properties', [event, { ...item, properties: { token: 'phc_b' } }], twoKeys, 401],
@@ -280,31 +241,6 @@ describe('distinct ids of v0', () => {
       ([literal, distinctId]) => [literal.slice(0, 40), written(`"distinct_id":${literal}`), { distinctId }] as const,
     ),
   )
-  stores(
-    ids
-      .slice(0, 6)
-      .map(
-        ([literal, distinctId]) =>
-          [
-            `${literal} among the properties`,
-            written(`"properties":{"distinct_id":${literal}}`),
-            { distinctId },
-          ] as const,
-      ),
-  )
-  stores([
-    ['$distinct_id', written('"$distinct_id":7'), { distinctId: '7' }],
-    [
-      'null, and one among the properties',
-      written('"distinct_id":null,"properties":{"distinct_id":"p"}'),
-      { distinctId: 'p' },
-    ],
-    [
-      'one on top and one among the properties',
-      written('"distinct_id":"t","properties":{"distinct_id":"p"}'),
-      { distinctId: 't' },
-    ],
-  ])
   refuses([
     ['none', written('"properties":{}'), noId],
     ['null twice', written('"distinct_id":null,"properties":{"distinct_id":null}'), noId],

@@ -1,9 +1,9 @@
-// How a v0 request may be sent: paths, methods, query, encodings, forms, CORS, limits. One row for each rule of
-// docs/wire/ingestion.md 1, and for combinations of two rules.
+// How a v0 request may be sent: paths, methods, query, encodings, forms, CORS, limits (docs/wire/ingestion.md 1), and
+// combinations of these. The tests of `src/wire/capture` have each query and each encoding by itself.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import lzString from 'lz-string'
 import { type CaptureRouteDeps, captureRoutes } from '#http/handlers/capture.ts'
 import { type CaptureEdge, type EdgeRequest, startCaptureEdge } from '../support/capture-edge.ts'
@@ -18,8 +18,6 @@ after(() => edge.close())
 
 const event = { api_key: testToken, event: 'e', distinct_id: 'u', properties: { a: '>>>???~~~€' } }
 const body = JSON.stringify(event)
-/** JSON as people and some libraries write it; raw deflate reads its first bytes as a whole stream. */
-const pretty = JSON.stringify(event, null, 2)
 const formType = { 'content-type': 'application/x-www-form-urlencoded' }
 const base64 = (bytes: string | Uint8Array) => Buffer.from(bytes as string).toString('base64')
 const inUrl = (bytes: string | Uint8Array) => encodeURIComponent(base64(bytes))
@@ -95,20 +93,12 @@ describe('paths and methods of v0', () => {
 describe('query of v0', () => {
   const twoTimes = { path: '/e/?_=1751367610000&sent_at=1751367610000', body }
   accepts([
-    ['unused parameters', { path: '/e/?ver=1&ip=0&retry_count=2&v=2.0.0&v=3&x=y', body }],
-    ['data before the body', { path: `/e/?data=${inUrl(body)}`, body: '{' }],
-    ['data whose plus signs became blanks', { method: 'GET', path: `/e/?data=${base64(body)}` }],
     ['a body beside empty data', { path: '/e/?data=', body }],
     ['an unknown compression', { path: '/e/?compression=snappy', body }],
     ['beacon=0', { path: '/e/?beacon=0', body }],
     ['beacon=2', { path: '/e/?beacon=2', body }],
   ])
-  refuses([
-    ['both send times', twoTimes, badQuery],
-    ...['_=1.5', '_=x', '_=', 'sent_at=2025-07-01T10:00:00Z', 'beacon=true', 'beacon='].map(
-      query => [query, { path: `/e/?${query}`, body }, badQuery] as const,
-    ),
-  ])
+  refuses([['both send times', twoTimes, badQuery]])
   it('answers beacon=1 with 204 and an empty body, but with 200 when no event was stored', async () => {
     const sent = await edge.send({ path: '/e/?beacon=1', body })
     assert.deepEqual([sent.status, sent.body, sent.events.length], [204, '', 1])
@@ -121,81 +111,38 @@ describe('query of v0', () => {
 describe('compression and base64 of v0', () => {
   const gz = gzipSync(body)
   accepts([
-    ...['gzip', 'GZIP', 'gzip-js', 'GZip-JS'].map(
-      hint => [`gzip by ?compression=${hint}`, { path: `/batch?compression=${hint}`, body: gz }] as const,
-    ),
-    ['undeclared gzip', { path: '/batch', headers: { 'content-type': 'text/plain' }, body: gz }],
+    ['gzip by ?compression=GZip-JS', { path: '/batch?compression=GZip-JS', body: gz }],
     ['gzip by header and query', { path: '/e/?compression=gzip', headers: encoded('gzip'), body: gz }],
-    ['gzip that a query calls lz64', { path: '/e/?compression=lz64', body: gz }],
-    ['gzip in members', { body: Buffer.concat([gzipSync(body.slice(0, 9)), gzipSync(body.slice(9))]) }],
-    ['base64 of gzip', { path: '/batch', body: base64(gz) }],
     ['gzip of base64 on an old path', { path: '/track', body: gzipSync(base64(body)) }],
     ['GET with base64 of gzip', { method: 'GET', path: `/e/?compression=gzip-js&data=${inUrl(gz)}` }],
     ['JSON under an encoding in capitals', { headers: encoded('GZIP'), body }],
     ['JSON under two encodings', { headers: encoded('gzip, gzip'), body }],
     ['JSON that the query says is base64, under gzip', { path: '/e/?compression=b64', headers: encoded('gzip'), body }],
     ...['base64', 'B64'].map(hint => [hint, { path: `/i/v0/e?compression=${hint}`, body: base64(body) }] as const),
-    ['base64 twice on an old path', { path: '/e', body: base64(base64(body)) }],
     ['br', { headers: encoded('br'), body: brotliCompressSync(body) }],
-    ['zstd', { headers: encoded('zstd'), body: zstdCompressSync(body) }],
-    ['deflate', { headers: encoded('deflate'), body: deflateSync(body) }],
-    ['deflate without its wrapping', { headers: encoded('deflate'), body: deflateRawSync(body) }],
-    ...['br', 'zstd', 'deflate', 'lz4', 'identity'].map(
-      name => [`JSON that calls itself ${name}`, { path: '/batch', headers: encoded(name), body: pretty }] as const,
-    ),
-    ...['/e/', '/batch', '/i/v0/e'].flatMap(path =>
-      ['lz64', 'LZ-String'].flatMap(hint => [
-        [`bare ${hint} on ${path}`, { path: `${path}?compression=${hint}`, body: lz64 }] as const,
-        [
-          `${hint} in a form on ${path}`,
-          { path: `${path}?compression=${hint}`, headers: formType, body: form({ data: lz64 }) },
-        ] as const,
-        [
-          `${hint} named by a form on ${path}`,
-          { path, headers: formType, body: form({ compression: hint, data: lz64 }) },
-        ] as const,
-      ]),
-    ),
-    ['lz64 by header', { headers: encoded('lz64'), body: lz64 }],
+    [
+      'lz64 named by a form',
+      { path: '/batch', headers: formType, body: form({ compression: 'LZ-String', data: lz64 }) },
+    ],
     ['lz64 of base64 on an old path', { path: '/e/?compression=lz64', body: lzString.compressToBase64(base64(body)) }],
   ])
   refuses([
-    ['JSON that a query calls gzip', { path: '/e/?compression=gzip', body }, badGzip],
     ['JSON that a header calls gzip', { headers: encoded('gzip'), body }, badGzip],
     ['GET with base64 of JSON that a query calls gzip', { path: `/e/?compression=gzip&data=${inUrl(body)}` }, badGzip],
     ['gzip with trailing bytes', { body: Buffer.concat([gz, Buffer.from('behind')]) }, badGzip],
-    ['gzip that was cut', { body: gz.subarray(0, -9) }, badGzip],
     ['gzip of gzip', { body: gzipSync(gz) }, 'failed to decode request: invalid gzip data'],
-    [
-      'gzip of bytes that are no text',
-      { body: gzipSync(Buffer.from([0xff])) },
-      'failed to decode request: invalid gzip data',
-    ],
     ['the first bytes of gzip, and another method', { body: Buffer.from([0x1f, 0x8b, 9]) }, notUtf8],
     ['gzip of base64 off the old paths', { path: '/batch', body: gzipSync(base64(body)) }, notJson],
-    ['base64 twice off the old paths', { path: '/i/v0/e', body: base64(base64(body)) }, notJson],
     ['base64 with a line break', { body: `${base64(body)}\n` }, notJson],
     ['base64 of URLs', { body: Buffer.from(body).toString('base64url') }, notJson],
     ['a byte order mark', { body: `\ufeff${body}` }, notJson],
     ['UTF-16', { body: Buffer.from(body, 'utf16le') }, notUtf8],
     ['lz64 by header in capitals', { headers: encoded('LZ64'), body: lz64 }, notUtf8],
-    [
-      'invalid lz64',
-      { path: '/e/?compression=lz64', body: '====' },
-      'failed to decode request: decompress_lz64: failed decompress to UTF16',
-    ],
-    [
-      'lz64 of half a character',
-      { path: '/e/?compression=lz64', body: lzString.compressToBase64('"\ud800"') },
-      'failed to decode request: decompress_lz64: failed UTF16 to UTF8 conversion',
-    ],
   ])
 })
 
 describe('forms of v0', () => {
   accepts([
-    ['JSON in a form', { headers: formType, body: form({ data: body }) }],
-    ['base64 in a form off the old paths', { path: '/batch', headers: formType, body: form({ data: base64(body) }) }],
     ['plus signs that became blanks', { headers: formType, body: `data=${base64(body)}` }],
     [
       'a form that begins with another field',
@@ -203,34 +150,17 @@ describe('forms of v0', () => {
     ],
     ['a field within 128 bytes', { headers: formType, body: `x=${'y'.repeat(119)}&data=${encodeURIComponent(body)}` }],
     ['base64 of a form', { headers: formType, body: base64(form({ data: body })) }],
-    ['a form under text/plain', { headers: { 'content-type': 'text/plain' }, body: form({ data: base64(body) }) }],
     [
       'JSON under a form type with a charset',
       { headers: { 'content-type': `${formType['content-type']}; charset=utf-8` }, body },
     ],
-    ...['gzip', 'gzip-js'].flatMap(hint => [
-      [
-        `plain base64 that ${hint} was announced for`,
-        { path: `/batch?compression=${hint}`, headers: formType, body: form({ data: base64(body) }) },
-      ] as const,
-      [
-        `base64 of ${hint}`,
-        { headers: formType, body: form({ data: base64(gzipSync(body)), compression: hint }) },
-      ] as const,
-    ]),
   ])
   refuses([
-    ['JSON under the type of a form', { headers: formType, body }, noForm],
     ['base64 of JSON under it', { headers: formType, body: base64(body) }, noForm],
     [
       'a field after 128 bytes',
       { headers: formType, body: `x=${'y'.repeat(130)}&data=${encodeURIComponent(body)}` },
       noForm,
-    ],
-    [
-      'data twice',
-      { headers: formType, body: 'data=a&data=b' },
-      'failed to decode request: invalid urlencoded form data',
     ],
     ['a form without data', { headers: formType, body: 'ip=1&x=2' }, notJson],
     ['empty data', { headers: formType, body: 'data=' }, notJson],
