@@ -4,10 +4,12 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { describe, it } from 'node:test'
 import { fetchForJob } from '#commands/import/fetch/fetch-job-stage.ts'
+import { isInterruption } from '#commands/import/messages/interruption.ts'
 import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
-import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
+import { ImportConfigError } from '#importer/records/import-source.ts'
 import { type Fault, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets } from '../support/fetching.ts'
 import { quickClock } from '../support/fixed-clock.ts'
@@ -61,11 +63,12 @@ describe('fetching for a job', () => {
   it('a fetch that needs action from the user stops the job, and an interrupted one pauses it', async t => {
     const { fetchFiles } = await aJob(t, () => ({ kind: 'status', status: 401 }))
     await assert.rejects(fetchFiles(), JobStopped)
-    await assert.rejects(fetchFiles({}, { source: 'mixpanel' }), JobStopped)
+    await assert.rejects(fetchFiles({}, { source: 'mixpanel' }), ImportConfigError)
     const { fetchFiles: fetchOthers } = await aJob(t)
     const pause = new AbortController()
     const progress = { ...silentProgress, begin: () => pause.abort() }
-    await assert.rejects(fetchOthers({ progress, signal: pause.signal }), JobPaused)
+    const paused = fetchOthers({ progress, signal: pause.signal })
+    await assert.rejects(paused, error => isInterruption(error, pause.signal))
     assert.equal((await fetchOthers()).length, 3)
   })
 })

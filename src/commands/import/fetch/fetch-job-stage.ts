@@ -7,12 +7,10 @@ import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
 import { fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { describeWait, type FetchClock, wallClock } from '#importer/fetch/waiting.ts'
-import { checkPause, JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { writePlan } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
-import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import type { JobStage, StageRun } from '../job/job-stages.ts'
 import { describeWarnings } from './fetch.ts'
@@ -31,30 +29,24 @@ export const fetchJob: JobStage = {
  * @param fetch of the plan, for `parseFetchConfig`.
  * @param from.env has the secrets, which the plan must not hold.
  * @returns the files, oldest first.
- * @throws JobStopped, JobPaused
+ * @throws JobStopped, ImportConfigError, the signal's reason when it is aborted.
  */
 export async function fetchForJob(
   { folder, progress, signal, findSpaceProblem }: Pick<StageRun, 'folder' | 'progress' | 'signal' | 'findSpaceProblem'>,
   fetch: JsonObject,
   { clock, env }: { readonly clock: FetchClock; readonly env: NodeJS.ProcessEnv },
 ): Promise<readonly RawFile[]> {
-  checkPause(signal)
   const config = canonicalJson(fetch)
   const before = readFetchedParts(folder.path)
-  if (before === null || !before.isComplete || canonicalJson(before.config as JsonObject) !== config)
-    try {
-      using source = await openFetchSource(parseFetchConfig(fetch), env, clock.nowMs())
-      const { warnings } = await fetchStage({
-        ...{ folder: folder.path, config, source, clock, tryFileLock, signal, findSpaceProblem },
-        onProgress: createFetchReporter(progress, clock),
-        onNotice: progress.say,
-      })
-      for (const line of describeWarnings(warnings)) progress.say(line)
-    } catch (cause) {
-      if (signal.aborted) throw new JobPaused('paused')
-      if (cause instanceof ImportConfigError) throw new JobStopped(cause.message)
-      throw cause
-    }
+  if (before === null || !before.isComplete || canonicalJson(before.config as JsonObject) !== config) {
+    using source = await openFetchSource(parseFetchConfig(fetch), env, clock.nowMs())
+    const { warnings } = await fetchStage({
+      ...{ folder: folder.path, config, source, clock, tryFileLock, signal, findSpaceProblem },
+      onProgress: createFetchReporter(progress, clock),
+      onNotice: progress.say,
+    })
+    for (const line of describeWarnings(warnings)) progress.say(line)
+  }
   return readFetchedParts(folder.path)!.parts.map(({ object }) => ({ path: folder.file(object), object }))
 }
 

@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
-import { refuse } from '#commands/refuse.ts'
 import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -16,13 +15,13 @@ import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { formatSpan, wallClock } from '#importer/fetch/waiting.ts'
-import { JobStopped } from '#importer/job/job-paused.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
 import { planFile } from '#importer/job/plan.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
-import { checkIsFolder, createFolderOrRefuse } from '../job/open-job.ts'
+import { checkIsFolder, createFolderOrRefuse, runOrRefuse } from '../job/open-job.ts'
 import { untilInterrupted } from '../messages/interruption.ts'
 import { nextLine, printJson, printLines, printText, quotePath } from '../messages/print.ts'
 import { fetchProgress } from './fetch-progress.ts'
@@ -34,28 +33,22 @@ export interface FetchOptions extends Readonly<Record<string, string | boolean |
   readonly json?: boolean
 }
 
-export async function fetchExport(folder: string, options: FetchOptions): Promise<void> {
+export async function fetchExport(path: string, options: FetchOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  const pausedMessage = `paused. Downloaded files are kept. To continue: pennon import fetch ${quotePath(folder)}`
-  checkIsFolder(folder, 'pennon import fetch FOLDER')
+  const pausedMessage = `paused. Downloaded files are kept. To continue: pennon import fetch ${quotePath(path)}`
+  checkIsFolder(path, 'pennon import fetch FOLDER')
+  const folder = resolve(path)
   await untilInterrupted(
     () => pausedMessage,
-    signal => fetchInto(folder, options, signal),
+    signal =>
+      runOrRefuse(new JobFolder(folder), async () => {
+        const config = readConfigOf(folder, options)
+        using source = await openFetchSource(parseFetchConfig(config), process.env, wallClock.nowMs(), options.dryRun)
+        if (options.dryRun) await showPlan(source, options, signal)
+        else await download(path, canonicalJson(config), source, options, signal)
+      }),
   )
-}
-
-async function fetchInto(folder: string, options: FetchOptions, signal: AbortSignal): Promise<void> {
-  try {
-    const config = readConfigOf(resolve(folder), options)
-    using source = await openFetchSource(parseFetchConfig(config), process.env, wallClock.nowMs(), options.dryRun)
-    if (options.dryRun) await showPlan(source, options, signal)
-    else await download(folder, canonicalJson(config), source, options, signal)
-  } catch (error) {
-    signal.throwIfAborted()
-    if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
-    throw error
-  }
 }
 
 /** The configuration in the options; without --source, the one that the folder was begun with. */
