@@ -1,11 +1,13 @@
 // Matomo's `Live.getLastVisitsDetails`, by completed days, in pages. Paging by offset over a changing list loses and
 // repeats visits, so the received visits are compared with Matomo's own count. Source: docs/wire/import.md §1.6.
 
+import { Readable } from 'node:stream'
 import { isJsonObject, ownValue, parseJson, textOf } from '#core/json.ts'
 import { BrokenAnswer, FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { redactSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { hours } from '#importer/fetch/fetch-windows.ts'
+import { splitRecords } from '#importer/read/split-records.ts'
 import { type ExportApi, PageTooLarge, parseAnswer, readPages, readPageText, requestApi } from './api-request.ts'
 import { writeLines } from './written-part.ts'
 
@@ -58,7 +60,7 @@ async function fetchDay(date: string, site: Site, tools: PartTools) {
   let offset = 0
   const pages = readPages(pageVisits, async limit => {
     const query = { filter_limit: String(limit), filter_offset: String(offset), filter_sort_order: 'asc' }
-    const visits = splitJsonList(await callApi('Live.getLastVisitsDetails', { date, ...query }, site, tools))
+    const visits = await splitJsonList(await callApi('Live.getLastVisitsDetails', { date, ...query }, site, tools))
     if (visits === null) throw new BrokenAnswer('the visits are no list')
     offset += visits.length
     for (const visit of visits) ids.add(readVisitId(visit))
@@ -119,25 +121,13 @@ function readVisitId(text: string): string {
  * Splits a JSON list without parsing it, so that its elements keep their bytes.
  * @returns each element on one line; null when the text is no list.
  */
-export function splitJsonList(text: string): string[] | null {
-  const open = /^\s*\[/.exec(text)
-  if (open === null) return null
+export async function splitJsonList(text: string): Promise<string[] | null> {
+  if (!/^\s*\[/.test(text)) return null
   const elements: string[] = []
-  let depth = 0
-  let from = open[0].length
-  // A string is matched as one token, so that brackets in it do not count.
-  const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},]/gs
-  tokens.lastIndex = from
-  for (let token = tokens.exec(text); token !== null; token = tokens.exec(text)) {
-    const mark = token[0]
-    if (mark === '{' || mark === '[') depth++
-    else if ((mark === ',' || mark === ']') && depth === 0) {
-      const element = text.slice(from, token.index).trim()
-      // JSON has line breaks only between its tokens.
-      if (element !== '') elements.push(element.replace(/[\r\n]+/g, ' '))
-      if (mark === ']') return elements
-      from = token.index + 1
-    } else if (mark === '}' || mark === ']') depth--
+  for await (const { bytes, value, ending } of splitRecords(Readable.from([Buffer.from(text)]), 'array')) {
+    if (ending === 'unclosed') return null
+    // JSON has line breaks only between its tokens.
+    if (typeof value === 'number') elements.push(Buffer.from(bytes).toString('utf8', value).replace(/[\r\n]+/g, ' '))
   }
-  return null
+  return elements
 }
