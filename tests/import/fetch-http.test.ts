@@ -3,14 +3,15 @@
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { readFetchedParts } from '#importer/fetch/fetch-state.ts'
 import { fetchInto, rawFiles } from '../support/fetching.ts'
+import { quickClock } from '../support/fixed-clock.ts'
+import { serve } from '../support/local-server.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Site {
@@ -25,29 +26,27 @@ async function aSite(
   answer: (request: IncomingMessage, response: ServerResponse) => boolean = () => false,
 ): Promise<Site> {
   const asked: Site['asked'] = []
-  const server = createServer((request, response) => {
+  const url = await serve(t, (request, response) => {
     const path = new URL(request.url!, 'http://site').pathname
-    const { range } = request.headers
-    asked.push({ method: request.method!, range, path })
+    asked.push({ method: request.method!, range: request.headers.range, path })
     if (answer(request, response)) return
     const file = files.get(path)
     if (file === undefined) return void response.writeHead(404).end('no such file')
-    const etag = `"${file.length}-${file.subarray(0, 4).toString('hex')}"`
-    const from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0)
-    const part = file.subarray(from)
-    response.writeHead(from === 0 ? 200 : 206, {
-      etag,
-      'content-length': part.length,
-      ...(from === 0 ? {} : { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` }),
-    })
+    const part = begin(file, request, response)
     response.end(request.method === 'HEAD' ? undefined : part)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}`, asked }
+  return { url, asked }
+}
+
+/** Sends the head of an answer with the requested part of a file. @returns that part. */
+function begin(file: Buffer, { headers: { range } }: IncomingMessage, response: ServerResponse): Buffer {
+  const from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0)
+  response.writeHead(from === 0 ? 200 : 206, {
+    etag: `"${file.length}-${file.subarray(0, 4).toString('hex')}"`,
+    'content-length': file.length - from,
+    ...(from > 0 && { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` }),
+  })
+  return file.subarray(from)
 }
 
 function listOf(t: TestContext, lines: readonly string[]) {
@@ -55,6 +54,10 @@ function listOf(t: TestContext, lines: readonly string[]) {
   const list = join(folder, 'list.txt')
   writeFileSync(list, lines.join('\n'))
   return { folder: join(folder, 'job'), config: { source: 'http', list } }
+}
+
+function rangesOf({ asked }: Site) {
+  return asked.filter(({ method }) => method === 'GET').map(({ range }) => range)
 }
 
 const host = (url: string) => encodeURIComponent(new URL(url).host)
@@ -91,20 +94,13 @@ describe('fetching a list of addresses', () => {
     let breaksLeft = 3
     const site = await aSite(t, new Map([['/big', file]]), (request, response) => {
       if (request.method === 'HEAD' || breaksLeft-- <= 0) return false
-      const from = Number(/\d+/.exec(request.headers.range ?? '0')![0])
-      const headers = {
-        etag: `"${file.length}-${file.subarray(0, 4).toString('hex')}"`,
-        'content-length': file.length - from,
-      }
-      const range = { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` }
-      response.writeHead(from === 0 ? 200 : 206, from === 0 ? headers : { ...headers, ...range })
-      response.write(file.subarray(from, from + 500_000), () => request.socket.end())
+      response.write(begin(file, request, response).subarray(0, 500_000), () => request.socket.end())
       return true
     })
     const { folder, config } = listOf(t, [`${site.url}/big`])
     await fetchInto(folder, config)
     assert.deepEqual(readFileSync(join(folder, readFetchedParts(folder)!.parts[0]!.object)), file)
-    const ranges = site.asked.filter(({ method }) => method === 'GET').map(({ range }) => range)
+    const ranges = rangesOf(site)
     assert.equal(ranges[0], undefined)
     const starts = ranges.map(range => Number(/^bytes=(\d+)-$/.exec(range ?? 'bytes=0-')![1]))
     assert.equal(starts.length, 4)
@@ -119,9 +115,7 @@ describe('fetching a list of addresses', () => {
     const site = await aSite(t, files, (request, response) => {
       if (request.method === 'HEAD' || !isFirst) return false
       isFirst = false
-      const file = files.get('/big')!
-      const etag = `"${file.length}-${file.subarray(0, 4).toString('hex')}"`
-      response.writeHead(200, { etag, 'content-length': file.length })
+      const file = begin(files.get('/big')!, request, response)
       response.write(file.subarray(0, 500_000), () => response.destroy())
       files.set('/big', randomBytes(1_000_000))
       return true
@@ -220,8 +214,7 @@ describe('fetching a list of addresses', () => {
         void isHalfSent.promise.then(() => response.writeHead(404).end())
         return true
       }
-      response.writeHead(200, { etag: '"half"', 'content-length': file.length })
-      response.write(file.subarray(0, 100_000), () => {
+      response.write(begin(file, request, response).subarray(0, 100_000), () => {
         request.socket.end()
         isHalfSent.resolve()
       })
@@ -260,8 +253,7 @@ describe('fetching a list of addresses', () => {
           setTimeout(deadAnswered.resolve, 100)
         })
       else {
-        response.writeHead(200, { etag: `"${file.length}-${file.subarray(0, 4).toString('hex')}"` })
-        response.write(file.subarray(0, 100_000))
+        response.write(begin(file, request, response).subarray(0, 100_000))
         void deadAnswered.promise.then(() => response.end(file.subarray(100_000)))
       }
       return true
@@ -281,5 +273,63 @@ describe('fetching a list of addresses', () => {
     })
     assert.deepEqual(rawFiles(folder), [`${host(site.url)}/slow`])
     assert.deepEqual(readFileSync(join(folder, 'raw', rawFiles(folder)[0]!)), file)
+  })
+})
+
+const mebibyte = 2 ** 20
+const freedAfterMs = 300_000
+
+/** A disk on which space becomes free five minutes after it was full. `otherBytes` are written by other processes. */
+function aDisk(folder: string, freeBytes: number) {
+  const clock = quickClock()
+  const disk = { otherBytes: 0, usedBytesMax: 0 }
+  const findSpaceProblem = (bytes: number) => {
+    if (clock.sleptMs() >= freedAfterMs) return null
+    const raw = existsSync(join(folder, 'raw')) ? rawFiles(folder) : []
+    const usedBytes = raw.reduce((sum, name) => sum + statSync(join(folder, 'raw', name)).size, 0)
+    disk.usedBytesMax = Math.max(disk.usedBytesMax, usedBytes)
+    return usedBytes + disk.otherBytes + bytes <= freeBytes ? null : 'WARNING: no space'
+  }
+  return { clock, findSpaceProblem, disk }
+}
+
+describe('the disk reserve during a download', () => {
+  const file = Buffer.alloc(40 * mebibyte)
+  it('a file of unknown size leaves the reserve free, and restarts only when there is space', async t => {
+    const site = await aSite(t, new Map(), ({ method }, response) => {
+      if (method === 'HEAD') response.writeHead(405).end()
+      else response.writeHead(200).end(file)
+      return true
+    })
+    const { folder, config } = listOf(t, [`${site.url}/big`])
+    const { clock, findSpaceProblem, disk } = aDisk(folder, 20 * mebibyte)
+    const notices: string[] = []
+    const onNotice = (line: string) => notices.push(line)
+    const { partsDone, bytesDone } = await fetchInto(folder, config, { clock, findSpaceProblem, onNotice })
+    assert.deepEqual([partsDone, bytesDone], [1, file.length])
+    assert.ok(clock.sleptMs() >= freedAfterMs, `${clock.sleptMs()} ms`)
+    assert.ok(disk.usedBytesMax > 15 * mebibyte && disk.usedBytesMax < 33 * mebibyte, `${disk.usedBytesMax}`)
+    assert.deepEqual(notices, ['WARNING: no space'])
+    assert.deepEqual(rangesOf(site), [undefined, undefined])
+  })
+
+  it('a download stops when others take the space, and later continues where it stopped', async t => {
+    const site = await aSite(t, new Map([['/big', file]]))
+    const { folder, config } = listOf(t, [`${site.url}/big`])
+    const { clock, findSpaceProblem, disk } = aDisk(folder, file.length)
+    const { partsDone, bytesDone } = await fetchInto(folder, config, {
+      clock,
+      findSpaceProblem: bytes => {
+        // A check during the download asks only for the bytes that remain.
+        if (bytes === 0) disk.otherBytes = 30 * mebibyte
+        return findSpaceProblem(bytes)
+      },
+    })
+    assert.deepEqual([partsDone, bytesDone], [1, file.length])
+    assert.ok(clock.sleptMs() >= freedAfterMs, `${clock.sleptMs()} ms`)
+    const ranges = rangesOf(site)
+    assert.equal(ranges.length, 2)
+    const from = Number(/^bytes=(\d+)-$/.exec(ranges[1]!)![1])
+    assert.ok(from > 15 * mebibyte && from < 33 * mebibyte, `${from}`)
   })
 })

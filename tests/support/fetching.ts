@@ -1,16 +1,21 @@
 // Runs the fetch stage in a test, against a stand-in, with a clock whose waits take no time.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { parseFetchConfig } from '#importer/fetch/fetch-config.ts'
+import { FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
+import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
+import { toPartFile } from '#importer/fetch/part-file.ts'
 import type { FetchClock } from '#importer/fetch/waiting.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { quickClock } from './fixed-clock.ts'
+import { tempDir } from './temp-dir.ts'
 
 /** Later than every range that the tests request. */
 export const fetchNowMs = Date.UTC(2026, 0, 15)
@@ -21,6 +26,33 @@ export const fetchSecrets = {
   AMPLITUDE_SECRET_KEY: 'amplitude-secret-1',
   MATOMO_TOKEN: 'matomo-token-1',
   POSTHOG_PERSONAL_KEY: 'phx_personal1',
+}
+
+/** @param spaceBytes how many bytes of a part may be written. */
+export function createPartTools(t: TestContext, spaceBytes = Infinity) {
+  const file = toPartFile(tempDir(t), 'a')
+  const seen = {
+    announced: 0,
+    received: 0,
+    saved: null as number | null,
+    written: () => statSync(file.path, { throwIfNoEntry: false })?.size ?? 0,
+  }
+  const tools: PartTools = {
+    ...{ file, signal: new AbortController().signal, savedBytes: 0 },
+    takeCall: async () => undefined,
+    willWrite: bytes => {
+      seen.announced += bytes
+      if (seen.announced > spaceBytes) throw new FetchWait('the disk is full')
+    },
+    received: bytes => {
+      seen.received += bytes
+    },
+    saveBytes: bytes => {
+      seen.saved = bytes
+    },
+    warn: () => undefined,
+  }
+  return { tools, seen }
 }
 
 export interface Fetching {

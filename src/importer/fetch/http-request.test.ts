@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
+import { serve } from '../../../tests/support/local-server.ts'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { createStatusFault, type Reach, readBody, resolveRedirect, sendRequest } from './http-request.ts'
 
-async function serverOf(t: TestContext, listener: RequestListener, address = '127.0.0.1'): Promise<URL> {
-  const server = createServer(listener).listen(0, address)
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return new URL(`http://${address}:${(server.address() as { port: number }).port}/`)
+async function serverOf(t: TestContext, listener: RequestListener): Promise<URL> {
+  return new URL(await serve(t, listener))
 }
 
 /** A resolver for these names only. */

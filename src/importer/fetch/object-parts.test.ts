@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
-import { existsSync, statSync } from 'node:fs'
 import { join, normalize } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { ObjectSource } from '#ports/object-source.ts'
-import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { createPartTools } from '../../../tests/support/fetching.ts'
 import { BrokenAnswer } from './fetch-faults.ts'
-import type { PartTools } from './fetch-source.ts'
 import { createObjectFetchSource, toFileName } from './object-parts.ts'
-import { toPartFile } from './part-file.ts'
 
 describe('the file of an object', () => {
   it('has the name of its key, with special characters percent-encoded', () => {
@@ -34,44 +31,19 @@ describe('the file of an object', () => {
   })
 })
 
-describe('an object with more bytes than listed', () => {
-  it('is given up before they are written, however many more the server would send', async t => {
-    const { tools, saved } = partTools(t)
-    let sent = 0
-    async function* withoutEnd() {
-      for (; sent < 1_000; sent++) yield Buffer.alloc(1_024)
-    }
-    const fetched = createObjectFetchSource(sourceOf(withoutEnd)).fetchPart(
-      { id: 'a.json', asks: { key: 'a.json', version: '1', bytes: 10 }, bytes: 10 },
-      tools,
-    )
-    await assert.rejects(fetched, new BrokenAnswer('a.json has more bytes than the 10 of its list'))
-    assert.equal(sent, 0)
-    const { path } = tools.file
-    assert.equal(existsSync(path) ? statSync(path).size : 0, 0)
-    assert.equal(saved.at(-1), 0)
-  })
-})
-
-function sourceOf(bytes: () => AsyncIterable<Uint8Array>): ObjectSource {
-  return {
+it('an object with more bytes than listed is given up before they are written, however many more would come', async t => {
+  const { tools, seen } = createPartTools(t)
+  let sent = 0
+  async function* withoutEnd() {
+    for (; sent < 1_000; sent++) yield Buffer.alloc(1_024)
+  }
+  const source: ObjectSource = {
     list: async function* () {},
-    open: async () => ({ startsAt: 0, bytes: bytes() }),
+    open: async () => ({ startsAt: 0, bytes: withoutEnd() }),
     close: () => undefined,
   }
-}
-
-function partTools(t: TestContext): { readonly tools: PartTools; readonly saved: number[] } {
-  const saved: number[] = []
-  const tools: PartTools = {
-    file: toPartFile(tempDir(t), 'a.json'),
-    signal: new AbortController().signal,
-    takeCall: async () => undefined,
-    willWrite: () => undefined,
-    received: () => undefined,
-    savedBytes: 0,
-    saveBytes: bytes => void saved.push(bytes),
-    warn: () => undefined,
-  }
-  return { tools, saved }
-}
+  const part = { id: 'a.json', asks: { key: 'a.json', version: '1', bytes: 10 }, bytes: 10 }
+  const fetched = createObjectFetchSource(source).fetchPart(part, tools)
+  await assert.rejects(fetched, new BrokenAnswer('a.json has more bytes than the 10 of its list'))
+  assert.deepEqual([sent, seen.written(), seen.saved], [0, 0, 0])
+})

@@ -127,7 +127,12 @@ export async function splitJsonList(text: string): Promise<string[] | null> {
   for await (const { bytes, value, ending } of splitRecords(Readable.from([Buffer.from(text)]), 'array')) {
     if (ending === 'unclosed') return null
     // JSON has line breaks only between its tokens.
-    if (typeof value === 'number') elements.push(Buffer.from(bytes).toString('utf8', value).replace(/[\r\n]+/g, ' '))
+    if (typeof value === 'number')
+      elements.push(
+        Buffer.from(bytes)
+          .toString('utf8', value)
+          .replace(/[\r\n]+/g, ' '),
+      )
   }
   return elements
 }

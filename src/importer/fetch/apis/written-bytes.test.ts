@@ -2,37 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
-import { toPartFile } from '#importer/fetch/part-file.ts'
-import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import { createPartTools } from '../../../../tests/support/fetching.ts'
 import { downloadGzip, writeBody, writeLines } from './written-part.ts'
-
-/** @param spaceBytes how many bytes are allowed. */
-function toolsOf(t: TestContext, spaceBytes: number) {
-  const file = toPartFile(tempDir(t), 'a')
-  let [announced, received] = [0, 0]
-  const tools: PartTools = {
-    file,
-    signal: new AbortController().signal,
-    takeCall: async () => undefined,
-    willWrite: bytes => {
-      announced += bytes
-      if (announced > spaceBytes) throw new FetchWait('the disk is full')
-    },
-    received: bytes => {
-      received += bytes
-    },
-    savedBytes: 0,
-    saveBytes: () => undefined,
-    warn: () => undefined,
-  }
-  return { tools, announced: () => announced, received: () => received, writtenBytes: () => statSync(file.path).size }
-}
 
 const block = 64 * 1024
 const bodyOf = (chunks: readonly Buffer[]) => Readable.from(chunks) as IncomingMessage
@@ -46,23 +22,23 @@ const answerOf = (chunks: readonly Buffer[]) => ({
 
 describe('the bytes of a download', () => {
   it('are announced as they are written: a plain download unchanged, and a compressed one after compression', async t => {
-    const plain = toolsOf(t, Infinity)
+    const plain = createPartTools(t)
     await writeBody(bodyOf(noise()), plain.tools)
-    assert.deepEqual([plain.announced(), plain.writtenBytes()], [20 * block, 20 * block])
-    const packed = toolsOf(t, Infinity)
+    assert.deepEqual([plain.seen.announced, plain.seen.written()], [20 * block, 20 * block])
+    const packed = createPartTools(t)
     await downloadGzip(answerOf(Array.from({ length: 20 }, () => Buffer.alloc(block))), packed.tools)
-    assert.equal(packed.announced(), packed.writtenBytes())
-    assert.ok(packed.announced() < block)
+    assert.equal(packed.seen.announced, packed.seen.written())
+    assert.ok(packed.seen.announced < block)
   })
 
   it('of lines are counted in UTF-8 for progress, and after compression for the disk', async t => {
-    const { tools, announced, received, writtenBytes } = toolsOf(t, Infinity)
+    const { tools, seen } = createPartTools(t)
     const lines = async function* () {
       yield ['{"a":"é€"}', '{}']
     }
     assert.equal(await writeLines(lines(), tools), 2)
-    assert.equal(received(), Buffer.byteLength('{"a":"é€"}\n{}\n'))
-    assert.equal(announced(), writtenBytes())
+    assert.equal(seen.received, Buffer.byteLength('{"a":"é€"}\n{}\n'))
+    assert.equal(seen.announced, seen.written())
   })
 
   it('are not written beyond the available space', async t => {
@@ -72,9 +48,9 @@ describe('the bytes of a download', () => {
       tools => writeLines(pages(), tools),
     ]
     for (const download of ways) {
-      const { tools, writtenBytes } = toolsOf(t, 5 * block)
+      const { tools, seen } = createPartTools(t, 5 * block)
       await assert.rejects(download(tools), new FetchWait('the disk is full'))
-      assert.ok(writtenBytes() <= 5 * block, `${writtenBytes()}`)
+      assert.ok(seen.written() <= 5 * block, `${seen.written()}`)
     }
   })
 })
