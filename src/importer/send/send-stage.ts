@@ -22,7 +22,7 @@ import {
 } from './checkpoint.ts'
 import { type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent, sumDelivered } from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
-import { type Batch, divideIntoRounds, type Round } from './rounds.ts'
+import { divideIntoRounds, type Round } from './rounds.ts'
 import { putRejects } from './sent-events.ts'
 import { ServiceWaits } from './service-waits.ts'
 
@@ -193,23 +193,21 @@ class Sender {
       signal: AbortSignal.any([this.#options.signal, stop.signal]),
       onRefused: this.#refusalGuard(round, refusedBefore),
     }
-    const inLane = async (batches: readonly Batch[]): Promise<Delivered> => {
-      let all = nothing
-      for (const { events } of batches) {
-        all = sumDelivered(all, await deliverBatch(events, deps))
-        this.#options.onStep?.('batch answered')
-      }
-      return all
-    }
-    const lanes = round.lanes.map(batches =>
-      inLane(batches).catch(error => {
+    const lanes = round.lanes.map(async batches => {
+      const delivered: Delivered[] = []
+      try {
+        for (const { events } of batches) {
+          delivered.push(await deliverBatch(events, deps))
+          this.#options.onStep?.('batch answered')
+        }
+      } catch (error) {
         stop.abort(error)
-        throw error
-      }),
-    )
-    const ended = await Promise.allSettled(lanes)
+      }
+      return delivered
+    })
+    const delivered = (await Promise.all(lanes)).flat()
     if (stop.signal.aborted) throw stop.signal.reason
-    return ended.reduce((sum, lane) => (lane.status === 'fulfilled' ? sumDelivered(sum, lane.value) : sum), nothing)
+    return delivered.reduce(sumDelivered, { sent: 0, duplicates: 0, recent: 0, refused: [] })
   }
 
   /**
@@ -286,8 +284,6 @@ async function* prefetchOne(rounds: AsyncGenerator<Round>): AsyncGenerator<Round
     await rounds.return(undefined)
   }
 }
-
-const nothing: Delivered = { sent: 0, duplicates: 0, recent: 0, refused: [] }
 
 /** Counts the lines whose events were all refused: they count as rejected. */
 function countLinesWithoutEvents(refused: readonly RefusedEvent[]): number {
