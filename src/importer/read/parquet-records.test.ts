@@ -168,6 +168,21 @@ describe('a Parquet file', () => {
     assert.deepEqual([found.length, found.at(-1)], [20_001, 'compressed_input'])
   })
 
+  it('may have two columns with the same name, of which only the first is read', async t => {
+    let pageCount = 0
+    const file = written({
+      fields: [
+        { name: 'first', type: 'INT32' },
+        { name: 'other', type: 'INT32' },
+      ],
+      columns: { first: [1, 2], other: [3, 4] },
+      codec: 'GZIP',
+      compressors: { GZIP: input => (pageCount++ === 0 ? gzipSync(input) : new Uint8Array(20)) },
+    })
+    const sameNames = Buffer.from(file.toString('latin1').replaceAll('other', 'first'), 'latin1')
+    assert.deepEqual(await values(t, sameNames), [{ first: 1 }, { first: 2 }])
+  })
+
   it('of a few bytes that claims many rows without columns is refused soon, without blocking timers', async t => {
     let turns = 0
     const timer = setInterval(() => turns++, 1)

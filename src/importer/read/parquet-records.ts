@@ -2,7 +2,14 @@
 
 import { type FileHandle, open } from 'node:fs/promises'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
-import { type AsyncBuffer, type Compressors, type FileMetaData, parquetReadObjects, parquetSchema } from 'hyparquet'
+import {
+  type AsyncBuffer,
+  type Compressors,
+  type FileMetaData,
+  parquetReadObjects,
+  parquetSchema,
+  type RowGroup,
+} from 'hyparquet'
 import { PackingDamage } from './byte-reader.ts'
 import { yieldToEventLoop } from './event-loop.ts'
 import { checkGroups, checkPages, readMetadata } from './parquet-pages.ts'
@@ -64,7 +71,8 @@ async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedReco
   const metadata = await readMetadata(file)
   const schema = parquetSchema(metadata)
   const convert = createRowConverter(schema)
-  const stored = { ...metadata, schema: toHyparquetSchema(metadata.schema) }
+  const row_groups = metadata.row_groups.map(withDistinctColumns)
+  const stored = { ...metadata, schema: toHyparquetSchema(metadata.schema), row_groups }
   const columns = schema.children.map(({ element }) => element.name)
   checkGroups(metadata, schema)
   let emptyCount = 0
@@ -76,7 +84,7 @@ async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedReco
       yield isTooLarge(row) ? tooLargeRecord : encodeTypedRecord(convert(row))
     }
   }
-  for (const { rowStart, rowEnd, group } of planSlices(metadata)) {
+  for (const { rowStart, rowEnd, group } of planSlices(stored)) {
     if (group !== null) await checkPages(file, group)
     // Reading rows that take no bytes never waits for the disk, and would block signals and timers.
     await yieldToEventLoop()
@@ -99,6 +107,12 @@ async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedReco
     }
     yield encodeRows(rows)
   }
+}
+
+/** Of columns with the same name, hyparquet returns the first, and an error in another one would end the process. */
+function withDistinctColumns(group: RowGroup): RowGroup {
+  const byName = Map.groupBy(group.columns, ({ meta_data }) => meta_data?.path_in_schema.join('\0'))
+  return { ...group, columns: [...byName.values()].map(([first]) => first!) }
 }
 
 function isEmpty(row: Readonly<Record<string, unknown>>): boolean {

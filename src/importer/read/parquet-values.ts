@@ -38,12 +38,9 @@ export function toHyparquetSchema(schema: readonly SchemaElement[]): SchemaEleme
 type Convert = (value: never) => JsonValue
 
 /** Create it once per file. */
-export function createRowConverter(tree: SchemaTree): (row: Record<string, unknown>) => JsonObject {
-  return createObjectConverter(tree.children.map(child => [child.element.name, createConverter(child)]))
-}
-
-function createObjectConverter(fields: readonly (readonly [name: string, convert: Convert])[]) {
-  return (row: Record<string, unknown>): JsonObject => {
+export function createRowConverter({ children }: SchemaTree): (row: Record<string, unknown>) => JsonObject {
+  const fields = children.map(child => [child.element.name, createConverter(child)] as const)
+  return row => {
     const object: JsonObject = {}
     for (const [name, convert] of fields) setOwn(object, name, convert(row[name] as never))
     return object
@@ -60,7 +57,8 @@ function allowNull(convert: Convert): (value: unknown) => JsonValue {
   return value => (value === undefined || value === null ? null : convert(value as never))
 }
 
-function createPresentConverter({ element, children }: SchemaTree): Convert {
+function createPresentConverter(node: SchemaTree): Convert {
+  const { element, children } = node
   const kind = element.logical_type?.type ?? element.converted_type
   const [inner] = children
   if (inner === undefined) return createLeafConverter(element)
@@ -71,10 +69,11 @@ function createPresentConverter({ element, children }: SchemaTree): Convert {
   }
   if ((kind === 'MAP' || kind === 'MAP_KEY_VALUE') && inner.children.length === 2) {
     const convert = createConverter(inner.children[1]!)
-    return (map: Record<string, unknown>) => createObjectConverter(Object.keys(map).map(key => [key, convert]))(map)
+    return (map: Record<string, never>) =>
+      Object.fromEntries(Object.entries(map).map(([key, value]) => [key, convert(value)]))
   }
   if (kind === 'VARIANT') return toJsonValue
-  return createObjectConverter(children.map(child => [child.element.name, createConverter(child)]))
+  return createRowConverter(node)
 }
 
 function createLeafConverter(element: SchemaElement): Convert {
