@@ -52,16 +52,16 @@ export interface RecordIds {
 export function mapProperties(record: JsonObject, sourceName: string, ids: RecordIds): JsonObject {
   const own = readObject(record, 'event_properties')
   const properties = removeEmptyValues(own)
-  const device = readDevice(record)
+  const mapsDevice = !isWeb(record)
   for (const [field, value] of Object.entries(record)) {
-    const isRead = ownFields.has(field) || device.fields.includes(field)
+    const isRead = ownFields.has(field) || (mapsDevice && deviceFields.includes(field))
     if (!isRead && !Object.hasOwn(properties, field))
       putValue(properties, field, truthFields.has(field) ? toBoolean(value) : value)
   }
   putData(properties, parseObjectText(ownValue(record, 'data')))
   putIds(properties, record, ids)
   putPage(properties, own)
-  for (const [key, value] of Object.entries(device.properties)) putValue(properties, key, value)
+  putDevice(properties, record)
   putValue(properties, '$app_version', ownValue(record, 'version_name'))
   putValue(properties, '$geoip_country_name', ownValue(record, 'country'))
   putValue(properties, '$geoip_city_name', ownValue(record, 'city'))
@@ -132,39 +132,31 @@ function putElement(properties: JsonObject, sourceName: string, from: JsonObject
   putValue(properties, '$el_text', ownValue(from, '[Amplitude] Element Text'))
 }
 
-interface Device {
-  readonly properties: JsonObject
-  /** The fields that the device was read from, except fields in `ownFields`. */
-  readonly fields: readonly string[]
+/** Fields of the device on other platforms than the web, where they are kept under their own names. */
+const deviceFields: readonly string[] = ['device_manufacturer', 'device_model']
+
+function isWeb(record: JsonObject): boolean {
+  return (readText(record, 'platform') ?? 'web').toLowerCase() === 'web'
 }
 
 /** On the web, Amplitude reports the browser as the system and the system as the device. */
-function readDevice(record: JsonObject): Device {
-  const platform = readText(record, 'platform')
+function putDevice(properties: JsonObject, record: JsonObject): void {
   const system = readText(record, 'os_name')
   const version = ownValue(record, 'os_version')
   const device = readText(record, 'device_type')
-  if (platform === null || platform.toLowerCase() === 'web')
-    return {
-      properties: {
-        $browser: system,
-        $browser_version: parseWholeNumber(version),
-        $os: device,
-        $device_type: deviceKind(device),
-      },
-      fields: [],
-    }
-  return {
-    properties: {
-      $os: system,
-      $os_version: version ?? null,
-      $device_type: mobileKind(system) ?? mobileKind(platform),
-      $device_manufacturer: ownValue(record, 'device_manufacturer') ?? null,
-      $device_model: ownValue(record, 'device_model') ?? null,
-      $device_name: device,
-    },
-    fields: ['device_manufacturer', 'device_model'],
+  if (isWeb(record)) {
+    putValue(properties, '$browser', system)
+    putValue(properties, '$browser_version', parseWholeNumber(version))
+    putValue(properties, '$os', device)
+    putValue(properties, '$device_type', deviceKind(device))
+    return
   }
+  putValue(properties, '$os', system)
+  putValue(properties, '$os_version', version)
+  putValue(properties, '$device_type', mobileKind(system) ?? mobileKind(readText(record, 'platform')))
+  putValue(properties, '$device_manufacturer', ownValue(record, 'device_manufacturer'))
+  putValue(properties, '$device_model', ownValue(record, 'device_model'))
+  putValue(properties, '$device_name', device)
 }
 
 /** Live events have a number, so that a filter matches both. */

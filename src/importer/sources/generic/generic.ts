@@ -26,10 +26,9 @@ import {
 import type { SourceConfig } from '#importer/records/source-config.ts'
 import { type EpochUnit, isZoneName, readRecordTime, type TimeWindow } from '#importer/records/source-time.ts'
 import {
-  listDroppedFields,
+  createSelector,
   renameFields,
   selectFields,
-  selectRemainingFields,
   TypedFields,
 } from '#importer/sources/generic/mappings/field-selection.ts'
 import type { TypeForm } from '#importer/sources/generic/mappings/field-types.ts'
@@ -73,6 +72,7 @@ interface Conversions {
   /** Whether identical records without an id are separate events. */
   readonly keepsIdentical: boolean
   readonly isWanted: (record: JsonObject) => boolean
+  readonly selector: ReturnType<typeof createSelector>
   /** Looks at a record for the names in the mapping. */
   readonly watch: ((record: JsonObject) => void) | undefined
 }
@@ -104,6 +104,7 @@ function createConverter(
     window: context,
     keepsIdentical: config.flag('keep_identical'),
     isWanted: createRecordFilter(mapping.filters),
+    selector: createSelector(mapping),
     watch,
   }
   return {
@@ -124,12 +125,12 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const { distinctId, anonId } = readIds(fields, mapping)
   const timeUs = readMappedTime(fields, conversions)
   const uuid = deriveUuid(record, fields, conversions)
-  const properties = mapProperties(fields, mapping, target, notes)
+  const properties = mapProperties(fields, conversions, target, notes)
   return {
     events: [{ uuid, event: target.event, sourceName: name, distinctId, timeUs, properties }],
     links: createLinks(distinctId, anonId, timeUs),
     notes,
-    dropped: listDroppedFields(record.value, mapping),
+    dropped: conversions.selector.listDroppedFields(record.value),
   }
 }
 
@@ -186,8 +187,7 @@ function deriveUuid({ value, ordinal }: SourceRecord, fields: TypedFields, conve
   const { source, mapping, keepsIdentical } = conversions
   const id = mapping.uuid === undefined ? null : eventIdText(findFirstValue(fields, mapping.uuid)[1])
   if (id !== null) return parseUuid(id) ?? rootUuid(source, 'id', id)
-  if (!keepsIdentical) return contentUuid(source, value)
-  return rootUuid(source, 'content', contentHash(value), String(ordinal))
+  return keepsIdentical ? rootUuid(source, 'content', contentHash(value), String(ordinal)) : contentUuid(source, value)
 }
 
 function readGroups(fields: TypedFields, mapping: Mapping, notes: RecordNote[]): JsonObject {
@@ -203,12 +203,11 @@ function readGroups(fields: TypedFields, mapping: Mapping, notes: RecordNote[]):
 
 function mapProperties(
   fields: TypedFields,
-  mapping: Mapping,
+  { mapping, selector }: Conversions,
   target: Exclude<Target, { skip: string }>,
   notes: RecordNote[],
 ): JsonObject {
-  const given =
-    mapping.properties === undefined ? selectRemainingFields(fields, mapping) : selectFields(fields, mapping.properties)
+  const given = selector.selectProperties(fields)
   const properties = renameFields(given, { ...mapping.rename, ...target.rename })
   putProperties(properties, target.properties ?? {})
   const groups = readGroups(fields, mapping, notes)

@@ -17,11 +17,11 @@ const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   screen: { width: '$screen_width', height: '$screen_height', density: '$screen_density' },
 }
 
+/** The property of each field of the context itself. */
+const ownTargets = { ip: '$ip', locale: '$locale', timezone: '$timezone', userAgent: '$raw_user_agent' }
+
 export function putContext(properties: JsonObject, context: JsonObject): void {
-  putProperty(properties, '$ip', ownValue(context, 'ip'))
-  putProperty(properties, '$locale', ownValue(context, 'locale'))
-  putProperty(properties, '$timezone', ownValue(context, 'timezone'))
-  putProperty(properties, '$raw_user_agent', ownValue(context, 'userAgent'))
+  for (const [field, target] of Object.entries(ownTargets)) putProperty(properties, target, ownValue(context, field))
   for (const [part, byField] of Object.entries(targets)) {
     const from = readObjectField(context, part)
     for (const [field, target] of Object.entries(byField)) putProperty(properties, target, ownValue(from, field))
@@ -32,7 +32,6 @@ export function putContext(properties: JsonObject, context: JsonObject): void {
   putPage(properties, readObjectField(context, 'page'))
 }
 
-const readKeys: ReadonlySet<string> = new Set(['ip', 'locale', 'timezone', 'userAgent'])
 const readObjects: ReadonlySet<string> = new Set([...Object.keys(targets), 'campaign', 'page'])
 
 /**
@@ -42,7 +41,7 @@ const readObjects: ReadonlySet<string> = new Set([...Object.keys(targets), 'camp
 export function listUnreadContext(context: JsonObject, alsoRead: readonly string[]): string[] {
   const unread = Object.entries(context).flatMap(([key, value]) => {
     const isPart = readObjects.has(key) && (isJsonObject(value) || isEmptyValue(value))
-    return readKeys.has(key) || isPart || alsoRead.includes(key) ? [] : [key]
+    return Object.hasOwn(ownTargets, key) || isPart || alsoRead.includes(key) ? [] : [key]
   })
   for (const [part, names] of Object.entries(readFields))
     for (const field of Object.keys(readObjectField(context, part)))

@@ -10,8 +10,8 @@ import { emptyProfile, type Profile } from '#core/persons/profile.ts'
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
 import { clientMap, liftPersonMaps, type PersonMaps } from '#core/processing/properties/mapped-properties.ts'
 import { unsetKeys } from '#core/processing/properties/person-update.ts'
+import { findJoinedId } from '../../records/generated-events.ts'
 import type { ImportedEvent } from '../../records/imported-event.ts'
-import { findJoinedId } from '../../records/joined-id.ts'
 import { usPerMs } from '../../records/source-time.ts'
 
 export interface ExpectedPerson {

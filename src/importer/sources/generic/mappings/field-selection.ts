@@ -62,10 +62,45 @@ export function selectFields(fields: TypedFields, selection: FieldSelection): Js
   return selected
 }
 
-/** Every field that the mapping does not use otherwise, with the members of spread fields. */
-export function selectRemainingFields(fields: TypedFields, mapping: Mapping): JsonObject {
-  const used = listUsedFields(mapping)
+/** @param names new names by old ones. If a property has the new name already, it stays and the renamed one is dropped. */
+export function renameFields(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
+  if (Object.keys(names).length === 0) return properties
+  const result: JsonObject = {}
+  for (const [key, value] of Object.entries(properties)) {
+    const name = Object.hasOwn(names, key) ? names[key]! : key
+    if (name === key || ownValue(properties, name) === undefined) setOwn(result, name, value)
+  }
+  return result
+}
+
+/** Selects the properties of the events of all records, and the fields that no part of an event carries. */
+export function createSelector(mapping: Mapping) {
+  const { omit = [], properties, rename = {} } = mapping
+  const fields = listMappedFields(mapping).filter(
+    ({ key }) => !/^(?:properties|types|filters|rename|spread)\b/.test(key),
+  )
+  /** The fields that other parts of the event are made of. */
+  const used = new Set(fields.map(({ name }) => name).filter(name => !Object.hasOwn(rename, name)))
   const spread = new Set(mapping.spread)
+  const paths = typeof properties === 'string' ? [properties] : Object.values(properties ?? {}).flat()
+  const isSelected = (key: string) => paths.some(path => path === key || path.startsWith(`${key}.`))
+  return {
+    selectProperties: (from: TypedFields): JsonObject =>
+      properties === undefined ? selectRemainingFields(from, used, spread) : selectFields(from, properties),
+    listDroppedFields(record: JsonObject): string[] {
+      const omitted = omit.filter(key => Object.hasOwn(record, key))
+      if (properties === undefined) return omitted
+      return [...omitted, ...Object.keys(record).filter(key => !used.has(key) && !isSelected(key))]
+    },
+  }
+}
+
+/** All fields that are not used otherwise, with the members of spread fields. */
+function selectRemainingFields(
+  fields: TypedFields,
+  used: ReadonlySet<string>,
+  spread: ReadonlySet<string>,
+): JsonObject {
   const remaining: JsonObject = {}
   const inner: JsonObject = {}
   for (const [key, value] of Object.entries(fields.record)) {
@@ -78,51 +113,4 @@ export function selectRemainingFields(fields: TypedFields, mapping: Mapping): Js
         putProperty(inner, name, fields.typed(member, `${key}.${name}`))
   }
   return mergeObjects(inner, remaining)
-}
-
-/** The fields of the record that no part of the event carries. */
-export function listDroppedFields(record: JsonObject, mapping: Mapping): string[] {
-  const omitted = (mapping.omit ?? []).filter(key => Object.hasOwn(record, key))
-  if (mapping.properties === undefined) return omitted
-  const used = listUsedFields(mapping)
-  const paths = listSelectedPaths(mapping.properties)
-  const isSelected = (key: string) => paths.some(path => path === key || path.startsWith(`${key}.`))
-  return [...omitted, ...Object.keys(record).filter(key => !used.has(key) && !isSelected(key))]
-}
-
-const selectedPathsKept = new WeakMap<object, readonly string[]>()
-
-/** Cached, since they are the same for every record of a job. */
-function listSelectedPaths(selection: FieldSelection): readonly string[] {
-  if (typeof selection === 'string') return [selection]
-  const kept = selectedPathsKept.get(selection)
-  if (kept !== undefined) return kept
-  const paths = Object.values(selection).flat()
-  selectedPathsKept.set(selection, paths)
-  return paths
-}
-
-/** @param names new names by old ones. If a property has the new name already, it stays and the renamed one is dropped. */
-export function renameFields(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
-  if (Object.keys(names).length === 0) return properties
-  const result: JsonObject = {}
-  for (const [key, value] of Object.entries(properties)) {
-    const name = Object.hasOwn(names, key) ? names[key]! : key
-    if (name === key || ownValue(properties, name) === undefined) setOwn(result, name, value)
-  }
-  return result
-}
-
-const usedFieldsKept = new WeakMap<Mapping, ReadonlySet<string>>()
-
-/** Cached, since they are the same for every record of a job. */
-function listUsedFields(mapping: Mapping): ReadonlySet<string> {
-  const kept = usedFieldsKept.get(mapping)
-  if (kept !== undefined) return kept
-  const fields = listMappedFields(mapping).filter(
-    ({ key }) => !/^(?:properties|types|filters|rename|spread)\b/.test(key),
-  )
-  const used = new Set(fields.map(({ name }) => name).filter(name => !Object.hasOwn(mapping.rename ?? {}, name)))
-  usedFieldsKept.set(mapping, used)
-  return used
 }
