@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { contentHash, rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { convertRecords, droppedOf, eventsOf, renamedFields } from '../../../../tests/support/convert-records.ts'
 import { amplitude } from './amplitude.ts'
 
 const uuid = '3b1f0c5e-6f2a-4c1d-9a77-0d2b5c3e4f01'
@@ -145,35 +145,22 @@ describe('the properties of an event of Amplitude', () => {
   })
 
   it('include the page as in live events, by its location or else its URL', () => {
-    const page = {
-      '[Amplitude] Page URL': 'https://a.example.test/x',
-      '[Amplitude] Page Location': 'https://a.example.test/x?y=1',
-      '[Amplitude] Page Domain': 'a.example.test',
-      '[Amplitude] Page Path': '/x',
-      '[Amplitude] Viewport Height': 600,
-      '[Amplitude] Viewport Width': 800,
-      referrer: 'https://r.example.test/',
-      referring_domain: 'r.example.test',
+    const [url, referrer, referring_domain] = [
+      'https://a.example.test/x?y=1',
+      'https://r.example.test/',
+      'r.example.test',
+    ]
+    const set = { $current_url: url, $pathname: '/x', $referrer: referrer, $referring_domain: referring_domain }
+    const event_properties = {
+      ...{ '[Amplitude] Page Location': url, '[Amplitude] Page URL': '/x', '[Amplitude] Page Path': '/x' },
+      ...{ '[Amplitude] Page Domain': 'a.example.test', referrer, referring_domain },
+      ...{ '[Amplitude] Viewport Height': 600, '[Amplitude] Viewport Width': 800 },
     }
-    const set = {
-      $current_url: 'https://a.example.test/x?y=1',
-      $pathname: '/x',
-      $referrer: 'https://r.example.test/',
-      $referring_domain: 'r.example.test',
-    }
-    assert.deepEqual(only({ event_properties: page }).properties, {
-      ...page,
-      ...set,
-      $host: 'a.example.test',
-      $viewport_height: 600,
-      $viewport_width: 800,
-      ...own,
-      $set: set,
-    })
-    assert.equal(
-      only({ event_properties: { ...page, '[Amplitude] Page Location': '' } }).properties.$current_url,
-      'https://a.example.test/x',
-    )
+    const screen = { $host: 'a.example.test', $viewport_height: 600, $viewport_width: 800 }
+    const { properties } = only({ event_properties })
+    assert.deepEqual(properties, { ...event_properties, ...set, ...screen, ...own, $set: set })
+    const withoutLocation = { ...event_properties, '[Amplitude] Page Location': '' }
+    assert.equal(only({ event_properties: withoutLocation }).properties.$current_url, '/x')
   })
 
   it('use the system as the browser on the web', () => {
@@ -202,23 +189,11 @@ describe('the properties of an event of Amplitude', () => {
   })
 
   it('use the system as the system on other platforms', () => {
-    const device = {
-      $os: 'ios',
-      $os_version: '17',
-      $device_type: 'Mobile',
-      $device_manufacturer: 'Apple',
-      $device_model: 'iPhone15,2',
-      $device_name: 'Apple iPhone 14 Pro',
-    }
-    const { properties } = only({
-      platform: 'iOS',
-      os_name: 'ios',
-      os_version: '17',
-      device_type: 'Apple iPhone 14 Pro',
-      device_manufacturer: 'Apple',
-      device_model: 'iPhone15,2',
-    })
-    assert.deepEqual(properties, { ...device, ...own, $set: device })
+    const { fields, properties } = renamedFields(`
+      os_version=$os_version device_manufacturer=$device_manufacturer device_model=$device_model device_type=$device_name`)
+    const device = { ...properties, $os: 'ios', $device_type: 'Mobile' }
+    const event = only({ ...fields, platform: 'iOS', os_name: 'ios' })
+    assert.deepEqual(event.properties, { ...device, ...own, $set: device })
   })
 
   it('include the location, and keep the recorded IP address', () => {

@@ -183,61 +183,51 @@ describe('a record with a mapping', () => {
   })
 
   it('is skipped unless it matches all filters', () => {
-    const isKept = (filters: NonNullable<unknown>) => {
-      const [outcome] = convertRecords(generic, [{ ...row, env: 'prod', n: '10' }], {
-        mapping: { ...base, filters: filters as JsonObject },
-      })
+    const isKept = (filters: JsonValue, record: JsonObject = {}) => {
+      const mapping = { ...base, filters }
+      const [outcome] = convertRecords(generic, [{ ...row, env: 'prod', n: '10', ...record }], { mapping })
       if ('skipped' in outcome!) assert.equal(outcome.skipped, 'filtered')
       return 'events' in outcome!
     }
-    assert.ok(
-      isKept([
-        { field: 'env', op: 'eq', value: 'prod' },
-        { field: 'n', op: 'gt', value: 9 },
-      ]),
+    const filter = (field: string, op: string, value?: JsonValue) => ({
+      field,
+      op,
+      ...(value !== undefined && { value }),
+    })
+    const kept: JsonValue[] = [
+      [filter('env', 'eq', 'prod'), filter('n', 'gt', 9)],
+      [filter('env', 'in', ['dev', 'prod']), filter('gone', 'not_exists')],
+      [filter('env', 'is_set'), filter('env', 'is_not', ['dev', 'test'])],
+      { env: ['prod', 'dev'], n: 10 },
+    ]
+    const skipped: JsonValue[] = [
+      [filter('env', 'eq', 'prod'), filter('n', 'lte', 9)],
+      [filter('env', 'ne', 'prod')],
+      [filter('gone', 'exists')],
+      { env: 'dev' },
+    ]
+    assert.deepEqual(
+      [kept, skipped].map(all => all.map(each => isKept(each))),
+      [Array(4).fill(true), Array(4).fill(false)],
     )
-    assert.ok(
-      isKept([
-        { field: 'env', op: 'in', value: ['dev', 'prod'] },
-        { field: 'gone', op: 'not_exists' },
-      ]),
-    )
-    assert.ok(isKept({ env: ['prod', 'dev'], n: 10 }))
-    const numbers = parseJson('{"n":[10.0,9007199254740993],"is":10.0,"high":9007199254740993,"near":9007199254740992}')
-    const { n, is, high, near } = numbers as { n: JsonValue[]; is: JsonValue; high: JsonValue; near: JsonValue }
-    const isKeptOf = (value: JsonValue, filter: JsonObject) =>
-      'events' in convertRecords(generic, [{ ...row, n: value }], { mapping: { ...base, filters: [filter] } })[0]!
-    for (const [value, op, other, isExpected] of [
-      [n[0]!, 'eq', 10, true],
-      [10, 'in', [is], true],
-      ['10', 'eq', is, true],
-      [n[0]!, 'ne', 10, false],
+    const [ten, high, near] = ['10.0', '9007199254740993', '9007199254740992'].map(parseJson) as [
+      JsonValue,
+      JsonValue,
+      JsonValue,
+    ]
+    const compared: [value: JsonValue, op: string, other: JsonValue, isExpected: boolean][] = [
+      [ten, 'eq', 10, true],
+      [10, 'in', [ten], true],
+      ['10', 'eq', ten, true],
+      [ten, 'ne', 10, false],
       ['010', 'eq', '10', false],
-      [n[1]!, 'gt', near, true],
-      [n[1]!, 'eq', near, false],
-      [n[1]!, 'gte', high, true],
-      [n[1]!, 'lt', high, false],
-    ] as const)
-      assert.equal(
-        isKeptOf(value, { field: 'n', op, value: other as JsonValue }),
-        isExpected,
-        `${op} ${JSON.stringify(other)}`,
-      )
-    assert.ok(
-      isKept([
-        { field: 'env', op: 'is_set' },
-        { field: 'env', op: 'is_not', value: ['dev', 'test'] },
-      ]),
-    )
-    assert.ok(!isKept({ env: 'dev' }))
-    assert.ok(
-      !isKept([
-        { field: 'env', op: 'eq', value: 'prod' },
-        { field: 'n', op: 'lte', value: 9 },
-      ]),
-    )
-    assert.ok(!isKept([{ field: 'env', op: 'ne', value: 'prod' }]))
-    assert.ok(!isKept([{ field: 'gone', op: 'exists' }]))
+      [high, 'gt', near, true],
+      [high, 'eq', near, false],
+      [high, 'gte', high, true],
+      [high, 'lt', high, false],
+    ]
+    for (const [n, op, other, isExpected] of compared)
+      assert.equal(isKept([filter('n', op, other)], { n }), isExpected, `${op} ${JSON.stringify(other)}`)
   })
 
   it('is refused for a placeholder as id', () => {

@@ -83,21 +83,9 @@ describe('a row of an event of Heap', () => {
     ['Linux', { $os: 'Linux' }],
     ['11', { $os: '11' }],
   ]
-  for (const [platform, properties] of platforms)
-    it(`splits the platform ${platform}`, () => {
+  it('splits the platform into the system and its version', () => {
+    for (const [platform, properties] of platforms)
       assert.deepEqual(eventsOf(heap, [view({ platform })])[0]!.properties, { ...properties, $heap_user_id: '7' })
-    })
-
-  it('may have times with a fraction and with the suffix UTC', () => {
-    const times = ['2024-05-01 12:00:00.250', '2024-05-01 12:00:00.250000 UTC', '2024-05-01T12:00:00.250Z']
-    const events = eventsOf(
-      heap,
-      times.map(each => view({ time: each })),
-    )
-    assert.deepEqual(
-      events.map(({ timestamp }) => timestamp),
-      times.map(() => '2024-05-01T12:00:00.250Z'),
-    )
   })
 
   it('is refused without a table', () => {

@@ -160,6 +160,9 @@ describe('the time of an event of Mixpanel', () => {
   const timeOf = (time: JsonObject[string], zone?: string) =>
     only(row({ time }), zone === undefined ? {} : { source_timezone: zone }).timestamp
 
+  const notesOf = (properties: JsonObject, config?: JsonObject) =>
+    (outcomeOf(row(properties), config) as { notes: readonly string[] }).notes
+
   it('is in seconds or milliseconds by its size, and keeps its fraction', () => {
     assert.equal(timeOf(noon), '2024-05-01T12:00:00.000Z')
     assert.equal(timeOf(noon + 0.25), '2024-05-01T12:00:00.250Z')
@@ -178,8 +181,6 @@ describe('the time of an event of Mixpanel', () => {
   })
 
   it('has a note with its distance from the time of receipt, in quarters of an hour', () => {
-    const notesOf = (properties: JsonObject, config?: JsonObject) =>
-      (outcomeOf(row(properties), config) as { notes: readonly string[] }).notes
     const received = { $mp_api_timestamp_ms: noon * 1000 + 3000, mp_processing_time_ms: noon * 1000 + 9e6 }
     assert.deepEqual(notesOf(received), ['zone_shift:0'])
     assert.deepEqual(notesOf({ ...received, time: noon + 19_800 }), ['zone_shift:19800'])
@@ -192,8 +193,6 @@ describe('the time of an event of Mixpanel', () => {
   })
 
   it('has a note that its zone is unknown if it is from before 2023 and has no time of receipt', () => {
-    const notesOf = (properties: JsonObject, config?: JsonObject) =>
-      (outcomeOf(row(properties), config) as { notes: readonly string[] }).notes
     const time = Date.UTC(2022, 11, 31, 23) / 1000
     assert.deepEqual(notesOf({ time }), ['zone_unproved'])
     assert.deepEqual(notesOf({ time, $import: true, mp_processing_time_ms: noon * 1000 }), ['zone_unproved'])

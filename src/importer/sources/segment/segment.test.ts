@@ -69,31 +69,15 @@ describe('a message of Segment', () => {
   })
 
   it('becomes a page view with the page of its own properties, or else of the context', () => {
-    const page = {
-      url: 'https://a.example.test/x',
-      path: '/x',
-      referrer: 'https://r.example.test/',
-      title: 'X',
-      search: '?',
-    }
-    const { event, properties } = only({
-      type: 'page',
-      name: 'Home',
-      category: 'Docs',
-      properties: { url: 'https://www.example.test:8443/y?z=1', path: '/y', plan: 'x' },
-      context: { page },
-    })
-    assert.equal(event, '$pageview')
-    assert.deepEqual(properties, {
-      $current_url: 'https://www.example.test:8443/y?z=1',
-      $host: 'www.example.test:8443',
-      $pathname: '/y',
-      $referrer: 'https://r.example.test/',
-      title: 'X',
-      name: 'Home',
-      category: 'Docs',
-      plan: 'x',
-      ...mark,
+    const { fields, properties } = renamedFields('referrer=$referrer title=title')
+    const page = { ...fields, url: 'https://a.example.test/x', path: '/x', search: '?' }
+    const own = { url: 'https://www.example.test:8443/y?z=1', path: '/y', plan: 'x' }
+    const names = { name: 'Home', category: 'Docs' }
+    const event = only({ type: 'page', ...names, properties: own, context: { page } })
+    assert.equal(event.event, '$pageview')
+    assert.deepEqual(event.properties, {
+      ...{ $current_url: own.url, $host: 'www.example.test:8443', $pathname: '/y' },
+      ...{ ...properties, ...names, plan: 'x', ...mark },
     })
   })
 
