@@ -50,10 +50,6 @@ export function asFetchFault(cause: unknown): unknown {
   return cause
 }
 
-export function isAbortError(fault: unknown, { reason }: AbortSignal): boolean {
-  return fault === reason || (fault instanceof Error && fault.name === 'AbortError')
-}
-
 /** @returns the first unexpected error; if all are expected, one that contains each distinct message once. */
 export function joinFailures(failures: readonly Error[]): Error {
   const unexpected = failures.find(failure => !(failure instanceof FetchStop))

@@ -9,15 +9,7 @@ import { firstFew, formatCount } from '#core/format-count.ts'
 import { fileSha256 } from '#importer/job/sha256.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { createCallGate } from './call-limits.ts'
-import {
-  asFetchFault,
-  BrokenAnswer,
-  FetchStop,
-  FetchWait,
-  isAbortError,
-  joinFailures,
-  WindowTooLarge,
-} from './fetch-faults.ts'
+import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, joinFailures, WindowTooLarge } from './fetch-faults.ts'
 import { createFetchReporter, type FetchListener } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartTools } from './fetch-source.ts'
 import { createFetchSpace } from './fetch-space.ts'
@@ -265,7 +257,8 @@ async function runFetch(options: FetchStageOptions, state: FetchState): Promise<
 
   /** Decides what a fault means for its part. @throws what ends the stage. */
   function handleFault(part: StoredPart, fault: unknown, attempts: Attempts): void {
-    if (signal.aborted || (callSignal.aborted && isAbortError(fault, callSignal))) return
+    const isAbort = fault === callSignal.reason || (fault as Error).name === 'AbortError'
+    if (signal.aborted || (callSignal.aborted && isAbort)) return
     if (!(fault instanceof FetchWait)) throw fault
     if (!(fault instanceof BrokenAnswer)) {
       waitFor(fault)

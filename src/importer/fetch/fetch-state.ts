@@ -73,7 +73,7 @@ type Row = Omit<StoredPart, 'asks'> & { readonly asks: string }
 /** The limits of sources are per hour. */
 const callsKeptMs = 2 * 3_600_000
 const schema = `
-  CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS fetch (config TEXT NOT NULL, is_complete INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS part (
     place INTEGER NOT NULL, id TEXT PRIMARY KEY, asks TEXT NOT NULL, state TEXT NOT NULL, bytes INTEGER,
     saved_bytes INTEGER NOT NULL DEFAULT 0, sha256 TEXT) STRICT;
@@ -115,10 +115,9 @@ export class FetchState {
     if (bound !== null) {
       if (this.#hasData()) throw new FetchStop(formatOtherExport(this.#folder, bound, config))
       for (const id of this.ids()) rmSync(toPartFile(this.#folder, id).path, { force: true })
-      this.#run('DELETE FROM part')
-      this.#run('DELETE FROM warning')
     }
-    this.#set('config', config)
+    this.#database.exec('DELETE FROM part; DELETE FROM warning; DELETE FROM fetch')
+    this.#run('INSERT INTO fetch VALUES (?, 0)', config)
   }
 
   /** Whether any file has data, even a complete file whose row does not say `done` yet or the start of a large file. */
@@ -131,16 +130,16 @@ export class FetchState {
 
   /** Null before the first fetch. */
   config(): string | null {
-    return this.#setting('config')
+    return (this.#database.prepare('SELECT config FROM fetch').pluck().get() as string | undefined) ?? null
   }
 
   /** Whether all parts were listed and none is waiting. */
   isComplete(): boolean {
-    return this.#setting('is_complete') === 'yes'
+    return this.#database.prepare('SELECT is_complete FROM fetch').pluck().get() === 1
   }
 
   markComplete(isComplete: boolean): void {
-    this.#set('is_complete', isComplete ? 'yes' : 'no')
+    this.#run('UPDATE fetch SET is_complete = ?', Number(isComplete))
   }
 
   /** Appends a part. @returns the stored part, which keeps its state if it was known before. */
@@ -254,16 +253,6 @@ export class FetchState {
     return this.#database
       .prepare("SELECT 'raw/' || id AS object, sha256, bytes FROM part WHERE state = 'done' ORDER BY place, id")
       .all() as FetchedPart[]
-  }
-
-  #setting(name: string): string | null {
-    return (this.#database.prepare('SELECT value FROM setting WHERE name = ?').pluck().get(name) ?? null) as
-      | string
-      | null
-  }
-
-  #set(name: string, value: string): void {
-    this.#run('INSERT INTO setting VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value', name, value)
   }
 
   #run(sql: string, ...values: readonly (string | number | null)[]): void {

@@ -64,8 +64,7 @@ export function splitWindow({ from, to }: DayWindow, { ms, parse, format }: Wind
  * unknown here.
  */
 export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: number, zone: 'utc' | 'any'): void {
-  const [first, last] = [parseDay(from, 'from'), parseDay(to, 'to')]
-  if (first > last) throw new ImportConfigError(`from (${from}) is later than to (${to}).`)
+  if (from > to) throw new ImportConfigError(`from (${from}) is later than to (${to}).`)
   const complete = formatDay(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
   if (to > complete)
     throw new ImportConfigError(

@@ -81,23 +81,19 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
   try {
     const opened = await source.open(object, object.version === null ? 0 : tools.savedBytes, tools.signal)
     for (const note of opened.notes ?? []) tools.warn(note)
-    const bytes = await append(opened, object, tools)
-    if (object.bytes !== null && bytes !== object.bytes) {
-      tools.saveBytes(0)
-      throw new BrokenAnswer(`${object.key} has ${bytes} bytes instead of ${object.bytes}`)
-    }
+    await append(opened, object, tools)
+    return true
   } catch (cause) {
     throw toFetchFault(cause)
   }
-  return true
 }
 
-/** Appends to the file from `startsAt`, and stores how many bytes are synced. @returns the size of the file. */
+/** Appends to the file from `startsAt`, and stores how many bytes are synced. */
 async function append(
   { bytes, startsAt }: ObjectBytes,
   { key, bytes: listedBytes }: SourceObject,
   tools: PartTools,
-): Promise<number> {
+): Promise<void> {
   const { path } = tools.file
   if (startsAt === 0) await preparePartFile(tools.file)
   const handle = await open(path, startsAt === 0 ? ownFile.create : ownFile.change, 0o600)
@@ -107,20 +103,19 @@ async function append(
     tools.saveBytes(at)
     synced = at
   }
+  const discard = (reason: string) => {
+    tools.saveBytes(0)
+    return new BrokenAnswer(reason)
+  }
   try {
-    if ((await handle.stat()).size < startsAt) {
-      tools.saveBytes(0)
-      throw new BrokenAnswer('the bytes fetched before are gone')
-    }
+    if ((await handle.stat()).size < startsAt) throw discard('the bytes fetched before are gone')
     // After a crash, bytes beyond the last sync may be garbage.
     await handle.truncate(startsAt)
     if (startsAt === 0) tools.saveBytes(0)
     for await (const chunk of bytes) {
       // Found before it is written, since an endless response would fill the disk.
-      if (listedBytes !== null && at + chunk.length > listedBytes) {
-        tools.saveBytes(0)
-        throw new BrokenAnswer(`${key} has more bytes than the ${listedBytes} of its list`)
-      }
+      if (listedBytes !== null && at + chunk.length > listedBytes)
+        throw discard(`${key} has more bytes than the ${listedBytes} of its list`)
       tools.willWrite(chunk.length)
       for (const end = at + chunk.length; at < end; ) {
         const { bytesWritten } = await handle.write(chunk, chunk.length - (end - at), end - at, at)
@@ -129,6 +124,7 @@ async function append(
       tools.received(chunk.length)
       if (at - synced >= syncEveryBytes) await sync()
     }
+    if (listedBytes !== null && at < listedBytes) throw discard(`${key} has ${at} bytes instead of ${listedBytes}`)
     await sync()
   } catch (cause) {
     // If this sync fails too, its bytes are fetched again; the first error is reported.
@@ -137,7 +133,6 @@ async function append(
   } finally {
     await handle.close()
   }
-  return at
 }
 
 function toFetchFault(cause: unknown): unknown {

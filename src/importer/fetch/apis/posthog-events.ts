@@ -3,10 +3,19 @@
 
 import { isJsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { BrokenAnswer, FetchStop, FetchWait, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
+import { redactSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { hours } from '#importer/fetch/fetch-windows.ts'
 import { readTime } from '#importer/records/source-time.ts'
-import { type ExportApi, PageTooLarge, parseAnswer, readPages, readPageText, requestApi } from './api-request.ts'
+import {
+  type ApiRequest,
+  type ExportApi,
+  PageTooLarge,
+  parseAnswer,
+  readPages,
+  readPageText,
+  requestApi,
+} from './api-request.ts'
 import { writeLines } from './written-part.ts'
 
 const columns = ['uuid', 'event', 'distinct_id', 'properties', 'timestamp', 'created_at', 'person_id', 'elements_chain']
@@ -26,14 +35,19 @@ export const posthog: ExportApi = {
   open({ project_id }, host, secret) {
     const personalKey = secret('POSTHOG_PERSONAL_KEY', 'a personal API key with the scope query:read')
     const project = encodeURIComponent(project_id!)
-    const url = new URL(`api/projects/${project}/query/`, host)
+    const api = {
+      ...{ source: 'PostHog', secrets: [personalKey], method: 'POST' as const },
+      url: new URL(`api/projects/${project}/query/`, host),
+      headers: { authorization: `Bearer ${personalKey}`, 'content-type': 'application/json' },
+    }
     return {
       name: `posthog-${project}`,
       async fetchWindow({ from: day }, tools) {
         const startUs = Date.parse(day) * 1_000
         let cursor: Cursor | null = null
         const pages = readPages(pageRows, async rowsMax => {
-          const rows = await requestRows(buildSql(startUs, cursor, rowsMax), { url, personalKey }, tools)
+          const query = { kind: 'HogQLQuery', query: buildSql(startUs, cursor, rowsMax) }
+          const rows = await requestRows({ ...api, body: JSON.stringify({ query }) }, tools)
           if (rows.length === 0) return []
           const next = readCursor(rows.at(-1)!)
           if (next.timeUs === cursor?.timeUs && next.uuid === cursor.uuid)
@@ -56,20 +70,9 @@ interface Cursor {
 
 type Row = Record<string, JsonValue>
 
-async function requestRows(
-  sql: string,
-  { url, personalKey }: { readonly url: URL; readonly personalKey: string },
-  tools: PartTools,
-): Promise<Row[]> {
-  const answer = await requestApi(
-    {
-      ...{ source: 'PostHog', secrets: [personalKey], method: 'POST', url },
-      headers: { authorization: `Bearer ${personalKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ query: { kind: 'HogQLQuery', query: sql } }),
-    },
-    tools,
-  )
-  if (answer.fault === null) return readRows(await readPageText(answer), personalKey)
+async function requestRows(request: ApiRequest, tools: PartTools): Promise<Row[]> {
+  const answer = await requestApi(request, tools)
+  if (answer.fault === null) return readRows(await readPageText(answer), request.secrets)
   const { status, fault } = answer
   const isTooLarge =
     status === 400 ? /too_large|memory|too large/i.test(fault.message) : [413, 500, 504].includes(status)
@@ -96,12 +99,11 @@ function formatInstant(us: number): string {
   return `toDateTime64('${text}${String(us % 1_000).padStart(3, '0')}', 6, 'UTC')`
 }
 
-function readRows(text: string, personalKey: string): Row[] {
+function readRows(text: string, secrets: readonly string[]): Row[] {
   const value = parseAnswer(text)
   if (!isJsonObject(value)) throw new BrokenAnswer('the answer is no object')
   const error = ownValue(value, 'error')
-  if (typeof error === 'string')
-    throw new FetchStop(`The instance says: ${error.replaceAll(personalKey, '…').slice(0, 300)}`)
+  if (typeof error === 'string') throw new FetchStop(`The instance says: ${redactSecrets(error, secrets)}`)
   const results = ownValue(value, 'results')
   if (Array.isArray(results))
     return results.map(row => {
