@@ -7,13 +7,15 @@ import { mustSucceed, refusalOf, startCommand } from '../support/pennon-command.
 import { tempDir } from '../support/temp-dir.ts'
 
 const now = ['--now', '2026-01-15T00:00:00Z']
+const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
 const line = (fields: object) =>
   `${JSON.stringify({ type: 'track', event: 'Tap', timestamp: '2024-05-01T12:00:00Z', ...fields })}\n`
 
 describe('pennon import convert', () => {
   it('each record gives one line: its events, its reject reason, or its skip reason', async () => {
+    const uuid = '022bb90c-bbac-41e4-8dfc-aa07a5b09302'
     const records = [
-      line({ userId: 'ada', messageId: '022bb90c-bbac-41e4-8dfc-aa07a5b09302' }),
+      line({ userId: 'ada', messageId: uuid }),
       '\r\n',
       line({ messageId: 'm' }),
       '{"type":',
@@ -22,19 +24,9 @@ describe('pennon import convert', () => {
     ]
     const { exitCode, stdout, stderr } = await convert(['--source', 'segment', ...now], ...records)
     assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' })
-    const uuid = '022bb90c-bbac-41e4-8dfc-aa07a5b09302'
+    const event = { uuid, event: 'Tap', distinct_id: 'ada', timestamp: '2024-05-01T12:00:00.000Z' }
     assert.deepEqual(answers(stdout), [
-      {
-        events: [
-          {
-            uuid,
-            event: 'Tap',
-            distinct_id: 'ada',
-            timestamp: '2024-05-01T12:00:00.000Z',
-            properties: { $segment_message_id: uuid },
-          },
-        ],
-      },
+      { events: [{ ...event, properties: { $segment_message_id: uuid } }] },
       { skipped: 'blank_line' },
       { rejected: { reason: 'distinct_id_missing', field: 'distinct_id' } },
       { rejected: { reason: 'json_syntax', field: null } },
@@ -53,7 +45,6 @@ describe('pennon import convert', () => {
   })
 
   it('CSV rows are read by their header, and the configuration from a file', async t => {
-    const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
     const config = configFile(t, { mapping, source_timezone: 'Europe/Berlin' })
     const rows = 'uid,ts,note\nada,2024-05-01 12:00:00,"two\nlines"\n\nada,2024-05-01 12:00:00\neve,"2024'
     const { stdout } = mustSucceed(
@@ -71,7 +62,6 @@ describe('pennon import convert', () => {
   })
 
   it('the "sep=" line that Excel writes above the header is ignored', async t => {
-    const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
     const options = ['--source', 'generic', '--format', 'csv', '--config', configFile(t, { mapping }), ...now]
     const { stdout } = await convert(options, 'sep=;\r\nuid;ts\r\nada;2024-05-01T12:00:00Z\r\n')
     const [event, ...others] = answers(stdout)
@@ -80,7 +70,6 @@ describe('pennon import convert', () => {
   })
 
   it('the error hints at CSV, gzip or a JSON list when the first line is no JSON record', async t => {
-    const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
     const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]
     const rows = 'uid;ts;price\nada;2024-05-01T12:00:00Z;1,5\n'
     assert.match((await convert(options, rows)).stderr, /not JSON\. For CSV with a header line, add: --format csv/)
@@ -93,7 +82,7 @@ describe('pennon import convert', () => {
 
   it('--mapping and --source-timezone work as in plan', async t => {
     const path = join(tempDir(t), 'mapping.json')
-    writeFileSync(path, JSON.stringify({ event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }))
+    writeFileSync(path, JSON.stringify(mapping))
     const options = ['--source', 'generic', '--format', 'csv', '--mapping', path, '--source-timezone', 'Europe/Berlin']
     const { exitCode, stdout, stderr } = await convert([...options, ...now], 'uid,ts\nada,2024-05-01 12:00:00\n')
     assert.equal(exitCode, 0, stderr)
@@ -140,17 +129,7 @@ describe('pennon import convert', () => {
 
   it('the help names every source', async () => {
     const { stdout } = await convert(['--help'])
-    for (const source of [
-      'amplitude',
-      'ga4',
-      'heap',
-      'matomo',
-      'mixpanel',
-      'plausible',
-      'posthog',
-      'segment',
-      'generic',
-    ])
+    for (const source of 'amplitude ga4 heap matomo mixpanel plausible posthog segment generic'.split(' '))
       assert.match(stdout, new RegExp(`^  ${source} +\\S`, 'm'))
   })
 })

@@ -1,10 +1,10 @@
 // The questions that planning asks its target, and the messages when the target refuses.
 
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
-import type { ImportPlan } from '#importer/job/plan.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
 import { notFound } from '#wire/wire-error.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { serveAnswers } from '../support/local-server.ts'
@@ -13,12 +13,14 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 const project = { id: 7, name: 'Shop', api_token: 'phc_shop' }
+const other = { id: 3, name: 'Other', api_token: 'phc_other' }
+const refusedAnswer = { status: 403, detail: 'The key lacks the scope.' }
 
 describe('the target of a planned import', () => {
   it('the private API may have another address, given with --api-host', async t => {
     const host = await serveAnswers(t, { '/array/phc_shop/config': {} })
     const apiHost = await serveAnswers(t, {
-      '/api/projects/': { results: [{ id: 3, name: 'Other', api_token: 'phc_other' }, project], next: null },
+      '/api/projects/': { results: [other, project], next: null },
       '/api/projects/7/import_jobs/': { results: [] },
       '/api/projects/7/query/': { results: [] },
       '/api/projects/7/persons/': { results: [] },
@@ -26,7 +28,7 @@ describe('the target of a planned import', () => {
     const { commands, plan } = planning(t)
     const { stdout } = mustSucceed(await plan('--host', host, '--api-host', apiHost))
     assert.match(stdout, /^Target: Shop on http.*\nNothing was sent\.$/m)
-    const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
+    const { target } = planOf(commands)
     assert.deepEqual(target, {
       ...{ address: host, apiAddress: apiHost, projectKey: 'phc_shop' },
       ...{ projectId: '7', projectName: 'Shop' },
@@ -55,7 +57,7 @@ describe('the target of a planned import', () => {
       assert.match(stderr, complaint)
       assert.equal(exitCode, 2)
     }
-    answers['/api/projects/9/query/'] = { status: 403, detail: 'The key lacks the scope.' }
+    answers['/api/projects/9/query/'] = refusedAnswer
     assert.match((await rehearse('phc_trying')).stderr, /phc_trying cannot be checked: .*lacks the scope/)
     assert.deepEqual(
       readdirSync(commands.job).filter(name => !name.startsWith('lock.db')),
@@ -82,18 +84,17 @@ describe('the target of a planned import', () => {
     assert.match((await plan('--project-key', '')).stderr, /--project-key is empty\. /)
     const empty = new ImportCommands(tempDir(t), { PENNON_PROJECT_KEY: '' })
     mustSucceed(await empty.plan([empty.file('raw.jsonl', record)]))
-    const { target } = JSON.parse(readFileSync(join(empty.job, 'plan.json'), 'utf8')) as ImportPlan
+    const { target } = planOf(empty)
     assert.equal(target, null)
   })
 
   it('the rights that the personal key lacks are listed', async t => {
-    const refused = { status: 403, detail: 'The key lacks the scope.' }
     const host = await serveAnswers(t, {
       '/array/phc_shop/config': {},
       '/api/projects/': { results: [project], next: null },
-      '/api/projects/7/import_jobs/': refused,
+      '/api/projects/7/import_jobs/': refusedAnswer,
       '/api/projects/7/query/': { results: [] },
-      '/api/projects/7/persons/': refused,
+      '/api/projects/7/persons/': refusedAnswer,
     })
     const { stdout } = await planning(t).plan('--host', host)
     const missingRights = stdout.match(/^PENNON_PERSONAL_KEY may not read .*$/gm)
@@ -104,8 +105,7 @@ describe('the target of a planned import', () => {
   })
 
   it('all scopes that the personal key lacks are listed at once, with advice to make another key', async t => {
-    const refused = { status: 403, detail: 'The key lacks the scope.' }
-    const answers = { '/array/phc_shop/config': {}, '/api/projects/': refused }
+    const answers = { '/array/phc_shop/config': {}, '/api/projects/': refusedAnswer }
     const keyWith = (...scopes: string[]) => ({ ...answers, '/api/personal_api_keys/@current/': { scopes } })
     const none = await planning(t).plan('--host', await serveAnswers(t, keyWith()))
     assert.match(
@@ -121,55 +121,36 @@ describe('the target of a planned import', () => {
   })
 
   it('the project is looked up once there is a personal key, and then belongs to what is approved', async t => {
-    const answers: Record<string, object> = { '/array/phc_shop/config': {} }
-    const host = await serveAnswers(t, answers)
-    const folder = tempDir(t)
-    const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
-    const { stdout } = await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
-    assert.match(stdout, /^PENNON_PERSONAL_KEY is not set\. .*person:read \(create one with pennon new-key/m)
-    assert.equal((await withoutKey.call('run')).exitCode, 0)
-    answers['/api/projects/'] = { results: [{ id: 3, name: 'Other', api_token: 'phc_other' }, project], next: null }
-    const { commands } = planning(t, folder)
+    const { answers, withoutKey, commands, planned } = await rehearsedWithoutKey(t)
+    assert.match(planned, /^PENNON_PERSONAL_KEY is not set\. .*person:read \(create one with pennon new-key/m)
+    answers['/api/projects/'] = { results: [other, project], next: null }
     const before = await withoutKey.yes()
-    const other = await commands.call('run', ...before)
-    assert.match(other.stderr, /^pennon: --yes \w+ is for other files, options, limits or another target than /)
+    const refused = await commands.call('run', ...before)
+    assert.match(refused.stderr, /^pennon: --yes \w+ is for other files, options, limits or another target than /)
     assert.notDeepEqual(await commands.yes(), before)
     assert.match((await commands.call('run', ...(await commands.yes()))).stdout, /^Approved as /m)
-    const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
+    const { target } = planOf(commands)
     assert.deepEqual([target?.projectId, target?.projectName], ['7', 'Shop'])
   })
 
   it('a personal key for another project, given after the approval, is refused until the job is rehearsed again', async t => {
-    const other = { id: 3, name: 'Other', api_token: 'phc_other' }
-    const answers: Record<string, object> = { '/array/phc_shop/config': {}, '/api/projects/%40current/': other }
-    const host = await serveAnswers(t, answers)
-    const folder = tempDir(t)
-    const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
-    await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
-    await withoutKey.call('run')
+    const { answers, withoutKey, commands } = await rehearsedWithoutKey(t)
+    answers['/api/projects/%40current/'] = other
     withoutKey.approve()
-    const { commands } = planning(t, folder)
     const refused = await commands.call('run')
     assert.equal(refused.exitCode, 2)
     assert.match(refused.stderr + refused.stdout, /key's project, Other, has another key\..*run \S+ --rehearse-again/)
     answers['/api/projects/'] = { results: [other, project], next: null }
-    assert.equal((await commands.call('run', '--rehearse-again')).exitCode, 0)
-    const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
-    assert.equal(target?.projectId, '7')
+    mustSucceed(await commands.call('run', '--rehearse-again'))
+    assert.equal(planOf(commands).target?.projectId, '7')
   })
 
   it('a project that takes no persons needs another rehearsal if that was unknown without a personal key', async t => {
-    const answers: Record<string, object> = { '/array/phc_shop/config': {} }
-    const host = await serveAnswers(t, answers)
-    const folder = tempDir(t)
-    const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
-    await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
-    await withoutKey.call('run')
+    const { answers, commands } = await rehearsedWithoutKey(t)
     answers['/api/projects/'] = { results: [{ ...project, person_processing_opt_out: true }], next: null }
-    const { commands } = planning(t, folder)
     const refused = refusalOf(await commands.call('run'))
     assert.match(refused, /does not process persons .*To rehearse it again: pennon import run/)
-    assert.equal((await commands.call('run')).exitCode, 0)
+    mustSucceed(await commands.call('run'))
     assert.match((await commands.call('run', ...(await commands.yes()))).stdout, /^Approved as /m)
   })
 
@@ -183,7 +164,7 @@ describe('the target of a planned import', () => {
       (await plan('--host', host)).stdout,
       /^The project does not process persons .*: no persons are linked/m,
     )
-    const { limits } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
+    const { limits } = planOf(commands)
     assert.equal(limits.isPersonless, true)
   })
 
@@ -192,8 +173,8 @@ describe('the target of a planned import', () => {
     const refusing = await serveAnswers(t, { ...known, '/api/projects/': { status: 401, detail: 'Unknown key.' } })
     const stderr = refusalOf(await planning(t).plan('--host', refusing))
     assert.match(stderr, /rejected the key in PENNON_PERSONAL_KEY: Unknown key\..*Nothing was sent/)
-    const other = await serveAnswers(t, { ...known, '/api/projects/': { results: [], next: null } })
-    assert.match((await planning(t).plan('--host', other)).stdout, /has no access to a project with the key phc_shop/)
+    const empty = await serveAnswers(t, { ...known, '/api/projects/': { results: [], next: null } })
+    assert.match((await planning(t).plan('--host', empty)).stdout, /has no access to a project with the key phc_shop/)
   })
 })
 
@@ -204,4 +185,19 @@ function planning(t: TestContext, folder: string = tempDir(t)) {
   })
   const raw = commands.file('raw.jsonl', record)
   return { commands, plan: (...options: string[]) => commands.plan([raw], ...options) }
+}
+
+/** A job whose target has answered only that it knows the public key; its `answers` may change. */
+async function rehearsedWithoutKey(t: TestContext) {
+  const answers: Record<string, object> = { '/array/phc_shop/config': {} }
+  const folder = tempDir(t)
+  const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
+  const raw = withoutKey.file('raw.jsonl', record)
+  const { stdout: planned } = await withoutKey.plan([raw], '--host', await serveAnswers(t, answers))
+  mustSucceed(await withoutKey.call('run'))
+  return { answers, withoutKey, planned, commands: planning(t, folder).commands }
+}
+
+function planOf({ job }: ImportCommands): ImportPlan {
+  return readPlan(new JobFolder(job))!
 }

@@ -18,8 +18,11 @@ const inService = (state: string): ServiceAnswer => ({
 })
 
 const silent: ServiceAnswer = { id: '7', unknownBecause: 'away' }
+const verified: Standing = { ...approved, sent }
+const differing: Standing = { ...approved, sent: { ...sent, verification: { ok: false } as Verification } }
+const rejecting = (at: string) => ({ command: `pennon import rejects ${at} --group`, wayOut: 'mend' })
 const ended = (how: 'publish' | 'discard', isDone: boolean): Standing => ({
-  ...{ ...approved, sent },
+  ...verified,
   ending: { serviceJobId: '7', how, isDone },
 })
 
@@ -28,55 +31,25 @@ describe('the next step of an import', () => {
     ['after planning', fresh, null, 'run it'],
     ['after a rehearsal', rehearsed, null, 'run it --yes 0123456789ab'],
     ['after a rehearsal, on a terminal, which asks', { ...rehearsed, isAttended: true }, null, 'run it'],
-    [
-      'after too many rejects',
-      { ...rehearsed, stopAt: at => ({ command: `pennon import rejects ${at} --group`, wayOut: 'mend' }) },
-      null,
-      'rejects it --group',
-    ],
+    ['after too many rejects', { ...rehearsed, stopAt: rejecting }, null, 'rejects it --group'],
     ['without a target', { ...rehearsed, hasTarget: false }, null, 'plan it … --project-key phc_…'],
     ['after the approval', approved, null, 'run it'],
-    [
-      'when the limits changed after the approval',
-      { ...approved, changed: ['the limits'] },
-      null,
-      'run it --yes 0123456789ab',
-    ],
+    ['when the limits changed since', { ...approved, changed: ['the limits'] }, null, 'run it --yes 0123456789ab'],
     ['once half is sent', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
     ['before verifying', { ...approved, sent: { ...sent, verification: null } }, inService('verifying'), 'run it'],
-    [
-      'after verifying found differences',
-      { ...approved, sent: { ...sent, verification: { ok: false } as Verification } },
-      inService('verifying'),
-      'run it',
-    ],
-    ['once verified', { ...approved, sent }, inService('pending'), 'publish it'],
-    ['once verified, while the service does not answer', { ...approved, sent }, silent, 'publish it'],
-    ['once this folder published, while the service does not answer', ended('publish', true), silent, 'discard it'],
-    [
-      'once this folder asked to publish, while the service does not answer',
-      ended('publish', false),
-      silent,
-      'publish it',
-    ],
-    [
-      'once this folder asked to discard, while the service does not answer',
-      ended('discard', false),
-      silent,
-      'discard it',
-    ],
-    ['once this folder discarded, without asking the service', ended('discard', true), null, 'plan ANOTHER-FOLDER'],
-    [
-      'while another folder discards what this one published',
-      ended('publish', true),
-      inService('discarding'),
-      'discard it',
-    ],
-    ['while the service publishes', { ...approved, sent }, inService('publishing'), 'publish it'],
-    ['once published', { ...approved, sent }, inService('published'), 'discard it'],
-    ['while the service discards', { ...approved, sent }, inService('discarding'), 'discard it'],
-    ['once discarded', { ...approved, sent }, inService('discarded'), 'plan ANOTHER-FOLDER'],
-    ['after a failure', { ...approved, sent }, inService('failed'), 'discard it'],
+    ['after verifying found differences', differing, inService('verifying'), 'run it'],
+    ['once verified', verified, inService('pending'), 'publish it'],
+    ['once verified, without an answer of the service', verified, silent, 'publish it'],
+    ['once this folder published, without an answer', ended('publish', true), silent, 'discard it'],
+    ['once this folder asked to publish, without an answer', ended('publish', false), silent, 'publish it'],
+    ['once this folder asked to discard, without an answer', ended('discard', false), silent, 'discard it'],
+    ['once this folder discarded, without asking', ended('discard', true), null, 'plan ANOTHER-FOLDER'],
+    ['while another folder discards what is published', ended('publish', true), inService('discarding'), 'discard it'],
+    ['while the service publishes', verified, inService('publishing'), 'publish it'],
+    ['once published', verified, inService('published'), 'discard it'],
+    ['while the service discards', verified, inService('discarding'), 'discard it'],
+    ['once discarded', verified, inService('discarded'), 'plan ANOTHER-FOLDER'],
+    ['after a failure', verified, inService('failed'), 'discard it'],
   ]
   for (const [what, standing, service, command] of cases)
     it(`${what}: pennon import ${command}`, () => {
@@ -106,7 +79,7 @@ describe('the next step of an import', () => {
   })
 
   it('is not to discard a published import, which the line only mentions', () => {
-    const line = nextLine(findNextStep('it', { ...approved, sent }, inService('published')))
+    const line = nextLine(findNextStep('it', verified, inService('published')))
     assert.equal(line, 'Done. To undo it within 30 days: pennon import discard it')
   })
 
