@@ -236,14 +236,6 @@ describe('guidance for the user of an import', () => {
     await call('discard', ...project)
   })
 
-  it('a personal key of another instance is refused while planning', async t => {
-    const commands = new ImportCommands(tempDir(t), { ...keys, PENNON_PERSONAL_KEY: `phx_other${'0'.repeat(30)}` })
-    const stderr = refusalOf(
-      await commands.plan([commands.file('raw.jsonl', linesOf(['2024-05-01']))], '--host', pennon.url),
-    )
-    assert.match(stderr, /rejected the key in PENNON_PERSONAL_KEY.*Nothing was sent/)
-  })
-
   it('import list shows all import jobs of the project and the days they cover', async t => {
     const jobs = [
       { range: { first: '2023-01-01T00:00:00Z', last: '2023-01-31T23:00:00Z' } },

@@ -9,7 +9,7 @@ import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetch-state
 import { JobDatabaseDamage, jobDatabaseFile } from '#importer/job/job-database.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
+import { readPlan } from '#importer/job/plan.ts'
 import { isSqliteDamage } from '#importer/job/sqlite-damage.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
@@ -33,8 +33,8 @@ export interface Job extends JobOfFolder {
 export function openJob(path: string): Job {
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const folder = new JobFolder(resolve(path))
-  const plan = readPlanOrRefuse(folder)
-  if (plan === null) refuse(noImportText(path, readUnplannedFetch(path)))
+  const plan = refuseIfStopped(() => readPlan(folder))
+  if (plan === null) refuse(noImportText(path, readFetched(folder)))
   return { folder, plan, source: findSourceOrRefuse(plan.source), path, at: quotePath(path) }
 }
 
@@ -74,7 +74,7 @@ export function checkIsFolder(path: string, begin: string): void {
 /** What `pennon import fetch` put into a folder that no import is planned in yet; null for nothing. */
 export function readUnplannedFetch(path: string): FetchedParts | null {
   const folder = new JobFolder(resolve(path))
-  return readPlanOrRefuse(folder) === null ? readFetched(folder) : null
+  return refuseIfStopped(() => readPlan(folder)) === null ? readFetched(folder) : null
 }
 
 /** What was fetched into an existing folder, planned or not. */
@@ -93,10 +93,6 @@ export function findNextStepOfFetch(path: string, { isComplete }: Pick<FetchedPa
   return isComplete
     ? { command: `pennon import plan ${quotePath(path)}`, why: 'the download is complete; plan the import' }
     : { command: `pennon import fetch ${quotePath(path)}`, why: 'download the missing parts' }
-}
-
-function readPlanOrRefuse(folder: JobFolder): ImportPlan | null {
-  return refuseIfStopped(() => readPlan(folder))
 }
 
 function refuseIfStopped<T>(read: () => T): T {

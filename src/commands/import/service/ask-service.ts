@@ -8,17 +8,7 @@ import { type JobOfFolder, queryJobTarget } from './target-api.ts'
 
 const timeoutMs = 5_000
 
-export interface ServiceState {
-  readonly id: string
-  /** One of `planned rehearsed approved sending verifying pending publishing published discarding discarded failed`. */
-  readonly state: string
-  /** The current step of publishing or discarding. */
-  readonly step: string | null
-  readonly publishedAt: string | null
-  readonly discardedAt: string | null
-  /** Why publishing or discarding waits; null while it progresses, and from services that do not report it. */
-  readonly failure: { readonly code: string; readonly message: string; readonly since: string } | null
-}
+type ServiceState = ReturnType<typeof toServiceState>
 
 /** Null before anything was sent. */
 export type ServiceAnswer = ServiceState | { readonly id: string; readonly unknownBecause: string } | null
@@ -34,11 +24,13 @@ export async function askService({ folder, plan }: JobOfFolder): Promise<Service
   return answer.ok ? toServiceState(id, answer.value) : { id, unknownBecause: answer.error }
 }
 
-function toServiceState(id: string, { state, step, published_at, discarded_at, failure }: JsonObject): ServiceState {
+function toServiceState(id: string, { state, step, published_at, discarded_at, failure }: JsonObject) {
   const readText = (value: unknown) => (typeof value === 'string' ? value : null)
   return {
     id,
+    /** One of `planned rehearsed approved sending verifying pending publishing published discarding discarded failed`. */
     state: String(state),
+    /** The current step of publishing or discarding. */
     step: readText(step),
     publishedAt: readText(published_at),
     discardedAt: readText(discarded_at),
@@ -46,7 +38,8 @@ function toServiceState(id: string, { state, step, published_at, discarded_at, f
   }
 }
 
-function failureOf(value: JsonValue | undefined): ServiceState['failure'] {
+/** Why publishing or discarding waits; null while it progresses, and from services that do not report it. */
+function failureOf(value: JsonValue | undefined) {
   if (!isJsonObject(value)) return null
   const { code, message, since } = value as JsonObject
   return { code: String(code), message: String(message), since: String(since) }
