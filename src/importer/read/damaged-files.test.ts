@@ -9,7 +9,7 @@ import avsc from 'avsc'
 import fc from 'fast-check'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { runs } from '../../../tests/support/nightly.ts'
-import { zipFiles } from '../../../tests/support/reading.ts'
+import { outcomeOf, zipFiles } from '../../../tests/support/reading.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { createRecordReader } from './read-files.ts'
 
@@ -67,15 +67,11 @@ for (const [name, make, hasSum] of files)
 
 async function read(path: string, bytes: Buffer) {
   writeFileSync(path, bytes)
-  const values: unknown[] = []
-  const rejects: string[] = []
-  for await (const { parsed } of createRecordReader({ spool: { folder: dirname(path) } })({
-    path,
-    object: 'file.json',
-  })) {
-    if ('value' in parsed) values.push(parsed.value)
-    else rejects.push('rejected' in parsed ? parsed.rejected.reason : parsed.skipped)
-  }
+  const reader = createRecordReader({ spool: { folder: dirname(path) } })
+  const records = await Array.fromAsync(reader({ path, object: 'file.json' }))
+  const [values = [], rejects = []] = [true, false].map(isValue =>
+    records.filter(({ parsed }) => 'value' in parsed === isValue).map(({ parsed }) => outcomeOf(parsed)),
+  )
   return { values, rejects }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -20,10 +20,8 @@ const lines = '{"n":1,"t":"é"}\r\n\n{"n":2}\nbroken\n{"n":3}'
 describe('the records of a file', () => {
   it('are the same for any compression and any name', async t => {
     const whole = await read(t, { 'a.json': lines })
-    assert.deepEqual(
-      whole.map(({ outcome }) => outcome),
-      [{ n: 1, t: 'é' }, 'blank_line', { n: 2 }, 'json_syntax', { n: 3 }],
-    )
+    const all = [{ n: 1, t: 'é' }, 'blank_line', { n: 2 }, 'json_syntax', { n: 3 }]
+    assert.deepEqual(await outcomes(t, { 'a.json': lines }), all)
     for (const bytes of [gzipSync(lines), zstdCompressSync(lines), zstdCompressSync(gzipSync(lines))])
       assert.deepEqual(await read(t, { 'a.json': bytes }), whole)
   })
@@ -63,23 +61,21 @@ describe('the records of a file', () => {
 
   it('of Parquet in an archive are unpacked to the given folder, which is empty afterwards', async t => {
     const spool = { folder: join(tempDir(t), 'spill') }
-    const outcomes = async (packed: Buffer) =>
-      (await read(t, { 'events.parquet': packed }, { spool })).map(one => one.outcome)
-    assert.deepEqual(await outcomes(parquet), [{ n: 1 }, { n: 2 }])
+    const rows = [{ n: 1 }, { n: 2 }]
+    assert.deepEqual(await outcomes(t, { 'events.parquet': parquet }, { spool }), rows)
     assert.ok(!existsSync(spool.folder))
-    assert.deepEqual(await outcomes(gzipSync(parquet)), [{ n: 1 }, { n: 2 }])
-    assert.deepEqual(await readdir(spool.folder), [])
-    writeFileSync(join(spool.folder, 'unpacked'), 'left by a crash')
-    assert.deepEqual(await outcomes(gzipSync(parquet)), [{ n: 1 }, { n: 2 }])
-    assert.deepEqual(await readdir(spool.folder), [])
+    for (let times = 0; times < 2; times++) {
+      assert.deepEqual(await outcomes(t, { 'events.parquet': gzipSync(parquet) }, { spool }), rows)
+      assert.deepEqual(await readdir(spool.folder), [])
+      writeFileSync(join(spool.folder, 'unpacked'), 'left by a crash')
+    }
   })
 
   it('of Parquet are refused if they unpack to more than the limit', async t => {
     const spool = { folder: tempDir(t), bytesMax: parquet.length }
-    const outcomes = async (bytes: Buffer) =>
-      (await read(t, { 'a.parquet.gz': gzipSync(bytes), 'b.json': '{}' }, { spool })).map(one => one.outcome)
-    assert.deepEqual(await outcomes(parquet), [{ n: 1 }, { n: 2 }, {}])
-    assert.deepEqual(await outcomes(Buffer.concat([parquet, Buffer.alloc(1)])), ['compressed_input', {}])
+    const unpack = (bytes: Buffer) => outcomes(t, { 'a.parquet.gz': gzipSync(bytes), 'b.json': '{}' }, { spool })
+    assert.deepEqual(await unpack(parquet), [{ n: 1 }, { n: 2 }, {}])
+    assert.deepEqual(await unpack(Buffer.concat([parquet, Buffer.alloc(1)])), ['compressed_input', {}])
     assert.deepEqual(await readdir(spool.folder), [])
   })
 
@@ -93,15 +89,13 @@ describe('the records of a file', () => {
   })
 
   it('are read as CSV because of the configuration or the name', async t => {
-    const outcomes = async (files: Readonly<Record<string, string>>) =>
-      (await read(t, files)).map(({ outcome }) => outcome)
-    assert.deepEqual(await outcomes({ 'a.csv.gz': 'a,b\n1,2\n' }), [{ a: '1', b: '2' }])
-    assert.deepEqual(await outcomes({ export: 'a,b\n1,2\n' }), [{ a: '1', b: '2' }])
-    assert.deepEqual(await outcomes({ 'a.ndjson': 'a,b\n' }), ['json_syntax'])
+    for (const name of ['a.csv.gz', 'export'])
+      assert.deepEqual(await outcomes(t, { [name]: 'a,b\n1,2\n' }), [{ a: '1', b: '2' }])
+    assert.deepEqual(await outcomes(t, { 'a.ndjson': 'a,b\n' }), ['json_syntax'])
   })
 
   it('are none if the file is empty', async t => {
-    for (const name of ['a.json', 'a.csv', 'a']) assert.deepEqual(await read(t, { [name]: '' }), [])
+    assert.deepEqual(await read(t, { 'a.json': '', 'a.csv': '', a: '' }), [])
   })
 })
 
@@ -114,10 +108,8 @@ describe('the files of an import', () => {
       writeFileSync(join(folder, name), '')
     }
     const found = await findRawFiles([folder, join(folder, '.hidden'), join(folder, 'a.json')])
-    assert.deepEqual(
-      found.map(({ path }) => path.slice(folder.length + 1)),
-      ['a.json', 'b/10.json', 'b/2.json', 'c/d/e.csv', '.hidden'],
-    )
+    const paths = found.map(({ path }) => relative(folder, path))
+    assert.deepEqual(paths, ['a.json', 'b/10.json', 'b/2.json', 'c/d/e.csv', '.hidden'])
     await assert.rejects(findRawFiles([join(folder, 'gone')]), { code: 'ENOENT' })
   })
 
@@ -132,22 +124,21 @@ describe('the files of an import', () => {
     symlinkSync('/nowhere/at/all', join(folder, 'gone'))
     symlinkSync('round', join(folder, 'round'))
     const dead: string[] = []
-    const found = await findRawFiles([folder], { onDeadLink: link => dead.push(link.slice(folder.length + 1)) })
-    assert.deepEqual(found.map(({ path }) => realpathSync(path).slice(realpathSync(folder).length + 1)).toSorted(), [
-      'a/x.json',
-      'b/x.json',
-      'c/x.json',
-    ])
+    const found = await findRawFiles([folder], { onDeadLink: link => dead.push(relative(folder, link)) })
+    const real = found.map(({ path }) => relative(realpathSync(folder), realpathSync(path)))
+    assert.deepEqual(real.toSorted(), ['a/x.json', 'b/x.json', 'c/x.json'])
     assert.deepEqual(dead, ['gone', 'round'])
     await assert.rejects(findRawFiles([join(folder, 'gone')]), { code: 'ENOENT' })
   })
 })
 
-async function read(
-  t: TestContext,
-  files: Readonly<Record<string, Buffer | string>>,
-  options: Partial<ReadOptions> = {},
-) {
+type Files = Readonly<Record<string, Buffer | string>>
+
+async function outcomes(t: TestContext, files: Files, options?: Partial<ReadOptions>) {
+  return (await read(t, files, options)).map(({ outcome }) => outcome)
+}
+
+async function read(t: TestContext, files: Files, options: Partial<ReadOptions> = {}) {
   const folder = tempDir(t)
   const found: { object: string; line: number; table: string | null; outcome: unknown }[] = []
   for (const [name, bytes] of Object.entries(files)) {
