@@ -186,11 +186,9 @@ async function readFile(
     checkPause(signal)
     const { raw, table, parsed } = record
     const name = JSON.stringify([raw.object, table])
-    let object = indexes.get(name)
-    if (object === undefined) {
-      object = objects.add({ object: raw.object, table, ...selectHeader(record) })
-      indexes.set(name, object)
-    }
+    const object = indexes.getOrInsertComputed(name, () =>
+      objects.add({ object: raw.object, table, ...selectHeader(record) }),
+    )
     const damage = findDamage(record, recordsRead)
     if (damage === null) recordsRead++
     else if (objects.all[object]!.damage === undefined) {
@@ -200,9 +198,7 @@ async function readFile(
     const ordinal = (ordinals.get(raw.object) ?? 0) + 1
     ordinals.set(raw.object, ordinal)
     if ('skipped' in parsed && parsed.skipped === 'blank_line') {
-      const blank = blanks.get(object)
-      if (blank === undefined) blanks.set(object, { count: 1, firstLine: raw.line })
-      else blank.count++
+      blanks.getOrInsertComputed(object, () => ({ count: 0, firstLine: raw.line })).count++
       progress.add({ records: 1 })
       continue
     }

@@ -91,7 +91,9 @@ export class ExpectedTally {
   add(sent: ImportedEvent): void {
     const event = normalizeAsStored(sent)
     const day = utcDay(event.timeUs)
-    const seen = mayBeGenerated(event.event, event.uuid) ? this.#generatedSeen : this.#seenOn(day)
+    const seen = mayBeGenerated(event.event, event.uuid)
+      ? this.#generatedSeen
+      : this.#seen.getOrInsertComputed(day, () => new KeySet())
     if (seen.add(formatEventKey(event))) this.#count(event, day)
     else this.#addToSample(event)
   }
@@ -120,12 +122,6 @@ export class ExpectedTally {
     }
   }
 
-  #seenOn(day: string): KeySet {
-    const seen = this.#seen.get(day) ?? new KeySet()
-    this.#seen.set(day, seen)
-    return seen
-  }
-
   #count(event: ImportedEvent, day: string): void {
     this.#rows++
     this.#countName(day, event.event)
@@ -143,16 +139,14 @@ export class ExpectedTally {
   }
 
   #countName(day: string, name: string): void {
-    const names = this.#counts.get(day) ?? new Map<string, number>()
-    this.#counts.set(day, names)
+    const names = this.#counts.getOrInsertComputed(day, () => new Map<string, number>())
     const count = names.get(name)
     // Generated events may be stored under another day, so their names are compared over all days and always counted.
     if (count !== undefined || this.#namesOfDays < this.#max.ofDays || isGeneratedName(name)) {
       if (count === undefined) this.#namesOfDays++
       names.set(name, (count ?? 0) + 1)
     } else {
-      const others = this.#otherCounts.get(day) ?? new Array<number>(otherParts).fill(0)
-      this.#otherCounts.set(day, others)
+      const others = this.#otherCounts.getOrInsertComputed(day, () => new Array<number>(otherParts).fill(0))
       others[assignNameToPart(name)]!++
     }
   }

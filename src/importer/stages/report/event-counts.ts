@@ -21,16 +21,11 @@ interface NameCount {
   lastUs: number
 }
 
-interface DayNames {
-  readonly counts: Map<string, number>
-  others: number
-}
-
 export class EventCounts {
   total = 0
   readonly #max: typeof countedMax
   readonly #names = new Map<string, NameCount>()
-  readonly #days = new Map<number, DayNames>()
+  readonly #days = new Map<number, { readonly counts: Map<string, number>; others: number }>()
   /** Number of names in `#days`, summed over the days. */
   #namesOfDays = 0
   #others = 0
@@ -53,15 +48,13 @@ export class EventCounts {
 
   /** @returns null for a name that is counted together with others. */
   #addToName(event: string, timeUs: number): NameCount | null {
-    let name = this.#names.get(event)
-    if (name === undefined) {
-      if (this.#names.size >= this.#max.names) {
-        this.#others++
-        return null
-      }
-      name = { count: 0, sources: new Set(), firstUs: timeUs, lastUs: timeUs }
-      this.#names.set(event, name)
+    if (this.#names.size >= this.#max.names && !this.#names.has(event)) {
+      this.#others++
+      return null
     }
+    const name = this.#names.getOrInsertComputed(event, () => ({
+      ...{ count: 0, sources: new Set<string>(), firstUs: timeUs, lastUs: timeUs },
+    }))
     name.count++
     if (timeUs < name.firstUs) name.firstUs = timeUs
     if (timeUs > name.lastUs) name.lastUs = timeUs
@@ -69,11 +62,7 @@ export class EventCounts {
   }
 
   #addToDay(event: string, number: number): void {
-    let day = this.#days.get(number)
-    if (day === undefined) {
-      day = { counts: new Map(), others: 0 }
-      this.#days.set(number, day)
-    }
+    const day = this.#days.getOrInsertComputed(number, () => ({ counts: new Map<string, number>(), others: 0 }))
     const count = day.counts.get(event)
     if (count === undefined && this.#namesOfDays >= this.#max.ofDays) day.others++
     else {

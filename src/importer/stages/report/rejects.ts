@@ -43,11 +43,9 @@ export class ReasonCounts {
     fix?: string,
   ): void {
     this.total += times
-    let counted = this.#reasons.get(reason)
-    if (counted === undefined) {
-      counted = { count: 0, fields: new Set(), files: new Set(), examples: [], fixes: new Set() }
-      this.#reasons.set(reason, counted)
-    }
+    const counted = this.#reasons.getOrInsertComputed(reason, () => ({
+      ...{ count: 0, fields: new Set<string>(), files: new Set<string>(), examples: [], fixes: new Set<string>() },
+    }))
     counted.count += times
     if (fix !== undefined && counted.fixes.size < fixesMax) counted.fixes.add(fix)
     if (field !== null) counted.fields.add(field)
@@ -95,8 +93,9 @@ export class HeldByRejects {
       return
     }
     const magnitude = Math.floor(Math.log2(Math.max(1, bytes)))
-    const sum = this.#unreadable.get(magnitude) ?? { count: 0, bytes: 0 }
-    this.#unreadable.set(magnitude, { count: sum.count + 1, bytes: sum.bytes + bytes })
+    const sum = this.#unreadable.getOrInsertComputed(magnitude, () => ({ count: 0, bytes: 0 }))
+    sum.count++
+    sum.bytes += bytes
   }
 
   /** At least the number of rejects; estimated from the average length of readable records. */
