@@ -12,7 +12,7 @@ import { addRetry, openRetries } from '#importer/send/retried-records.ts'
 import { collectRetryOutcomes, readRetryOutcomes, storeRetryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { computeProgressFigures, readServiceJob, reportState } from '#importer/send/service-job.ts'
-import { createRejectLine, type RejectedOutcome } from '#importer/stages/reject-files.ts'
+import { createRejectLine } from '#importer/stages/reject-files.ts'
 import { updateReport } from '#importer/verify/sent.ts'
 import { forgetVerification } from '#importer/verify/verify-stage.ts'
 import { refuse } from '../refuse.ts'
@@ -97,8 +97,9 @@ async function* listStillRejected(job: ReturnType<typeof addRetry>['job'], adapt
   let shown = 0
   const [part] = job.parts
   for await (const outcome of job.readPart(part!)) {
-    if (outcome.result.kind !== 'rejected' || shown++ >= shownMax) continue
-    const { line, reason, field, fix } = createRejectLine(part!.id, adapter, outcome as RejectedOutcome)
+    const { result } = outcome
+    if (result.kind !== 'rejected' || shown++ >= shownMax) continue
+    const { line, reason, field, fix } = createRejectLine(part!.id, adapter, outcome, result)
     yield `line ${line}: ${reason}${field === null ? '' : `, ${field}`}. ${fix}`
   }
 }

@@ -5,7 +5,7 @@ import type { JobFolder } from '../job/job-folder.ts'
 import { JobState } from '../job/job-state.ts'
 import type { StagedJob, StagedPart } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { createRejectLineFor, type RejectLine } from '../stages/reject-files.ts'
+import { createRejectLine, type RejectLine } from '../stages/reject-files.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
 
@@ -68,7 +68,7 @@ export function putRejects(
 ): void {
   for (const [index, { outgoing, ...refusal }] of refused.entries()) {
     const reject: SentReject = {
-      ...createRejectLineFor(part, adapter, outgoing.outcome, refusal),
+      ...createRejectLine(part, adapter, outgoing.outcome, refusal),
       uuid: outgoing.event.uuid,
     }
     state.put(`${prefix}${part}/${String(before + index).padStart(12, '0')}`, reject)

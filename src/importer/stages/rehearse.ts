@@ -36,7 +36,7 @@ import type { ImportedEvent, RejectReason, SkipReason } from '../records/importe
 import { isRecent, utcDay } from '../records/source-time.ts'
 import { ExpectedCollector, storeExpected } from './expected/expected.ts'
 import { openStagedJob } from './part-lines.ts'
-import { createRejectLine, type RejectedOutcome, RejectFile } from './reject-files.ts'
+import { createRejectLine, RejectFile } from './reject-files.ts'
 import { explainSkip, findFix } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
@@ -91,7 +91,7 @@ export async function rehearse(options: RehearseOptions): Promise<ImportReport> 
         }
         progress.add({ records: 1, rejects: result.kind === 'rejected' ? 1 : 0 })
         counts.outcome(part.id, outcome)
-        if (isRejected(outcome)) rejects.add(createRejectLine(part.id, manifest.source, outcome))
+        if (result.kind === 'rejected') rejects.add(createRejectLine(part.id, manifest.source, outcome, result))
       }
       rejects.end()
     }
@@ -119,10 +119,6 @@ async function askAboutCounts(
   } finally {
     progress.waiting(null)
   }
-}
-
-function isRejected(outcome: StagedOutcome): outcome is RejectedOutcome {
-  return outcome.result.kind === 'rejected'
 }
 
 class RehearsalCounts {

@@ -8,47 +8,31 @@ import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { openNewFile } from '../read/own-files.ts'
 import { splitRecords } from '../read/split-records.ts'
-import { allowNull, jsonObject, Type } from '../records/file-schema.ts'
+import { allowNull, jsonObject, type Static, Type } from '../records/file-schema.ts'
 import { findFix } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
-
-export interface RejectLine {
-  readonly part: string
-  readonly object: string
-  readonly line: number
-  readonly byte: number
-  /** The record's number in its file, if that is not the line. Ids of identical records depend on it. */
-  readonly ordinal?: number
-  readonly reason: string
-  readonly field: string | null
-  readonly detail: string | null
-  readonly source_sha256: string
-  /** At most 64 KiB. */
-  readonly source: string
-  /** The cells of a CSV row by column name, to be repaired here or in `source`. */
-  readonly record?: JsonObject
-  /** Column names, for the first row per object and part whose number of cells does not match them. */
-  readonly columns?: readonly string[]
-  readonly adapter: string
-  readonly fix: string
-}
 
 export const rejectLineSchema = Type.Object({
   part: Type.String(),
   object: Type.String(),
   line: Type.Number(),
   byte: Type.Number(),
+  /** The record's number in its file, if that is not the line. Ids of identical records depend on it. */
   ordinal: Type.Optional(Type.Number()),
   reason: Type.String(),
   field: allowNull(Type.String()),
   detail: allowNull(Type.String()),
   source_sha256: Type.String(),
+  /** At most 64 KiB. */
   source: Type.String(),
+  /** The cells of a CSV row by column name, to be repaired here or in `source`. */
   record: Type.Optional(jsonObject),
-  columns: Type.Optional(Type.Array(Type.String())),
+  /** Column names, for the first row per object and part whose number of cells does not match them. */
+  columns: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
   adapter: Type.String(),
   fix: Type.String(),
 })
+export type RejectLine = Readonly<Static<typeof rejectLineSchema>>
 
 /** With their parts, and sorted by them. */
 export function listRejectFiles(folder: JobFolder): readonly { readonly path: string; readonly part: string }[] {
@@ -62,18 +46,18 @@ export async function* readRejectTexts(path: string): AsyncGenerator<string> {
     yield (line.bytes as Buffer).toString().trimEnd()
 }
 
-export type RejectedOutcome = StagedOutcome & { readonly result: { readonly kind: 'rejected' } }
-
-export function createRejectLine(part: string, adapter: string, outcome: RejectedOutcome): RejectLine {
-  return createRejectLineFor(part, adapter, outcome, { detail: null, ...outcome.result })
+interface Problem {
+  readonly reason: Parameters<typeof findFix>[0]
+  readonly field: string | null
+  readonly detail?: string | null
 }
 
 /** The reject line for a problem found in a rehearsal or while sending. */
-export function createRejectLineFor(
+export function createRejectLine(
   part: string,
   adapter: string,
   outcome: StagedOutcome,
-  { reason, field, detail }: Pick<RejectLine, 'field' | 'detail'> & { readonly reason: Parameters<typeof findFix>[0] },
+  { reason, field, detail = null }: Problem,
 ): RejectLine {
   const { raw, ordinal = raw.line } = outcome
   return {
