@@ -1,85 +1,35 @@
 // `manifest.json`: the bytes that a job sends, fixed by their hashes. Source: docs/wire/import.md §2.2.
 
 import type { CsvDelimiter } from '#core/csv.ts'
-import type { CsvHeader } from '../read/parse-record.ts'
-import { allowNull, Type } from '../records/file-schema.ts'
-import { type UnseenName, unseenNameSchema } from '../records/unseen-names.ts'
+import { allowNull, type DeepReadonly, type Static, Type } from '../records/file-schema.ts'
+import { unseenNameSchema } from '../records/unseen-names.ts'
 import type { JobFolder } from './job-folder.ts'
-import { type StagedPart, stagedPartSchema } from './staged-part.ts'
-
-export interface RawSource {
-  readonly object: string
-  readonly path: string
-  readonly sha256: string
-  readonly bytes: number
-  /** When the file was last changed, epoch ms. The file is hashed again only if this or its size differs. */
-  readonly changedMs: number
-}
-
-/** A file that holds records, possibly inside an archive, and the table that it is an export of. */
-export interface RawObject extends Partial<CsvHeader> {
-  readonly object: string
-  readonly table: string | null
-  /** Where the file becomes unreadable: how many records precede that point, and why. */
-  readonly damage?: { readonly records: number; readonly line: number; readonly why: string }
-  /** Lines without a record: only counted, not staged, since there may be any number of them. */
-  readonly blank?: { readonly count: number; readonly firstLine: number }
-}
-
-export interface Manifest {
-  readonly v: 2
-  readonly jobId: string
-  readonly source: string
-  readonly sourceTimezone: string | null
-  readonly createdAt: string
-  readonly toolVersion: string
-  readonly mappingSha256: string
-  readonly raw: readonly RawSource[]
-  /** Lines of parts refer to these by index. */
-  readonly objects: readonly RawObject[]
-  readonly parts: readonly StagedPart[]
-  /** Without generated events. */
-  readonly totals: { readonly records: number; readonly bytes: number; readonly days: number }
-  /** The first and last of the times that could be read. */
-  readonly sourceRange: { readonly first: string; readonly last: string } | null
-  readonly scan: ScanStats
-}
-
-/** What the scan found in all records together. */
-export interface ScanStats {
-  /** How often a user other than the first was seen on a device. */
-  readonly sharedDevices: number
-  readonly devices: { readonly all: number; readonly shared: number }
-  /** How often records have each note of a zone, for `checkZone`. */
-  readonly zoneNotes: readonly (readonly [note: string, count: number])[]
-  /** Names of the configuration that no record has. */
-  readonly unseenNames: readonly UnseenName[]
-}
-
-const scanStatsSchema = Type.Object({
-  sharedDevices: Type.Number(),
-  devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
-  zoneNotes: Type.Array(Type.Tuple([Type.String(), Type.Number()])),
-  unseenNames: Type.Array(unseenNameSchema),
-})
+import { stagedPartSchema } from './staged-part.ts'
 
 export const rawSourceSchema = Type.Object({
   object: Type.String(),
   path: Type.String(),
   sha256: Type.String(),
   bytes: Type.Number(),
+  /** When the file was last changed, epoch ms. The file is hashed again only if this or its size differs. */
   changedMs: Type.Number(),
 })
+export type RawSource = DeepReadonly<Static<typeof rawSourceSchema>>
 
 export const rawObjectSchema = Type.Object({
   object: Type.String(),
   table: allowNull(Type.String()),
+  /** These three as in `CsvHeader`. */
   columns: Type.Optional(Type.Array(Type.String())),
   delimiter: Type.Optional(Type.Unsafe<CsvDelimiter>(Type.String())),
   hasEscapes: Type.Optional(Type.Boolean()),
+  /** Where the file becomes unreadable: how many records precede that point, and why. */
   damage: Type.Optional(Type.Object({ records: Type.Number(), line: Type.Number(), why: Type.String() })),
+  /** Lines without a record: only counted, not staged, since there may be any number of them. */
   blank: Type.Optional(Type.Object({ count: Type.Number(), firstLine: Type.Number() })),
 })
+/** A file that holds records, possibly inside an archive, and the table that it is an export of. */
+export type RawObject = DeepReadonly<Static<typeof rawObjectSchema>>
 
 const manifestSchema = Type.Object({
   v: Type.Literal(2),
@@ -90,12 +40,25 @@ const manifestSchema = Type.Object({
   toolVersion: Type.String(),
   mappingSha256: Type.String(),
   raw: Type.Array(rawSourceSchema),
+  /** Lines of parts refer to these by index. */
   objects: Type.Array(rawObjectSchema),
   parts: Type.Array(stagedPartSchema),
+  /** Without generated events. */
   totals: Type.Object({ records: Type.Number(), bytes: Type.Number(), days: Type.Number() }),
+  /** The first and last of the times that could be read. */
   sourceRange: allowNull(Type.Object({ first: Type.String(), last: Type.String() })),
-  scan: scanStatsSchema,
+  /** What the scan found in all records together. */
+  scan: Type.Object({
+    /** How often a user other than the first was seen on a device. */
+    sharedDevices: Type.Number(),
+    devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
+    /** How often records have each note of a zone, for `checkZone`. */
+    zoneNotes: Type.Array(Type.Object({ note: Type.String(), count: Type.Number() })),
+    /** Names of the configuration that no record has. */
+    unseenNames: Type.Array(unseenNameSchema),
+  }),
 })
+export type Manifest = DeepReadonly<Static<typeof manifestSchema>>
 
 export const manifestFile = 'manifest.json'
 

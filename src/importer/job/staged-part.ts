@@ -3,34 +3,26 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { RawPosition } from '../read/read-record.ts'
-import { allowNull, Type } from '../records/file-schema.ts'
+import { allowNull, type Static, Type } from '../records/file-schema.ts'
 import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../records/imported-event.ts'
 
-/** A part as recorded in the manifest. */
-export interface StagedPart {
+export const stagedPartSchema = Type.Object({
   /**
    * `<event day>/<number>`, such as `2024-05-01/0`; `unknown-day/<number>` for records without a valid time, and
    * `groups/<number>` and `links/<number>` for generated events.
    */
-  readonly id: string
-  /** Hash of the compressed bytes, whose number is `bytes`. */
-  readonly sha256: string
-  readonly bytes: number
-  /** Lines of the part, one record or generated event each. */
-  readonly records: number
-  /** Microseconds since 1970; null if no record has a time. */
-  readonly firstUs: number | null
-  readonly lastUs: number | null
-}
-
-export const stagedPartSchema = Type.Object({
   id: Type.String(),
+  /** Hash of the compressed bytes, whose number is `bytes`. */
   sha256: Type.String(),
   bytes: Type.Number(),
+  /** Lines of the part, one record or generated event each. */
   records: Type.Number(),
+  /** Microseconds since 1970; null if no record has a time. */
   firstUs: allowNull(Type.Number()),
   lastUs: allowNull(Type.Number()),
 })
+/** A part as recorded in the manifest. */
+export type StagedPart = Readonly<Static<typeof stagedPartSchema>>
 
 /** The parts of events made from several records come first. Source: docs/wire/import.md §2.5. */
 export function isGeneratedPart({ id }: { readonly id: string }): boolean {

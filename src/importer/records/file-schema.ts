@@ -33,6 +33,12 @@ interface Properties {
 
 export type Static<S> = S extends Schema<infer T> ? T : never
 
+export type DeepReadonly<T> = T extends readonly (infer U)[]
+  ? readonly DeepReadonly<U>[]
+  : T extends object
+    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+    : T
+
 type OptionalKeys<P> = { [K in keyof P]: P[K] extends OptionalSchema<unknown> ? K : never }[keyof P]
 type ObjectOf<P> = { -readonly [K in Exclude<keyof P, OptionalKeys<P>>]: Static<P[K]> } & {
   -readonly [K in OptionalKeys<P>]?: Static<P[K]>

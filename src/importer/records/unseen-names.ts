@@ -4,24 +4,17 @@
 import { nearMiss } from '#core/nearest-name.ts'
 import { allowNull, type Static, Type } from './file-schema.ts'
 
-export interface UnseenName {
-  readonly kind: 'field' | 'event'
-  readonly name: string
-  /** The configuration key that contains the name, such as `groups.company`. */
-  readonly key: string
-  /** A similar name that records have and that was probably meant; null if there is none. */
-  readonly near: string | null
-  /** Set when the name means only a field of the record itself, not one of a nested object. */
-  readonly isOwn?: true
-}
-
 export const unseenNameSchema = Type.Object({
   kind: Type.Enum(['field', 'event']),
   name: Type.String(),
+  /** The configuration key that contains the name, such as `groups.company`. */
   key: Type.String(),
+  /** A similar name that records have and that was probably meant; null if there is none. */
   near: allowNull(Type.String()),
+  /** Set when the name means only a field of the record itself, not one of a nested object. */
   isOwn: Type.Optional(Type.Literal(true)),
 })
+export type UnseenName = Readonly<Static<typeof unseenNameSchema>>
 
 /** What a stopped scan stores of a watch. */
 export const watchStateSchema = Type.Object({

@@ -313,7 +313,7 @@ class Scan {
       scan: {
         sharedDevices: this.#state.sharedDevices,
         devices: this.#ledger.deviceCounts(),
-        zoneNotes: Object.entries(this.#state.zoneNotes),
+        zoneNotes: Object.entries(this.#state.zoneNotes).map(([note, count]) => ({ note, count })),
         unseenNames: this.#names.all(),
       },
     }

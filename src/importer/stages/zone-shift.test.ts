@@ -5,9 +5,10 @@ import { checkZone } from './zone-shift.ts'
 
 /** @param shifts by seconds. @returns why the job stops, or null. */
 function stopOf(shifts: Record<string, number>, zone: string | null = null, more: Record<string, number> = {}) {
-  const received = Object.entries(shifts).map(([seconds, count]) => [`zone_shift:${seconds}`, count] as const)
+  const received = Object.entries(shifts).map(([seconds, count]) => ({ note: `zone_shift:${seconds}`, count }))
+  const others = Object.entries(more).map(([note, count]) => ({ note, count }))
   try {
-    checkZone([...received, ...Object.entries(more)], zone)
+    checkZone([...received, ...others], zone)
     return null
   } catch (error) {
     assert.ok(error instanceof JobStopped)

@@ -3,9 +3,10 @@
 
 import { formatCount } from '#core/format-count.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
+import type { Manifest } from '../job/manifest.ts'
 
 /** How often each note of a zone occurred: `zone_shift:SECONDS`, `zone_shift_differs` and `zone_unproved`. */
-export type ZoneNotes = readonly (readonly [note: string, count: number])[]
+export type ZoneNotes = Manifest['scan']['zoneNotes']
 
 interface ZoneShift {
   /** By how many seconds the times are ahead of the times of receipt. */
@@ -22,21 +23,23 @@ const agreeingShareMin = 0.05
 
 /** @param zone given by the user, or null. @throws JobStopped if the zone is missing or wrong. */
 export function checkZone(notes: ZoneNotes, zone: string | null): void {
-  const counts = new Map(notes)
-  const received = notes.filter(([note]) => note.startsWith('zone_shift:'))
+  const countOf = (name: string) => notes.find(({ note }) => note === name)?.count ?? 0
+  const received = notes.filter(({ note }) => note.startsWith('zone_shift:'))
   // Other shifts come from records that were received late, or from a wrong clock.
   const shifts = new Map(
-    received.map(([note, count]) => [readSeconds(note), count] as const).filter(([seconds]) => isOffsetOfZone(seconds)),
+    received
+      .map(({ note, count }) => [readSeconds(note), count] as const)
+      .filter(([seconds]) => isOffsetOfZone(seconds)),
   )
   const shift = findMostFrequentShift(shifts)
   if (zone !== null) {
     const all = addUp(shifts.values())
-    const agreeing = addUp(received.map(([, count]) => count)) - (counts.get('zone_shift_differs') ?? 0)
+    const agreeing = addUp(received.map(({ count }) => count)) - countOf('zone_shift_differs')
     if (shift !== null && all >= evidenceMin && agreeing < all * agreeingShareMin) throw createZoneStop(shift, zone)
     return
   }
   if (shift !== null && shift.seconds !== 0) throw createShiftStop(shift)
-  const unproved = counts.get('zone_unproved') ?? 0
+  const unproved = countOf('zone_unproved')
   // A single time of receipt is enough to reveal the zone.
   if (unproved > 0 && shifts.size === 0) throw createUnprovedStop(unproved)
 }

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { allowNull, jsonObject, type Static, Type } from '../../records/file-schema.ts'
+import { allowNull, type DeepReadonly, jsonObject, type Static, Type } from '../../records/file-schema.ts'
 
 export const reportNames = { json: 'report.json', html: 'report.html' } as const
 
@@ -206,12 +206,6 @@ export interface PersonsCheck {
   readonly newer: number
   readonly differences: readonly string[]
 }
-
-type DeepReadonly<T> = T extends readonly (infer U)[]
-  ? readonly DeepReadonly<U>[]
-  : T extends object
-    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
-    : T
 
 export type EventCount = DeepReadonly<Static<typeof eventCount>>
 export type DayCount = DeepReadonly<Static<typeof dayCount>>
