@@ -7,9 +7,7 @@ import { aMapping, aPerson, created } from '../support/values.ts'
 
 const project = '/api/projects/1'
 
-async function made(api: ManagementApi, path: string, body: object) {
-  return api.post(`${project}/${path}/`, body)
-}
+const made = (api: ManagementApi, path: string, body: object) => api.post(`${project}/${path}/`, body)
 
 /** Does one thing to a thing; its answer, or the field of the refusal. */
 function actions(api: ManagementApi, path: string) {

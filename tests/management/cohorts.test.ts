@@ -4,18 +4,15 @@ import { encodeAuthor } from '#wire/management/author.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../support/flag-documents.ts'
 import { allScopesAuthor, allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/values.ts'
+import { aPerson, created, newPersons } from '../support/values.ts'
 
 const path = '/api/projects/1/cohorts/'
 const flagsPath = '/api/projects/1/feature_flags/'
 const uuidOf = (index: number) => `00000000-0000-5000-8000-${String(index).padStart(12, '0')}`
 /** Persons `user-1`, `user-2`, … with uuids of the same number. */
 async function addPersons(api: ManagementApi, count: number): Promise<void> {
-  const persons = Array.from({ length: count }, (_, index) => aPerson({ uuid: uuidOf(index + 1) }))
-  await api.commit({
-    persons: persons.map(created),
-    mappings: persons.map((person, index) => created(aMapping(person, `user-${index + 1}`))),
-  })
+  const numbers = Array.from({ length: count }, (_, index) => index + 1)
+  await api.commit(newPersons(numbers.map(n => ({ ids: [`user-${n}`], uuid: uuidOf(n) }))))
 }
 
 describe('cohorts', () => {

@@ -7,9 +7,7 @@ const copyPath = '/api/organizations/@current/feature_flags/copy_flags/'
 const flagsOf = (project: number) => `/api/projects/${project}/feature_flags/`
 const cohortsOf = (project: number) => `/api/projects/${project}/cohorts/`
 
-async function create(api: ManagementApi, path: string, body: object) {
-  return api.post(path, body)
-}
+const create = (api: ManagementApi, path: string, body: object) => api.post(path, body)
 
 const setOf = (...properties: object[]) => ({ groups: [{ properties, rollout_percentage: 50 }] })
 

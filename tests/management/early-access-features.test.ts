@@ -4,9 +4,7 @@ import { type ManagementApi, startManagement } from '../support/management-api.t
 
 const features = '/api/projects/1/early_access_feature/'
 
-async function create(api: ManagementApi, body: object) {
-  return api.post(features, body)
-}
+const create = (api: ManagementApi, body: object) => api.post(features, body)
 
 async function flag(api: ManagementApi, idOrKey: number | string) {
   return await api.get(`/api/projects/1/feature_flags/${idOrKey}/`)

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/values.ts'
+import { newPersons } from '../support/values.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const persons = '/api/projects/1/persons'
@@ -16,13 +16,8 @@ async function threePersons(t: TestContext) {
       status: async () => ({ endOffset: 7, appendedAtMs: null }),
     },
   })
-  const rows = [1, 2, 3].map(n => aPerson({ uuid: uuid(n), properties: { n } }))
-  await api.commit({
-    persons: rows.map(created),
-    mappings: rows.flatMap((row, index) =>
-      [`id-${index + 1}`, `other-${index + 1}`].map(id => created(aMapping(row, id))),
-    ),
-  })
+  const rows = [1, 2, 3].map(n => ({ ids: [`id-${n}`, `other-${n}`], uuid: uuid(n), properties: { n } }))
+  await api.commit(newPersons(rows))
   const left = async () =>
     (await api.get(`${persons}/`)).results.map((person: { uuid: string }) => person.uuid).toSorted()
   return { ...api, left }

@@ -6,9 +6,7 @@ import { type ManagementApi, startManagement } from '../support/management-api.t
 const experiments = '/api/projects/1/experiments/'
 const flags = '/api/projects/1/feature_flags/'
 
-async function create(api: ManagementApi, body: object) {
-  return api.post(experiments, body)
-}
+const create = (api: ManagementApi, body: object) => api.post(experiments, body)
 
 async function hasExperiment(api: ManagementApi, key: string): Promise<boolean | undefined> {
   return (await api.management.findFlag(1, key))?.hasExperiment

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/values.ts'
+import { newPersons } from '../support/values.ts'
 
 const path = '/api/projects/1/feature_flags/'
 const plan = { key: 'plan', type: 'person', value: 'pro' }
@@ -9,14 +9,8 @@ const everybody = { groups: [{ properties: [], rollout_percentage: 100 }] }
 
 async function start(t: Parameters<typeof startManagement>[0]) {
   const api = await startManagement(t)
-  const create = async (key: string, filters: object, over: object = {}) => {
-    return api.post(path, { key, filters, ...over })
-  }
-  const explain = async (flag: string, body: object, key?: string) => {
-    const answer = await api.call('POST', `${path}${flag}/explain/`, { body, ...(key === undefined ? {} : { key }) })
-    assert.equal(answer.status, 200, answer.text)
-    return answer.body
-  }
+  const create = (key: string, filters: object, over: object = {}) => api.post(path, { key, filters, ...over })
+  const explain = (flag: string, body: object, key?: string) => api.post(`${path}${flag}/explain/`, body, key)
   return { api, create, explain }
 }
 
@@ -64,8 +58,7 @@ describe('explain', () => {
   it('reads the stored person, and shows its values only to keys that may read persons', async t => {
     const { api, create, explain } = await start(t)
     await create('beta', { groups: [{ properties: [plan], rollout_percentage: 100 }] })
-    const ada = aPerson({ properties: { plan: 'pro' } })
-    await api.commit({ persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
+    await api.commit(newPersons([{ ids: ['ada'], properties: { plan: 'pro' } }]))
     const limited = await api.addKey(['feature_flag:read'])
     for (const [key, compared] of [
       [undefined, { source: 'stored', value: 'pro', substitute: null }],

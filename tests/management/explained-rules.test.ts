@@ -7,20 +7,17 @@ import type { ExplainedConditionJson, ExplainedFilterJson } from '#wire/manageme
 import { fieldOf } from '../support/fields-of.ts'
 import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/flag-documents.ts'
 import { startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/values.ts'
+import { newPersons } from '../support/values.ts'
 
 const flags = '/api/projects/1/feature_flags/'
 
 async function start(t: TestContext, filters: JsonObject) {
   const api = await startManagement(t)
-  const persons = ['pro', 'free', 'free', 'many'].map((plan, index) =>
-    aPerson({
-      uuid: `11111111-1111-5111-8111-00000000000${index}`,
-      properties: plan === 'many' ? { seats: plan } : { plan, seats: index },
-    }),
-  )
-  const mappings = persons.map((person, index) => created(aMapping(person, `person-${index}`)))
-  await api.commit({ persons: persons.map(created), mappings })
+  const persons = ['pro', 'free', 'free', 'many'].map((plan, index) => ({
+    ids: [`person-${index}`],
+    properties: plan === 'many' ? { seats: plan } : { plan, seats: index },
+  }))
+  await api.commit(newPersons(persons))
   const made = await api.post(`${flags}?skip_validation=true`, { key: 'typed', filters, active: true })
   const ask = async (path: string, body: object) => {
     const answer = await api.call('POST', `${flags}${path}`, { body })

@@ -12,9 +12,10 @@ import { listDefinitions, replaceIdsByNames } from '../../src/commands/flags/exp
 import { buildBody, formatTitle, type PlannedWrite, planImport } from '../../src/commands/flags/plan-import.ts'
 import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
 import { writePlan } from '../../src/commands/flags/write-import.ts'
+import { rollout } from '../support/flag-documents.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { aMapping, aPerson, created } from '../support/values.ts'
+import { newPersons } from '../support/values.ts'
 
 const person = (key: string, value: unknown) => ({ key, type: 'person', operator: 'exact', value })
 const inCohort = (id: unknown) => ({ key: 'id', type: 'cohort', operator: 'in', value: id })
@@ -24,23 +25,9 @@ const flagIs = (id: unknown, value: unknown = true) => ({
 const sets = (...properties: object[]) => ({ groups: [{ properties, rollout_percentage: 50 }] })
 const allOf = (...values: object[]) => ({ properties: { type: 'AND', values } })
 
-const rulesDocument = {
-  version: 2,
-  return_type: 'string',
-  default_value: 'grey',
-  rules: [
-    {
-      id: '11111111-1111-4111-8111-111111111111',
-      rule_type: 'percentage_rollout',
-      targeting: { properties: [] },
-      value: 'blue',
-      rollout_percentage: 25,
-      on_rollout_miss: 'continue',
-      assignment_algorithm: 'sha1_60_v1',
-      seed: 'a seed that stays',
-    },
-  ],
-}
+const seed = 'a seed that stays'
+const rule = { id: '11111111-1111-4111-8111-111111111111', ...rollout('blue', 25, { seed }) }
+const document = { version: 2, return_type: 'string', default_value: 'grey', rules: [rule] }
 
 async function twoProjects(t: TestContext) {
   const api = await startManagement(t)
@@ -120,7 +107,7 @@ async function withChain(t: TestContext) {
       aggregation_group_type_index: 0,
     },
   })
-  await make(1, 'feature_flags', { key: 'rules', active: true, filters: rulesDocument }, '?skip_validation=true')
+  await make(1, 'feature_flags', { key: 'rules', active: true, filters: document }, '?skip_validation=true')
   const old = await make(1, 'feature_flags', { key: 'old', filters: sets() })
   await api.patch(`/api/projects/1/feature_flags/${old}/`, { archived: true })
   const gone = await make(1, 'feature_flags', { key: 'gone', filters: sets() })
@@ -144,7 +131,7 @@ describe('flags of a project as a file', () => {
     const { filters } = await api.get('/api/projects/2/feature_flags/of-companies/')
     assert.deepEqual([filters.aggregation_group_type_index, filters.groups[0].properties[0].group_type_index], [1, 1])
     const rules = await api.get('/api/projects/2/feature_flags/rules/')
-    assert.deepEqual([rules.filters, rules.active], [rulesDocument, true], 'seeds stay, so buckets do')
+    assert.deepEqual([rules.filters, rules.active], [document, true], 'seeds stay, so buckets do')
   })
 
   it('has names in place of ids, and reports what it leaves out', async t => {
@@ -240,7 +227,7 @@ describe('an import', () => {
       issues.map(text => text.split(': ')[1]),
       ['key', 'evaluation_runtime', 'filters.groups.0.properties.0.operator'],
     )
-    const rules = one({ key: 'r', active: true, filters: { ...rulesDocument, return_type: 'number' } })
+    const rules = one({ key: 'r', active: true, filters: { ...document, return_type: 'number' } })
     assert.match((await problemsOf(rules))[0]!, /^flag r: filters\.default_value: /)
     assert.match(
       (await problemsOf(one({ key: 'r', active: true, filters: { version: 3 } })))[0]!,
@@ -263,18 +250,18 @@ describe('an import', () => {
       [{ active: true, archived: true }, /^flag f: active: An archived flag/],
       [{ evaluation_contexts: {} }, /^flag f: evaluation_contexts: /],
       [{ name: 'x'.repeat(10_001) }, /^flag f: name: /],
-      [{ filters: rulesDocument, ensure_experience_continuity: true }, /^flag f: ensure_experience_continuity: /],
-      [{ filters: { ...rulesDocument, default_value: '$true' } }, /^flag f: filters\.default_value: /],
+      [{ filters: document, ensure_experience_continuity: true }, /^flag f: ensure_experience_continuity: /],
+      [{ filters: { ...document, default_value: '$true' } }, /^flag f: filters\.default_value: /],
       [
-        { filters: { ...rulesDocument, aggregation_group_type_index: 0 } },
+        { filters: { ...document, aggregation_group_type_index: 0 } },
         /^flag f: filters\.aggregation_group_type_index: /,
       ],
     ] as const)
       await says(fields, fault)
     await make(1, 'feature_flags', { key: 'f', filters: sets() })
-    await says({ filters: rulesDocument }, /^flag f: filters\.version: .*version 1 flag; the version cannot be changed/)
-    const typed = { ...rulesDocument, return_type: 'object', default_value: {}, rules: [] }
-    await make(1, 'feature_flags', { key: 'g', filters: rulesDocument }, '?skip_validation=true')
+    await says({ filters: document }, /^flag f: filters\.version: .*version 1 flag; the version cannot be changed/)
+    const typed = { ...document, return_type: 'object', default_value: {}, rules: [] }
+    await make(1, 'feature_flags', { key: 'g', filters: document }, '?skip_validation=true')
     await says({ key: 'g', filters: typed }, /^flag g: filters\.return_type: /)
     await says(
       { key: 'g', filters: sets() },
@@ -423,19 +410,16 @@ describe('an import', () => {
 
   it('counts the persons for whom a flag with rules changes its value, by the seeds in the file', async t => {
     const { fileOf, planned, clientOf, api } = await twoProjects(t)
-    const persons = Array.from({ length: 40 }, (_, index) =>
-      aPerson({ uuid: `11111111-1111-5111-8111-${String(index).padStart(12, '0')}` }),
-    )
-    const mappings = persons.map((person, index) => created(aMapping(person, `user-${index}`)))
-    await api.commit({ persons: persons.map(created), mappings })
-    const filters = { ...rulesDocument, default_value: null }
+    const ids = Array.from({ length: 40 }, (_, index) => `user-${index}`)
+    await api.commit(newPersons(ids.map(id => ({ ids: [id] }))))
+    const filters = { ...document, default_value: null }
     const plan = await planned(1, [fileOf(one({ key: 'r', active: true, filters }))])
     const body = buildBody(plan.writes[0]!, plan.ids)
     const isIn = (id: string) => {
-      const digits = createHash('sha1').update(`${rulesDocument.rules[0]!.seed}.${id}`).digest('hex').slice(0, 15)
+      const digits = createHash('sha1').update(`${seed}.${id}`).digest('hex').slice(0, 15)
       return Number.parseInt(digits, 16) / 16 ** 15 <= 0.25
     }
-    const gained = persons.filter((_, index) => isIn(`user-${index}`)).length
+    const gained = ids.filter(isIn).length
     assert.ok(gained > 0)
     const line = await describeAffected(clientOf(1), body, { keepsIdentity: true })
     assert.equal(line, `Of 40 stored persons, ${gained} gain the flag.`)
@@ -447,13 +431,13 @@ describe('an import', () => {
 
   it('keeps the experiments of existing rules', async t => {
     const { make, api, textOf, fileOf, imported, exported } = await twoProjects(t)
-    const rule = {
-      ...rulesDocument.rules[0]!,
+    const split = {
+      ...rule,
       ...{ rule_type: 'experiment', experiment_id: 4, paused: false, value: undefined },
       variants: ['x', 'y'].map(key => ({ key, weight: 50, value: key })),
       holdout: { id: 9, seed: 's', exclusion_percentage: 5 },
     }
-    const filters = { ...rulesDocument, rules: [rule] }
+    const filters = { ...document, rules: [split] }
     const id = await make(1, 'feature_flags', { key: 'r', filters }, '?skip_validation=true')
     const text = await textOf(1)
     assert.match(text, /"experiment_id": null/)

@@ -10,12 +10,8 @@ const nobody = { groups: [] }
 
 async function start(t: Parameters<typeof startManagement>[0]) {
   const api = await startManagement(t)
-  const make = async (key: string, over: object = {}) => {
-    return api.post(path, { key, filters: everybody, ...over })
-  }
-  const change = async (key: string | number, body: object) => {
-    return api.patch(`${path}${key}/`, body)
-  }
+  const make = (key: string, over: object = {}) => api.post(path, { key, filters: everybody, ...over })
+  const change = (key: string | number, body: object) => api.patch(`${path}${key}/`, body)
   const called = (flagKey: string, daysAgo: number) =>
     api.commit({ calledFlags: [{ projectId: 1, flagKey, calledAtMs: api.clock.nowMs() - daysAgo * dayMs }] })
   const flag = async (key: string | number) => await api.get(`${path}${key}/`)

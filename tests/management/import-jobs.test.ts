@@ -7,9 +7,7 @@ import { type ManagementApi, startManagement } from '../support/management-api.t
 
 const jobs = '/api/projects/1/import_jobs/'
 
-async function create(api: ManagementApi, more: object = {}) {
-  return api.post(jobs, { source: 'csv', ...more })
-}
+const create = (api: ManagementApi, more: object = {}) => api.post(jobs, { source: 'csv', ...more })
 
 describe('import jobs', () => {
   it('have an unguessable id and a number, and are found by both', async t => {

@@ -31,9 +31,7 @@ async function start(t: TestContext, options: StartManagementOptions = {}) {
   return { api, make, act, flag }
 }
 
-async function created(api: ManagementApi, at: string, body: object) {
-  return api.post(`${project}${at}/`, body)
-}
+const created = (api: ManagementApi, at: string, body: object) => api.post(`${project}${at}/`, body)
 
 describe('each narrow write', () => {
   it('adds one version and one activity entry, and nothing when it is repeated', async t => {

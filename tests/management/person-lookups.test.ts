@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/values.ts'
+import { newPersons } from '../support/values.ts'
 
 describe('persons', () => {
   it('are summarized by the most frequent values of a property', async t => {
@@ -31,12 +31,8 @@ describe('persons', () => {
 
   it('are found by number or uuid, and list their cohorts', async t => {
     const api = await startManagement(t)
-    const ada = aPerson({ properties: { plan: 'pro' } })
-    const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222', properties: { plan: 'free' } })
-    await api.commit({
-      persons: [created(ada), created(bob)],
-      mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob'))],
-    })
+    const ada = { ids: ['ada'], uuid: '22222222-2222-5222-8222-222222222222', properties: { plan: 'pro' } }
+    await api.commit(newPersons([ada, { ids: ['bob'], properties: { plan: 'free' } }]))
     const project = '/api/projects/1'
     const { id } = await api.get(`${project}/persons/${ada.uuid}/`)
     assert.equal((await api.get(`${project}/persons/${id}/`)).uuid, ada.uuid)

@@ -14,9 +14,7 @@ const onlyPro = {
   ],
 }
 
-async function create(api: ManagementApi, body: object) {
-  return api.post(surveys, body)
-}
+const create = (api: ManagementApi, body: object) => api.post(surveys, body)
 
 async function flag(api: ManagementApi, id: number) {
   return await api.get(`${flags}${id}/`)
