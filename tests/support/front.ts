@@ -4,7 +4,6 @@ import assert from 'node:assert/strict'
 import { type Logger, silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { systemClock } from '../../src/adapters/system/clock.ts'
-import type { Machine } from '../../src/compose/front/context.ts'
 import { composeFront, type Front } from '../../src/compose/front/front.ts'
 import { bootstrap } from '../../src/compose/instance/start.ts'
 import { openManagement } from '../../src/compose/stores/state.ts'
@@ -21,7 +20,6 @@ export interface RunningFront extends Front {
 export async function startFront(
   settings: Readonly<Record<string, string>> = {},
   logger: Logger = silentLogger(),
-  machine: Partial<Machine> = {},
 ): Promise<RunningFront> {
   const cleanUps: (() => void)[] = []
   const config = readConfig({
@@ -47,7 +45,6 @@ export async function startFront(
       otherMetrics: async () => [],
     },
     management,
-    machine,
   })
   const { url, adminUrl } = await front.listen()
   return {

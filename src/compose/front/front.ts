@@ -13,7 +13,7 @@ import { openLogWriter } from '../log/log-writer.ts'
 import { openSalts } from '../stores/salts.ts'
 import type { StateWriter } from '../stores/state.ts'
 import { composeCapture } from './capture.ts'
-import { type FrontSurroundings, frontContext, type Machine } from './context.ts'
+import { type FrontSurroundings, frontContext } from './context.ts'
 import { startCounters } from './counters.ts'
 import { createDecodePool } from './decode-pool.ts'
 import { startDefinitions } from './definitions.ts'
@@ -36,8 +36,6 @@ export interface FrontOptions extends FrontSurroundings, FrontStart {
   readonly management?: StateWriter
   /** For tests: replaces the appender of the front's log. */
   readonly eventLog?: EventLogAppender
-  /** For tests: replaces parts of the machine. */
-  readonly machine?: Partial<Machine>
 }
 
 export interface Front {
@@ -55,7 +53,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const { config, host, logger, metrics } = options
   await using opened = new AsyncDisposableStack()
   const stores = await openFrontStores(options, opened)
-  const context = frontContext(options, options.machine)
+  const context = frontContext(options)
   const counters = startCounters(context, stores.management, opened)
   const liveEvents = composeLiveEvents(context, stores.logReader)
   const definitions = await startDefinitions(context, stores, counters, liveEvents.recheck, opened)
