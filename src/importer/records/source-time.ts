@@ -76,12 +76,15 @@ export function findFirstTime(
   form: TimeForm,
   isEmpty: typeof isEmptyValue = isEmptyValue,
 ): { readonly timeUs: number; readonly field: string } {
-  const written = fields.filter(field => !isEmpty(ownValue(record, field)))
-  for (const field of written) {
-    const timeUs = readTime(ownValue(record, field)!, form, field)
+  let firstWritten: string | null = null
+  for (const field of fields) {
+    const value = ownValue(record, field)
+    if (value === undefined || isEmpty(value)) continue
+    firstWritten ??= field
+    const timeUs = readTime(value, form, field)
     if (timeUs !== null) return { timeUs, field }
   }
-  throw new RecordReject(written.length === 0 ? 'timestamp_missing' : 'timestamp_invalid', written[0] ?? fields[0]!)
+  throw new RecordReject(firstWritten === null ? 'timestamp_missing' : 'timestamp_invalid', firstWritten ?? fields[0]!)
 }
 
 /** @throws RecordReject */

@@ -52,16 +52,18 @@ export interface RecordIds {
 export function mapProperties(record: JsonObject, sourceName: string, ids: RecordIds): JsonObject {
   const own = readObject(record, 'event_properties')
   const properties = removeEmptyValues(own)
-  const mapsDevice = !isWeb(record)
+  const platform = readText(record, 'platform')
+  const isWeb = platform === null || platform.toLowerCase() === 'web'
   for (const [field, value] of Object.entries(record)) {
-    const isRead = ownFields.has(field) || (mapsDevice && deviceFields.includes(field))
+    const isRead = ownFields.has(field) || (!isWeb && deviceFields.includes(field))
     if (!isRead && !Object.hasOwn(properties, field))
       putValue(properties, field, truthFields.has(field) ? toBoolean(value) : value)
   }
   putData(properties, parseObjectText(ownValue(record, 'data')))
   putIds(properties, record, ids)
   putPage(properties, own)
-  putDevice(properties, record)
+  if (isWeb) putBrowser(properties, record)
+  else putDevice(properties, record, platform)
   putValue(properties, '$app_version', ownValue(record, 'version_name'))
   putValue(properties, '$geoip_country_name', ownValue(record, 'country'))
   putValue(properties, '$geoip_city_name', ownValue(record, 'city'))
@@ -132,31 +134,26 @@ function putElement(properties: JsonObject, sourceName: string, from: JsonObject
   putValue(properties, '$el_text', ownValue(from, '[Amplitude] Element Text'))
 }
 
-/** Fields of the device on other platforms than the web, where they are kept under their own names. */
+/** Mapped individually unless the platform is the web, where they keep their names. */
 const deviceFields: readonly string[] = ['device_manufacturer', 'device_model']
 
-function isWeb(record: JsonObject): boolean {
-  return (readText(record, 'platform') ?? 'web').toLowerCase() === 'web'
+/** On the web, Amplitude reports the browser as the system and the system as the device. */
+function putBrowser(properties: JsonObject, record: JsonObject): void {
+  const device = readText(record, 'device_type')
+  putValue(properties, '$browser', readText(record, 'os_name'))
+  putValue(properties, '$browser_version', parseWholeNumber(ownValue(record, 'os_version')))
+  putValue(properties, '$os', device)
+  putValue(properties, '$device_type', deviceKind(device))
 }
 
-/** On the web, Amplitude reports the browser as the system and the system as the device. */
-function putDevice(properties: JsonObject, record: JsonObject): void {
+function putDevice(properties: JsonObject, record: JsonObject, platform: string): void {
   const system = readText(record, 'os_name')
-  const version = ownValue(record, 'os_version')
-  const device = readText(record, 'device_type')
-  if (isWeb(record)) {
-    putValue(properties, '$browser', system)
-    putValue(properties, '$browser_version', parseWholeNumber(version))
-    putValue(properties, '$os', device)
-    putValue(properties, '$device_type', deviceKind(device))
-    return
-  }
   putValue(properties, '$os', system)
-  putValue(properties, '$os_version', version)
-  putValue(properties, '$device_type', mobileKind(system) ?? mobileKind(readText(record, 'platform')))
+  putValue(properties, '$os_version', ownValue(record, 'os_version'))
+  putValue(properties, '$device_type', mobileKind(system) ?? mobileKind(platform))
   putValue(properties, '$device_manufacturer', ownValue(record, 'device_manufacturer'))
   putValue(properties, '$device_model', ownValue(record, 'device_model'))
-  putValue(properties, '$device_name', device)
+  putValue(properties, '$device_name', readText(record, 'device_type'))
 }
 
 /** Live events have a number, so that a filter matches both. */
