@@ -80,6 +80,16 @@ describe('an import from the command line', () => {
     assert.deepEqual(reasons.toSorted(), ['json_syntax', 'server_refused:bad'])
   })
 
+  it('a folder that was sent is not planned again, which is said before anything is asked', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', goodLine)
+    await commands.plan([raw])
+    storeSendingOf(commands.job)
+    const { exitCode, stderr } = await commands.plan([raw], '--host', 'http://127.0.0.1:9', '--project-key', 'phc_x')
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /has already been sent, at least in part\. Plan the next import in another folder/)
+  })
+
   it('control characters in the source never reach the terminal', async t => {
     const commands = new ImportCommands(tempDir(t))
     const odd = 'a\u001b[31m\u009b2J\u202eb'

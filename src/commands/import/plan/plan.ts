@@ -48,6 +48,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const finish = endAtInterruption(`canceled; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
   const folder = new JobFolder(resolve(path))
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
+  checkIsNotSent(folder, path)
   const fetched = existsSync(folder.path) ? readFetched(folder) : null
   const { options, files } = await completeOptions(
     given,
@@ -96,10 +97,7 @@ function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
   createFolderOrRefuse(folder.path)
   const unlock = lockJob(folder)
   try {
-    if (readCheckpoint(folder) !== null)
-      refuse(
-        `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
-      )
+    checkIsNotSent(folder, path)
     // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
     removeState(folder)
     folder.remove(progressFile)
@@ -108,6 +106,13 @@ function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
   } finally {
     unlock()
   }
+}
+
+function checkIsNotSent(folder: JobFolder, path: string): void {
+  if (readCheckpoint(folder) !== null)
+    refuse(
+      `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
+    )
 }
 
 /**
