@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { it } from 'node:test'
 import { plannedJob } from '../support/import-command.ts'
+import { refusalOf } from '../support/pennon-command.ts'
 
 const goodLine = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
@@ -45,4 +46,32 @@ it('commands that only report on a job name its damaged file', async t => {
   rmSync(join(commands.job, 'report.json'))
   await commands.call('run')
   assert.match((await commands.call('rejects')).stdout, /line 2: json_syntax/)
+})
+
+it('no command goes on without the state of the job, as if nothing had been sent, or with that of another', async t => {
+  const [commands, other] = [await plannedJob(t, goodLine), await plannedJob(t, goodLine)]
+  await commands.call('run')
+  const path = join(commands.job, 'state.db')
+  const whole = readFileSync(path)
+  const cases: readonly (readonly [how: string, replace: () => void])[] = [
+    ['is missing', () => {}],
+    ['is damaged', () => writeFileSync(path, '')],
+    ['is damaged', () => cpSync(join(commands.job, 'job.db'), path)],
+    ['is damaged', () => mkdirSync(path)],
+    ['is missing', () => symlinkSync('nowhere', path)],
+    ['is of another import', () => cpSync(join(other.job, 'state.db'), path)],
+  ]
+  for (const [how, replace] of cases) {
+    for (const command of ['status', 'report', 'rejects', 'run', 'publish', 'discard']) {
+      rmSync(path, { recursive: true, force: true })
+      replace()
+      const stderr = refusalOf(await commands.call(command))
+      assert.ok(stderr.startsWith(`pennon: ${path} ${how}. Restore it from a copy: `), `${command}: ${stderr}`)
+    }
+    const raw = commands.file('more.jsonl', goodLine)
+    assert.ok(refusalOf(await commands.plan([raw])).includes(`${path} ${how}. `), how)
+  }
+  rmSync(path)
+  writeFileSync(path, whole)
+  assert.equal((await commands.call('status')).exitCode, 0)
 })

@@ -61,7 +61,7 @@ describe('the target of a planned import', () => {
     assert.match((await rehearse('phc_trying')).stderr, /phc_trying cannot be checked: .*lacks the scope/)
     assert.deepEqual(
       readdirSync(commands.job).filter(name => !name.startsWith('lock.db')),
-      ['plan.json'],
+      ['plan.json', 'state.db'],
     )
   })
 

@@ -4,7 +4,7 @@
 //   raw/                        what was fetched, a file per part of the source
 //   staging.db                  until the scan has ended: all records with their times
 //   job.db                      all events, in parts of one event day each
-//   state.db                    the approval, how far sending is, and what came of it
+//   state.db                    from the plan on: the approval, how far sending is, and what came of it
 //   report.json  report.html  rehearsal/samples.jsonl
 //   rejects/<event day>/<n>.jsonl
 
@@ -39,7 +39,7 @@ const remedies: Readonly<Record<string, string>> = {
   'rehearsal/samples.jsonl': rehearseAgain,
   rejects: rehearseAgain,
   'state.db':
-    'Restore it from a copy: it holds the id of the import job at the service. Without one, discard that job there, and plan the import in another folder',
+    'Restore it from a copy: it holds the id of the import job at the service. Without one, discard that job there if there is one (pennon import list), and plan the import in another folder',
 }
 
 export class JobFolder {
@@ -108,9 +108,9 @@ export class JobFolder {
     syncFolder(dirname(path))
   }
 
-  damaged(name: string): JobStopped {
+  damaged(name: string, how = 'is damaged'): JobStopped {
     const remedy = remedies[name] ?? remedies[name.split('/')[0]!] ?? 'Delete it and run again: it is rebuilt'
-    return new JobStopped(`${this.file(name)} is damaged. ${remedy}`)
+    return new JobStopped(`${this.file(name)} ${how}. ${remedy}`)
   }
 
   remove(...names: readonly string[]): void {

@@ -37,8 +37,9 @@ export class JobState implements Disposable {
     this.#folder = folder
     mkdirSync(folder.path, { recursive: true })
     const path = folder.file(stateFile)
+    const found = statSync(path, { throwIfNoEntry: false })
     // SQLite takes the missing rest of a page for empty. Only with a WAL may the file end within a page.
-    if (existsSync(path) && statSync(path).size % pageBytes !== 0 && !existsSync(`${path}-wal`))
+    if (found && (!found.isFile() || (found.size % pageBytes !== 0 && !existsSync(`${path}-wal`))))
       throw folder.damaged(stateFile)
     this.#sql = new Database(path)
     try {
@@ -62,8 +63,10 @@ export class JobState implements Disposable {
 
   /** The values whose names begin with `prefix`, by name. */
   *list<T>(prefix: string): Generator<T> {
-    const page = this.#sql.prepare<[string, string], Row>(
-      'SELECT * FROM value WHERE name > ? AND name < ? ORDER BY name LIMIT 100',
+    const page = this.#guard(() =>
+      this.#sql.prepare<[string, string], Row>(
+        'SELECT * FROM value WHERE name > ? AND name < ? ORDER BY name LIMIT 100',
+      ),
     )
     for (let last: string | undefined = prefix; last !== undefined; ) {
       const rows: Row[] = this.#guard(() => page.all(last!, `${prefix}\u{10ffff}`))
@@ -80,7 +83,7 @@ export class JobState implements Disposable {
 
   /** Either all changes of `change` are stored or none. */
   transact(change: () => void): void {
-    this.#sql.transaction(change)()
+    this.#guard(this.#sql.transaction(change))
   }
 
   #decode({ json, checksum }: Row): unknown {
@@ -110,7 +113,22 @@ export function writeState(folder: JobFolder, name: string, value: unknown): voi
   state.put(name, value)
 }
 
-export function removeState(folder: JobFolder): void {
+const jobName = 'job'
+
+/** Begins the state of a job that is about to be planned, in place of an earlier one. */
+export function createState(folder: JobFolder, jobId: string): void {
   // The WAL first; otherwise, after a crash, it would be applied to the next database.
   folder.remove(`${stateFile}-wal`, `${stateFile}-shm`, stateFile)
+  writeState(folder, jobName, jobId)
+}
+
+/**
+ * Without its state, a job that was sent would look as if it was not, and with that of another, it would end the other.
+ * @throws JobStopped unless the folder has the state of this job.
+ */
+export function checkState(folder: JobFolder, jobId: string): void {
+  const found = readState<string>(folder, jobName)
+  if (found === jobId) return
+  const isThere = existsSync(folder.file(stateFile))
+  throw folder.damaged(stateFile, !isThere ? 'is missing' : found === null ? 'is damaged' : 'is of another import')
 }

@@ -9,6 +9,7 @@ import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetch-state
 import { JobDatabaseDamage, jobDatabaseFile } from '#importer/job/job-database.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
+import { checkState } from '#importer/job/job-state.ts'
 import { readPlan } from '#importer/job/plan.ts'
 import { isSqliteDamage } from '#importer/job/sqlite-damage.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
@@ -154,11 +155,23 @@ export async function runOrRefuse<T>(folder: JobFolder, command: () => Promise<T
   }
 }
 
+function checkStateOf({ folder, plan }: Job): void {
+  try {
+    checkState(folder, plan.jobId)
+  } catch (error) {
+    // Not if another process has planned another job meanwhile.
+    if (readPlan(folder)?.jobId === plan.jobId) throw error
+  }
+}
+
 /** Runs a command that only looks at a job, and refuses as `runOrRefuse` does. */
 export async function readJob(path: string, command: (job: Job) => Promise<void> | void): Promise<void> {
   endWithOutput()
   const job = openJob(path)
-  await runOrRefuse(job.folder, async () => command(job))
+  await runOrRefuse(job.folder, async () => {
+    checkStateOf(job)
+    await command(job)
+  })
 }
 
 /** Runs a command that changes a job, and refuses as `runOrRefuse` does, also while another command works on it. */
@@ -168,7 +181,10 @@ export async function changeJob<T>(path: string, command: (job: Job) => Promise<
   const job = openJob(path)
   const unlock = lockJob(job.folder)
   try {
-    return await runOrRefuse(job.folder, () => command(job))
+    return await runOrRefuse(job.folder, () => {
+      checkStateOf(job)
+      return command(job)
+    })
   } finally {
     unlock()
   }

@@ -12,8 +12,8 @@ import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
-import { removeState } from '#importer/job/job-state.ts'
-import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
+import { checkState, createState } from '#importer/job/job-state.ts'
+import { type ImportPlan, type ImportTarget, planFile, readPlan, writePlan } from '#importer/job/plan.ts'
 import { progressFile } from '#importer/job/progress-figures.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
@@ -48,7 +48,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const finish = endAtInterruption(`canceled; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
   const folder = new JobFolder(resolve(path))
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
-  checkIsNotSent(folder, path)
+  await runOrRefuse(folder, async () => checkIsNotSent(folder, path))
   const fetched = existsSync(folder.path) ? readFetched(folder) : null
   const { options, files } = await completeOptions(
     given,
@@ -98,10 +98,10 @@ function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
   const unlock = lockJob(folder)
   try {
     checkIsNotSent(folder, path)
-    // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
-    removeState(folder)
-    folder.remove(progressFile)
+    // Remove an earlier plan and its results before writing this one, so that no crash leaves both.
+    folder.remove(planFile, progressFile)
     removeStageResults(folder)
+    createState(folder, plan.jobId)
     writePlan(folder, plan)
   } finally {
     unlock()
@@ -109,6 +109,8 @@ function storePlan(folder: JobFolder, plan: ImportPlan, path: string): void {
 }
 
 function checkIsNotSent(folder: JobFolder, path: string): void {
+  const earlier = readPlan(folder)
+  if (earlier !== null) checkState(folder, earlier.jobId)
   if (readCheckpoint(folder) !== null)
     refuse(
       `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
