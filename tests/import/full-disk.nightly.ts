@@ -2,6 +2,7 @@
 // sends.
 
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, statfsSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -58,6 +59,45 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     const { balance, verification } = JSON.parse(readFileSync(join(commands.job, 'report.json'), 'utf8')).sent
     assert.deepEqual([balance.isBalanced, verification.ok], [true, true])
     assert.equal(verification.stored_rows, verification.expected_rows)
+  })
+
+  it('verifying waits for space, and what is known is shown meanwhile', async t => {
+    const disk = aDisk(t, 64)
+    const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(2_000, 4))
+    const commands = new ImportCommands(disk, { ...noReserve, PENNON_PERSONAL_KEY: testPersonalKey })
+    const project = await commands.approved(pennon, [raw], '--max-reject-share', '5%')
+    const isVerifying = () => readFileSync(join(commands.job, 'progress.json'), 'utf8').includes('"verify"')
+    const run = commands.start('run')
+    const stderrSoFar = collectStderr(run)
+    await eventually(isVerifying, { what: 'the stage' })
+    const freeDisk = fillDisk(disk)
+    await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
+    run.child.kill('SIGINT')
+    assert.equal((await run.ended).exitCode, 130)
+    for (const command of ['status', 'report', 'rejects']) mustSucceed(await commands.call(command))
+    assert.match(refusalOf(await commands.call('publish', ...project)), /have not been compared/)
+    freeDisk()
+    mustSucceed(await commands.call('run'))
+  })
+
+  it('a disk that is not writable shows what is known of an import, and any change is refused', async t => {
+    const disk = aDisk(t, 64)
+    const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(500, 5))
+    const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '0', PENNON_PERSONAL_KEY: testPersonalKey })
+    const project = await commands.approved(pennon, [raw], '--max-reject-share', '5%')
+    const mount = (how: string) => execFileSync('mount', ['-o', `remount,${how}`, disk])
+    const checkAll = async (changes: readonly (readonly [string, ...string[]])[]) => {
+      mount('ro')
+      for (const command of ['status', 'report', 'rejects']) mustSucceed(await commands.call(command))
+      for (const change of changes) {
+        const stderr = refusalOf(await commands.call(...change))
+        assert.match(stderr, /^pennon: the files in .* cannot be written \([^\n]*\n$/m, change.join(' '))
+      }
+      mount('rw')
+    }
+    await checkAll([['run']])
+    mustSucceed(await commands.call('run'))
+    await checkAll([['run'], ['discard', ...project]])
   })
 
   it('an import leaves a reserve for a service on the same disk, and continues by itself when there is more space', async t => {

@@ -1,6 +1,7 @@
 // How fetching a part can fail. The class of the error decides what happens next: stop, wait, retry, or ask for less.
 
 import { JobStopped } from '../job/job-paused.ts'
+import { isSqliteDiskFull } from '../job/sqlite-damage.ts'
 
 /** Waiting does not help: the user must change something, and the message says what. */
 export class FetchStop extends JobStopped {}
@@ -40,7 +41,7 @@ const certificateCodes = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT
 export function asFetchFault(cause: unknown): unknown {
   const code = (cause as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || cause instanceof FetchStop || cause instanceof FetchWait) return cause
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return new FetchWait(diskFull)
+  if (code === 'ENOSPC' || code === 'EDQUOT' || isSqliteDiskFull(cause)) return new FetchWait(diskFull)
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return new BrokenAnswer('the answer broke off')
   // From Node's HTTP parser: the server is in trouble, or does not speak HTTP.
   if (code.startsWith('HPE_')) return new FetchWait(`the source answers something that is no HTTP (${code})`)

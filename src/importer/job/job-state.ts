@@ -2,12 +2,12 @@
 // is and what was refused, what verifying found. A SQLite file of named values, so that values which belong together change
 // in one transaction. Unlike `job.db`, it cannot be built again. Source: docs/wire/import.md §2.4.
 
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { parseJson } from '#core/json.ts'
 import type { JobFolder } from './job-folder.ts'
-import { isSqliteDamage } from './sqlite-damage.ts'
+import { isNotWritable, isSqliteDamage, isSqliteDiskFull } from './sqlite-damage.ts'
 
 export const stateFile = 'state.db'
 /** SQLite's default. */
@@ -29,19 +29,35 @@ export class JobState implements Disposable {
 
   /** @returns null if nothing has happened to the job yet. */
   static ofBegun(folder: JobFolder): JobState | null {
-    return existsSync(folder.file(stateFile)) ? new JobState(folder) : null
+    const path = folder.file(stateFile)
+    if (!existsSync(path)) return null
+    try {
+      return new JobState(folder)
+    } catch (error) {
+      // SQLite needs files beside a WAL database even to read it, which a disk that is full or not writable does not take.
+      // Without changes in the WAL, everything is in the file itself.
+      if (
+        !(isNotWritable(error) || isSqliteDiskFull(error)) ||
+        (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+      )
+        throw error
+      const bytes = readFileSync(path)
+      // Its header no longer asks for a WAL, which a database in memory cannot have.
+      bytes.fill(1, 18, 20)
+      return new JobState(folder, bytes)
+    }
   }
 
-  /** Creates the file if there is none. */
-  constructor(folder: JobFolder) {
+  /** Creates the file if there is none. @param bytes of the file, for reading only. */
+  constructor(folder: JobFolder, bytes?: Buffer) {
     this.#folder = folder
-    mkdirSync(folder.path, { recursive: true })
+    if (bytes === undefined) mkdirSync(folder.path, { recursive: true })
     const path = folder.file(stateFile)
     const found = statSync(path, { throwIfNoEntry: false })
     // SQLite takes the missing rest of a page for empty. Only with a WAL may the file end within a page.
     if (found && (!found.isFile() || (found.size % pageBytes !== 0 && !existsSync(`${path}-wal`))))
       throw folder.damaged(stateFile)
-    this.#sql = new Database(path)
+    this.#sql = new Database(bytes ?? path)
     try {
       // Every commit is on disk when it returns: a lost approval or service job could not be found again.
       this.#guard(() => this.#sql.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${schema}`))

@@ -11,7 +11,7 @@ import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { checkState } from '#importer/job/job-state.ts'
 import { readPlan } from '#importer/job/plan.ts'
-import { isSqliteDamage } from '#importer/job/sqlite-damage.ts'
+import { isNotWritable, isSqliteDamage, isSqliteDiskFull } from '#importer/job/sqlite-damage.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
@@ -123,7 +123,7 @@ export function findSourceOrRefuse(name: string): ImportSource {
  */
 export function lockJob(folder: JobFolder): () => void {
   for (let tries = 1; ; tries++) {
-    const unlock = tryFileLock(join(folder.path, lockFile))
+    const unlock = tryLock(folder)
     if (unlock !== null) return unlock
     if (tries === lockTriesMax)
       refuse(
@@ -131,6 +131,20 @@ export function lockJob(folder: JobFolder): () => void {
       )
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockTryEveryMs)
   }
+}
+
+function tryLock(folder: JobFolder): ReturnType<typeof tryFileLock> {
+  try {
+    return tryFileLock(folder.file(lockFile))
+  } catch (error) {
+    if (isSqliteDamage(error)) refuse(printable(folder.damaged(lockFile).message))
+    if (isNotWritable(error)) refuse(notWritableText(folder, error))
+    throw error
+  }
+}
+
+function notWritableText({ path }: JobFolder, error: unknown): string {
+  return printable(`the files in ${path} cannot be written (${(error as Error).message}). Make the folder writable`)
 }
 
 export function isJobRunning(folder: JobFolder): boolean {
@@ -149,6 +163,8 @@ export async function runOrRefuse<T>(folder: JobFolder, command: () => Promise<T
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
     if (error instanceof JobDatabaseDamage || isSqliteDamage(error))
       refuse(printable(folder.damaged(jobDatabaseFile).message))
+    if (isNotWritable(error) || (error as NodeJS.ErrnoException).code === 'EROFS')
+      refuse(notWritableText(folder, error))
     if (!isDiskFull(error)) throw error
     process.stderr.write(`pennon: ${printable(fullDiskText(folder))}\n`)
     process.exit(1)
@@ -192,7 +208,7 @@ export async function changeJob<T>(path: string, command: (job: Job) => Promise<
 
 export function isDiskFull(error: unknown): boolean {
   const { code } = error as { code?: unknown }
-  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL'
+  return code === 'ENOSPC' || code === 'EDQUOT' || isSqliteDiskFull(error)
 }
 
 export function fullDiskText({ path }: JobFolder): string {
