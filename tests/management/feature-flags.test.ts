@@ -74,7 +74,7 @@ describe('feature flags', () => {
       tags: ['a', 'b'],
     }
     const created = await api.post(path, body)
-    assert.deepEqual({ ...created.body, ...body }, created)
+    assert.deepEqual({ ...created, ...body }, created)
     const patched = await api.patch(`${path}full/`, {
       name: null,
       evaluation_runtime: null,

@@ -49,7 +49,7 @@ describe('project settings that the Terraform provider sends', () => {
     assert.deepEqual(patched, { ...before, ...sent })
     assert.deepEqual(await api.get(path), patched)
     const zero = { app_urls: [], heatmaps_opt_in: false }
-    assert.deepEqual(await api.patch(path, zero), { ...patched.body, ...zero })
+    assert.deepEqual(await api.patch(path, zero), { ...patched, ...zero })
     const unset = Object.fromEntries(Object.keys(sent).map(name => [name, null]))
     assert.deepEqual(await api.patch(path, unset), { ...before, heatmaps_opt_in: false })
     const created = await api.post('/api/projects/', { name: 'New', app_urls: ['https://new.example'] })
