@@ -66,7 +66,10 @@ it('no command goes on without the state of the job, as if nothing had been sent
       rmSync(path, { recursive: true, force: true })
       replace()
       const stderr = refusalOf(await commands.call(command))
-      assert.ok(stderr.startsWith(`pennon: ${path} ${how}. Restore it from a copy: `), `${command}: ${stderr}`)
+      assert.ok(
+        stderr.startsWith(`pennon: ${path} ${how}. Delete state.db-wal if it exists, and restore `),
+        `${command}: ${stderr}`,
+      )
     }
     const raw = commands.file('more.jsonl', goodLine)
     assert.ok(refusalOf(await commands.plan([raw])).includes(`${path} ${how}. `), how)

@@ -64,7 +64,7 @@ describe('a file of a job', () => {
           (error: Error) =>
             error instanceof JobStopped &&
             error.message.startsWith(`${folder.file(name)} is damaged. `) &&
-            /run again|approve again|Restore it from a copy/.test(error.message),
+            /run again|approve again|[Rr]estore \S+ from a copy/.test(error.message),
           `${name}: ${text}`,
         )
       }

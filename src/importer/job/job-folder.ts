@@ -39,7 +39,8 @@ const remedies: Readonly<Record<string, string>> = {
   'rehearsal/samples.jsonl': rehearseAgain,
   rejects: rehearseAgain,
   'state.db':
-    'Restore it from a copy: it holds the id of the import job at the service. Without one, discard that job there if there is one (pennon import list), and plan the import in another folder',
+    // SQLite would apply a WAL that is left to the copy, and damage it.
+    'Delete state.db-wal if it exists, and restore state.db from a copy: it holds the id of the import job at the service. Without one, discard that job there if there is one (pennon import list), and plan the import in another folder',
 }
 
 export class JobFolder {

@@ -42,7 +42,8 @@ describe('the state of a job', () => {
     const folder = new JobFolder(tempDir(t))
     const path = folder.file(stateFile)
     const isReported = (error: unknown) =>
-      error instanceof JobStopped && error.message.startsWith(`${path} is damaged. Restore it from a copy: `)
+      error instanceof JobStopped &&
+      error.message.startsWith(`${path} is damaged. Delete state.db-wal if it exists, and restore state.db from`)
     writeState(folder, 'a', { approved: 'yes' })
     const whole = readFileSync(path, 'latin1')
     writeFileSync(path, whole.replace('yes', 'yet'), 'latin1')
