@@ -78,6 +78,12 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     assert.match(refusalOf(await commands.call('publish', ...project)), /have not been compared/)
     freeDisk()
     mustSucceed(await commands.call('run'))
+    const freeAgain = fillDisk(disk)
+    const { exitCode, stderr } = await commands.call('publish', ...project)
+    assert.equal(exitCode, 1, stderr)
+    assert.match(stderr, /^pennon: the disk of .* is full\. .* then repeat the command\n$/)
+    freeAgain()
+    mustSucceed(await commands.call('publish', ...project))
   })
 
   it('a disk that is not writable shows what is known of an import, and any change is refused', async t => {

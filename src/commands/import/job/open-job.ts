@@ -211,6 +211,6 @@ export function isDiskFull(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT' || isSqliteDiskFull(error)
 }
 
-export function fullDiskText({ path }: JobFolder): string {
-  return `the disk of ${path} is full. No progress is lost: free disk space, then run again: pennon import run ${quotePath(path)}`
+function fullDiskText({ path }: JobFolder): string {
+  return `the disk of ${path} is full. No progress is lost: free disk space, then repeat the command`
 }
