@@ -148,17 +148,22 @@ class Batch {
     return this.#known > 0 && this.#known-- > 0
   }
 
-  async add(record: NewRecord, hasFacts: boolean): Promise<void> {
-    const { waitForSpace = unlimitedSpace, committedBytes = committedBytesDefault } = this.#options
-    const bytes = record.json.length + record.extra.length
-    if (this.#bytes > 0 && this.#bytes + bytes > committedBytes) {
-      this.#records.commit()
-      this.#bytes = 0
-      await waitForSpace()
-      this.#records.begin()
-    }
+  /** Whether it fits into the open transaction. */
+  holds({ json, extra }: NewRecord): boolean {
+    const { committedBytes = committedBytesDefault } = this.#options
+    return this.#bytes === 0 || this.#bytes + json.length + extra.length <= committedBytes
+  }
+
+  async commit(): Promise<void> {
+    this.#records.commit()
+    this.#bytes = 0
+    await this.#options.waitForSpace?.()
+    this.#records.begin()
+  }
+
+  add(record: NewRecord, hasFacts: boolean): void {
     this.#records.add(record, hasFacts)
-    this.#bytes += bytes
+    this.#bytes += record.json.length + record.extra.length
   }
 }
 
@@ -208,7 +213,9 @@ async function readFile(
       const timeUs = sourceRecord && findTime(converter, sourceRecord)
       const hasFacts = sourceRecord !== null && (converter.factsOf?.(sourceRecord) ?? []).length > 0
       const place = encodePlace({ object, line: raw.line, byte: raw.byte, ordinal })
-      await batch.add({ ...encodeContent(record), timeUs, place }, hasFacts)
+      const added = { ...encodeContent(record), timeUs, place }
+      if (!batch.holds(added)) await batch.commit()
+      batch.add(added, hasFacts)
     }
     progress.add({ records: 1, rejects: 'rejected' in parsed ? 1 : 0 })
   }
