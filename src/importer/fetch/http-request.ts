@@ -112,7 +112,9 @@ async function readStart(body: AsyncIterable<Buffer>, bytesMax: number): Promise
       start = Buffer.concat([start, chunk])
       if (start.length >= bytesMax) break
     }
-  } catch {}
+  } catch {
+    // The status alone decides what happens next. What arrived of the text is shown.
+  }
   return start.toString('utf8', 0, bytesMax)
 }
 

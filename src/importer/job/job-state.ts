@@ -48,7 +48,10 @@ export class JobState implements Disposable {
     }
   }
 
-  /** Creates the file if there is none. @param bytes of the file, for reading only. */
+  /**
+   * Creates the file if it is missing.
+   * @param bytes the content of the file, to read it without opening it for writing.
+   */
   constructor(folder: JobFolder, bytes?: Buffer) {
     this.#folder = folder
     if (bytes === undefined) mkdirSync(folder.path, { recursive: true })
@@ -139,7 +142,8 @@ export function createState(folder: JobFolder, jobId: string): void {
 }
 
 /**
- * Without its state, a job that was sent would look as if it was not, and with that of another, it would end the other.
+ * Checks the state before a command trusts it. With a missing file, a job that was sent would look unsent. With the file of
+ * another job, a command would end that other job.
  * @throws JobStopped unless the folder has the state of this job.
  */
 export function checkState(folder: JobFolder, jobId: string): void {

@@ -109,7 +109,10 @@ async function* readSlices(file: AsyncBuffer): AsyncGenerator<Iterable<TypedReco
   }
 }
 
-/** Of columns with the same name, hyparquet returns the first, and an error in another one would end the process. */
+/**
+ * The group without the columns whose name an earlier column has. hyparquet would return only the values of the first one,
+ * but read them all, and an error in another one would end the process.
+ */
 function withDistinctColumns(group: RowGroup): RowGroup {
   const byName = Map.groupBy(group.columns, ({ meta_data }) => meta_data?.path_in_schema.join('\0'))
   return { ...group, columns: [...byName.values()].map(([first]) => first!) }

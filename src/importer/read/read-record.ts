@@ -26,7 +26,7 @@ export interface ReadRecord {
   readonly cutLength?: number
   /** A blank line is skipped, a broken one rejected; no content of a file stops the reading. */
   readonly parsed: ParsedRecord
-  /** Of a row of CSV, once it was read. */
+  /** The header of the record's CSV file. Absent for records of other formats, and until the header was read. */
   readonly header?: CsvHeader
   /** See `SourceRecord`. */
   readonly table: string | null

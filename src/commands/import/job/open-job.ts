@@ -175,7 +175,7 @@ function checkStateOf({ folder, plan }: Job): void {
   try {
     checkState(folder, plan.jobId)
   } catch (error) {
-    // Not if another process has planned another job meanwhile.
+    // If another process has just planned another job in this folder, the state is that of the other job and not damaged.
     if (readPlan(folder)?.jobId === plan.jobId) throw error
   }
 }

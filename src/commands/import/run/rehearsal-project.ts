@@ -87,7 +87,7 @@ export async function rehearseInProject(
   const { plan, progress, signal } = run
   const target = plan.target!
   const manifest = requireManifest(run.folder)
-  // Of the persons.
+  // The share of the persons whose events are sent.
   const share = Math.min(1, eventsWanted / Math.max(1, readRehearsal(run.folder)!.balance.toSend))
   const whole = openStagedJob(run.folder, manifest)
   try {

@@ -52,7 +52,10 @@ export interface TargetQuery {
   readonly noKey: string
 }
 
-/** Asks the target of a job once, without waiting for it. @returns the answer, or why there is none. */
+/**
+ * Asks the target of a job once, and does not wait for a target that is away.
+ * @returns the answer, or the reason why there is none.
+ */
 export async function queryJobTarget<T>(
   job: JobOfFolder,
   options: TargetQuery,
