@@ -28,8 +28,9 @@ export async function checkUnchanged(sources: readonly RawSource[]): Promise<voi
  */
 export async function findChanged(sources: readonly RawSource[]): Promise<RawSource | null> {
   for (const source of sources) {
+    if (isAsHashed(source)) continue
     const size = statSync(source.path, { throwIfNoEntry: false })?.size
-    if (size === undefined || isAsHashed(source)) continue
+    if (size === undefined) continue
     if (size !== source.bytes || (await fileSha256(source.path)) !== source.sha256) return source
   }
   return null
@@ -38,11 +39,12 @@ export async function findChanged(sources: readonly RawSource[]): Promise<RawSou
 /** @throws JobStopped if a file was written to while it was read. */
 export function checkUnchangedWhileRead(sources: readonly RawSource[]): void {
   for (const source of sources) {
+    if (isAsHashed(source)) continue
+    // Throws if the file is missing.
     readStat(source)
-    if (!isAsHashed(source))
-      throw new JobStopped(
-        `${source.path} changed while it was read. Run again when nothing writes to it any more; it is then staged again`,
-      )
+    throw new JobStopped(
+      `${source.path} changed while it was read. Run again when nothing writes to it any more; it is then staged again`,
+    )
   }
 }
 
