@@ -47,11 +47,14 @@ export interface RawFile {
  */
 export type ReadRecords = (file: RawFile, onDiskBytes?: (bytes: number) => void) => AsyncIterable<ReadRecord>
 
-const endings = /(?:\.(?:gz|gzip|zst|zstd|zip|jsonl?|ndjson|[ct]sv|txt|avro|parquet|pq|snappy|deflate))+$/i
+const ending = /\.(?:gz|gzip|zst|zstd|zip|jsonl?|ndjson|[ct]sv|txt|avro|parquet|pq|snappy|deflate)$/i
 
 /** @returns the name of a file without folder, archive and extensions: `pageviews` for `heap.zip!2024/pageviews.json.gz`. */
 export function parseTableName(object: string): string | null {
-  return object.slice(Math.max(object.lastIndexOf('/'), object.lastIndexOf('!')) + 1).replace(endings, '') || null
+  let name = object.slice(Math.max(object.lastIndexOf('/'), object.lastIndexOf('!')) + 1)
+  // One by one, since a search for several at once takes quadratic time for a long name in an archive.
+  while (ending.test(name)) name = name.replace(ending, '')
+  return name || null
 }
 
 /** The reject for damage that ends the reading of a file. */
