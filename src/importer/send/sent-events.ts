@@ -29,7 +29,7 @@ export async function* readSentSteps({ folder, job, checkpoint }: SentJob): Asyn
     const state = begun.get(part.id)
     if (state === undefined) break
     yield { kind: 'part', part }
-    const refused = readRefusedUuids(folder, part.id)
+    const refused = state.counts.refused === 0 ? new Set<string>() : readRefusedUuids(folder, part.id)
     for await (const { line, result } of job.readPart(part)) {
       if (line > state.counts.read) break
       yield { kind: 'line', events: result.kind === 'events' ? removeRefused(result.events, refused) : [] }
