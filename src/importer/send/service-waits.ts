@@ -16,13 +16,12 @@ export class ServiceWaits {
   readonly #progress: Pick<StageProgress, 'waiting'>
   /** By waiter, from its first failure until it gets through. It remains listed between retries. */
   readonly #open = new Map<object, ServiceWait & { readonly wake: AbortController }>()
+  #count = 0
 
   constructor(clock: FetchClock, progress: Pick<StageProgress, 'waiting'>) {
     this.#clock = clock
     this.#progress = progress
   }
-
-  #count = 0
 
   /** @returns how many waits there were since the last call. */
   takeCount(): number {
