@@ -41,6 +41,32 @@ describe('the OpenAPI document', () => {
       assert.deepEqual(await ask(encoding), { ...plain, packing: 'gzip' })
   })
 
+  it('describes what is created, accepted and deleted with 201, 202 and 204', async t => {
+    const { routes } = await startManagement(t)
+    const others = routes.filter(({ operation }) => operation.success.status !== 200)
+    // The same routes are also beneath `environments` and `organizations/…/projects`.
+    const shown = others
+      .filter(({ path }) => !/^\/api\/(environments|organizations)\b/.test(path))
+      .map(({ method, path, operation }) => `${method} ${path} ${operation.success.status}`)
+    const ofProject = [
+      ...['cohorts', 'early_access_feature', 'experiments', 'feature_flags', 'import_jobs', 'surveys'].map(
+        name => `POST ${name} 201`,
+      ),
+      ...['POST experiments/:experimentId/duplicate 201', 'POST persons/bulk_delete 202', 'DELETE persons/:uuid 202'],
+      ...['POST import_jobs/:jobId/publish 202', 'POST import_jobs/:jobId/discard 202'],
+      ...['DELETE cohorts/:cohortId 204', 'DELETE early_access_feature/:featureId 204', 'DELETE surveys/:surveyId 204'],
+      ...['DELETE experiments/:experimentId 204', 'DELETE feature_flags/:flagId 204'],
+      'DELETE groups_types/:groupTypeIndex 204',
+    ].map(line => line.replace(' ', ' /api/projects/:projectId/'))
+    const ofInstance = [
+      ...['POST /api/projects 201', 'DELETE /api/projects/:projectId 204', 'POST /api/personal_api_keys 201'],
+      ...['DELETE /api/personal_api_keys/:keyId 204', 'DELETE /api/personal_api_keys/@current 204'],
+    ]
+    assert.deepEqual(shown.toSorted(), [...ofProject, ...ofInstance].toSorted())
+    const aliases = others.filter(({ path }) => path.startsWith('/api/environments'))
+    assert.equal(aliases.length, ofProject.length + 2)
+  })
+
   it('describes every route with its scope, body and answer', async t => {
     const api = await startManagement(t, { otherRoutes: [decide] })
     const document = await api.get('/api/schema/')
