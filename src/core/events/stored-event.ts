@@ -2,6 +2,7 @@
 
 import { dayMs } from '../time.ts'
 import type { CapturedRecording, Lane, RejectSource } from './captured-event.ts'
+import type { LogStream } from './log-stream.ts'
 
 export type PersonMode = 'full' | 'propertyless' | 'force_upgrade'
 
@@ -36,6 +37,13 @@ export interface StoredEvent {
   /** The flag that a `$feature_flag_called` names, and its answer (`deduplicate-flag-calls.ts`); both '' for other events. */
   readonly flagCalled: string
   readonly flagResponse: string
+  /** The other distinct id that the event links with its own; '' if it links none. */
+  readonly linkedId: string
+  /** The place of the event's record in the log. */
+  readonly logStream: LogStream
+  readonly logOffset: number
+  /** For a generated group event whose row got an earlier time: how much later it was sent, ms. */
+  readonly sentLaterMs?: number
 }
 
 /** The identity shared by all copies of one event; only the UTC day of `timestampMs` counts. Source: docs/wire/ingestion.md 8.1. */

@@ -25,6 +25,15 @@ export interface ImportNote {
   readonly samples: readonly JsonObject[]
 }
 
+/** Why undoing a job leaves something unchanged. The names are the reasons of the job's notes. */
+export type UndoRefusal =
+  /** The stored events do not explain it, so neither do they say what it was before. */
+  | 'undo_left:history_is_incomplete'
+  /** The event store cannot list the events: they are too many, or it takes too long. */
+  | 'undo_left:events_not_readable'
+  /** Groups, events or flags use the group type. */
+  | 'undo_left:group_type_is_used'
+
 /** How many samples a job keeps of each reason. Source: docs/wire/import.md §3.9. */
 export const noteSampleCountMax = 20
 
@@ -58,6 +67,18 @@ export interface Assignments {
   readonly hashKeys: readonly (readonly [flagKey: string, hashKey: string])[]
   /** The static cohorts that the person is a member of. */
   readonly cohortIds: readonly number[]
+}
+
+/** What a merge by a job did to the assignments of the person that it merged away. */
+export interface AssignmentsRecord {
+  readonly importJobId: number
+  readonly projectId: number
+  /** The person that was merged away, and what it had. */
+  readonly uuid: string
+  readonly own: Assignments
+  /** The person that it was merged into, and what that person took over. */
+  readonly survivorUuid: string
+  readonly taken: Assignments
 }
 
 export type SubjectKind = keyof SubjectValues

@@ -34,10 +34,8 @@ export type ImportStep =
   | 'groups'
   | 'person_properties'
   | 'rows'
-  /** Discarding a published job deletes its rows first, then undoes its changes to persons and groups. */
-  | 'undo_merges'
-  | 'undo_persons'
-  | 'undo_groups'
+  /** Discarding a published job undoes its changes to persons and groups while its rows still show them. */
+  | 'undo'
   | 'clearing'
 
 /** The first id that a job can have: 0 means live events, 1 imports from before implicit jobs existed. */
@@ -109,6 +107,8 @@ export interface ImportJob {
   readonly createdBy: Author | null
   readonly createdAtMs: number
   readonly updatedAtMs: number
+  /** When publishing began to change persons and groups: the job's place in their history. */
+  readonly publishBeganAtMs: number | null
   readonly publishedAtMs: number | null
   readonly discardedAtMs: number | null
   /** When the data needed to undo the job was deleted. Null while it can be undone. */

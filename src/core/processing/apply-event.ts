@@ -8,6 +8,7 @@ import type { CapturedEvent } from '../events/captured-event.ts'
 import { type DropReason, findDrop } from '../events/event-drops.ts'
 import { groupEventNames, mergeEventNames } from '../events/event-names.ts'
 import { readGroupIdentity } from '../events/group-identity.ts'
+import type { LogStream } from '../events/log-stream.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
 import { cutForWarning } from '../events/warning-types.ts'
@@ -21,12 +22,14 @@ import { type DeduplicatedCall, type FlagCalls, isFlagCall, toDeduplicatedCall }
 import { addAddress, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
 import { applyGroupEvent } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
-import { type MergeRequest, readMergeRequest } from './person-merge.ts'
+import { isIllegalDistinctId, type MergeRequest, readMergeRequest } from './person-merge.ts'
 import { applyPersonEvent, type RaiseWarning } from './person-step.ts'
 import { snapshotJson } from './snapshot.ts'
 
 export interface ApplyContext {
   readonly state: ProjectState
+  /** The stream of the event's record. */
+  readonly stream: LogStream
   readonly warn: RaiseWarning
   readonly geoipOf: GeoipOf
   /** The event's job asked for the location of recorded addresses. */
@@ -70,7 +73,8 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   const maps = addPersonMaps(item, keys, geoip, use, draft)
   const person = resolvePerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
-  const row = buildStoredEvent(state, item, keys, use, person, draft, warn)
+  const origin = { linkedId: use === 'full' ? linkedIdOf(context, item) : '', logStream: context.stream }
+  const row = buildStoredEvent(state, item, keys, use, person, draft, origin, warn)
   warnOfRefusedGroupType(state, event, warn)
   if (!isTooLarge(row)) {
     if (deduplicates) context.flagCalls.noteStored(event, properties)
@@ -178,6 +182,14 @@ function findMerge(
   if (mergesErased) return null
   const merge = readMergeRequest(event.name, properties)
   return merge !== null && mergeIsLost ? { ...merge, isLost: true } : merge
+}
+
+/** Empty unless the event may link two ids, whether or not it did: a fold over the stored events decides that again. */
+function linkedIdOf(context: ApplyContext, item: ParsedEvent): string {
+  if (context.mergeIsLost || !mergeEventNames.has(item.event.name)) return ''
+  const otherId = findMerge(context, item)?.otherId ?? ''
+  const { distinctId } = item.event
+  return otherId === distinctId || [distinctId, otherId].some(isIllegalDistinctId) ? '' : otherId
 }
 
 function readUnsetKeys({ event, properties }: ParsedEvent): readonly string[] {

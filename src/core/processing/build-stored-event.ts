@@ -31,6 +31,7 @@ export function buildStoredEvent(
   use: ProfileUse,
   person: RowPerson,
   draft: PropertiesDraft,
+  { linkedId, logStream }: Pick<StoredEvent, 'linkedId' | 'logStream'>,
   warn: RaiseWarning,
 ): StoredEvent {
   const { event, properties } = item
@@ -60,6 +61,9 @@ export function buildStoredEvent(
     windowId: columnText(properties.$window_id),
     flags: flagsOf(properties, keys),
     ...flagCallOf(event.name, properties),
+    linkedId,
+    logStream,
+    logOffset: item.offset,
   }
 }
 

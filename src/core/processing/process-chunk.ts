@@ -278,7 +278,8 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   // A group description that returns to earlier values has the earlier uuid: only its own time shows that it is the latest.
   if (!groupEventNames.has(event.name)) return applyTo(work, record, state)
   const row = applyTo(work, sent, state)
-  return row === null ? null : { ...row, timestampMs: event.timestampMs }
+  const sentLaterMs = sent.event.timestampMs - event.timestampMs
+  return row === null ? null : { ...row, timestampMs: event.timestampMs, sentLaterMs }
 }
 
 /** @param sentJobId the job id that the event was sent with, kept in its reject: a replay joins the job of its own day. */
@@ -298,7 +299,17 @@ function applyTo(
     const mergeIsLost = work.lostMerges?.has(offset) === true
     const looksUpImport = work.jobs.get(event.importJobId)?.looksUpGeoip === true
     const mergesErased = linksErased(work.erased, record)
-    const context = { state, geoipOf, looksUpImport, warn, mergeIsLost, mergesErased, flagCalls: work.flagCalls }
+    const { stream } = work
+    const context = {
+      state,
+      stream,
+      geoipOf,
+      looksUpImport,
+      warn,
+      mergeIsLost,
+      mergesErased,
+      flagCalls: work.flagCalls,
+    }
     const applied = applyEvent(context, record)
     if (applied.kind === 'stored' || applied.kind === 'deduplicated') work.calledFlags.note(event, record.properties)
     if (applied.kind === 'stored') {

@@ -77,7 +77,8 @@ export interface EventQuery extends EventScope {
 export interface EventView
   extends Omit<
     StoredEvent,
-    'chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId' | 'flagCalled' | 'flagResponse'
+    | ('chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId' | 'flagCalled' | 'flagResponse')
+    | ('linkedId' | 'logStream' | 'logOffset' | 'sentLaterMs')
   > {
   readonly createdAtMs: number
 }

@@ -3,7 +3,13 @@
 
 import type { Author, Change } from '#core/author.ts'
 import type { Group } from '#core/groups/group.ts'
-import type { ImportLink, ImportNote, SubjectKind, UndoRecord } from '#core/imports/import-changes.ts'
+import type {
+  AssignmentsRecord,
+  ImportLink,
+  ImportNote,
+  SubjectKind,
+  UndoRecord,
+} from '#core/imports/import-changes.ts'
 import type {
   DescribedImportJob,
   ImplicitJob,
@@ -28,7 +34,10 @@ export interface ImportJobLimits {
 export type TooManyJobs = 'too_many_open' | 'too_many_per_day' | 'too_many_kept'
 
 export type ImportJobChange = Partial<
-  Pick<DescribedImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
+  Pick<
+    DescribedImportJob,
+    'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishBeganAtMs' | 'publishedAtMs' | 'discardedAtMs'
+  >
 > & { readonly updatedAtMs: number }
 
 /**
@@ -110,6 +119,8 @@ export interface ImportWorkStore {
     kind: SubjectKind,
     subjects: readonly string[],
   ): Promise<readonly UndoRecord[]>
+  /** What the job's merges did to the assignments of these persons. */
+  findAssignments(importJobId: number, uuids: readonly string[]): Promise<readonly AssignmentsRecord[]>
   /** The jobs of the same project that were published after this one and are not discarded, in that order. */
   listLaterImportJobs(job: Pick<ImportJob, 'id' | 'projectId' | 'publishedAtMs'>): Promise<readonly number[]>
   /**

@@ -1,7 +1,7 @@
 // Queries the event store for the inputs of an undo, in batches that it can answer. One distinct id may have more events
 // than it can evaluate: whatever depends on that id stays as it is, so that the rest of the job and later jobs can proceed.
 
-import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
+import { foundCharsMax, foundRowsMax } from '#ports/events/event-history.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 

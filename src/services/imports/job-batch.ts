@@ -8,6 +8,7 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
 import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import type { Clock } from '#ports/clock.ts'
+import type { EventHistory } from '#ports/events/event-history.ts'
 import { type EventWriter, noEventRows } from '#ports/events/event-writer.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -38,17 +39,8 @@ export interface ImportWorkDeps {
     | 'discardDay'
     | 'findOverrides'
   > &
-    Pick<
-      ImportedRows,
-      | 'findUsedIds'
-      | 'findOtherUses'
-      | 'findLaterWrites'
-      | 'findImportedKeys'
-      | 'findImportedGroupKeys'
-      | 'findOtherGroupUses'
-      | 'hasRowsOfGroupType'
-      | 'countPendingRows'
-    >
+    EventHistory &
+    Pick<ImportedRows, 'hasRowsOfGroupType' | 'countPendingRows'>
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
   readonly clock: Clock
   readonly logger: Logger
@@ -203,7 +195,6 @@ function addPublishedOverrides(published: Map<string, PersonIdOverride>, overrid
 /** Creates the input that all batches of a job have in common. */
 export function createJobBatch(
   job: Pick<ImportJob, 'id' | 'projectId' | 'options'>,
-  { clock }: Pick<ImportWorkDeps, 'clock'>,
   loaded: LoadedChunk,
   published: readonly PersonIdOverride[],
 ): JobBatch {
@@ -213,6 +204,5 @@ export function createJobBatch(
     options: job.options,
     loaded,
     publishedOverrides: published,
-    nowMs: clock.nowMs(),
   }
 }

@@ -67,7 +67,7 @@ async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: Abo
         return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [job.projectId] }
       },
       async (some, loaded, published) => {
-        const batch = createJobBatch(job, deps, loaded, published)
+        const batch = createJobBatch(job, loaded, published)
         if (!loaded.erasures?.has(job.projectId)) return publishLinks(batch, some)
         // The list no longer has links of persons that were erased since it was read.
         const left = new Set((await deps.jobs.listImportLinks(job.id, batchSize)).map(({ id }) => id))
@@ -95,14 +95,14 @@ async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: A
     const ids = await deps.jobs.listStagedIds(id, batchSize)
     if (ids.length === 0 || signal.aborted) break
     await runBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
-      publishPersons(createJobBatch(job, deps, loaded, published), some),
+      publishPersons(createJobBatch(job, loaded, published), some),
     )
   }
   for (let after: string | null = null; !signal.aborted; ) {
     const ids: readonly string[] = await deps.jobs.listStagedPersonlessIds(id, after, batchSize)
     if (ids.length === 0) return
     await runBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
-      publishPersonlessIds(createJobBatch(job, deps, loaded, published), some),
+      publishPersonlessIds(createJobBatch(job, loaded, published), some),
     )
     after = ids.at(-1)!
   }
@@ -133,7 +133,7 @@ async function publishAllGroups(job: ImportJob, deps: ImportWorkDeps, signal: Ab
         ]),
         projectIds: [projectId],
       }),
-      (some, loaded, published) => publishGroups(createJobBatch(job, deps, loaded, published), some, typeNames),
+      (some, loaded, published) => publishGroups(createJobBatch(job, loaded, published), some, typeNames),
     )
   }
 }

@@ -12,7 +12,6 @@ import { createDrainTracker } from './drained-jobs.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { createJobFailures } from './job-failures.ts'
 import { isPublishStep, runPublishStep } from './publish-job.ts'
-import { runUndoDayStep } from './undo-implicit-job.ts'
 import { isUndoStep, runUndoStep } from './undo-job.ts'
 
 const everyMs = 1_000
@@ -119,6 +118,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
         {
           updatedAtMs: nowMs,
           step: next,
+          ...(next === 'links' && { publishBeganAtMs: nowMs }),
           ...(isDone && { state: end }),
           ...(isDone && (end === 'published' ? { publishedAtMs: nowMs } : { discardedAtMs: nowMs })),
         },
@@ -172,12 +172,11 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   ): Promise<ImportStep | null | 'waits'> {
     if (job.state === 'publishing' && isPublishStep(step)) return runPublishStep(job, step, deps, signal)
     if (job.state === 'discarding' && gone.has(job.id)) return stepForGoneProject(job, step, signal)
-    if (job.state === 'discarding' && job.day !== null && step !== 'draining')
-      return runUndoDayStep(job, step, deps, signal)
     if (job.state === 'discarding' && isUndoStep(step)) return runUndoStep(job, step, deps, signal)
     if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
     if (!(await drain.isDrained(job))) return 'waits'
-    if (job.state === 'discarding') return 'rows'
+    // Without being published, a job has changed no person and no group of the project.
+    if (job.state === 'discarding') return job.publishedAtMs === null ? 'rows' : 'undo'
     await checkRows(job, deps)
     return 'links'
   }
@@ -190,9 +189,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   ): Promise<ImportStep | null | 'waits'> {
     if (step === 'draining' && !(await drain.isDrained(job))) return 'waits'
     if (step !== 'clearing') return 'clearing'
-    if (job.day !== null) await deps.events.discardDay(job.id)
-    else await runUndoStep(job, 'clearing', deps, signal)
-    return null
+    return runUndoStep(job, 'clearing', deps, signal)
   }
 
   /** Jobs published longer than `undoDays` ago can no longer be undone. */

@@ -1,39 +1,19 @@
-// Discards a job. An unpublished job has only a staging overlay and pending rows. For a published one, its rows are deleted
-// first; then its changes to persons and groups are undone from the undo records stored by publishing. Each undo record is
-// deleted in the transaction that handles it, so the remaining ones are the work left. Source: docs/wire/import.md §2.11.
+// Discards a job. An unpublished job has only a staging overlay and pending rows. A published one is undone first: persons
+// and groups become what their events make of them without the job's. That can be repeated, so after a crash it begins
+// again; the job's rows are deleted afterwards, as they show what to undo. Source: docs/decisions/0081-a-person-is-a-fold.md.
 
-import type { UndoRecord } from '#core/imports/import-changes.ts'
-import { noImportChanges } from '#core/imports/import-changes.ts'
+import { noImportChanges, type UndoRecord, type UndoRefusal } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
-import type { ChunkSubjects } from '#core/processing/chunk.ts'
-import type { PublishedBatch } from '#core/processing/imports/publish-staging.ts'
-import { leaveMerges, undoMerges } from '#core/processing/imports/split-merges.ts'
-import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
-import {
-  leaveGroups,
-  leaveGroupType,
-  leavePersons,
-  undoGroups,
-  undoPersons,
-} from '#core/processing/imports/undo-publish.ts'
-import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
+import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
+import { countedNotes, type Note } from '#core/processing/imports/publish-staging.ts'
+import { PortError } from '#ports/port-error.ts'
 import { findInHalves, isQueryFailure } from './find-in-halves.ts'
-import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
-import {
-  findEventInputs,
-  findGroupEventInputs,
-  findPublishStartMs,
-  loadUndoBatch,
-  noEvents,
-  readSubjectName,
-  removeDiscardedImplicitJobs,
-  type UndoRecordNamed,
-} from './undo-questions.ts'
+import { commitChanges, type ImportWorkDeps, runBatch } from './job-batch.ts'
+import { undoGroups, undoPersons } from './undo-subjects.ts'
 
-const batchSize = 250
 const deletedGroupsMax = 1_000
 
-const steps = ['rows', 'undo_merges', 'undo_persons', 'undo_groups', 'clearing'] as const
+const steps = ['undo', 'rows', 'clearing'] as const
 
 export function isUndoStep(step: ImportStep | null): step is (typeof steps)[number] {
   return steps.some(each => each === step)
@@ -47,21 +27,15 @@ export async function runUndoStep(
   signal: AbortSignal,
 ): Promise<ImportStep | null> {
   switch (step) {
+    case 'undo':
+      await noteOnce(job, deps, [...(await undoPersons(job, deps, signal)), ...(await undoGroups(job, deps, signal))])
+      break
     case 'rows':
-      await deps.events.discardJob(job.id)
-      break
-    case 'undo_merges':
-      await splitMerges(job, deps, signal)
-      break
-    case 'undo_persons':
-      await restorePersons(job, deps, signal)
-      break
-    case 'undo_groups':
-      await restoreGroups(job, deps, signal)
+      await discardRows(job, deps)
       break
     case 'clearing':
-      // Discards the job again, for rows of a chunk that was being processed when the job was closed.
-      await deps.events.discardJob(job.id)
+      // Again, for rows of a chunk that was being processed when the job was closed.
+      await discardRows(job, deps)
       await deleteGroupTypes(job, deps, signal)
       while (!signal.aborted && (await deps.jobs.clearStaging(job.id)));
       await deps.jobs.deleteUndoRecords(job.id)
@@ -71,105 +45,17 @@ export async function runUndoStep(
   return steps[steps.indexOf(step) + 1] ?? null
 }
 
-async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  await undoPersonRecords(job, 'id_count', deps, signal, (batch, undoRecords, isKnown) => {
-    const undo = isKnown ? undoMerges : leaveMerges
-    const { overrides, changes } = undo(batch, undoRecords.map(readSubjectName))
-    // A survivor that no longer exists counts as done.
-    const imports = changes.imports ?? noImportChanges
-    const doneUndoRecords = [...imports.doneUndoRecords, ...undoRecords]
-    return { overrides, changes: { ...changes, imports: { ...imports, doneUndoRecords } } }
-  })
+function discardRows({ id, day }: ImportJob, { events }: ImportWorkDeps): Promise<void> {
+  return day === null ? events.discardJob(id) : events.discardDay(id)
 }
 
-async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  await undoPersonRecords(job, 'person', deps, signal, (batch, undoRecords, isKnown) => {
-    const undo = isKnown ? undoPersons : leavePersons
-    return undo(batch, undoRecords.map(readSubjectName))
-  })
-}
-
-/**
- * Handles all undo records of a kind whose subjects are persons, in batches.
- * @param undo `isKnown`: whether the event store could answer how other events use the persons.
- */
-async function undoPersonRecords(
-  job: ImportJob,
-  kind: 'id_count' | 'person',
-  deps: ImportWorkDeps,
-  signal: AbortSignal,
-  undo: (batch: UndoBatch, undoRecords: readonly UndoRecord[], isKnown: boolean) => PublishedBatch,
-): Promise<void> {
-  for (;;) {
-    const undoRecords = await deps.jobs.listUndoRecords(job.id, kind, batchSize)
-    if (undoRecords.length === 0 || signal.aborted) return
-    const idOf = await deps.jobs.findIdsOfPersons(job.projectId, undoRecords.map(readSubjectName))
-    await runBatch(
-      deps,
-      signal,
-      undoRecords,
-      some =>
-        toSubjects(
-          job,
-          some.flatMap(undoRecord => idOf.get(undoRecord.subject) ?? findFormerIds(undoRecord)),
-        ),
-      async (some, loaded, published) => {
-        const batch = await loadUndoBatch(job, deps, loaded, published, some)
-        return undo({ ...batch, ...(await findEventInputs(job, deps, signal, batch, some)) }, some, true)
-      },
-      async (some, loaded, published) => undo(await loadUndoBatch(job, deps, loaded, published, some), some, false),
-    )
-  }
-}
-
-/** A person that was merged away since is found by one of its former ids. */
-function findFormerIds({ kind, after }: UndoRecord): readonly string[] {
-  return (kind === 'person' || kind === 'id_count') && after?.anyId !== undefined ? [after.anyId] : []
-}
-
-async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  const { id, projectId } = job
-  for (;;) {
-    const undoRecords = (await deps.jobs.listUndoRecords(id, 'group', batchSize)) as readonly UndoRecordNamed<'group'>[]
-    if (undoRecords.length === 0 || signal.aborted) return
-    await runBatch(
-      deps,
-      signal,
-      undoRecords,
-      some => ({
-        distinctIds: [],
-        mergingDistinctIds: [],
-        groups: [],
-        groupKeys: some.flatMap(({ after }) => (after === null ? [] : { ...after, projectId })),
-        projectIds: [projectId],
-      }),
-      async (some, loaded, published) => {
-        const laterJobIds = await deps.jobs.listLaterImportJobs(job)
-        const names = some.map(readSubjectName)
-        const all = [...some, ...(await deps.jobs.findUndoRecords(laterJobIds, 'group', names))]
-        const undoRecords = await removeDiscardedImplicitJobs(all, deps)
-        const sinceMs = await findPublishStartMs(job, deps)
-        const found = await findGroupEventInputs(job, deps, signal, { loaded, laterJobIds, sinceMs }, some.length)
-        const batch = {
-          ...createJobBatch(job, deps, loaded, published),
-          ...noEvents,
-          ...found,
-          undoRecords,
-          laterJobIds,
-        }
-        return undoGroups(batch, names)
-      },
-      (some, loaded, published) => {
-        const batch = {
-          ...createJobBatch(job, deps, loaded, published),
-          ...noEvents,
-          undoRecords: some,
-          laterJobIds: [],
-        }
-        return leaveGroups(batch, some.map(readSubjectName))
-      },
-    )
-  }
+/** Adds notes about what was left to the job, unless a repeated step did so before. */
+async function noteOnce(job: ImportJob, deps: ImportWorkDeps, notes: readonly Note[]): Promise<void> {
+  const known = new Set((await deps.jobs.listImportNotes(job.id)).map(({ reason }) => reason))
+  const added = countedNotes(job.id, notes).filter(({ reason }) => !known.has(reason))
+  if (added.length === 0) return
+  const end = await commitChanges(deps, { ...noChunkChanges, imports: { ...noImportChanges, notes: added } })
+  if (end === 'again') throw new PortError('state', 'conflict', new Error('a note conflicts'))
 }
 
 /** Deletes the group types that the job added unless a group, an event, or a flag uses them by now. */
@@ -186,7 +72,7 @@ async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: Ab
       deps,
       signal,
       [undoRecord],
-      () => toSubjects(job, []),
+      () => ({ distinctIds: [], groups: [], projectIds: [job.projectId] }),
       () => ({ overrides: [], changes: leaveGroupType(undoRecord, successorId, left) }),
     )
   }
@@ -223,8 +109,17 @@ async function deleteGroupType(
   return null
 }
 
-/** The subjects that load the persons of these ids with all their ids. */
-function toSubjects({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjects {
-  const distinctIds = [...new Set(ids)].map(distinctId => ({ projectId, distinctId }))
-  return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }
+/** Notes a group type that stays, and makes another job that names it responsible for deleting it. */
+function leaveGroupType(undoRecord: UndoRecord, successorId: number | null, reason: UndoRefusal): ChunkChanges {
+  const { importJobId, subject } = undoRecord
+  const details = { groupTypeIndex: Number(subject) }
+  return {
+    ...noChunkChanges,
+    imports: {
+      ...noImportChanges,
+      rewrittenUndoRecords: successorId === null ? [] : [{ ...undoRecord, importJobId: successorId }],
+      doneUndoRecords: [undoRecord],
+      notes: [{ importJobId, reason, count: 1, samples: [details] }],
+    },
+  }
 }

@@ -52,7 +52,8 @@ export const eventPageSchema = Type.Object({ next: nullable(Type.String()), resu
 export interface EventToEncode
   extends Omit<
     StoredEvent,
-    'chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId' | 'flagCalled' | 'flagResponse'
+    | ('chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId' | 'flagCalled' | 'flagResponse')
+    | ('linkedId' | 'logStream' | 'logOffset' | 'sentLaterMs')
   > {
   readonly createdAtMs: number
 }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { quotaResourceOf } from '#core/capture/quota-resource.ts'
 import { groupEventNames } from '#core/events/event-names.ts'
-import { readGroupIdentity } from '#core/events/group-identity.ts'
+import { type GroupIdentity, readGroupIdentity } from '#core/events/group-identity.ts'
 import { isStorableTime } from '#core/events/storable-time.ts'
 import {
   type EventIdentity,
@@ -16,7 +16,6 @@ import {
   type StoredRecording,
 } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
-import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import {
   type DeduplicatedCall,
@@ -24,13 +23,12 @@ import {
   flagCallKindKeys,
   type StoredFlagCall,
 } from '#core/processing/deduplicate-flag-calls.ts'
-import { readMergeRequest } from '#core/processing/person-merge.ts'
+import type { HistoricEvent } from '#core/processing/history/historic-event.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
+import type { EventHistory, HistoricLink, HistorySubjects } from '#ports/events/event-history.ts'
 import type { EventRows, EventWriter, IdShare, KnownOf } from '#ports/events/event-writer.ts'
-import { type LaterImports, otherUseCountMax } from '#ports/events/imported-rows.ts'
-import { decisiveOf, writesOf } from './imported-writes.ts'
 import { keyOf } from './memory-state.ts'
 
 /** A copy of an event. Of the copies of one identity the highest rank wins, and of equal ranks the last copy. */
@@ -42,7 +40,7 @@ interface Copy {
   readonly insertedAtMs: number
 }
 
-export class MemoryEventStore implements EventWriter, ChargedUsage {
+export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage {
   /** By `identityKey`: the winning copy of each job. */
   readonly copies = new Map<string, Map<number, Copy>>()
   readonly pending: StoredEvent[] = []
@@ -160,149 +158,49 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     return new Set(ofJob.map(row => identityKey(row))).size
   }
 
-  async findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<string[]> {
-    const used = new Set<string>()
-    for (const copies of this.copies.values())
-      for (const { row } of copies.values())
-        if (row.projectId === projectId && row.importJobId !== importJobId && row.personMode !== 'propertyless')
-          used.add(row.distinctId)
-    return distinctIds.filter(id => used.has(id))
+  async listJobIds(projectId: number, importJobId: number, after: string | null, limit: number): Promise<string[]> {
+    const ids = this.#rowsOf(projectId).flatMap(({ row }) => (row.importJobId === importJobId ? row.distinctId : []))
+    return pageOf(ids, after, limit)
   }
 
-  async findOtherUses(
-    projectId: number,
-    importJobId: number,
-    distinctIds: readonly string[],
-    sinceMs: number,
-  ): Promise<OtherUse[]> {
-    const asked = new Set(distinctIds)
-    const uses = new Map<string, OtherUse>()
-    for (const copies of this.copies.values())
-      for (const { row, insertedAtMs } of copies.values()) {
-        const { distinctId, event, propertiesJson, personMode } = row
-        if (row.projectId !== projectId || row.importJobId === importJobId) continue
-        if (personMode === 'propertyless') continue
-        const properties = parseJson(propertiesJson) as JsonObject
-        const otherId = readMergeRequest(event, properties)?.otherId ?? null
-        const jobId = row.importPartition === 1 ? 0 : row.importJobId
-        const key = JSON.stringify([jobId, distinctId, otherId])
-        const known = uses.get(key)
-        const isLater = insertedAtMs >= sinceMs
-        const isAsked = asked.has(distinctId) || (asked.has(otherId ?? '') && (jobId !== 0 || isLater))
-        if (!isAsked) continue
-        const writes =
-          (jobId !== 0 || isLater) &&
-          ['$set', '$set_once', '$unset'].some(name => Object.keys(Object(properties[name])).length > 0)
-        uses.set(key, {
-          importJobId: jobId,
-          distinctId,
-          otherId,
-          isLater: isLater || known?.isLater === true,
-          writes: writes || known?.writes === true,
-        })
-      }
-    const isAsked = new Set(distinctIds)
-    const linksAsked = ({ distinctId, otherId }: OtherUse) => isAsked.has(distinctId) && isAsked.has(otherId ?? '')
-    const counts = new Map<string, number>()
-    return [...uses.values()]
-      .toSorted((a, b) => Number(linksAsked(b)) - Number(linksAsked(a)))
-      .filter(({ distinctId, otherId }) => {
-        const id = isAsked.has(distinctId) ? distinctId : (otherId ?? '')
-        counts.set(id, (counts.get(id) ?? 0) + 1)
-        return counts.get(id)! <= otherUseCountMax
-      })
+  async listJobGroups(projectId: number, importJobId: number, after: GroupIdentity | null, limit: number) {
+    const names = this.#rowsOf(projectId).flatMap(({ row }) => {
+      const identity = row.importJobId === importJobId ? identityOf(row) : null
+      return identity === null ? [] : keyOf(identity.typeName, identity.key)
+    })
+    return pageOf(names, after && keyOf(after.typeName, after.key), limit).map(name => {
+      const [typeName, key] = JSON.parse(name) as [string, string]
+      return { typeName, key }
+    })
   }
 
-  async findLaterWrites(
-    projectId: number,
-    distinctIds: readonly string[],
-    keys: readonly string[],
-    sinceMs: number,
-  ): Promise<LaterWrite[]> {
+  async findLinks(projectId: number, distinctIds: readonly string[]): Promise<HistoricLink[]> {
     const asked = new Set(distinctIds)
-    const writes = Array.from(this.copies.values(), copies => copies.get(0))
-      .filter(copy => copy !== undefined)
-      .filter(({ row, insertedAtMs }) => insertedAtMs >= sinceMs && row.projectId === projectId)
-      .filter(({ row }) => asked.has(row.distinctId) && row.personMode === 'full' && row.event !== '$exception')
-      .toSorted((a, b) => a.place - b.place)
-      .flatMap(({ row, insertedAtMs: storedAtMs }) => {
-        const { $set: set, $set_once: set_once, $unset: unset } = parseJson(row.propertiesJson) as JsonObject
-        return writesOf(row, { set, set_once, unset }, keys).map(({ importJobId: _, ...write }) => {
-          return { distinctId: row.distinctId, ...write, storedAtMs } as LaterWrite
-        })
-      })
-    const decisive = new Map<string, LaterWrite>()
-    for (const write of writes) {
-      const key = JSON.stringify([write.distinctId, write.op, write.key, write.value])
-      if (write.op === 'unset') decisive.delete(key)
-      if (!decisive.has(key)) decisive.set(key, write)
+    return this.#rowsOf(projectId)
+      .filter(({ row }) => row.linkedId !== '' && (asked.has(row.distinctId) || asked.has(row.linkedId)))
+      .map(({ row: { distinctId, linkedId } }) => ({ distinctId, linkedId }))
+  }
+
+  async readHistory(projectId: number, { distinctIds, groups }: HistorySubjects): Promise<HistoricEvent[]> {
+    const asked = new Set(distinctIds ?? groups.map(({ typeName, key }) => keyOf(typeName, key)))
+    const isAsked = (row: StoredEvent) => {
+      if (distinctIds !== undefined) return asked.has(row.distinctId)
+      const identity = identityOf(row)
+      return identity !== null && asked.has(keyOf(identity.typeName, identity.key))
     }
-    return [...decisive.values()]
-  }
-
-  async findImportedKeys(
-    imports: LaterImports,
-    distinctIds: readonly string[],
-    keys: readonly string[],
-  ): Promise<ImportedKey[]> {
-    const asked = new Set(distinctIds)
-    const found = this.#importedRows(imports)
-      .filter(({ distinctId, personMode }) => asked.has(distinctId) && personMode === 'full')
-      .flatMap(row => {
-        const { $set, $set_once, $unset } = parseJson(row.propertiesJson) as JsonObject
-        const maps = { set: $set, set_once: $set_once, unset: $unset, first: null }
-        return writesOf(row, maps, keys).map(write => ({ distinctId: row.distinctId, ...write }))
+    return this.#rowsOf(projectId)
+      .filter(({ row }) => isAsked(row))
+      .map(({ row, insertedAtMs: storedAtMs }) => {
+        const timestampMs = row.timestampMs + (row.sentLaterMs ?? 0)
+        const isOfJob = (row.importPartition ?? row.importJobId) > 1
+        return { ...row, timestampMs, storedAtMs, isOfJob, changesJson: row.propertiesJson }
       })
-    return decisiveOf(found, ({ distinctId }) => distinctId)
   }
 
-  async findImportedGroupKeys(
-    imports: LaterImports,
-    groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
-    keys: readonly string[],
-  ): Promise<ImportedGroupKey[]> {
-    const asked = new Set(groups.map(({ typeName, key }) => keyOf(typeName, key)))
-    const found = this.#importedRows(imports)
-      .filter(({ event }) => groupEventNames.has(event))
-      .flatMap(row => {
-        const properties = parseJson(row.propertiesJson) as JsonObject
-        const identity = readGroupIdentity(properties)
-        if (identity === null || !asked.has(keyOf(identity.typeName, identity.key))) return []
-        const { typeName, key: groupKey } = identity
-        const maps = { set: properties.$group_set, unset: properties.$group_unset, first: null }
-        return writesOf(row, maps, keys).map(write => ({ typeName, groupKey, ...write }))
-      })
-    return decisiveOf(found, ({ typeName, groupKey }) => keyOf(typeName, groupKey))
-  }
-
-  #importedRows({ projectId, jobIds, sinceMs }: LaterImports): StoredEvent[] {
+  #rowsOf(projectId: number): Copy[] {
     return [...this.copies.values()]
       .flatMap(copies => [...copies.values()])
-      .filter(
-        ({ row, insertedAtMs }) =>
-          row.projectId === projectId &&
-          (row.importPartition === 1 ? insertedAtMs >= sinceMs : jobIds.includes(row.importJobId)),
-      )
-      .map(({ row }) => row)
-  }
-
-  async findOtherGroupUses(
-    projectId: number,
-    importJobId: number,
-    groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
-  ): Promise<OtherGroupUse[]> {
-    const asked = new Set(groups.map(({ typeName, key }) => keyOf(typeName, key)))
-    const uses = new Map<string, OtherGroupUse>()
-    for (const copies of this.copies.values())
-      for (const { row } of copies.values()) {
-        if (row.projectId !== projectId || row.importJobId === importJobId || !groupEventNames.has(row.event)) continue
-        const identity = readGroupIdentity(parseJson(row.propertiesJson) as JsonObject)
-        if (identity === null || !asked.has(keyOf(identity.typeName, identity.key))) continue
-        const { typeName, key } = identity
-        const use = { importJobId: row.importPartition === 1 ? 0 : row.importJobId, typeName, key }
-        uses.set(keyOf(use.importJobId, typeName, key), use)
-      }
-    return [...uses.values()]
+      .filter(({ row }) => row.projectId === projectId)
   }
 
   async hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean> {
@@ -368,6 +266,15 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     this.pending.splice(0, this.pending.length, ...left)
     return taken
   }
+}
+
+function identityOf({ event, propertiesJson }: StoredEvent): GroupIdentity | null {
+  return groupEventNames.has(event) ? readGroupIdentity(parseJson(propertiesJson) as JsonObject) : null
+}
+
+function pageOf(names: readonly string[], after: string | null, limit: number): string[] {
+  const left = [...new Set(names)].filter(name => after === null || name > after)
+  return left.sort().slice(0, limit)
 }
 
 function kindProperties({ propertiesJson }: StoredEvent): JsonObject {

@@ -65,6 +65,7 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
     const records = recordsAt(all, offset)
     const chunk = parseChunk({ stream, traffic, records }, new Map())
     offset += records.length
+    clock.advance(1)
     for (let left = hooks; !(await tryChunk(left)); left = {});
 
     async function tryChunk({ afterLoad, afterInsert }: ChunkHooks): Promise<boolean> {

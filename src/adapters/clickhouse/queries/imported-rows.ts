@@ -83,6 +83,8 @@ export function createImportedRows(
       queryListByList(splitIntoLists(groups, countGroupChars), some =>
         clients.read((client, signal) => findOtherGroups(client, projectId, importJobId, some, signal)),
       ),
+    listJobSubjects: () => Promise.reject(new Error('not yet')),
+    readHistory: () => Promise.reject(new Error('not yet')),
     hasRowsOfGroupType: (projectId, importJobId, typeIndex) =>
       clients.read((client, signal) => hasRowsOfType(client, { projectId, importJobId, typeIndex }, signal)),
   }

@@ -27,7 +27,7 @@ const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet
 /** All but what clients say of a job, which may be long. */
 export const jobColumns = [
   ...(['id', 'public_id', 'stored_rows', 'project_id', 'implicit_day', 'name', 'source', 'state', 'step'] as const),
-  ...(['options', 'created_by', 'created_at', 'updated_at', 'published_at', 'discarded_at'] as const),
+  ...(['options', 'created_by', 'created_at', 'updated_at', 'publish_began_at', 'published_at', 'discarded_at'] as const),
   ...(['failure_code', 'failing_since', 'final_at'] as const),
 ]
 
@@ -53,6 +53,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
           created_by: authorText(by),
           created_at: atMs,
           updated_at: atMs,
+          publish_began_at: null,
           published_at: null,
           discarded_at: null,
           failure_code: null,
@@ -96,6 +97,7 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
             created_by: null,
             created_at: nowMs,
             updated_at: nowMs,
+            publish_began_at: null,
             published_at: nowMs,
             discarded_at: null,
             failure_code: null,
@@ -255,6 +257,7 @@ async function updateJob(
       ...(change.step !== undefined && { step: change.step }),
       ...(change.plan !== undefined && { plan: jsonText(change.plan) }),
       ...(change.progress !== undefined && { progress: jsonText(change.progress) }),
+      ...(change.publishBeganAtMs !== undefined && { publish_began_at: change.publishBeganAtMs }),
       ...(change.publishedAtMs !== undefined && { published_at: change.publishedAtMs }),
       ...(change.discardedAtMs !== undefined && { discarded_at: change.discardedAtMs }),
     })
@@ -288,6 +291,7 @@ export function importJobOf(row: Pick<Selectable<ImportJobTable>, (typeof jobCol
     createdBy: authorOf(row.created_by),
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),
+    publishBeganAtMs: toTimeOrNull(row.publish_began_at),
     publishedAtMs: toTimeOrNull(row.published_at),
     discardedAtMs: toTimeOrNull(row.discarded_at),
     finalAtMs: toTimeOrNull(row.final_at),

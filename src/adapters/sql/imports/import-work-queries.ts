@@ -135,6 +135,22 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(parseUndoRecord)
     },
 
+    async findAssignments(importJobId, uuids) {
+      if (uuids.length === 0) return []
+      const rows = await db
+        .selectFrom('import_image')
+        .selectAll()
+        .where('import_job_id', '=', importJobId)
+        .where('kind', '=', 'assignments')
+        .where('subject', 'in', [...uuids])
+        .execute()
+      return rows.map(parseUndoRecord).flatMap(record => {
+        if (record.kind !== 'assignments' || record.before === null || record.after === null) return []
+        const { importJobId, projectId, subject: uuid, before, after } = record
+        return { importJobId, projectId, uuid, own: before, survivorUuid: after.personUuid, taken: after }
+      })
+    },
+
     async listLaterImportJobs({ id, projectId, publishedAtMs }) {
       if (publishedAtMs === null) return []
       const rows = await db

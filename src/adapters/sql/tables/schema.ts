@@ -173,6 +173,7 @@ export interface ImportJobTable {
   created_by: string | null
   created_at: number
   updated_at: number
+  publish_began_at: number | null
   published_at: number | null
   discarded_at: number | null
   failure_code: string | null

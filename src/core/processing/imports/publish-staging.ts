@@ -16,7 +16,6 @@ import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { closeChunkState } from '#core/processing/state-changes.ts'
-import { makeIdCountRecords, makeUndoRecords } from './undo-records.ts'
 
 export interface PublishedBatch {
   readonly changes: ChunkChanges
@@ -31,8 +30,6 @@ export interface JobBatch {
   /** Default: an import never replaces a live value. */
   readonly options?: ImportOptions
   readonly publishedOverrides?: Iterable<PersonIdOverride>
-  /** Epoch ms. */
-  readonly nowMs: number
 }
 
 /** The job's project no longer exists. */
@@ -41,31 +38,62 @@ export class ProjectGoneError extends Error {}
 /** Makes links in the given order. @param links with their ids in the list of the job's links. */
 export function publishLinks(batch: JobBatch, links: readonly { readonly id: number; readonly link: ImportLink }[]) {
   return publishBatch(batch, (state, notes) => {
-    const linked = new Set<string>()
-    for (const { link } of links) {
-      const { distinctId, otherId, dangerously, timestampMs, uuid, importJobId } = link
-      const event = {
-        distinctId,
-        merge: { otherId, dangerously },
-        set: null,
-        setOnce: null,
-        unset: noKeys,
-        timestampMs,
-        uuid,
-        importJobId,
-        historical: true,
-        writesKnownPersons: true,
-        writesFilteredKeys: true,
-      }
-      const { person } = applyPersonEvent(state, event, (type, details) => notes.push({ reason: type, details }))
-      linked.add(person.uuid)
-    }
+    joinLinks(
+      state,
+      links.map(({ link }) => link),
+      notes,
+    )
     return {
       doneLinkIds: links.map(({ id }) => id),
-      undoRecords: makeIdCountRecords(batch.importJobId, state, linked),
       keepsAssignmentsFor: batch.importJobId,
     }
   })
+}
+
+/** Makes links in the given order. */
+export function joinLinks(state: ProjectState, links: readonly ImportLink[], notes: Note[]): void {
+  for (const { distinctId, otherId, dangerously, timestampMs, uuid, importJobId } of links) {
+    const event = {
+      distinctId,
+      merge: { otherId, dangerously },
+      set: null,
+      setOnce: null,
+      unset: noKeys,
+      timestampMs,
+      uuid,
+      importJobId,
+      historical: true,
+      writesKnownPersons: true,
+      writesFilteredKeys: true,
+    }
+    applyPersonEvent(state, event, (type, details) => notes.push({ reason: type, details }))
+  }
+}
+
+export function joinPersons(
+  state: ProjectState,
+  staged: readonly (readonly [string, Profiled])[],
+  options: ImportOptions,
+  notes: Note[],
+): void {
+  for (const [distinctId, person] of staged) joinPerson(state, distinctId, person, options, notes)
+}
+
+type Profiled = Pick<Person, 'properties' | 'marks' | 'createdAtMs' | 'isIdentified' | 'lastSeenAtMs'>
+
+export function joinPersonlessIds(state: ProjectState, distinctIds: Iterable<string>): void {
+  for (const distinctId of distinctIds)
+    if (state.mappings.has(distinctId)) requireOverride(state, distinctId)
+    else state.rememberPersonless(distinctId)
+}
+
+export function joinGroups(
+  state: ProjectState,
+  groups: readonly Group[],
+  typeNames: ReadonlyMap<number, string>,
+  notes: Note[],
+): void {
+  for (const group of groups) joinGroup(state, group, typeNames.get(group.typeIndex), notes)
 }
 
 /**
@@ -94,9 +122,7 @@ export function publishPersons(batch: JobBatch, distinctIds: readonly string[]):
 /** Ensures that rows of ids without a person are assigned to the person that the id has got since, or gets later. */
 export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   return publishBatch(batch, state => {
-    for (const distinctId of distinctIds)
-      if (state.mappings.has(distinctId)) requireOverride(state, distinctId)
-      else state.rememberPersonless(distinctId)
+    joinPersonlessIds(state, distinctIds)
     return {}
   })
 }
@@ -127,13 +153,14 @@ export function publishGroups(
   })
 }
 
-interface Note {
+/** Something that stays as it is, or is lost: counted in the job's notes. */
+export interface Note {
   readonly reason: string
   readonly details: JsonObject
 }
 
 function publishBatch(
-  { importJobId, projectId, loaded, publishedOverrides, nowMs }: JobBatch,
+  { importJobId, projectId, loaded, publishedOverrides }: JobBatch,
   apply: (state: ProjectState, notes: Note[]) => Partial<ImportChanges>,
 ): PublishedBatch {
   const projects = openChunkState(loaded)
@@ -142,16 +169,7 @@ function publishBatch(
   const notes: Note[] = []
   const done = apply(state, notes)
   const { changes, overrides } = closeChunkState(new Map([[projectId, state]]), publishedOverrides)
-  const start = {
-    importJobId,
-    projectId,
-    kind: 'publish_start',
-    subject: '',
-    before: { atMs: nowMs },
-    after: null,
-  } as const
-  const undoRecords = [start, ...makeUndoRecords(importJobId, loaded, state, changes), ...(done.undoRecords ?? [])]
-  const imports = { ...noImportChanges, ...done, undoRecords, notes: countedNotes(importJobId, notes) }
+  const imports = { ...noImportChanges, ...done, notes: countedNotes(importJobId, notes) }
   return { changes: { ...changes, calledFlags: [], warnings: [], outcomes: [], imports }, overrides }
 }
 
@@ -171,7 +189,7 @@ export function countedNotes(importJobId: number, notes: readonly Note[]): Impor
 function joinPerson(
   state: ProjectState,
   distinctId: string,
-  staged: Person,
+  staged: Profiled,
   options: ImportOptions,
   notes: Note[],
 ): void {

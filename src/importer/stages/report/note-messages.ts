@@ -3,7 +3,7 @@
 
 import type { WarningType } from '#core/events/warning-types.ts'
 import { formatCount } from '#core/format-count.ts'
-import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
+import type { UndoRefusal } from '#core/imports/import-changes.ts'
 
 /** Reason of the importer's own note about rows of erased persons. */
 export const rowsErased = 'rows_erased'
@@ -12,26 +12,9 @@ export const rowsErased = 'rows_erased'
 type NoteMessage = readonly [unit: string, text: string]
 
 const undoMessages = {
-  'undo_left:merge_was_built_on': [
-    'merge',
-    'not undone: ids were linked to the merged person or unlinked from it since',
-  ],
-  'undo_left:link_was_confirmed': ['link', 'not undone: live data or another import links the same ids'],
-  'undo_left:link_was_refused': ['later link', 'missing: refused because of a link of the import; send it again'],
-  'undo_left:values_stay_with_survivor': ['split merge', 'without values that other events have written since'],
-  'undo_left:created_at_was_merged': ['creation time', 'not undone: a merge from elsewhere has taken it over'],
-  'undo_left:property_was_written': ['value', 'not undone: live data or another import has written the property since'],
-  'undo_left:outranked_value_is_missing': [
-    'value',
-    'of another import missing: there is no space for it; import that export again once there is',
-  ],
-  'undo_left:person_is_used': ['created person', 'not removed: used by events from outside the import'],
-  'undo_left:link_is_used': ['distinct id', 'not removed: used by events from outside the import'],
-  'undo_left:group_is_used': ['created group', 'not removed: used by events from outside the import'],
-  'undo_left:group_type_is_used': ['created group type', 'not removed: used by a flag, a group or other events'],
+  'undo_left:history_is_incomplete': ['change', 'not undone: the stored events do not explain what is there now'],
   'undo_left:events_not_readable': ['change', 'not undone: other senders have sent too many events to separate them'],
-  'undo_left:person_is_gone': ['person', 'not put back: merged into another or deleted since'],
-  'undo_left:group_is_gone': ['group', 'not put back: deleted since'],
+  'undo_left:group_type_is_used': ['created group type', 'not removed: used by a flag, a group or other events'],
 } satisfies Record<UndoRefusal, NoteMessage>
 
 const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record<string, NoteMessage>> = {

@@ -1,0 +1,304 @@
+// Undoes, repairs and splits by one rule: where the stored persons and groups are what one fold of their events gives, they
+// become what another fold gives. What the first fold does not explain stays, and is noted. So a repetition changes nothing
+// more. Pure.
+
+import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import type { Group } from '#core/groups/group.ts'
+import {
+  type Assignments,
+  type AssignmentsRecord,
+  type ImportChanges,
+  noImportChanges,
+  type UndoRefusal,
+} from '#core/imports/import-changes.ts'
+import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
+import type { DistinctIdMapping, Person, PropertyMark } from '#core/persons/person.ts'
+import { personUuid } from '#core/persons/person-uuid.ts'
+import type { Profile } from '#core/persons/profile.ts'
+import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
+import type { ProjectState, WorkingPerson } from '#core/processing/chunk-state.ts'
+import type { JobBatch, Note, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
+
+export interface DifferenceBatch extends JobBatch {
+  /** What made the stored persons and groups; what it does not explain is left. */
+  readonly was: ProjectState
+  readonly wanted: ProjectState
+  /** Flag assignments and static cohorts that the job's merges moved, which return to persons that exist again. */
+  readonly assignments?: readonly AssignmentsRecord[]
+}
+
+/** The subject of a note: part of the person or group is as the events do not explain. */
+const incomplete: UndoRefusal = 'undo_left:history_is_incomplete'
+const shownIdsMax = 20
+
+/** @returns what to commit, and what is left, which `changes` do not note. */
+export function applyDifference(batch: DifferenceBatch): PublishedBatch & { readonly notes: readonly Note[] } {
+  const work = new Difference(batch)
+  for (const component of work.components()) work.changePersons(component)
+  for (const group of work.groups()) work.changeGroup(group)
+  return work.result()
+}
+
+class Difference {
+  readonly #batch: DifferenceBatch
+  readonly #persons: ReadonlyMap<string, Person>
+  readonly #mappings: ReadonlyMap<string, DistinctIdMapping>
+  /** The version of an id's next mapping, for ids without a person. */
+  readonly #nextVersions: ReadonlyMap<string, number>
+  /** The highest version of an id's override that an uncommitted try has published. */
+  readonly #published: ReadonlyMap<string, number>
+  readonly #writtenPersons: Versioned<Person>[] = []
+  readonly #writtenMappings: Versioned<DistinctIdMapping>[] = []
+  readonly #writtenGroups: Versioned<Group>[] = []
+  readonly #overrides: PersonIdOverride[] = []
+  readonly #removedPersons: ImportChanges['removedPersons'][number][] = []
+  readonly #removedMappings: ImportChanges['removedMappings'][number][] = []
+  readonly #removedGroups: ImportChanges['removedGroups'][number][] = []
+  readonly #nextMappings: ImportChanges['nextVersions'][number][] = []
+  readonly #restored: string[] = []
+  readonly #notes: Note[] = []
+
+  constructor(batch: DifferenceBatch) {
+    const { projectId, loaded, publishedOverrides = [] } = batch
+    const ofProject = <Row extends { readonly projectId: number }>(rows: readonly Row[]) =>
+      rows.filter(row => row.projectId === projectId)
+    this.#batch = batch
+    this.#persons = new Map(ofProject(loaded.persons).map(row => [row.uuid, row]))
+    const mappings = ofProject([...loaded.personMappings, ...loaded.mappings])
+    this.#mappings = new Map(mappings.map(row => [row.distinctId, row]))
+    const personless = ofProject(loaded.personlessDistinctIds)
+    this.#nextVersions = new Map(personless.map(({ distinctId, nextVersion = 1 }) => [distinctId, nextVersion]))
+    this.#published = new Map(Array.from(publishedOverrides, each => [each.distinctId, each.version]))
+  }
+
+  /** The sets of distinct ids whose persons may have to do with each other. */
+  *components(): Generator<readonly string[]> {
+    const { was, wanted } = this.#batch
+    const idsOf = new Map<string, string[]>()
+    const uuidsOf = new Map<string, string[]>()
+    for (const id of new Set([...this.#mappings.keys(), ...was.mappings.keys(), ...wanted.mappings.keys()])) {
+      const uuids = [this.#mappings.get(id)?.personUuid, uuidIn(was, id), uuidIn(wanted, id)].filter(
+        uuid => uuid !== undefined,
+      )
+      uuidsOf.set(id, uuids)
+      for (const uuid of uuids) {
+        const ids = idsOf.get(uuid)
+        if (ids === undefined) idsOf.set(uuid, [id])
+        else ids.push(id)
+      }
+    }
+    const seen = new Set<string>()
+    for (const first of uuidsOf.keys()) {
+      if (seen.has(first)) continue
+      seen.add(first)
+      const component = [first]
+      for (const id of component)
+        for (const uuid of uuidsOf.get(id)!) {
+          for (const other of idsOf.get(uuid) ?? [])
+            if (!seen.has(other)) {
+              seen.add(other)
+              component.push(other)
+            }
+          idsOf.delete(uuid)
+        }
+      yield component
+    }
+  }
+
+  groups(): readonly Group[] {
+    const { projectId, loaded } = this.#batch
+    return loaded.groups.filter(row => row.projectId === projectId)
+  }
+
+  changePersons(component: readonly string[]): void {
+    const { projectId, was, wanted } = this.#batch
+    const isAsIn = (state: ProjectState) =>
+      component.every(id => this.#mappings.get(id)?.personUuid === uuidIn(state, id))
+    if (!isAsIn(was)) {
+      if (!isAsIn(wanted)) this.#note({ distinctIds: component.slice(0, shownIdsMax) })
+      return
+    }
+    const rows = new Set(component.flatMap(id => this.#persons.get(this.#mappings.get(id)?.personUuid ?? '') ?? []))
+    const nextVersion = Math.max(-1, ...Array.from(rows, row => row.version)) + 1
+    const before = personsOf(was, component)
+    const after = personsOf(wanted, component)
+    for (const { uuid, version } of rows)
+      if (!after.has(uuid)) this.#removedPersons.push({ projectId, uuid, loadedVersion: version })
+    for (const [uuid, person] of after) {
+      const now = this.#persons.get(uuid)
+      if (now !== undefined) this.#changePerson(now, before.get(uuid)!, person)
+      else {
+        const { properties, marks, createdAtMs, isIdentified, lastSeenAtMs } = person
+        const row = { projectId, uuid, properties, marks, createdAtMs, isIdentified, lastSeenAtMs }
+        this.#writtenPersons.push({ row: { ...row, version: nextVersion }, loadedVersion: null })
+        this.#restored.push(uuid)
+      }
+    }
+    for (const id of component) this.#changeMapping(id)
+  }
+
+  #changePerson(now: Person, was: WorkingPerson, wanted: WorkingPerson): void {
+    const subject = { personId: now.uuid }
+    const { properties, marks } = this.#changeProfile(now, was, wanted, subject)
+    const choose = <Value>(field: string, of: (person: Omit<Person, 'projectId'>) => Value): Value => {
+      if (of(now) === of(was)) return of(wanted)
+      if (of(was) !== of(wanted) && of(now) !== of(wanted)) this.#note({ ...subject, field })
+      return of(now)
+    }
+    const createdAtMs = choose('created_at', person => person.createdAtMs)
+    const isIdentified = choose('is_identified', person => person.isIdentified)
+    const lastSeenAtMs = choose('last_seen_at', person => person.lastSeenAtMs)
+    const isSame =
+      properties === now.properties &&
+      createdAtMs === now.createdAtMs &&
+      isIdentified === now.isIdentified &&
+      lastSeenAtMs === now.lastSeenAtMs
+    if (isSame) return
+    const row = { ...now, properties, marks, createdAtMs, isIdentified, lastSeenAtMs, version: now.version + 1 }
+    this.#writtenPersons.push({ row, loadedVersion: now.version })
+  }
+
+  #changeMapping(distinctId: string): void {
+    const { projectId, wanted } = this.#batch
+    const now = this.#mappings.get(distinctId)
+    const uuid = uuidIn(wanted, distinctId)
+    if (now?.personUuid === uuid) return
+    const published = this.#published.get(distinctId)
+    const lowest = now === undefined ? Math.max(1, this.#nextVersions.get(distinctId) ?? 1) : now.version + 1
+    const version = Math.max(lowest, (published ?? -1) + 1)
+    if (uuid !== undefined) {
+      const row = { projectId, distinctId, personUuid: uuid, version }
+      this.#writtenMappings.push({ row, loadedVersion: now?.version ?? null })
+      this.#overrides.push({ projectId, distinctId, personId: uuid, version })
+      return
+    }
+    this.#removedMappings.push({ projectId, distinctId, loadedVersion: now!.version })
+    if (now!.version === 0 && published === undefined) return
+    // The id's rows get their original person; the next mapping of the id wins over this override.
+    this.#overrides.push({ projectId, distinctId, personId: personUuid(projectId, distinctId), version })
+    this.#nextMappings.push({ projectId, distinctId, version: version + 1 })
+  }
+
+  changeGroup(now: Group): void {
+    const { projectId, typeIndex, key, version } = now
+    const was = this.#batch.was.findGroup(typeIndex, key)
+    const wanted = this.#batch.wanted.findGroup(typeIndex, key)
+    const subject = { groupTypeIndex: typeIndex, groupKey: key }
+    if (was === null || (wanted === null && !isSameProfile(now, was))) {
+      if (wanted === null || !isSameProfile(now, wanted)) this.#note(subject)
+      return
+    }
+    if (wanted === null) {
+      this.#removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
+      return
+    }
+    const { properties, marks } = this.#changeProfile(now, was, wanted, subject)
+    const createdAtMs = now.createdAtMs === was.createdAtMs ? wanted.createdAtMs : now.createdAtMs
+    if (properties === now.properties && createdAtMs === now.createdAtMs) return
+    const row = { ...now, properties, marks, createdAtMs, version: version + 1 }
+    this.#writtenGroups.push({ row, loadedVersion: version })
+  }
+
+  /** @returns the same properties and marks if nothing changes. */
+  #changeProfile(now: Profile, was: Profile, wanted: Profile, subject: JsonObject): Profile {
+    if (isSameProfile(now, wanted)) return now
+    if (isSameProfile(now, was)) return { properties: wanted.properties, marks: wanted.marks }
+    const properties: JsonObject = {}
+    const marks: Record<string, PropertyMark> = {}
+    for (const key of new Set([now, was, wanted].flatMap(keysOf))) {
+      const isAsBefore = isSameKey(now, was, key)
+      const isChanged = !isSameKey(was, wanted, key)
+      // A mark that names the job shows whose value it is, also when the job's event was not stored.
+      const isOfJob = now.marks[key]?.importJobId === this.#batch.importJobId
+      if (!isAsBefore && (isOfJob || (isChanged && !isSameKey(now, wanted, key)))) this.#note({ ...subject, key })
+      const from = isAsBefore || isOfJob ? wanted : now
+      const value = ownValue(from.properties, key)
+      if (value !== undefined) setOwn(properties, key, value)
+      const mark = ownMark(from, key)
+      if (mark !== undefined) marks[key] = mark
+    }
+    return isSameProfile(now, { properties, marks }) ? now : { properties, marks }
+  }
+
+  #note(details: JsonObject): void {
+    this.#notes.push({ reason: incomplete, details })
+  }
+
+  result(): PublishedBatch & { readonly notes: readonly Note[] } {
+    return {
+      notes: this.#notes,
+      overrides: this.#overrides,
+      changes: {
+        ...noChunkChanges,
+        persons: this.#writtenPersons,
+        mappings: this.#writtenMappings,
+        groups: this.#writtenGroups,
+        imports: {
+          ...noImportChanges,
+          removedPersons: this.#removedPersons,
+          removedMappings: this.#removedMappings,
+          removedGroups: this.#removedGroups,
+          nextVersions: this.#nextMappings,
+          returnedAssignments: this.#returnedAssignments(),
+        },
+      },
+    }
+  }
+
+  /** A person that exists again gets its own assignments back; the survivors keep their own. */
+  #returnedAssignments(): ImportChanges['returnedAssignments'] {
+    const { projectId, assignments = [] } = this.#batch
+    const recordOf = new Map(assignments.map(record => [record.uuid, record]))
+    return this.#restored.flatMap(uuid => {
+      const record = recordOf.get(uuid)
+      if (record === undefined) return []
+      const gotByMerges = assignments.filter(({ survivorUuid }) => survivorUuid === uuid).map(({ taken }) => taken)
+      const own = gotByMerges.reduce(assignmentsWithout, record.own)
+      // If the job merged the survivor away, too, a later survivor may have got some of the assignments.
+      let { taken: given, survivorUuid } = record
+      for (let next = recordOf.get(survivorUuid); next !== undefined; next = recordOf.get(survivorUuid)) {
+        if (this.#persons.has(survivorUuid)) break
+        given = assignmentsWithout(given, assignmentsWithout(given, next.taken))
+        survivorUuid = next.survivorUuid
+      }
+      return { projectId, uuid, assignments: own, survivorUuid, given }
+    })
+  }
+}
+
+function uuidIn(state: ProjectState, distinctId: string): string | undefined {
+  return state.mappings.get(distinctId)?.person.uuid
+}
+
+function personsOf(state: ProjectState, distinctIds: readonly string[]): ReadonlyMap<string, WorkingPerson> {
+  const persons = distinctIds.flatMap(id => state.mappings.get(id)?.person ?? [])
+  return new Map(persons.map(person => [person.uuid, person]))
+}
+
+function keysOf({ properties, marks }: Profile): string[] {
+  return [...Object.keys(properties), ...Object.keys(marks)]
+}
+
+function ownMark({ marks }: Profile, key: string): PropertyMark | undefined {
+  return Object.hasOwn(marks, key) ? marks[key] : undefined
+}
+
+function isSameKey(a: Profile, b: Profile, key: string): boolean {
+  return (
+    isSameJson(ownValue(a.properties, key), ownValue(b.properties, key)) &&
+    isSameJson({ ...ownMark(a, key) }, { ...ownMark(b, key) })
+  )
+}
+
+function isSameProfile(a: Profile, b: Profile): boolean {
+  return keysOf(a).length === keysOf(b).length && keysOf(a).every(key => isSameKey(a, b, key))
+}
+
+function assignmentsWithout({ hashKeys, cohortIds }: Assignments, other: Assignments): Assignments {
+  const others = new Set(other.hashKeys.map(row => row.join('\0')))
+  return {
+    hashKeys: hashKeys.filter(row => !others.has(row.join('\0'))),
+    cohortIds: cohortIds.filter(id => !other.cohortIds.includes(id)),
+  }
+}

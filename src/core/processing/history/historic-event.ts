@@ -1,0 +1,76 @@
+// The stored events of some persons or groups, in the order in which they changed them.
+
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { ImportOptions } from '#core/imports/import-job.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+
+/** A row of the event store, as far as it changes persons and groups. Every copy of an event is one. */
+export interface HistoricEvent
+  extends Pick<
+    StoredEvent,
+    | 'uuid'
+    | 'event'
+    | 'distinctId'
+    | 'linkedId'
+    | 'lane'
+    | 'personMode'
+    | 'historicalMigration'
+    | 'importJobId'
+    | 'logStream'
+    | 'logOffset'
+  > {
+  /** The time that the event itself was sent with, epoch ms. */
+  readonly timestampMs: number
+  /** When the row was written, epoch ms. */
+  readonly storedAtMs: number
+  /** The event belongs to a job that changes persons and groups when it is published, and not when the event arrives. */
+  readonly isOfJob: boolean
+  /** JSON text of an object: those of the event's properties that change persons or groups. */
+  readonly changesJson: string
+}
+
+/** An event with its parsed `changesJson`. */
+export type ReadEvent = HistoricEvent & { readonly changes: JsonObject }
+
+export interface PublishedJob {
+  readonly id: number
+  readonly options: ImportOptions
+  readonly publishBeganAtMs: number
+}
+
+/** One change: an event that was applied when it arrived, or the publishing of a job with its events. */
+export type HistoryItem =
+  | { readonly atMs: number; readonly event: ReadEvent; readonly job: null }
+  | { readonly atMs: number; readonly job: PublishedJob; readonly events: readonly ReadEvent[] }
+
+/**
+ * Puts events in the order of their processing: by offset within a stream of the log, by time of storing across streams. A
+ * job acts when its publishing began. Within a stream, the time never runs backwards, whatever the clock did.
+ * @param events in any order; of several rows of one log record, which are tries of one chunk, the last one counts.
+ * @param jobs all jobs of `events` by id; events of other jobs are left out: they change nothing yet, or no longer.
+ */
+export function orderHistory(
+  events: readonly HistoricEvent[],
+  jobs: ReadonlyMap<number, PublishedJob>,
+): readonly HistoryItem[] {
+  const applied: HistoryItem[] = []
+  const ofJobs: ReadEvent[] = []
+  for (const ofStream of Map.groupBy(events, ({ logStream }) => logStream).values()) {
+    const ordered = ofStream.toSorted((a, b) => a.logOffset - b.logOffset || a.storedAtMs - b.storedAtMs)
+    let atMs = Number.NEGATIVE_INFINITY
+    for (const [index, event] of ordered.entries()) {
+      const next = ordered[index + 1]
+      if (event.logStream !== '' && next?.logOffset === event.logOffset) continue
+      atMs = Math.max(atMs, event.storedAtMs)
+      const read = { ...event, changes: parseJson(event.changesJson) as JsonObject }
+      if (event.isOfJob) ofJobs.push(read)
+      else applied.push({ atMs, event: read, job: null })
+    }
+  }
+  for (const [id, ofJob] of Map.groupBy(ofJobs, ({ importJobId }) => importJobId)) {
+    const job = jobs.get(id)
+    if (job !== undefined) applied.push({ atMs: job.publishBeganAtMs, job, events: ofJob })
+  }
+  // The sort is stable: an event that was stored in the millisecond in which a publishing began was committed before.
+  return applied.sort((a, b) => a.atMs - b.atMs)
+}

@@ -1,0 +1,195 @@
+// Undoes what a published job did to persons and groups, in batches: reads their events, folds them with and without the
+// job's, and commits the difference.
+
+import type { GroupIdentity } from '#core/events/group-identity.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
+import type { UndoRefusal } from '#core/imports/import-changes.ts'
+import { type ImportJob, usualOptions } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import { type ChunkSubjects, noChunkChanges } from '#core/processing/chunk.ts'
+import { applyDifference } from '#core/processing/history/apply-difference.ts'
+import { foldHistory, type History } from '#core/processing/history/fold-history.ts'
+import { type HistoricEvent, orderHistory, type PublishedJob } from '#core/processing/history/historic-event.ts'
+import { type JobBatch, type Note, ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
+import type { HistorySubjects } from '#ports/events/event-history.ts'
+import { findProgress, isProcessed, type Progress } from '../progress/find-progress.ts'
+import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
+import { type Components, findComponents } from './find-components.ts'
+import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
+
+/** Distinct ids whose links are looked up at once. */
+const pageSize = 10_000
+/**
+ * Distinct ids, or groups, per transaction: the live stream waits while it commits. Smaller ones cost more, since the event store
+ * looks through the project's events for each.
+ */
+const batchSize = 2_000
+const triesMax = 8
+
+const notReadable: UndoRefusal = 'undo_left:events_not_readable'
+
+/** Items are distinct ids, or groups; those of one unit are undone together. */
+interface Kind<Item> {
+  readonly of: History['of']
+  list(after: Item | null): Promise<readonly Item[]>
+  findUnits(items: readonly Item[]): Promise<Components<Item>>
+  subjectsOf(items: readonly Item[]): Pick<ChunkSubjects, 'distinctIds' | 'mergingDistinctIds' | 'groups'>
+  historyOf(items: readonly Item[]): HistorySubjects
+  /** For a note. */
+  describe(unit: readonly Item[]): JsonObject
+}
+
+const shownIdsMax = 20
+
+/** @returns notes about what was left. @throws PortError, NotOwnerError */
+export function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<readonly Note[]> {
+  const { id, projectId } = job
+  return undoAll<string>(job, deps, signal, {
+    of: 'persons',
+    list: after => deps.events.listJobIds(projectId, id, after, pageSize),
+    findUnits: ids => findComponents(projectId, ids, deps, signal),
+    subjectsOf: ids => {
+      const distinctIds = ids.map(distinctId => ({ projectId, distinctId }))
+      return { distinctIds, mergingDistinctIds: distinctIds, groups: [] }
+    },
+    historyOf: distinctIds => ({ distinctIds }),
+    describe: ids => ({ distinctIds: ids.slice(0, shownIdsMax) }),
+  })
+}
+
+/** As for persons. */
+export function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<readonly Note[]> {
+  const { id, projectId } = job
+  return undoAll<GroupIdentity>(job, deps, signal, {
+    of: 'groups',
+    list: after => deps.events.listJobGroups(projectId, id, after, pageSize),
+    findUnits: async groups => ({ found: groups.map(group => [group]), unreadable: [] }),
+    subjectsOf: groups => ({
+      distinctIds: [],
+      mergingDistinctIds: [],
+      groups: groups.map(group => ({ projectId, ...group })),
+    }),
+    historyOf: groups => ({ groups }),
+    describe: ([group]) => ({ groupType: group!.typeName, groupKey: group!.key }),
+  })
+}
+
+async function undoAll<Item>(
+  job: ImportJob,
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  kind: Kind<Item>,
+): Promise<readonly Note[]> {
+  const notes: Note[] = []
+  for (let after: Item | null = null; !signal.aborted; ) {
+    let items = await kind.list(after)
+    if (items.length === 0) break
+    after = items.at(-1)!
+    for (let tries = 1; items.length > 0 && !signal.aborted; tries++) {
+      if (tries > 1) await waitOrStop(storeBackOffMs(tries, deps.random()), signal)
+      const { found, unreadable } = await kind.findUnits(items)
+      for (const unit of unreadable) notes.push({ reason: notReadable, details: kind.describe(unit) })
+      const again = new Set<Item>()
+      for (const units of inBatches(found)) {
+        const undone = await undoUnits(job, deps, signal, kind, units)
+        if (undone.isFinal || tries === triesMax) notes.push(...undone.notes)
+        else for (const item of units.flat()) again.add(item)
+      }
+      items = [...again]
+    }
+  }
+  return notes
+}
+
+interface Undone {
+  readonly notes: readonly Note[]
+  /** False if something is unexplained, and some of the events are stored, but not processed to the end. */
+  readonly isFinal: boolean
+}
+
+async function undoUnits<Item>(
+  job: ImportJob,
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  kind: Kind<Item>,
+  units: readonly (readonly Item[])[],
+): Promise<Undone> {
+  const { id, projectId } = job
+  /** By the first unit of each part: a part that conflicts, or is halved, is computed again. */
+  const parts = new Map<readonly Item[], Undone>()
+  const progress = await readProgress(deps)
+  await runBatch(
+    deps,
+    signal,
+    units,
+    some => ({ ...kind.subjectsOf(some.flat()), projectIds: [projectId] }),
+    async (some, loaded, published) => {
+      const events = await deps.events.readHistory(projectId, kind.historyOf(some.flat()))
+      const batch = createJobBatch(job, loaded, published)
+      const history = await toHistory(batch, deps, kind.of, events)
+      const wanted = foldHistory(history, id)
+      const restored = wanted.persons.map(({ uuid }) => uuid)
+      const assignments = await deps.jobs.findAssignments(id, restored)
+      const { notes, ...changes } = applyDifference({ ...batch, was: foldHistory(history), wanted, assignments })
+      const isFinal = notes.length === 0 || events.every(event => isOfProcessed(event, projectId, progress))
+      parts.set(some[0]!, { notes, isFinal })
+      return changes
+    },
+    ([unit]) => {
+      parts.set(unit!, { notes: [{ reason: notReadable, details: kind.describe(unit!) }], isFinal: true })
+      return { overrides: [], changes: noChunkChanges }
+    },
+  )
+  const all = [...parts.values()]
+  return { notes: all.flatMap(({ notes }) => notes), isFinal: all.every(({ isFinal }) => isFinal) }
+}
+
+/** A unit that is larger than a batch is one. */
+function* inBatches<Item>(units: readonly (readonly Item[])[]): Generator<readonly (readonly Item[])[]> {
+  let batch: (readonly Item[])[] = []
+  let size = 0
+  for (const unit of units) {
+    if (size + unit.length > batchSize && batch.length > 0) {
+      yield batch
+      batch = []
+      size = 0
+    }
+    batch.push(unit)
+    size += unit.length
+  }
+  if (batch.length > 0) yield batch
+}
+
+async function toHistory(
+  { projectId, loaded }: JobBatch,
+  { jobs }: ImportWorkDeps,
+  of: History['of'],
+  events: readonly HistoricEvent[],
+): Promise<History> {
+  const project = loaded.projects.find(each => each.id === projectId)
+  if (project === undefined) throw new ProjectGoneError(`project ${projectId} is gone`)
+  const published = new Map<number, PublishedJob>()
+  for (const id of new Set(events.filter(({ isOfJob }) => isOfJob).map(({ importJobId }) => importJobId))) {
+    const job = await jobs.findImportJob(id)
+    const { options = usualOptions, publishBeganAtMs = null } = job ?? {}
+    if (publishBeganAtMs !== null) published.set(id, { id, options, publishBeganAtMs })
+  }
+  const groupTypes = loaded.groupTypes.filter(type => type.projectId === projectId)
+  return { project, groupTypes, of, items: orderHistory(events, published) }
+}
+
+async function readProgress({ jobs, log }: ImportWorkDeps): Promise<ReadonlyMap<LogStream, Progress>> {
+  const streams = await log.streams()
+  return new Map(
+    await Promise.all(streams.map(async ({ stream }) => [stream, await findProgress(jobs, stream)] as const)),
+  )
+}
+
+function isOfProcessed(
+  { logStream, logOffset }: HistoricEvent,
+  projectId: number,
+  progress: ReadonlyMap<LogStream, Progress>,
+): boolean {
+  const ofStream = progress.get(logStream)
+  return ofStream === undefined || isProcessed(ofStream, projectId, logOffset + 1)
+}
