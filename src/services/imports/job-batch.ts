@@ -58,6 +58,8 @@ export class NotOwnerError extends Error {}
 
 const textBytesMax = 64 * 1024 * 1024
 const conflictTryCount = 50
+/** After as many conflicts a batch is halved: live events change few of its persons at a time. */
+const conflictsOfWholeMax = 3
 const conflictBackOff = { firstMs: 50, longestMs: 800 }
 
 type Compute<Item> = (
@@ -67,7 +69,8 @@ type Compute<Item> = (
 ) => PublishedBatch | Promise<PublishedBatch>
 
 /**
- * @param items the batch is halved if the persons of its items, or the queries about them, are too large together.
+ * @param items the batch is halved if the persons of its items, or the queries about them, are too large together, or if it keeps
+ *   conflicting.
  * @param compute called again after a conflict, with freshly loaded data.
  * @param computeUnanswered computes a batch of one item for which the event store keeps failing to answer.
  * @throws PortError, NotOwnerError; earlier commits stay.
@@ -107,6 +110,7 @@ export async function runBatch<Item>(
         await deps.events.insert({ ...noEventRows, overrides, ...(loaded.erasures && { erasures: loaded.erasures }) })
       }
       if ((await commitChanges(deps, changes)) === 'committed') return 'done'
+      if (items.length > 1 && attempt + 1 >= conflictsOfWholeMax) return 'too_large'
       if (attempt >= conflictTryCount)
         throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
       await waitOrStop(backOffMs(conflictBackOff, attempt, deps.random()), signal)

@@ -130,7 +130,9 @@ async function undoUnits<Item>(
       const wanted = foldHistory(history, id)
       const restored = wanted.persons.map(({ uuid }) => uuid)
       const assignments = await deps.jobs.findAssignments(id, restored)
-      const { notes, ...changes } = applyDifference({ ...batch, was: foldHistory(history), wanted, assignments })
+      const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
+      const was = foldHistory(history)
+      const { notes, ...changes } = applyDifference({ ...batch, was, wanted, idsWithEvents, assignments })
       const isFinal = notes.length === 0 || events.every(event => isOfProcessed(event, projectId, progress))
       parts.set(some[0]!, { notes, isFinal })
       return changes

@@ -24,6 +24,8 @@ export interface DifferenceBatch extends JobBatch {
   /** What made the stored persons and groups; what it does not explain is left. */
   readonly was: ProjectState
   readonly wanted: ProjectState
+  /** The distinct ids with events. Others are only linked by one, which counts for nothing if they were deleted since. */
+  readonly idsWithEvents: ReadonlySet<string>
   /** Flag assignments and static cohorts that the job's merges moved, which return to persons that exist again. */
   readonly assignments?: readonly AssignmentsRecord[]
 }
@@ -74,10 +76,12 @@ class Difference {
 
   /** The sets of distinct ids whose persons may have to do with each other. */
   *components(): Generator<readonly string[]> {
-    const { was, wanted } = this.#batch
+    const { was, wanted, idsWithEvents } = this.#batch
+    const isDeleted = (id: string) => !this.#mappings.has(id) && !idsWithEvents.has(id)
     const idsOf = new Map<string, string[]>()
     const uuidsOf = new Map<string, string[]>()
     for (const id of new Set([...this.#mappings.keys(), ...was.mappings.keys(), ...wanted.mappings.keys()])) {
+      if (isDeleted(id)) continue
       const uuids = [this.#mappings.get(id)?.personUuid, uuidIn(was, id), uuidIn(wanted, id)].filter(
         uuid => uuid !== undefined,
       )
@@ -116,7 +120,8 @@ class Difference {
     const isAsIn = (state: ProjectState) =>
       component.every(id => this.#mappings.get(id)?.personUuid === uuidIn(state, id))
     if (!isAsIn(was)) {
-      if (!isAsIn(wanted)) this.#note({ distinctIds: component.slice(0, shownIdsMax) })
+      const isGone = component.every(id => !this.#mappings.has(id))
+      if (!isAsIn(wanted) && !isGone) this.#note({ distinctIds: component.slice(0, shownIdsMax) })
       return
     }
     const rows = new Set(component.flatMap(id => this.#persons.get(this.#mappings.get(id)?.personUuid ?? '') ?? []))
@@ -148,7 +153,8 @@ class Difference {
     }
     const createdAtMs = choose('created_at', person => person.createdAtMs)
     const isIdentified = choose('is_identified', person => person.isIdentified)
-    const lastSeenAtMs = choose('last_seen_at', person => person.lastSeenAtMs)
+    // Shown nowhere, and later with each copy of an event.
+    const lastSeenAtMs = now.lastSeenAtMs === was.lastSeenAtMs ? wanted.lastSeenAtMs : now.lastSeenAtMs
     const isSame =
       properties === now.properties &&
       createdAtMs === now.createdAtMs &&
