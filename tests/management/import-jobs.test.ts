@@ -77,7 +77,7 @@ describe('import jobs', () => {
       { personId: 'p', distinctIds: ['d'] },
       { groupTypeIndex: 0, groupKey: 'g' },
     ]
-    const notes = [{ importJobId: number, reason: 'undo_left:property_was_written', count: 7, samples }]
+    const notes = [{ importJobId: number, reason: 'undo_left:history_is_incomplete', count: 7, samples }]
     await api.commit({ imports: { ...noImportChanges, notes } })
     const seen = async (...scopes: string[]) => {
       const key = await api.addKey(['import_job:read', ...scopes])

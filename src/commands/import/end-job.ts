@@ -223,9 +223,7 @@ const stepLabels: Readonly<Record<string, string>> = {
   person_properties: 'adding person properties to the events',
   'publish rows': 'making the events visible',
   'discard rows': 'removing the events',
-  undo_merges: 'splitting persons',
-  undo_persons: 'restoring persons',
-  undo_groups: 'restoring groups',
+  undo: 'restoring persons and groups',
   clearing: 'clearing up',
 }
 

@@ -66,7 +66,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     return true
   }
 
-  /** Runs jobs one after another: the undo records of one must not capture a half-done other job. Never rejects. */
+  /** Runs jobs one after another: for an undo, each other job counts as a whole or not at all. Never rejects. */
   async function workOnProject(
     all: readonly ImportJob[],
     signal: AbortSignal,

@@ -6,10 +6,13 @@ import { formatNote } from './note-messages.ts'
 describe('a note of the service about an import', () => {
   it('is a sentence with its count and its code', () => {
     assert.equal(
-      formatNote({ reason: 'undo_left:property_was_written', count: 1_234 }),
-      '1,234 values not undone: live data or another import has written the property since (undo_left:property_was_written).',
+      formatNote({ reason: 'undo_left:history_is_incomplete', count: 1_234 }),
+      '1,234 changes not undone: the stored events do not explain what is there (undo_left:history_is_incomplete).',
     )
-    assert.match(formatNote({ reason: 'undo_left:merge_was_built_on', count: 1 }), /^1 merge not undone: /)
+    assert.match(
+      formatNote({ reason: 'undo_left:group_type_is_used', count: 1 }),
+      /^1 created group type not removed: /,
+    )
   })
 
   it('is a sentence for every code about rows that publishing counts', () => {
@@ -25,7 +28,8 @@ describe('a note of the service about an import', () => {
 
   it('is explained in the guide for everything that discarding leaves', () => {
     const guide = readFileSync('docs/import.md', 'utf8')
-    const codes = readFileSync('src/core/processing/imports/undo-publish.ts', 'utf8').match(/undo_left:\w+/g)!
-    for (const code of new Set(codes)) assert.ok(guide.includes(`\`${code}\``), `${code} is not in docs/import.md`)
+    const codes = readFileSync('src/core/imports/import-changes.ts', 'utf8').match(/undo_left:\w+/g)!
+    assert.equal(codes.length, 3)
+    for (const code of codes) assert.ok(guide.includes(`\`${code}\``), `${code} is not in docs/import.md`)
   })
 })

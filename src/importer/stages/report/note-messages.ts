@@ -12,8 +12,8 @@ export const rowsErased = 'rows_erased'
 type NoteMessage = readonly [unit: string, text: string]
 
 const undoMessages = {
-  'undo_left:history_is_incomplete': ['change', 'not undone: the stored events do not explain what is there now'],
-  'undo_left:events_not_readable': ['change', 'not undone: other senders have sent too many events to separate them'],
+  'undo_left:history_is_incomplete': ['change', 'not undone: the stored events do not explain what is there'],
+  'undo_left:events_not_readable': ['change', 'not undone: the events concerned are too many or too large to be read'],
   'undo_left:group_type_is_used': ['created group type', 'not removed: used by a flag, a group or other events'],
 } satisfies Record<UndoRefusal, NoteMessage>
 
@@ -39,7 +39,7 @@ const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record
 const messages: Readonly<Record<string, NoteMessage>> = { ...undoMessages, ...otherMessages }
 
 /**
- * @returns a sentence with the count, and the code that docs/import.md explains, such as `2 merges not undone: …`;
+ * @returns a sentence with the count, and the code that docs/import.md explains, such as `2 changes not undone: …`;
  *   for an unknown code, the count and the code.
  */
 export function formatNote({ reason, count }: { readonly reason: string; readonly count: number }): string {
