@@ -271,17 +271,15 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
           discardDay: id => events.discardDay(id),
           findOverrides: ids => events.findOverrides(ids),
           hasRowsOfGroupType: (...args) => events.hasRowsOfGroupType(...args),
-          findLaterWrites: (...args) => events.findLaterWrites(...args),
-          findImportedKeys: (...args) => events.findImportedKeys(...args),
-          findImportedGroupKeys: (...args) => events.findImportedGroupKeys(...args),
-          findOtherGroupUses: (...args) => events.findOtherGroupUses(...args),
           countPendingRows: (...args) => events.countPendingRows(...args),
-          findUsedIds: (...args) => events.findUsedIds(...args),
-          findOtherUses: async (...args) => {
-            const uses = await events.findOtherUses(...args)
+          listJobIds: (...args) => events.listJobIds(...args),
+          listJobGroups: (...args) => events.listJobGroups(...args),
+          findLinks: (...args) => events.findLinks(...args),
+          readHistory: async (...args) => {
+            const history = await events.readHistory(...args)
             if (!isDone) await world.apply(use)
             isDone = true
-            return uses
+            return history
           },
         },
       } satisfies Partial<ImportWorkDeps>

@@ -7,14 +7,15 @@ import { type EventStoreMigration, eventStoreMigrations } from '#adapters/clickh
 import { PortError } from '#ports/port-error.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
 
-const second: EventStoreMigration = {
+const colours: EventStoreMigration = {
   name: 'colours',
   statements: database => [
     `ALTER TABLE ${database}.groups ADD COLUMN IF NOT EXISTS colour String`,
     `CREATE TABLE IF NOT EXISTS ${database}.colours (colour String) ENGINE = MergeTree ORDER BY colour`,
   ],
 }
-const migrations = [...eventStoreMigrations, second]
+const migrations = [...eventStoreMigrations, colours]
+const versionsOf = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 
 describe('the tables of the event store', () => {
   const server = engineForTests()
@@ -39,7 +40,7 @@ describe('the tables of the event store', () => {
     assert.deepEqual(await migrate(server.clients, options), [])
     await command("INSERT INTO pennon.groups (project_id, group_key) VALUES (1, 'acme')")
     assert.deepEqual(await migrate(server.clients, { ...options, migrations }), ['colours'])
-    assert.deepEqual(await versions(), [1, 2])
+    assert.deepEqual(await versions(), versionsOf(migrations.length))
     assert.deepEqual(await select('SELECT group_key, colour FROM pennon.groups'), [['acme', '']])
     const before = await definitions()
     assert.deepEqual(await migrate(server.clients, { ...options, migrations }), [])
@@ -48,7 +49,7 @@ describe('the tables of the event store', () => {
 
   it('can be created and changed by several processes at once', async () => {
     await Promise.all([1, 2, 3].map(() => migrate(server.clients, { ...options, migrations })))
-    assert.deepEqual(await versions(), [1, 2])
+    assert.deepEqual(await versions(), versionsOf(migrations.length))
   })
 
   it('are completed after an interrupted start, and when one is missing', async () => {
@@ -69,7 +70,7 @@ describe('the tables of the event store', () => {
     await migrate(server.clients, options)
     const isFull = (error: unknown) => error instanceof PortError && error.code === 'full'
     await assert.rejects(migrate(server.clients, { ...options, migrations, freeBytes: () => 1_000 }), isFull)
-    assert.deepEqual(await versions(), [1])
+    assert.deepEqual(await versions(), versionsOf(eventStoreMigrations.length))
   })
 
   it('are rejected, and not touched, when a newer version changed them', async () => {
@@ -77,7 +78,7 @@ describe('the tables of the event store', () => {
     const before = await definitions()
     await assert.rejects(
       migrate(server.clients, options),
-      isUnfit(/newer Pennon \(schema 2; this version supports up to 1\)/),
+      isUnfit(/newer Pennon \(schema 3; this version supports up to 2\)/),
     )
     assert.match((await unfit()) ?? '', /newer Pennon/)
     assert.deepEqual(await definitions(), before)

@@ -9,10 +9,10 @@ import { fixedClock } from '../support/fixed-clock.ts'
 import { MemoryEventStore } from '../support/memory/memory-event-store.ts'
 import { MemoryRejectStore } from '../support/memory/memory-reject-store.ts'
 import { chargedUsageContract } from './charged-usage.contract.ts'
+import { eventHistoryContract } from './event-history.contract.ts'
 import { eventQueriesContract } from './event-queries.contract.ts'
 import { eventStoreSubject, eventWriterSubject } from './event-store-subject.ts'
 import { eventWriterContract } from './event-writer.contract.ts'
-import { otherUsesContract } from './other-uses.contract.ts'
 import { recordingStoreContract } from './recording-store.contract.ts'
 import { rejectStoreContract } from './reject-store.contract.ts'
 
@@ -37,7 +37,7 @@ describe('the event store on the embedded ClickHouse', () => {
   eventWriterContract(subject)
   chargedUsageContract(subject)
   eventQueriesContract(subject)
-  otherUsesContract({ ...subject, store: () => store, nowMs: clock.nowMs })
+  eventHistoryContract(subject)
   recordingStoreContract(subject)
   rejectStoreContract(() => store, subject.newProject)
 
@@ -59,7 +59,7 @@ describe('the event store in memory', () => {
   })
   eventWriterContract(subject)
   chargedUsageContract(subject)
-  otherUsesContract({ ...subject, store: () => store, nowMs: clock.nowMs })
+  eventHistoryContract(subject)
 })
 
 describe('rejects in memory', () => {

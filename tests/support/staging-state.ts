@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import type { UndoRecord } from '#core/imports/import-changes.ts'
-import { toStagingId } from '#core/imports/import-job.ts'
+import { toStagingId, usualOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -75,7 +75,7 @@ function personRows(owner: number, { id, ids = [[id, 0]], ...over }: Someone) {
 }
 
 export function batchOf({ loaded }: StagingState, over: Partial<JobBatch> = {}): JobBatch {
-  return { importJobId: jobId, projectId, loaded, nowMs: 1, ...over }
+  return { importJobId: jobId, projectId, loaded, options: usualOptions, ...over }
 }
 
 /** @throws AssertionError where the store would report a conflict. */

@@ -294,6 +294,9 @@ export function aStoredEvent(over: Partial<StoredEvent> = {}): StoredEvent {
       over.event ?? '',
       over.propertiesJson === undefined ? {} : (parseJson(over.propertiesJson) as JsonObject),
     ),
+    linkedId: '',
+    logStream: 'main',
+    logOffset: 0,
     ...over,
   }
 }

@@ -30,6 +30,7 @@ import { countTrend } from './insights/trend-counts.ts'
 import { type MigrateOptions, migrate } from './migrate.ts'
 import { findChargedTimes } from './queries/charged-times.ts'
 import { listEventNames, listPropertyNames } from './queries/definition-queries.ts'
+import { createEventHistory } from './queries/event-history.ts'
 import { findEvent, listEvents } from './queries/event-queries.ts'
 import { createImportedRows } from './queries/imported-rows.ts'
 import { findOverrides } from './queries/override-queries.ts'
@@ -118,6 +119,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     ...createPersonEraser(clients),
     ...createFlagUsageUpkeep(clients),
     ...createImportedRows(clients, { ask, askStored: askIn(createQueryQueue(storedQueueLimits)) }),
+    ...createEventHistory(clients),
     ...createSqlQueries({
       clients,
       queryTimeoutSeconds,

@@ -101,6 +101,38 @@ const baseline: EventStoreMigration = {
     ),
 }
 
+/** The engine's parser refuses properties with a number of 30 digits, or half a surrogate pair, anywhere in them. */
+const linkedTextOf = (key: string) => `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
+        extract(properties, '"${key.replace('$', '[$]')}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
+
+/** As `isIllegalDistinctId` had it when this column was added. */
+const bareId = `replaceRegexpOne(id, '(?s)^(?:\\'(.*)\\'|"(.*)")$', '\\\\1\\\\2')`
+const isLegalId = `match(id, '\\\\S') AND position(id, '\\0') = 0 AND lengthUTF8(id) <= 400
+        AND lower(${bareId}) NOT IN ('anonymous', 'guest', 'distinctid', 'distinct_id', 'id', 'not_authenticated', 'email',
+          'undefined', 'true', 'false')
+        AND ${bareId} NOT IN ('[object Object]', 'NaN', 'None', 'none', 'null', '0', '$posthog_cookieless')`
+
+/** For rows of before; the worker writes the column of new ones. */
+const linkedIdOfRow = `arrayElement(arrayFilter(
+      other -> other != distinct_id AND arrayAll(id -> ${isLegalId}, [distinct_id, other]),
+      [multiIf(
+        person_mode != 'full' OR lane = 'ai', '',
+        event = '$identify', ${linkedTextOf('$anon_distinct_id')},
+        event IN ('$create_alias', '$merge_dangerously'), ${linkedTextOf('alias')},
+        '')]), 1)`
+
+/** What a fold over the events of a person needs (docs/decisions/0081). */
+const history: EventStoreMigration = {
+  name: 'history',
+  statements: database =>
+    ['events', 'events_pending'].map(
+      table => `ALTER TABLE ${database}.${table} ADD COLUMN IF NOT EXISTS log_stream LowCardinality(String),
+        ADD COLUMN IF NOT EXISTS log_offset UInt64 CODEC(Delta, ZSTD(1)),
+        ADD COLUMN IF NOT EXISTS sent_later_ms Int64 CODEC(ZSTD(1)),
+        ADD COLUMN IF NOT EXISTS linked_id String DEFAULT ${linkedIdOfRow} CODEC(ZSTD(1))`,
+    ),
+}
+
 /** A start makes these again where one is gone. A migration that drops a table has to take its name out. */
 export const baselineTableNames = Object.keys(baselineTables({ rejectRetentionDays: 0, isEmbedded: true }))
 
@@ -108,7 +140,7 @@ export const baselineTableNames = Object.keys(baselineTables({ rejectRetentionDa
  * The place in this list, from 1, is the version. Append only: a released migration is never edited. Another retention of
  * recordings or cached usage is a new one, too.
  */
-export const eventStoreMigrations: readonly EventStoreMigration[] = [baseline]
+export const eventStoreMigrations: readonly EventStoreMigration[] = [baseline, history]
 
 function baselineTables(options: SchemaOptions): Readonly<Record<string, string>> {
   const ttl = (terms: string) => (options.isEmbedded ? '' : `TTL ${terms}`)

@@ -5,6 +5,7 @@
 
 import type { ChargedUsage } from './charged-usage.ts'
 import type { EventExports } from './event-exports.ts'
+import type { EventHistory } from './event-history.ts'
 import type { EventQueries } from './event-queries.ts'
 import type { EventStoreUpkeep } from './event-store-upkeep.ts'
 import type { EventWriter } from './event-writer.ts'
@@ -22,6 +23,7 @@ export interface EventStore
     EventStoreUpkeep,
     EventQueries,
     ImportedRows,
+    EventHistory,
     InsightQueries,
     EventExports,
     RejectStore,

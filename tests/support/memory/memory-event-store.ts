@@ -176,9 +176,10 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
 
   async findLinks(projectId: number, distinctIds: readonly string[]): Promise<HistoricLink[]> {
     const asked = new Set(distinctIds)
-    return this.#rowsOf(projectId)
+    const links = this.#rowsOf(projectId)
       .filter(({ row }) => row.linkedId !== '' && (asked.has(row.distinctId) || asked.has(row.linkedId)))
-      .map(({ row: { distinctId, linkedId } }) => ({ distinctId, linkedId }))
+      .map(({ row: { distinctId, linkedId } }) => [keyOf(distinctId, linkedId), { distinctId, linkedId }] as const)
+    return [...new Map(links).values()]
   }
 
   async readHistory(projectId: number, { distinctIds, groups }: HistorySubjects): Promise<HistoricEvent[]> {

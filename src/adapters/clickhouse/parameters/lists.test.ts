@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
-import { QueryTooLargeError } from '#ports/port-error.ts'
+import { encodeIdentities } from './encoded-lists.ts'
 import { splitIntoLists } from './field-lists.ts'
-import { encodeIdentities } from './identity-lists.ts'
-import { countTextChars, queryListByList, splitItemsAndKeys } from './list-by-list.ts'
 
 describe('a list that is sent in several fields', () => {
   it('is whole, in order, and begins another field where one more item would not fit', () => {
@@ -37,38 +34,6 @@ describe('a list that is sent in several fields', () => {
     assert.deepEqual(
       splitIntoLists([long, long, long], text => text.length).map(list => list.length),
       [2, 1],
-    )
-  })
-
-  it('combines each piece of the items with each piece of the keys', () => {
-    const half = 'x'.repeat(20_001)
-    const key = 'y'.repeat(30_000)
-    assert.deepEqual(
-      splitItemsAndKeys([half, half], countTextChars, [key, key]).map(({ items, keys }) => [items.length, keys.length]),
-      [
-        [1, 1],
-        [1, 1],
-        [1, 1],
-        [1, 1],
-      ],
-    )
-    assert.deepEqual(splitItemsAndKeys(['a', 'b'], countTextChars, ['c']), [{ items: ['a', 'b'], keys: ['c'] }])
-    assert.deepEqual(splitItemsAndKeys([], countTextChars, ['c']), [])
-    assert.deepEqual(splitItemsAndKeys(['a'], countTextChars, []), [])
-  })
-
-  it('is read until the results exceed the limit', async () => {
-    const found = (counts: readonly number[], charsOf?: (row: number) => number) =>
-      queryListByList(counts, async count => Array.from({ length: count }, () => count), charsOf).then(
-        rows => rows.length,
-      )
-    assert.equal(await found([]), 0)
-    assert.equal(await found([foundRowsMax - 1, 1]), foundRowsMax)
-    await assert.rejects(found([foundRowsMax, 1]), QueryTooLargeError)
-    assert.equal(await found([1, 1], () => foundCharsMax / 2), 2)
-    await assert.rejects(
-      found([1, 1], () => foundCharsMax / 2 + 1),
-      QueryTooLargeError,
     )
   })
 })

@@ -9,8 +9,8 @@ import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { encodeIdentities } from '../parameters/encoded-lists.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
-import { encodeIdentities } from '../parameters/identity-lists.ts'
 
 /** No captured event has a longer name or distinct id. */
 const textCharsMax = 1000

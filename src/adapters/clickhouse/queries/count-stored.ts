@@ -5,8 +5,8 @@ import type { BatchSummary } from '#core/events/batch-summary.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
 import type { AskedBatch } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { encodeIdentities } from '../parameters/encoded-lists.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
-import { encodeIdentities } from '../parameters/identity-lists.ts'
 
 const tables = ['events', 'events_pending'] as const
 /** Above these limits, looking for uuids would read more of the table than looking for identities. */

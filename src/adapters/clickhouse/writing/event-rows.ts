@@ -14,7 +14,8 @@ export type RowWritten = 'written' | { readonly refused: string }
 export const eventColumns =
   'project_id, uuid, event, distinct_id, timestamp, captured_at, charged_at, created_at, lane, ' +
   'historical_migration, import_job_id, import_partition, row_version, properties, flags, elements_chain, person_id, person_created_at, ' +
-  'person_properties, person_mode, `$group_0`, `$group_1`, `$group_2`, `$group_3`, `$group_4`, `$session_id`, `$window_id`, flag_called, flag_response, erasures_before'
+  'person_properties, person_mode, `$group_0`, `$group_1`, `$group_2`, `$group_3`, `$group_4`, `$session_id`, `$window_id`, flag_called, flag_response, erasures_before, ' +
+  'log_stream, log_offset, sent_later_ms, linked_id'
 
 /** 2^62 and 2^61, as the upper half of a 64-bit number. */
 const liveVersionHighWord = 2 ** 30
@@ -71,6 +72,10 @@ export function writeEventRow(
   to.text(event.flagCalled)
   to.text(event.flagResponse)
   to.uint32(erasures)
+  to.text(event.logStream)
+  to.int64(event.logOffset)
+  to.int64(event.sentLaterMs ?? 0)
+  to.text(event.linkedId)
   return 'written'
 }
 

@@ -89,6 +89,8 @@ function readRow(table: string, columns: string, bytes: Buffer): Record<string, 
         return bytes.readUInt32LE(take(4))
       case 'Date32':
         return bytes.readInt32LE(take(4))
+      case 'Int64':
+        return bytes.readBigInt64LE(take(8))
       case 'UInt64':
         return bytes.readBigUInt64LE(take(8))
       case 'UUID':
@@ -134,6 +136,7 @@ const event = aStoredEvent({
     flagCalled: 'a',
     flagResponse: 'true',
   },
+  ...{ linkedId: 'anon', logStream: 'main/3', logOffset: 2 ** 40, sentLaterMs: -3 },
 })
 
 function eventRow(over: Partial<StoredEvent>, terms = {}, insertedAtMs = 5) {
@@ -169,6 +172,7 @@ describe('the row of an event', () => {
         $window_id: '',
       },
       ...{ flag_called: 'a', flag_response: 'true', erasures_before: 3 },
+      ...{ log_stream: 'main/3', log_offset: 2n ** 40n, sent_later_ms: -3n, linked_id: 'anon' },
     })
   })
 

@@ -27,7 +27,15 @@ const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet
 /** All but what clients say of a job, which may be long. */
 export const jobColumns = [
   ...(['id', 'public_id', 'stored_rows', 'project_id', 'implicit_day', 'name', 'source', 'state', 'step'] as const),
-  ...(['options', 'created_by', 'created_at', 'updated_at', 'publish_began_at', 'published_at', 'discarded_at'] as const),
+  ...([
+    'options',
+    'created_by',
+    'created_at',
+    'updated_at',
+    'publish_began_at',
+    'published_at',
+    'discarded_at',
+  ] as const),
   ...(['failure_code', 'failing_since', 'final_at'] as const),
 ]
 

@@ -1,0 +1,62 @@
+// Turns long lists into query parameters: of event identities, with conditions on them, and of anything else.
+
+import type { EventIdentity } from '#core/events/stored-event.ts'
+import { dayMs } from '#core/time.ts'
+import { splitIntoLists } from './field-lists.ts'
+
+/** Base64 turns this into 120,000 characters, and a form field of the server holds 128 KiB. */
+const fieldBytesMax = 90_000
+
+export interface AskedIdentities {
+  /** Conditions on events: the sort key finds the granules, the uuid selects which of their rows to read in full. */
+  readonly prewhere: string
+  readonly where: string
+  /** A query that returns the distinct ids of the identities. */
+  readonly distinctIds: string
+  /** Sent with `use_multipart_params`: thousands of identities do not fit a URL. */
+  readonly params: Record<string, unknown>
+}
+
+export interface EncodedList {
+  /** An expression that returns the items as rows. */
+  readonly sql: string
+  /** Sent with `use_multipart_params`: thousands of items do not fit a URL. */
+  readonly params: Record<string, string>
+}
+
+/**
+ * The items travel as JSON, which the engine reads as a column (`materialize`). A constant array of tuples would be copied
+ * and hashed as a literal at every place that uses it, which would take the engine four times as long. They are in base64,
+ * because a parameter is escaped and a text of many escapes would not fit its field.
+ * @param type the engine's type of an item. @param items at least one.
+ */
+export function encodeList(type: string, items: readonly unknown[]): EncodedList {
+  const texts = items.map(item => JSON.stringify(item))
+  const lists = splitIntoLists(texts, json => Buffer.byteLength(json) + 1, fieldBytesMax)
+  const read = lists.map(
+    (_, index) => `JSONExtract(base64Decode(materialize({list${index}:String})), 'Array(${type})')`,
+  )
+  return {
+    sql: `arrayJoin(${read.length === 1 ? read[0]! : `arrayConcat(${read.join(', ')})`})`,
+    params: Object.fromEntries(
+      lists.map((list, index) => [`list${index}`, Buffer.from(`[${list.join(',')}]`).toString('base64')]),
+    ),
+  }
+}
+
+/** @param identities at least one, with storable times. */
+export function encodeIdentities(identities: readonly EventIdentity[]): AskedIdentities {
+  const { sql, params } = encodeList('Tuple(UInt32, Int32, String, String, UUID)', identities.map(identityOf))
+  const asked = `(SELECT ${sql} AS id)`
+  return {
+    prewhere: `uuid IN (SELECT id.5 FROM ${asked})`,
+    where: `(project_id, toDate32(timestamp), event, distinct_id, uuid)
+      IN (SELECT id.1, toDate32(id.2), id.3, id.4, id.5 FROM ${asked})`,
+    distinctIds: `SELECT id.4 FROM ${asked}`,
+    params,
+  }
+}
+
+function identityOf({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): readonly unknown[] {
+  return [projectId, Math.floor(timestampMs / dayMs), event.toWellFormed(), distinctId.toWellFormed(), uuid]
+}
