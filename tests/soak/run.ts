@@ -18,6 +18,7 @@ import { runLogIns } from './log-ins.ts'
 import { runOneProject } from './one-project.ts'
 import { runMerges, runPersons } from './persons.ts'
 import { runTrendsSpeed } from './trends-speed.ts'
+import { runUndo } from './undo.ts'
 import { runUsageSpeed } from './usage-speed.ts'
 
 const ofSource = process.env.SOURCE === undefined ? {} : { sourceName: process.env.SOURCE }
@@ -92,6 +93,13 @@ const soaks: Record<string, () => Promise<boolean>> = {
     const kills = Number(process.env.KILLS ?? 100)
     return runImportKills({ count, kills, seed, ...ofSource, log: console.log })
   },
+  undo: () =>
+    runUndo({
+      personCount: Number(process.env.PERSONS ?? 20_000),
+      liveEventCount: Number(process.env.EVENTS ?? 1_000_000),
+      importedPerPerson: Number(process.env.IMPORTED ?? 3),
+      log: console.log,
+    }),
   'synthetic-exports': () => {
     const folder = process.env.FOLDER ?? 'synthetic-exports'
     const count = Number(process.env.EVENTS ?? 1_000_000)
