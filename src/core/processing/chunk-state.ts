@@ -274,6 +274,29 @@ export class ProjectState {
     this.#groups.set(key, { group, loadedVersion, changed: true })
   }
 
+  /** A separate working copy, without persons that were merged away. */
+  copy(): ProjectState {
+    const copy = new ProjectState(this.project)
+    for (const person of this.persons) {
+      if (person.mergedInto !== null) continue
+      // Changed in place, they would change in both copies.
+      person.ownsProperties = false
+      const copied: WorkingPerson = { ...person, absorbed: null, mappings: [] }
+      copy.persons.push(copied)
+      for (const mapping of person.mappings) {
+        const copiedMapping = { ...mapping, person: copied }
+        copied.mappings.push(copiedMapping)
+        copy.mappings.set(mapping.distinctId, copiedMapping)
+      }
+    }
+    for (const [id, version] of this.#personlessIds) copy.#personlessIds.set(id, version)
+    for (const [name, index] of this.#groupTypes) copy.#groupTypes.set(name, index)
+    for (const index of this.#takenIndexes) copy.#takenIndexes.add(index)
+    for (const name of this.#typesBeingDeleted) copy.#typesBeingDeleted.add(name)
+    for (const [key, group] of this.#groups) copy.#groups.set(key, { ...group })
+    return copy
+  }
+
   loadPerson(row: Person, propertiesJson: string | null): WorkingPerson {
     const { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs } = row
     const kept = { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs }

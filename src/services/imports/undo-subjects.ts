@@ -8,10 +8,10 @@ import { type ImportJob, usualOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type ChunkSubjects, noChunkChanges } from '#core/processing/chunk.ts'
 import { applyDifference } from '#core/processing/history/apply-difference.ts'
-import { foldHistory, type History } from '#core/processing/history/fold-history.ts'
+import { foldWithAndWithout, type History } from '#core/processing/history/fold-history.ts'
 import { type HistoricEvent, orderHistory, type PublishedJob } from '#core/processing/history/historic-event.ts'
 import { type JobBatch, type Note, ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
-import type { HistorySubjects } from '#ports/events/event-history.ts'
+import { foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
 import { findProgress, isProcessed, type Progress } from '../progress/find-progress.ts'
 import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 import { type Components, findComponents } from './find-components.ts'
@@ -23,7 +23,9 @@ const pageSize = 10_000
  * Distinct ids, or groups, per transaction: the live stream waits while it commits. Smaller ones cost more, since the event store
  * looks through the project's events for each.
  */
-const batchSize = 2_000
+const batchSizeMax = 2_000
+/** A batch is to have about this many events, so that the event store hardly ever refuses to list them at once. */
+const batchEvents = foundRowsMax * 0.7
 const triesMax = 8
 
 const notReadable: UndoRefusal = 'undo_left:events_not_readable'
@@ -81,6 +83,7 @@ async function undoAll<Item>(
   kind: Kind<Item>,
 ): Promise<readonly Note[]> {
   const notes: Note[] = []
+  let eventsPerItem = 1
   for (let after: Item | null = null; !signal.aborted; ) {
     let items = await kind.list(after)
     if (items.length === 0) break
@@ -90,8 +93,9 @@ async function undoAll<Item>(
       const { found, unreadable } = await kind.findUnits(items)
       for (const unit of unreadable) notes.push({ reason: notReadable, details: kind.describe(unit) })
       const again = new Set<Item>()
-      for (const units of inBatches(found)) {
+      for (const units of inBatches(found, () => Math.min(batchSizeMax, batchEvents / eventsPerItem))) {
         const undone = await undoUnits(job, deps, signal, kind, units)
+        eventsPerItem = Math.max(undone.eventCount / units.flat().length, eventsPerItem / 2)
         if (undone.isFinal || tries === triesMax) notes.push(...undone.notes)
         else for (const item of units.flat()) again.add(item)
       }
@@ -103,6 +107,7 @@ async function undoAll<Item>(
 
 interface Undone {
   readonly notes: readonly Note[]
+  readonly eventCount: number
   /** False if something is unexplained, and some of the events are stored, but not processed to the end. */
   readonly isFinal: boolean
 }
@@ -127,31 +132,38 @@ async function undoUnits<Item>(
       const events = await deps.events.readHistory(projectId, kind.historyOf(some.flat()))
       const batch = createJobBatch(job, loaded, published)
       const history = await toHistory(batch, deps, kind.of, events)
-      const wanted = foldHistory(history, id)
+      const { with: was, without: wanted } = foldWithAndWithout(history, id)
       const restored = wanted.persons.map(({ uuid }) => uuid)
       const assignments = await deps.jobs.findAssignments(id, restored)
       const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
-      const was = foldHistory(history)
       const { notes, ...changes } = applyDifference({ ...batch, was, wanted, idsWithEvents, assignments })
       const isFinal = notes.length === 0 || events.every(event => isOfProcessed(event, projectId, progress))
-      parts.set(some[0]!, { notes, isFinal })
+      parts.set(some[0]!, { notes, isFinal, eventCount: events.length })
       return changes
     },
     ([unit]) => {
-      parts.set(unit!, { notes: [{ reason: notReadable, details: kind.describe(unit!) }], isFinal: true })
+      const note = { reason: notReadable, details: kind.describe(unit!) }
+      parts.set(unit!, { notes: [note], isFinal: true, eventCount: foundRowsMax })
       return { overrides: [], changes: noChunkChanges }
     },
   )
   const all = [...parts.values()]
-  return { notes: all.flatMap(({ notes }) => notes), isFinal: all.every(({ isFinal }) => isFinal) }
+  return {
+    notes: all.flatMap(({ notes }) => notes),
+    isFinal: all.every(({ isFinal }) => isFinal),
+    eventCount: all.reduce((sum, { eventCount }) => sum + eventCount, 0),
+  }
 }
 
-/** A unit that is larger than a batch is one. */
-function* inBatches<Item>(units: readonly (readonly Item[])[]): Generator<readonly (readonly Item[])[]> {
+/** A unit that is larger than a batch is one. @param sizeMax how many items the next batch may have. */
+function* inBatches<Item>(
+  units: readonly (readonly Item[])[],
+  sizeMax: () => number,
+): Generator<readonly (readonly Item[])[]> {
   let batch: (readonly Item[])[] = []
   let size = 0
   for (const unit of units) {
-    if (size + unit.length > batchSize && batch.length > 0) {
+    if (size + unit.length > sizeMax() && batch.length > 0) {
       yield batch
       batch = []
       size = 0

@@ -24,20 +24,45 @@ export interface History {
   readonly items: readonly HistoryItem[]
 }
 
-/** @param exceptJobId the import job whose events are left out. @returns the rebuilt persons or groups. */
-export function foldHistory({ project, groupTypes, of, items }: History, exceptJobId?: number): ProjectState {
+/** @returns the persons or groups that the events make. */
+export function foldHistory(history: History): ProjectState {
+  const state = openHistory(history)
+  for (const item of history.items) applyItem(state, item, history)
+  return state
+}
+
+/** @returns what the events make with those of an import job, and without them. */
+export function foldWithAndWithout(
+  history: History,
+  importJobId: number,
+): { with: ProjectState; without: ProjectState } {
+  const isOfJob = ({ job, event }: HistoryItem) => (job === null ? event.importJobId : job.id) === importJobId
+  const found = history.items.findIndex(isOfJob)
+  const first = found === -1 ? history.items.length : found
+  const state = openHistory(history)
+  for (const item of history.items.slice(0, first)) applyItem(state, item, history)
+  const without = state.copy()
+  for (const item of history.items.slice(first)) {
+    applyItem(state, item, history)
+    if (!isOfJob(item)) applyItem(without, item, history)
+  }
+  return { with: state, without }
+}
+
+function openHistory({ project, groupTypes }: History): ProjectState {
   const state = new ProjectState(project)
   for (const type of groupTypes) state.loadGroupType(type)
-  const apply = of === 'persons' ? applyToPerson : applyToGroup
-  for (const item of items)
-    if (item.job === null) {
-      if (item.event.importJobId !== exceptJobId) apply(state, item.event)
-    } else if (item.job.id !== exceptJobId) {
-      const staging = new ProjectState(project, { id: toStagingId(item.job.id), of: state })
-      for (const event of item.events) apply(staging, event)
-      publish(state, staging, item.job)
-    }
   return state
+}
+
+function applyItem(state: ProjectState, item: HistoryItem, { of }: History): void {
+  const apply = of === 'persons' ? applyToPerson : applyToGroup
+  if (item.job === null) apply(state, item.event)
+  else {
+    const staging = new ProjectState(state.project, { id: toStagingId(item.job.id), of: state })
+    for (const event of item.events) apply(staging, event)
+    publish(state, staging, item.job)
+  }
 }
 
 /** In the order of the steps of `services/imports/publish-job.ts`. */

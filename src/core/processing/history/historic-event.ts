@@ -41,7 +41,7 @@ export interface PublishedJob {
 /** One change: an event that was applied when it arrived, or the publishing of a job with its events. */
 export type HistoryItem =
   | { readonly atMs: number; readonly event: ReadEvent; readonly job: null }
-  | { readonly atMs: number; readonly job: PublishedJob; readonly events: readonly ReadEvent[] }
+  | { readonly atMs: number; readonly event: null; readonly job: PublishedJob; readonly events: readonly ReadEvent[] }
 
 /**
  * Puts events in the order of their processing: by offset within a stream of the log, by time of storing across streams. A
@@ -69,7 +69,7 @@ export function orderHistory(
   }
   for (const [id, ofJob] of Map.groupBy(ofJobs, ({ importJobId }) => importJobId)) {
     const job = jobs.get(id)
-    if (job !== undefined) applied.push({ atMs: job.publishBeganAtMs, job, events: ofJob })
+    if (job !== undefined) applied.push({ atMs: job.publishBeganAtMs, event: null, job, events: ofJob })
   }
   // The sort is stable: an event that was stored in the millisecond in which a publishing began was committed before.
   return applied.sort((a, b) => a.atMs - b.atMs)
