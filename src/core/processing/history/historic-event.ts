@@ -25,7 +25,7 @@ export interface HistoricEvent
   readonly storedAtMs: number
   /** The event belongs to a job that changes persons and groups when it is published, and not when the event arrives. */
   readonly isOfJob: boolean
-  /** JSON text of an object: those of the event's properties that change persons or groups. */
+  /** JSON text of an object, with the event's properties that change persons or groups. */
   readonly changesJson: string
 }
 
