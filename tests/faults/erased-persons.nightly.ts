@@ -62,7 +62,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
         'events.rejected_events',
         'events.replay_messages',
         'state.flag_hash_key_override',
-        'state.import_image',
+        'state.import_assignments',
         'state.ingestion_warning',
         'state.person',
         'state.person_distinct_id',

@@ -193,6 +193,12 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
     await query(
       `INSERT INTO cohort_person (person_id, cohort_id) VALUES (${id}, ${cohort.value.value.id}) RETURNING person_id`,
     )
+  await query(
+    `INSERT INTO import_assignments (import_job_id, person_uuid, survivor_uuid, own, taken)
+      SELECT ${publishedJob}, p.uuid, '', '{"hashKeys":[["flag","' || d.distinct_id || '"]],"cohortIds":[]}', '{}'
+      FROM person AS p JOIN person_distinct_id AS d ON d.person_id = p.id
+      WHERE d.project_id = 1 AND d.distinct_id LIKE 'user-%' RETURNING person_uuid`,
+  )
   await keeper().checkAtStart(never)
   await mirror().settle(never)
 
@@ -254,10 +260,8 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
         `SELECT uuid, properties, is_identified FROM person WHERE properties LIKE '%other%' ORDER BY project_id, uuid`,
       )
       const assigned = await query(`SELECT hash_key FROM flag_hash_key_override WHERE hash_key NOT LIKE '%${mark}%'`)
-      const undoRecords = await query(
-        `SELECT kind, subject FROM import_image WHERE subject LIKE '%other%' ORDER BY 1, 2`,
-      )
-      return { stored, pending, rest: await Promise.all(rest), persons, assigned, undoRecords }
+      const kept = await query(`SELECT * FROM import_assignments WHERE own NOT LIKE '%${mark}%'`)
+      return { stored, pending, rest: await Promise.all(rest), persons, assigned, kept }
     },
     outcomes: async () =>
       Object.fromEntries(

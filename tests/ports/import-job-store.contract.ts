@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { noImportChanges } from '#core/imports/import-changes.ts'
+import { type NamedGroupType, noImportChanges } from '#core/imports/import-changes.ts'
 import { type DescribedImportJob, type ImportJobState, usualOptions } from '#core/imports/import-job.ts'
 import type { NewImportJob } from '#ports/state/import-job-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
@@ -76,9 +76,11 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const { plan, progress, ...known } = (await move(store, job.id, 'publishing', { kib60 }))!
       assert.deepEqual([plan, progress], [{ kib60 }, { kib60 }])
       written(await store.deleteProject(gone.id, aChange()))
-      assert.deepEqual(await store.listImportWork(), [known])
       const { plan: _, progress: __, ...knownOfGone } = ofGone
-      assert.deepEqual(await store.listJobsOfGoneProjects(), [knownOfGone])
+      assert.deepEqual(await store.listImportWork(), [
+        { ...known, isProjectGone: false },
+        { ...knownOfGone, isProjectGone: true },
+      ])
     })
 
     it('limits open jobs, however many are created at once', async t => {
@@ -137,32 +139,27 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const { store, chunkStore } = await open(t)
       const [job, other] = [await create(store, aNewJob()), await create(store, aNewJob())]
       const many = Array.from({ length: 4_500 }, (_, index) => String(index).padStart(5, '0'))
-      const undoRecords = [job, other].flatMap(({ id }) =>
-        (id === job.id ? many : many.slice(0, 5)).map(subject => ({
-          ...{ importJobId: id, projectId: 1, kind: 'mapping' as const, subject },
-          ...{ before: null, after: { personUuid: subject, version: 1 } },
+      const namedGroupTypes = [job, other].map(({ id }) => aNamedType(id))
+      const links = [job, other].flatMap(({ id }) =>
+        many.map(uuid => ({
+          ...{ importJobId: id, distinctId: 'a', otherId: 'b', dangerously: false, timestampMs: 1, uuid },
         })),
       )
-      const groupUndoRecord = {
-        ...{ importJobId: job.id, projectId: 1, kind: 'group_type' as const, subject: '0' },
-        ...{ before: null, after: { name: 'org' } },
-      }
       const generated = many.map((uuid, index) => ({
         ...{ projectId: 1, uuid, timestampMs: 1 },
         importJobId: index % 3 === 0 ? other.id : job.id,
       }))
       const ofOtherProject = { projectId: 2, uuid: many[1]!, timestampMs: 1, importJobId: job.id }
       const imports = {
-        ...noImportChanges,
-        undoRecords: [...undoRecords, groupUndoRecord],
+        ...{ ...noImportChanges, namedGroupTypes, links },
         generated: [...generated, ofOtherProject],
       }
       await commit(chunkStore, { imports })
-      await store.deleteUndoRecords(job.id)
-      assert.deepEqual(await store.listUndoRecords(job.id, 'mapping', 10), [])
-      assert.deepEqual(await store.listUndoRecords(job.id, 'group_type', 10), [])
-      assert.equal((await store.listUndoRecords(other.id, 'mapping', 10)).length, 5)
-      await store.forgetGenerated(job.id)
+      while (await store.clearImportJob(job.id, 'everything'));
+      assert.deepEqual(await store.listNamedGroupTypes(job.id), [])
+      assert.deepEqual(await store.listNamedGroupTypes(other.id), [aNamedType(other.id)])
+      const linksOf = async ({ id }: DescribedImportJob) => (await store.listStaged(id, 'links', 9_000)).length
+      assert.deepEqual([await linksOf(job), await linksOf(other)], [0, many.length])
       const subjects = { distinctIds: [], groups: [], projectIds: [] }
       const asked = [...many.map(uuid => ({ projectId: 1, uuid })), { projectId: 2, uuid: many[1]! }]
       const { generated: left = [] } = await loadWhole(chunkStore, { ...subjects, generated: asked })
@@ -170,6 +167,76 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
         ...many.filter((_, index) => index % 3 === 0).map(uuid => `1 ${uuid}`),
         `2 ${many[1]}`,
       ])
+    })
+
+    it('keeps what undoing needs when the staging overlay of a published job is cleared', async t => {
+      const { store, chunkStore } = await open(t)
+      const { id } = await create(store, aNewJob())
+      await commit(chunkStore, { imports: { ...noImportChanges, namedGroupTypes: [aNamedType(id)] } })
+      assert.equal(await store.clearImportJob(id, 'staging'), false)
+      assert.deepEqual(await store.listNamedGroupTypes(id), [aNamedType(id)])
+    })
+
+    it('keeps the first record of a group type, and passes a type on to the job that was published first', async t => {
+      const { store, chunkStore } = await open(t)
+      const [added, pending, late, early] = [
+        ...[await create(store, aNewJob()), await create(store, aNewJob())],
+        ...[await create(store, aNewJob()), await create(store, aNewJob())],
+      ].map(({ id }) => id)
+      const other = await create(store, aNewJob({ projectId: 2 }))
+      await publishAt(store, late!, 20)
+      await publishAt(store, early!, 10)
+      await publishAt(store, other.id, 1)
+      const ids = [pending!, late!, early!, other.id]
+      const namedGroupTypes = [aNamedType(added!), ...ids.map(id => aNamedType(id, { isAdded: false }))]
+      await commit(chunkStore, { imports: { ...noImportChanges, namedGroupTypes } })
+      const again = [aNamedType(pending!), aNamedType(added!, { isAdded: false }), aNamedType(late!, { typeIndex: 1 })]
+      await commit(chunkStore, { imports: { ...noImportChanges, namedGroupTypes: again } })
+      assert.deepEqual(await store.listNamedGroupTypes(added!), [aNamedType(added!)])
+      const leftGroupTypes = [{ importJobId: added!, typeIndex: 0 }]
+      await commit(chunkStore, { imports: { ...noImportChanges, leftGroupTypes } })
+      assert.deepEqual(await store.listNamedGroupTypes(added!), [])
+      const addedBy = await Promise.all(ids.map(async id => (await store.listNamedGroupTypes(id))[0]!.isAdded))
+      assert.deepEqual(addedBy, [false, false, true, false])
+    })
+
+    it('makes jobs final that were published long ago or whose project is deleted', async t => {
+      const { store, chunkStore } = await open(t)
+      await store.createProject(aNewProject(), aChange())
+      const gone = written(await store.createProject(aNewProject({ apiToken: 'phc_gone' }), aChange()))
+      const times = { old: 10, young: 100, ofTheFuture: 9_000, ofGone: 100, discarding: 10 }
+      const ids: Record<string, number> = {}
+      for (const [name, publishedAtMs] of Object.entries(times)) {
+        const { id } = await create(store, aNewJob({ projectId: name === 'ofGone' ? gone.id : 1 }))
+        ids[name] = id
+        await publishAt(store, id, publishedAtMs)
+      }
+      const startDiscarding = (id: number) =>
+        store.updateImportJob(id, { state: 'discarding', updatedAtMs: 3_000 }, { states: ['published'] }, null)
+      await startDiscarding(ids.discarding!)
+      const namedGroupTypes = Object.values(ids).map(id => aNamedType(id))
+      await commit(chunkStore, { imports: { ...noImportChanges, namedGroupTypes } })
+      written(await store.deleteProject(gone.id, aChange()))
+
+      const shown = async () =>
+        Promise.all(
+          Object.values(ids).map(async id => {
+            const { finalAtMs, publishedAtMs } = (await store.findImportJob(id))!
+            return [finalAtMs, publishedAtMs, (await store.listNamedGroupTypes(id)).length]
+          }),
+        )
+      await store.finalizeImportJobs(50, { nowMs: 200, isTrusted: false })
+      const final = [
+        [200, 10, 0],
+        [null, 100, 1],
+        [null, 9_000, 1],
+        [200, 100, 0],
+        [null, 10, 1],
+      ]
+      assert.deepEqual(await shown(), final)
+      assert.equal(await startDiscarding(ids.old!), null)
+      await store.finalizeImportJobs(50, { nowMs: 300, isTrusted: true })
+      assert.deepEqual(await shown(), final.with(2, [null, 300, 1]))
     })
 
     it('clears the groups of a staging overlay in pieces', async t => {
@@ -181,9 +248,9 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       }))
       await commit(chunkStore, { groups })
       let pieces = 1
-      while (await store.clearStaging(job.id)) pieces++
+      while (await store.clearImportJob(job.id, 'staging')) pieces++
       assert.equal(pieces, 3)
-      assert.deepEqual(await store.listStagedGroups(job.id, 1), [])
+      assert.deepEqual(await store.listStaged(job.id, 'groups', 1), [])
     })
 
     it('clears the persons of a staging overlay in pieces, also those whose ids were merged', async t => {
@@ -196,9 +263,9 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const row = { projectId: -job.id, distinctId: 'left', personUuid: 'person 0', version: 0 }
       await commit(chunkStore, { persons, mappings: [{ row, loadedVersion: null }] })
       let pieces = 1
-      while (await store.clearStaging(job.id)) pieces++
+      while (await store.clearImportJob(job.id, 'staging')) pieces++
       assert.equal(pieces, 3)
-      assert.deepEqual(await store.listStagedIds(job.id, 1), [])
+      assert.deepEqual(await store.listStaged(job.id, 'ids', 1), [])
       // None of them is there, or it could not be made again.
       await commit(chunkStore, { persons })
     })
@@ -245,6 +312,15 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal((await store.listImportJobs(1, { limit: 9, offset: 0 })).count, left.length)
     })
   })
+}
+
+function aNamedType(importJobId: number, over: Partial<NamedGroupType> = {}): NamedGroupType {
+  return { importJobId, typeIndex: 0, name: 'org', isAdded: true, ...over }
+}
+
+function publishAt(store: ManagementStore, id: number, publishedAtMs: number) {
+  const change = { state: 'published', publishedAtMs, updatedAtMs: 2_000 } as const
+  return store.updateImportJob(id, change, { states: ['planned'] }, null)
 }
 
 function move(store: ManagementStore, id: number, state: ImportJobState, progress = {}) {

@@ -1,8 +1,7 @@
 // A project and the staging overlay of an import job as plain values, for tests of the changes that publishing and
-// undoing make: commits are applied to what was loaded, and undo records are stored as in the real state.
+// undoing make: commits are applied to what was loaded.
 
 import assert from 'node:assert/strict'
-import type { UndoRecord } from '#core/imports/import-changes.ts'
 import { toStagingId, usualOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
@@ -17,7 +16,6 @@ const stagingId = toStagingId(jobId)
 
 export interface StagingState {
   readonly loaded: LoadedChunk
-  readonly undoRecords: readonly UndoRecord[]
 }
 
 /** A person with defaults for all fields but `id`, from which its uuid derives. `ids`: all its distinct ids. */
@@ -37,7 +35,6 @@ export function stagingState({
   const rows = [...persons.map(who => personRows(projectId, who)), ...staged.map(who => personRows(stagingId, who))]
   const mappings = rows.flatMap(row => row.mappings)
   return {
-    undoRecords: [],
     loaded: {
       projects: [aProject({ id: projectId })],
       persons: rows.map(row => row.person),
@@ -79,7 +76,7 @@ export function batchOf({ loaded }: StagingState, over: Partial<JobBatch> = {}):
 }
 
 /** @throws AssertionError where the store would report a conflict. */
-export function committed({ loaded, undoRecords }: StagingState, { changes }: PublishedBatch): StagingState {
+export function committed({ loaded }: StagingState, { changes }: PublishedBatch): StagingState {
   const { imports } = changes
   assert.ok(imports !== undefined)
   const removedPersons = [...changes.deletedPersons, ...imports.removedPersons]
@@ -96,22 +93,10 @@ export function committed({ loaded, undoRecords }: StagingState, { changes }: Pu
     imports.removedGroups,
     row => `${row.projectId} ${row.typeIndex} ${row.key}`,
   )
-  const kept = new Map(undoRecords.map(undoRecord => [nameOf(undoRecord), undoRecord]))
-  for (const undoRecord of imports.undoRecords) {
-    const before = kept.get(nameOf(undoRecord))?.before
-    kept.set(nameOf(undoRecord), (before === undefined ? undoRecord : { ...undoRecord, before }) as UndoRecord)
-  }
-  for (const undoRecord of imports.rewrittenUndoRecords) kept.set(nameOf(undoRecord), undoRecord)
-  for (const undoRecord of imports.doneUndoRecords) kept.delete(nameOf(undoRecord))
   const personlessDistinctIds = [...loaded.personlessDistinctIds, ...changes.personlessDistinctIds]
   return {
     loaded: { ...loaded, persons, mappings, personMappings: mappings, groups, personlessDistinctIds },
-    undoRecords: [...kept.values()],
   }
-}
-
-function nameOf({ kind, subject }: Pick<UndoRecord, 'kind' | 'subject'>): string {
-  return `${kind} ${subject}`
 }
 
 function written<Row extends { readonly version: number }, Key>(

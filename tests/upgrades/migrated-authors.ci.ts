@@ -1,68 +1,18 @@
 // The migration to the activity log: labels of keys become authors without an id, and each version of a flag an entry.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
-import { numberParameters } from '#adapters/postgres/chunk-texts.ts'
-import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
-import { migrations } from '#adapters/sql/known-migrations.ts'
+import { it } from 'node:test'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
-import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { activityKinds } from '#core/activity.ts'
 import { authorNumber } from '#core/author.ts'
-import type { ManagementStore } from '#ports/state/management-store.ts'
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
-import { logger } from '../support/postgres-state.ts'
-import { tempDir } from '../support/temp-dir.ts'
+import { testMigration } from './test-migration.ts'
 import { unpackedFolder } from './unpacked-folder.ts'
 
-const newest = migrations.at(-1)!.version
-const known = (version: number) => migrations.filter(migration => migration.version <= version)
 const oddLabels = ['', `it's "quoted" \\ \\" {"id":1}`, 'tab\tbell\u0007del\u007f', 'é\u2028😀', '\\u0041/</script>']
 const authorOf = (label: string) => ({ id: null, label })
 
-interface State {
-  /** Applies the migrations up to this one. */
-  migrate(version: number): Promise<void>
-  query(text: string, ...values: readonly unknown[]): Promise<readonly Record<string, unknown>[]>
-  openStore(): ManagementStore
-}
-
-async function sqliteState(t: TestContext): Promise<State> {
-  const dataFolder = tempDir(t)
-  return {
-    migrate: async version => void (await migrateSqlite(dataFolder, known(version))),
-    query: async (text, ...values) => {
-      const database = openStateForWriting(dataFolder, 1_000)
-      try {
-        const statement = database.prepare<unknown[], Record<string, unknown>>(text)
-        if (statement.reader) return statement.all(...values)
-        statement.run(...values)
-        return []
-      } finally {
-        database.close()
-      }
-    },
-    openStore: () => openSqliteManagementStore({ dataFolder, access: 'write' }),
-  }
-}
-
-function testMigration(openState: (t: TestContext) => Promise<State>): void {
-  /** A state of before the migration, with these rows, that was migrated. */
-  async function migrated(t: TestContext, rows: readonly (readonly [table: string, row: object])[]) {
-    const state = await openState(t)
-    await state.migrate(20)
-    for (const [table, row] of rows) {
-      const columns = Object.keys(row)
-      const text = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-      await state.query(text, ...Object.values(row))
-    }
-    await state.migrate(newest)
-    const store = state.openStore()
-    t.after(() => store.close())
-    return { store, query: state.query }
-  }
-
+testMigration('the migration to the activity log', 20, migrated => {
   it('labels become authors without an id, whatever characters they have, and null stays null', async t => {
     const labels = [...oddLabels, null]
     const times = { created_at: 1, updated_at: 2 }
@@ -165,43 +115,22 @@ function testMigration(openState: (t: TestContext) => Promise<State>): void {
     assert.deepEqual((await store.findFlag(1, '1'))?.createdBy, by[0])
     assert.equal((await store.findFlagVersion(1, 2, 1))?.flag.createdBy, null)
   })
-}
-
-describe('the migration to the activity log on SQLite', () => {
-  testMigration(sqliteState)
-
-  it('the flag of a data folder of the first schema has its entry', async t => {
-    const dataFolder = unpackedFolder(t, 'baseline')
-    assert.equal((await migrateSqlite(dataFolder)).from, 20)
-    const store = openSqliteManagementStore({ dataFolder, access: 'write' })
-    t.after(() => store.close())
-    const [flag] = (await store.listFlags(1, { limit: 9, offset: 0 })).results
-    const { results } = await store.listActivity({ projectId: 1, kinds: activityKinds, limit: 9 })
-    assert.deepEqual(
-      results.map(({ itemName, activity, by, atMs }) => [itemName, activity, by, atMs]),
-      [['for-pros', 'created', flag!.createdBy, flag!.createdAtMs]],
-    )
-    assert.equal(flag!.createdBy?.id, null)
-    const [cohort] = (await store.listCohorts(1, { limit: 9, offset: 0 })).results
-    assert.deepEqual(cohort!.createdBy, flag!.createdBy)
-  })
 })
 
-describe('the migration to the activity log on PostgreSQL', { skip: noPostgres() }, () => {
-  let postgres: TestPostgres
-  before(async () => {
-    postgres = await startPostgres()
-  })
-  after(() => postgres?.stop())
-
-  testMigration(async () => {
-    const url = await postgres.createDatabase()
-    return {
-      migrate: version => migratePostgres({ url, logger }, known(version)),
-      query: (text, ...values) => postgres.query(numberParameters(text), [...values], url),
-      openStore: () => openPostgresManagementStore({ url, logger }),
-    }
-  })
+it('the flag of a data folder of the first schema has its entry', async t => {
+  const dataFolder = unpackedFolder(t, 'baseline')
+  assert.equal((await migrateSqlite(dataFolder)).from, 20)
+  const store = openSqliteManagementStore({ dataFolder, access: 'write' })
+  t.after(() => store.close())
+  const [flag] = (await store.listFlags(1, { limit: 9, offset: 0 })).results
+  const { results } = await store.listActivity({ projectId: 1, kinds: activityKinds, limit: 9 })
+  assert.deepEqual(
+    results.map(({ itemName, activity, by, atMs }) => [itemName, activity, by, atMs]),
+    [['for-pros', 'created', flag!.createdBy, flag!.createdAtMs]],
+  )
+  assert.equal(flag!.createdBy?.id, null)
+  const [cohort] = (await store.listCohorts(1, { limit: 9, offset: 0 })).results
+  assert.deepEqual(cohort!.createdBy, flag!.createdBy)
 })
 
 function flagRow(id: number, createdBy: string | null): object {

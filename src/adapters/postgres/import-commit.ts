@@ -2,9 +2,8 @@
 
 import * as texts from '#adapters/sql/imports/import-texts.ts'
 import { makeAssignmentRecords } from '#adapters/sql/imports/kept-assignments.ts'
-import { encodeUndoValue } from '#adapters/sql/imports/undo-record-text.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
-import { type ImportChanges, noteSampleCountMax, type UndoRecord } from '#core/imports/import-changes.ts'
+import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import { lockTexts, numberParameters } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
@@ -36,18 +35,17 @@ const listTexts = {
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[])
   ON CONFLICT DO NOTHING`,
 
-  /** import job ids, kinds, subjects, project ids, values before, values after */
-  saveUndoRecords: `
-  INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
-  ON CONFLICT (import_job_id, kind, subject) DO UPDATE SET after_image = excluded.after_image`,
+  /** import job ids, type indexes, names, whether added */
+  nameGroupTypes: `
+  INSERT INTO import_group_type (import_job_id, group_type_index, name, is_added)
+  SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[], $4::int[]) ON CONFLICT DO NOTHING`,
 
-  /** import job ids, kinds, subjects, project ids, values before, values after */
-  rewriteUndoRecords: `
-  INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
-  ON CONFLICT (import_job_id, kind, subject) DO UPDATE
-    SET before_image = excluded.before_image, after_image = excluded.after_image`,
+  /** import job ids, uuids of persons, uuids of survivors, own, taken */
+  saveAssignments: `
+  INSERT INTO import_assignments (import_job_id, person_uuid, survivor_uuid, own, taken)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+  ON CONFLICT (import_job_id, person_uuid) DO UPDATE
+    SET survivor_uuid = excluded.survivor_uuid, taken = excluded.taken`,
 
   /** project id, uuids */
   listHashKeys: `
@@ -61,11 +59,6 @@ const listTexts = {
 
   /** ids */
   deleteLinks: `DELETE FROM import_link WHERE id = ANY($1::bigint[])`,
-
-  /** import job ids, kinds, subjects */
-  deleteUndoRecords: `
-  DELETE FROM import_image AS i USING unnest($1::bigint[], $2::text[], $3::text[]) AS v (import_job_id, kind, subject)
-  WHERE i.import_job_id = v.import_job_id AND i.kind = v.kind AND i.subject = v.subject`,
 
   /** project ids, distinct ids, versions in the table */
   deleteMappings: `
@@ -125,18 +118,20 @@ export async function writeImportChanges(
     ]),
   )
   await writeNotes(session, changes)
-  await runInSlices(session, listTexts.saveUndoRecords, changes.undoRecords.map(undoRecordColumns))
-  await runInSlices(session, listTexts.rewriteUndoRecords, changes.rewrittenUndoRecords.map(undoRecordColumns))
+  await runInSlices(
+    session,
+    listTexts.nameGroupTypes,
+    changes.namedGroupTypes.map(each => [each.importJobId, each.typeIndex, each.name, flagBit(each.isAdded)]),
+  )
+  for (const { importJobId, typeIndex } of changes.leftGroupTypes) {
+    await session.query(numberedTexts.passOnGroupTypeText, [typeIndex, typeIndex, importJobId])
+    await session.query(numberedTexts.leaveGroupTypeText, [importJobId, typeIndex])
+  }
   await returnAssignments(session, changes)
   await runInSlices(
     session,
     listTexts.deleteLinks,
     changes.doneLinkIds.map(id => [id]),
-  )
-  await runInSlices(
-    session,
-    listTexts.deleteUndoRecords,
-    changes.doneUndoRecords.map(({ importJobId, kind, subject }) => [importJobId, kind, subject]),
   )
   // Locked, so that a concurrent chunk that uses one of them waits and then sees its new state.
   for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
@@ -199,10 +194,6 @@ async function removePersons(
   expectCount((await runInSlices(session, listTexts.deletePersons, persons)).rowCount, persons.length)
 }
 
-function undoRecordColumns({ importJobId, kind, subject, projectId, before, after }: UndoRecord): (string | number)[] {
-  return [importJobId, kind, subject, projectId, encodeUndoValue(before), encodeUndoValue(after)]
-}
-
 /**
  * Stores the assignments of the persons that the changes merge away; call it before the merge. Assignments that a front
  * makes in between move to the survivor and stay there.
@@ -215,11 +206,18 @@ export async function saveAssignments(session: Session, { imports, deletedPerson
   const { rows: hashKeys } = await session.query<HashKey>(listTexts.listHashKeys, of)
   type Membership = { readonly uuid: string; readonly cohort_id: number }
   const { rows: memberships } = await session.query<Membership>(listTexts.listMemberships, of)
-  const undoRecords = makeAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, uuid => ({
+  const records = makeAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, uuid => ({
     hashKeys: hashKeys.filter(row => row.uuid === uuid).map(row => [row.feature_flag_key, row.hash_key] as const),
     cohortIds: memberships.filter(row => row.uuid === uuid).map(row => Number(row.cohort_id)),
   }))
-  await runInSlices(session, listTexts.saveUndoRecords, undoRecords.map(undoRecordColumns))
+  await runInSlices(
+    session,
+    listTexts.saveAssignments,
+    records.map(({ importJobId, uuid, survivorUuid, own, taken }) => [
+      ...[importJobId, uuid, survivorUuid],
+      ...[JSON.stringify(own), JSON.stringify(taken)],
+    ]),
+  )
 }
 
 async function returnAssignments(session: Session, { returnedAssignments }: ImportChanges): Promise<void> {

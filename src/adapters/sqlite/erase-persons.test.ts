@@ -4,10 +4,11 @@ import Database from 'better-sqlite3'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { erase } from '#adapters/sql/persons/erase-persons.ts'
+import { personUuid } from '#core/persons/person-uuid.ts'
 import { aChange } from '../../../tests/support/values.ts'
 import { createSqliteKysely } from './kysely-on-sqlite.ts'
 
-test('an erasure finds rows only by keys, and keeps undo records of other subjects than persons', async () => {
+test('an erasure finds rows only by keys, and keeps the assignments of other persons', async () => {
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
   const db = createSqliteKysely(database, 'immediate')
@@ -18,7 +19,7 @@ test('an erasure finds rows only by keys, and keeps undo records of other subjec
       VALUES (1, '', '', '', 'UTC', 0, 0, 1, '{}', '{}', '{}', 0, 0, 0);
     INSERT INTO person VALUES (7, 1, 'uuid-7', '{}', '', 0, 0, 0, 0);
     INSERT INTO person_distinct_id VALUES (1, '0', 7, 0)`)
-  const undoRecord = database.prepare(`INSERT INTO import_image VALUES (?, ?, ?, 1, 'null', 'null')`)
+  const assignments = database.prepare(`INSERT INTO import_assignments VALUES (?, ?, '', '{}', '{}')`)
   for (const [id, state] of [
     [2, 'published'],
     [3, 'receiving'],
@@ -29,8 +30,7 @@ test('an erasure finds rows only by keys, and keeps undo records of other subjec
           VALUES (?, 1, '', '', ?, '{}', '{}', '{}', 0, 0)`,
       )
       .run(id, state)
-    for (const kind of ['person', 'id_count', 'assignments']) undoRecord.run(id, kind, 'uuid-7')
-    for (const kind of ['mapping', 'group_type']) undoRecord.run(id, kind, '0')
+    for (const uuid of ['uuid-7', personUuid(1, '0'), 'uuid-8']) assignments.run(id, uuid)
     for (const [from, to] of ['0a', 'a0', 'ab'])
       database.prepare(`INSERT INTO import_link VALUES (NULL, ?, ?, ?, 0, 0, 'u')`).run(id, from, to)
   }
@@ -54,10 +54,10 @@ test('an erasure finds rows only by keys, and keeps undo records of other subjec
     return plan.filter(({ detail }) => /^SCAN (?!subject_mirror|CONSTANT)/.test(detail)).map(() => text)
   })
   assert.deepEqual(scans, [])
-  const undoRecords = database.prepare('SELECT import_job_id, kind, subject FROM import_image ORDER BY 1').raw().all()
-  assert.deepEqual(undoRecords, [
-    [2, 'group_type', '0'],
-    [3, 'group_type', '0'],
+  const left = database.prepare('SELECT import_job_id, person_uuid FROM import_assignments ORDER BY 1').raw().all()
+  assert.deepEqual(left, [
+    [2, 'uuid-8'],
+    [3, 'uuid-8'],
   ])
   const links = database.prepare('SELECT import_job_id, distinct_id, other_id FROM import_link ORDER BY 1').raw().all()
   assert.deepEqual(links, [

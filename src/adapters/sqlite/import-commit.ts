@@ -2,7 +2,6 @@
 
 import * as texts from '#adapters/sql/imports/import-texts.ts'
 import { makeAssignmentRecords } from '#adapters/sql/imports/kept-assignments.ts'
-import { encodeUndoValue } from '#adapters/sql/imports/undo-record-text.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
@@ -19,9 +18,10 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
   const countNotes = database.prepare<unknown[], number>(texts.countNotesText).pluck()
   const countStoredRows = prepare(texts.countStoredRowsText)
   const insertSample = prepare(texts.insertNoteSampleText)
-  const saveUndoRecord = prepare(texts.saveUndoRecordText)
+  const nameGroupType = prepare(texts.nameGroupTypeText)
+  const passOnGroupType = prepare(texts.passOnGroupTypeText)
+  const leaveGroupType = prepare(texts.leaveGroupTypeText)
   const deleteLink = prepare(texts.deleteLinkText)
-  const deleteUndoRecord = prepare(texts.deleteUndoRecordText)
   const deleteMapping = prepare(texts.deleteMappingText)
   const deleteGroup = prepare(texts.deleteGroupText)
   const raiseNextVersion = prepare(texts.raiseNextVersionText)
@@ -34,7 +34,6 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
   const deletePerson = prepare(chunkTexts.deletePersons)
 
   const hasJob = prepare(texts.hasJobText)
-  const rewriteUndoRecord = prepare(texts.rewriteUndoRecordText)
   const takeHashKey = prepare(texts.takeHashKeyText)
   const returnHashKey = prepare(texts.returnHashKeyText)
   const takeMembership = prepare(texts.takeMembershipText)
@@ -64,14 +63,14 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
       for (const details of samples.slice(0, Math.max(0, samplesLeft)))
         insertSample.run(importJobId, reason, jsonText(details))
     }
-    for (const { importJobId, projectId, kind, subject, before, after } of changes.undoRecords)
-      saveUndoRecord.run(importJobId, kind, subject, projectId, encodeUndoValue(before), encodeUndoValue(after))
-    for (const { importJobId, projectId, kind, subject, before, after } of changes.rewrittenUndoRecords)
-      rewriteUndoRecord.run(importJobId, kind, subject, projectId, encodeUndoValue(before), encodeUndoValue(after))
+    for (const { importJobId, typeIndex, name, isAdded } of changes.namedGroupTypes)
+      nameGroupType.run(importJobId, typeIndex, name, flagBit(isAdded))
+    for (const { importJobId, typeIndex } of changes.leftGroupTypes) {
+      passOnGroupType.run(typeIndex, typeIndex, importJobId)
+      leaveGroupType.run(importJobId, typeIndex)
+    }
     returnAssignments(changes)
     for (const id of changes.doneLinkIds) deleteLink.run(id)
-    for (const { importJobId, kind, subject } of changes.doneUndoRecords)
-      deleteUndoRecord.run(importJobId, kind, subject)
     for (const { projectId, distinctId, loadedVersion } of changes.removedMappings)
       expectOne(deleteMapping.run(projectId, distinctId, loadedVersion).changes)
     for (const { projectId, uuid, loadedVersion } of changes.removedPersons) {
@@ -95,7 +94,7 @@ export function prepareAssignmentKeeper(database: SqliteDatabase): (changes: Chu
   const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
   const listHashKeys = database.prepare<unknown[], [string, string]>(texts.listHashKeysText).raw()
   const listMemberships = database.prepare<unknown[], number>(texts.listMembershipsText).pluck()
-  const saveUndoRecord = database.prepare<unknown[]>(texts.saveUndoRecordText)
+  const saveAssignments = database.prepare<unknown[]>(texts.saveAssignmentsText)
 
   return ({ imports, deletedPersons }) => {
     if (imports == null || imports.keepsAssignmentsFor === null) return
@@ -103,9 +102,8 @@ export function prepareAssignmentKeeper(database: SqliteDatabase): (changes: Chu
       const id = findPersonId.get(deletedPersons[0]!.projectId, uuid)
       return { hashKeys: listHashKeys.all(id), cohortIds: listMemberships.all(id) }
     }
-    for (const undoRecord of makeAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, assignmentsOf)) {
-      const { importJobId, kind, subject, projectId, before, after } = undoRecord
-      saveUndoRecord.run(importJobId, kind, subject, projectId, encodeUndoValue(before), encodeUndoValue(after))
-    }
+    const records = makeAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, assignmentsOf)
+    for (const { importJobId, uuid, survivorUuid, own, taken } of records)
+      saveAssignments.run(importJobId, uuid, survivorUuid, JSON.stringify(own), JSON.stringify(taken))
   }
 }

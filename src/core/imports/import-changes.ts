@@ -1,9 +1,7 @@
 // What a commit changes for import jobs besides persons, mappings and groups: links and notes of pending events and, while
 // a job is published or undone, its progress. Each list may be empty.
 
-import type { Group } from '../groups/group.ts'
 import type { JsonObject } from '../json.ts'
-import type { Person } from '../persons/person.ts'
 import type { ImportJobStatus } from './import-job.ts'
 
 /** Two distinct ids that an event of a pending job links. The links of a job are made when it is published, in order. */
@@ -37,30 +35,6 @@ export type UndoRefusal =
 /** How many samples a job keeps of each reason. Source: docs/wire/import.md §3.9. */
 export const noteSampleCountMax = 20
 
-/** A subject before and after a job was published; null where it did not exist. */
-export type UndoRecord = { [Kind in SubjectKind]: UndoRecordOf<Kind> }[SubjectKind]
-
-/** The stored values of each kind of subject. Each kind says what `subject` contains. */
-interface SubjectValues {
-  /** `subject` is the person's uuid. `anyId`: one of its distinct ids, to find it again. */
-  readonly person: Person & { readonly anyId: string }
-  /** `subject` is the distinct id. */
-  readonly mapping: { readonly personUuid: string; readonly version: number }
-  /** How many distinct ids the person with the uuid `subject` had. `anyId`: one of them, to find the person again. */
-  readonly id_count: { readonly count: number; readonly anyId?: string }
-  /**
-   * `subject` is the uuid of a person that was merged away. Before: its own assignments; after: those that the survivor
-   * (`personUuid`) took over.
-   */
-  readonly assignments: Assignments & { readonly personUuid: string }
-  /** `subject` is type index and key, such as `0:acme`. */
-  readonly group: Group
-  /** `subject` is the type index. */
-  readonly group_type: { readonly name: string }
-  /** `subject` is ''. When publishing began, epoch ms: data stored since then may depend on what the job wrote. */
-  readonly publish_start: { readonly atMs: number }
-}
-
 /** Data that is stored beside a person and moves with it in a merge. */
 export interface Assignments {
   /** The flags with experience continuity, each with the id that is hashed instead of the distinct id. */
@@ -72,7 +46,6 @@ export interface Assignments {
 /** What a merge by a job did to the assignments of the person that it merged away. */
 export interface AssignmentsRecord {
   readonly importJobId: number
-  readonly projectId: number
   /** The person that was merged away, and what it had. */
   readonly uuid: string
   readonly own: Assignments
@@ -81,21 +54,13 @@ export interface AssignmentsRecord {
   readonly taken: Assignments
 }
 
-export type SubjectKind = keyof SubjectValues
-
-export interface UndoRecordOf<Kind extends SubjectKind> {
+/** A group type that events of a job name. */
+export interface NamedGroupType {
   readonly importJobId: number
-  readonly projectId: number
-  readonly kind: Kind
-  readonly subject: string
-  readonly before: SubjectValues[Kind] | null
-  readonly after: SubjectValues[Kind] | null
-}
-
-export interface SubjectName {
-  readonly importJobId: number
-  readonly kind: SubjectKind
-  readonly subject: string
+  readonly typeIndex: number
+  readonly name: string
+  /** Discarding the job deletes the type if nothing else uses it. */
+  readonly isAdded: boolean
 }
 
 export interface ImportChanges {
@@ -105,41 +70,22 @@ export interface ImportChanges {
   readonly notes: readonly ImportNote[]
   /** Pending rows that the chunk stored; a row repeated within the chunk counts once. */
   readonly storedRows: readonly { readonly importJobId: number; readonly count: number }[]
-  /** If a subject already has an undo record, only its `after` is replaced. */
-  readonly undoRecords: readonly UndoRecord[]
-  /** Undo records of any job, replaced whole: the values that a later job built on may have been undone. */
-  readonly rewrittenUndoRecords: readonly UndoRecord[]
-  /** The job that stores undo records of the `assignments` of persons that these changes merge away; null if none does. */
+  /** A type that the job has named before stays as it was recorded. */
+  readonly namedGroupTypes: readonly NamedGroupType[]
+  /** Types that the job added and leaves: another job that names one counts as the job that added it from now on. */
+  readonly leftGroupTypes: readonly Pick<NamedGroupType, 'importJobId' | 'typeIndex'>[]
+  /** The job that records the assignments of persons that these changes merge away; null if none does. */
   readonly keepsAssignmentsFor: number | null
   /** Assignments that return from the survivor to the person that was merged into it. The survivor keeps its own. */
   readonly returnedAssignments: readonly ReturnedAssignments[]
   /** Removed from the list of links to publish. */
   readonly doneLinkIds: readonly number[]
-  /** Subjects that have been undone or cannot be. */
-  readonly doneUndoRecords: readonly SubjectName[]
-  /** The commit is a conflict if one has changed since the load: the event store's answer about its uses would be stale. */
-  readonly unchangedPersons: readonly {
-    readonly projectId: number
-    readonly uuid: string
-    readonly loadedVersion: number
-  }[]
-  /** Deleted without a survivor. The commit is a conflict if one changed since it was loaded, or still has a distinct id. */
-  readonly removedPersons: readonly {
-    readonly projectId: number
-    readonly uuid: string
-    readonly loadedVersion: number
-  }[]
-  readonly removedMappings: readonly {
-    readonly projectId: number
-    readonly distinctId: string
-    readonly loadedVersion: number
-  }[]
-  readonly removedGroups: readonly {
-    readonly projectId: number
-    readonly typeIndex: number
-    readonly key: string
-    readonly loadedVersion: number
-  }[]
+  /** The event store's answer about their uses holds only while they are as loaded. */
+  readonly unchangedPersons: readonly (LoadedRow & { readonly uuid: string })[]
+  /** Deleted without a survivor. The commit is a conflict also if one still has a distinct id. */
+  readonly removedPersons: readonly (LoadedRow & { readonly uuid: string })[]
+  readonly removedMappings: readonly (LoadedRow & { readonly distinctId: string })[]
+  readonly removedGroups: readonly (LoadedRow & { readonly typeIndex: number; readonly key: string })[]
   /** The version of the next mapping of a distinct id that has none: above the versions of all its earlier overrides. */
   readonly nextVersions: readonly {
     readonly projectId: number
@@ -148,6 +94,12 @@ export interface ImportChanges {
   }[]
   /** Link and group events generated by an importer and seen for the first time. */
   readonly generated: readonly GeneratedEvent[]
+}
+
+/** The commit is a conflict if the row has changed since the load. */
+interface LoadedRow {
+  readonly projectId: number
+  readonly loadedVersion: number
 }
 
 export interface ReturnedAssignments {
@@ -173,12 +125,11 @@ export const noImportChanges: ImportChanges = {
   links: [],
   notes: [],
   storedRows: [],
-  undoRecords: [],
-  rewrittenUndoRecords: [],
+  namedGroupTypes: [],
+  leftGroupTypes: [],
   keepsAssignmentsFor: null,
   returnedAssignments: [],
   doneLinkIds: [],
-  doneUndoRecords: [],
   unchangedPersons: [],
   removedPersons: [],
   removedMappings: [],

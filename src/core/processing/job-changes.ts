@@ -1,7 +1,12 @@
 // Computes a chunk's changes to the import jobs of its events.
 
 import type { StoredEvent } from '../events/stored-event.ts'
-import { type GeneratedEvent, type ImportChanges, noImportChanges, type UndoRecord } from '../imports/import-changes.ts'
+import {
+  type GeneratedEvent,
+  type ImportChanges,
+  type NamedGroupType,
+  noImportChanges,
+} from '../imports/import-changes.ts'
 import { type ImportJobStatus, toStagingId } from '../imports/import-job.ts'
 import { utcDay } from '../usage.ts'
 import type { ChunkReport } from './chunk-report.ts'
@@ -21,39 +26,26 @@ export function collectImportChanges(
 ): { imports?: ImportChanges } {
   if (jobs.size === 0) return {}
   const links: ImportChanges['links'][number][] = []
-  const undoRecords: UndoRecord[] = []
+  const namedGroupTypes: NamedGroupType[] = []
   const touched = [...jobs.values()].map(({ id, state, step }) => ({ id, state, step }))
-  for (const { id: importJobId, projectId } of jobs.values()) {
+  for (const { id: importJobId } of jobs.values()) {
     const staging = projects.get(toStagingId(importJobId))
     if (staging === undefined) continue
     for (const link of staging.links) links.push({ importJobId, ...link })
-    for (const { name, index } of staging.addedGroupTypes)
-      undoRecords.push({
-        importJobId,
-        projectId,
-        kind: 'group_type',
-        subject: String(index),
-        before: null,
-        after: { name },
-      })
     // Keeps a type from being deleted while a pending job names it: the job's rows would then belong to the next type
     // with its index.
-    for (const { name, index } of staging.namedGroupTypes())
-      undoRecords.push({
-        importJobId,
-        projectId,
-        kind: 'group_type',
-        subject: String(index),
-        before: { name },
-        after: { name },
-      })
+    for (const [types, isAdded] of [
+      [staging.addedGroupTypes, true],
+      [staging.namedGroupTypes(), false],
+    ] as const)
+      for (const { name, index } of types) namedGroupTypes.push({ importJobId, typeIndex: index, name, isAdded })
   }
   return {
     imports: {
       ...noImportChanges,
       jobs: touched,
       links,
-      undoRecords,
+      namedGroupTypes,
       notes: report.allNotes(jobs),
       storedRows: countRows(pendingRows),
       generated: newGenerated,

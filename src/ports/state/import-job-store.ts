@@ -3,13 +3,7 @@
 
 import type { Author, Change } from '#core/author.ts'
 import type { Group } from '#core/groups/group.ts'
-import type {
-  AssignmentsRecord,
-  ImportLink,
-  ImportNote,
-  SubjectKind,
-  UndoRecord,
-} from '#core/imports/import-changes.ts'
+import type { AssignmentsRecord, ImportLink, ImportNote, NamedGroupType } from '#core/imports/import-changes.ts'
 import type {
   DescribedImportJob,
   ImplicitJob,
@@ -90,83 +84,59 @@ export interface ImportJobStore {
   listImportNotes(importJobId: number): Promise<readonly ImportNote[]>
 }
 
-/** What the worker needs for publishing and undoing. Lists contain the subjects that remain to be done. */
+/** A job with work for the worker. */
+export type OpenImportWork = ImportJob & { readonly isProjectGone: boolean }
+
+/** What a job keeps apart until it is published, by kind, without what has been published already. */
+export interface StagedItems {
+  /** In the order in which they are made: by time, then by uuid. */
+  readonly links: { readonly id: number; readonly link: ImportLink }
+  /** Distinct ids of persons. */
+  readonly ids: string
+  /** Distinct ids that were used without a person. These stay when they are published. */
+  readonly personlessIds: string
+  readonly groups: Pick<Group, 'typeIndex' | 'key'>
+}
+
+/** What the worker needs for publishing and undoing. */
 export interface ImportWorkStore {
-  /** Jobs that are being published or discarded, the oldest change first. */
-  listImportWork(): Promise<readonly ImportJob[]>
+  /**
+   * Jobs that are being published or discarded, and jobs of deleted projects that are neither published nor discarded;
+   * the oldest change first.
+   */
+  listImportWork(): Promise<readonly OpenImportWork[]>
   /** Records why the job does not progress, or that it does again. Its `updatedAtMs` stays unchanged. */
   noteImportFailure(importJobId: number, failure: JobFailure | null): Promise<void>
-  /**
-   * Jobs of deleted projects that hold any data: those that are neither published nor discarded, and published ones
-   * with undo records.
-   */
-  listJobsOfGoneProjects(): Promise<readonly ImportJob[]>
-  /** In the order in which they are made: by time, then by uuid. */
-  listImportLinks(
+  /** The first items of a kind, in order. @param afterId of distinct ids, only those after this one. */
+  listStaged<Kind extends keyof StagedItems>(
     importJobId: number,
+    kind: Kind,
     limit: number,
-  ): Promise<readonly { readonly id: number; readonly link: ImportLink }[]>
-  /** Distinct ids of persons in the staging overlay. */
-  listStagedIds(importJobId: number, limit: number): Promise<readonly string[]>
-  /** Ids in the staging overlay that were used without a person, after the given one, in order. */
-  listStagedPersonlessIds(importJobId: number, after: string | null, limit: number): Promise<readonly string[]>
-  listStagedGroups(importJobId: number, limit: number): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
-  /** The first undo records of a kind. */
-  listUndoRecords(importJobId: number, kind: SubjectKind, limit: number): Promise<readonly UndoRecord[]>
-  /** Finds the undo records that one or several jobs have for these subjects. */
-  findUndoRecords(
-    importJobIds: readonly number[],
-    kind: SubjectKind,
-    subjects: readonly string[],
-  ): Promise<readonly UndoRecord[]>
+    afterId?: string | null,
+  ): Promise<readonly StagedItems[Kind][]>
+  /** The group types that the job's events name. */
+  listNamedGroupTypes(importJobId: number): Promise<readonly NamedGroupType[]>
   /** What the job's merges did to the assignments of these persons. */
   findAssignments(importJobId: number, uuids: readonly string[]): Promise<readonly AssignmentsRecord[]>
-  /** The jobs of the same project that were published after this one and are not discarded, in that order. */
-  listLaterImportJobs(job: Pick<ImportJob, 'id' | 'projectId' | 'publishedAtMs'>): Promise<readonly number[]>
   /**
-   * The project's jobs with events that name the group type, according to their undo records: published ones first, in
-   * that order.
+   * Deletes the job's staging overlay and links, and for a job that is discarded also its assignments, group types and times
+   * of generated events, in steps between which others may write.
+   * @returns whether there is more, after some thousand rows.
    */
-  listJobsNamingGroupType(projectId: number, typeIndex: number): Promise<readonly number[]>
-  /** A distinct id of each of these persons that still exists. */
-  findIdsOfPersons(projectId: number, uuids: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** Persons with a value of the job, in pages: the last `cursor` continues. @param after null for the first page. */
-  listMarkedPersons(
-    job: Pick<ImportJob, 'id' | 'projectId'>,
-    after: number | null,
-    limit: number,
-  ): Promise<readonly { readonly cursor: number; readonly uuid: string }[]>
-  /** The same for groups. */
-  listMarkedGroups(
-    job: Pick<ImportJob, 'id' | 'projectId'>,
-    after: Pick<Group, 'typeIndex' | 'key'> | null,
-    limit: number,
-  ): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
+  clearImportJob(importJobId: number, of: 'staging' | 'everything'): Promise<boolean>
   /**
-   * Deletes the remaining rows of the job's staging overlay and links. @returns whether there is more, after some
-   * thousand rows.
+   * Makes published jobs final that were published before this time, and those of deleted projects: from then on they
+   * cannot be discarded. Deletes what undoing them needs, in steps between which others may write.
+   * @param clock of a trusted one, jobs published after the present are treated as published now: a wrong clock would keep
+   *   them for too long.
    */
-  clearStaging(importJobId: number): Promise<boolean>
-  /** Deletes the undo records of a job that can no longer be undone, in steps between which others may write. */
-  deleteUndoRecords(importJobId: number): Promise<void>
-  /** Deletes the times that a discarded job gave to generated events, also in such steps. */
-  forgetGenerated(importJobId: number): Promise<void>
+  finalizeImportJobs(
+    publishedBeforeMs: number,
+    clock: { readonly nowMs: number; readonly isTrusted: boolean },
+  ): Promise<void>
   /**
    * Deletes discarded jobs of a project with their notes, except the `keptCount` that were discarded last, some at a
    * time. Implicit jobs stay: they record which of the events in the log are deleted.
    */
   forgetDiscardedJobs(projectId: number, keptCount: number): Promise<void>
-  /**
-   * Published jobs that were published before this time and are not final, and final ones that still have undo records.
-   */
-  listFinalImportJobs(publishedBeforeMs: number): Promise<readonly number[]>
-  /**
-   * Makes a published job final, before its undo records are deleted: from then on it cannot be discarded.
-   * @returns whether it is final; false when it is being discarded.
-   */
-  makeImportJobFinal(importJobId: number, nowMs: number): Promise<boolean>
-  /**
-   * Treats jobs published after this time, the present, as published now: a wrong clock would keep them for too long.
-   */
-  dateBackImportJobs(nowMs: number): Promise<void>
 }

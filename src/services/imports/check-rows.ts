@@ -1,12 +1,9 @@
 // Before a job is published, compares its row count in the event store with the expected count.
 
-import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
-import { noChunkChanges } from '#core/processing/chunk.ts'
-import { PortError } from '#ports/port-error.ts'
 import { isQueryFailure } from './find-in-halves.ts'
-import { commitChanges, type ImportWorkDeps } from './job-batch.ts'
+import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
 
 export const fewerRows = 'rows_fewer_than_stored'
 export const uncountedRows = 'rows_not_counted'
@@ -17,7 +14,7 @@ export const uncountedRows = 'rows_not_counted'
  * check adds no second note.
  * @throws PortError of the state, NotOwnerError
  */
-export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<void> {
+export async function checkRows(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const described = await deps.jobs.findImportJob(job.id)
   const stored = readVerifiedRowCount(described?.progress ?? {}) ?? described?.storedRows ?? null
   // The job has been deleted.
@@ -32,8 +29,7 @@ export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<v
     'some rows of an import job may be missing',
   )
   const note = { importJobId: job.id, reason, count: found === null ? 1 : stored - found, samples: [details] }
-  const end = await commitChanges(deps, { ...noChunkChanges, imports: { ...noImportChanges, notes: [note] } })
-  if (end === 'again') throw new PortError('state', 'conflict', new Error('a note conflicts'))
+  await commitImportChanges(deps, signal, { notes: [note] })
 }
 
 /** How many rows the client compared with what it sent; null if it has not compared them, or has sent more since. */

@@ -4,8 +4,9 @@
 import { backOffMs } from '#core/back-off.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import { type ImportChanges, noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
-import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
+import { type ChunkSubjects, type LoadedChunk, noChunkChanges } from '#core/processing/chunk.ts'
 import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventHistory } from '#ports/events/event-history.ts'
@@ -154,16 +155,30 @@ function addUnchangedRows(changes: PublishedBatch['changes'], loaded: LoadedChun
 }
 
 /** @throws NotOwnerError, PortError */
-export async function commitChanges(
-  deps: ImportWorkDeps,
-  changes: PublishedBatch['changes'],
-): Promise<'committed' | 'again'> {
+async function commitChanges(deps: ImportWorkDeps, changes: PublishedBatch['changes']): Promise<'committed' | 'again'> {
   const { state, ownerId, clock } = deps
   const { stream, offset } = await findOwnPosition(deps)
   const position = { stream, ownerId, fromOffset: offset, offset, committedAtMs: clock.nowMs() }
   const end = await state.commitChunk(changes, position)
   if (end === 'not_owner') throw new NotOwnerError(`another worker owns ${stream}`)
   return end === 'committed' ? end : 'again'
+}
+
+/** Commits changes that depend on nothing in the state. @throws NotOwnerError, PortError */
+export async function commitImportChanges(
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  imports: Partial<ImportChanges>,
+): Promise<void> {
+  const changes = { ...noChunkChanges, imports: { ...noImportChanges, ...imports } }
+  const noSubjects = { distinctIds: [], groups: [], projectIds: [] }
+  await runBatch(
+    deps,
+    signal,
+    [changes],
+    () => noSubjects,
+    () => ({ overrides: [], changes }),
+  )
 }
 
 /** This worker's position in the stream of imports. @throws NotOwnerError, PortError */

@@ -52,7 +52,7 @@ export async function joinStagedPersons<T extends PersonView>(
   const found = await management.findPersonsOfIds([project.id, toStagingId(importJobId)], distinctIds)
   const { changes } = publishPersons(
     {
-      ...{ importJobId, projectId: project.id, options, nowMs: 0 },
+      ...{ importJobId, projectId: project.id, options },
       loaded: {
         ...{ ...found, projects: [project], personMappings: [], personlessDistinctIds: [], groupTypes: [], groups: [] },
         ...{ textBytes: 0, textBytesOf: new Map() },

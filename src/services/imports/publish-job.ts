@@ -42,7 +42,7 @@ export async function runPublishStep(
       await deps.events.publishJob(job.id)
       break
     case 'clearing':
-      while (!signal.aborted && (await deps.jobs.clearStaging(job.id)));
+      while (!signal.aborted && (await deps.jobs.clearImportJob(job.id, 'staging')));
       break
   }
   return steps[steps.indexOf(step) + 1] ?? null
@@ -54,7 +54,7 @@ export function isPublishStep(step: ImportStep | null): step is (typeof steps)[n
 
 async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   for (;;) {
-    const links = await deps.jobs.listImportLinks(job.id, batchSize)
+    const links = await deps.jobs.listStaged(job.id, 'links', batchSize)
     if (links.length === 0 || signal.aborted) return
     await runBatch(
       deps,
@@ -70,7 +70,7 @@ async function publishAllLinks(job: ImportJob, deps: ImportWorkDeps, signal: Abo
         const batch = createJobBatch(job, loaded, published)
         if (!loaded.erasures?.has(job.projectId)) return publishLinks(batch, some)
         // The list no longer has links of persons that were erased since it was read.
-        const left = new Set((await deps.jobs.listImportLinks(job.id, batchSize)).map(({ id }) => id))
+        const left = new Set((await deps.jobs.listStaged(job.id, 'links', batchSize)).map(({ id }) => id))
         return publishLinks(
           batch,
           some.filter(({ id }) => left.has(id)),
@@ -92,14 +92,14 @@ async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: A
     projectIds: [projectId],
   })
   for (;;) {
-    const ids = await deps.jobs.listStagedIds(id, batchSize)
+    const ids = await deps.jobs.listStaged(id, 'ids', batchSize)
     if (ids.length === 0 || signal.aborted) break
     await runBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
       publishPersons(createJobBatch(job, loaded, published), some),
     )
   }
   for (let after: string | null = null; !signal.aborted; ) {
-    const ids: readonly string[] = await deps.jobs.listStagedPersonlessIds(id, after, batchSize)
+    const ids: readonly string[] = await deps.jobs.listStaged(id, 'personlessIds', batchSize, after)
     if (ids.length === 0) return
     await runBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
       publishPersonlessIds(createJobBatch(job, loaded, published), some),
@@ -110,14 +110,10 @@ async function publishAllPersons(job: ImportJob, deps: ImportWorkDeps, signal: A
 
 async function publishAllGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
-  const types = await deps.jobs.listUndoRecords(id, 'group_type', 100)
-  const typeNames = new Map(
-    types.flatMap(({ kind, subject, after }) =>
-      kind === 'group_type' && after !== null ? [[Number(subject), after.name] as const] : [],
-    ),
-  )
+  const types = await deps.jobs.listNamedGroupTypes(id)
+  const typeNames = new Map(types.map(({ typeIndex, name }) => [typeIndex, name]))
   for (;;) {
-    const groups = await deps.jobs.listStagedGroups(id, batchSize)
+    const groups = await deps.jobs.listStaged(id, 'groups', batchSize)
     if (groups.length === 0 || signal.aborted) return
     await runBatch(
       deps,

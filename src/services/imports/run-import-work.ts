@@ -5,6 +5,7 @@ import { discardedJobsMax, type ImportJob, type ImportStep, undoDays } from '#co
 import { ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
+import type { OpenImportWork } from '#ports/state/import-job-store.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import { createSerializer } from '../shared/serializer.ts'
 import { checkRows } from './check-rows.ts'
@@ -15,7 +16,7 @@ import { isPublishStep, runPublishStep } from './publish-job.ts'
 import { isUndoStep, runUndoStep } from './undo-job.ts'
 
 const everyMs = 1_000
-const retentionEveryMs = 3_600_000
+const finalizeEveryMs = 3_600_000
 /**
  * The maximum of projects worked on at once: each holds in memory what it has queried outside of the serialized
  * batches.
@@ -39,21 +40,18 @@ export interface ImportWorkOptions extends Omit<ImportWorkDeps, 'serialize'> {
 export function createImportWork({ retentionClock, ...options }: ImportWorkOptions): ImportWork {
   const deps = { ...options, serialize: createSerializer() }
   const { jobs, clock, logger } = deps
-  /** Jobs of deleted projects, as last read. */
-  let gone: ReadonlySet<number> = new Set()
   const failures = createJobFailures(deps)
   const drain = createDrainTracker(deps)
   const running = new Map<number, Promise<void>>()
   const causes: unknown[] = []
-  let retainedAtMs = Number.NEGATIVE_INFINITY
+  let finalizedAtMs = Number.NEGATIVE_INFINITY
 
   /**
    * Starts the work of each project that has some and is not being worked on. Batches of the projects interleave, so a job
    * with very many links does not hold up other projects. @returns whether every project is being worked on.
    */
   async function start(signal: AbortSignal, isDue: (jobId: number) => boolean): Promise<boolean> {
-    await discardJobsOfGoneProjects()
-    const all = await jobs.listImportWork()
+    const all = await listWork()
     // Keep the awaited offsets until the job's next step is stored, so that a retried step does not wait for newer records.
     drain.keepOnly(all.filter(({ step }) => step === 'draining').map(({ id }) => id))
     const waiting = Map.groupBy(all, ({ projectId }) => projectId)
@@ -68,7 +66,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
 
   /** Runs jobs one after another: for an undo, each other job counts as a whole or not at all. Never rejects. */
   async function workOnProject(
-    all: readonly ImportJob[],
+    all: readonly OpenImportWork[],
     signal: AbortSignal,
     isDue: (jobId: number) => boolean,
   ): Promise<void> {
@@ -100,7 +98,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   }
 
   /** @param onProgress called before each completed step is stored. */
-  async function work(job: ImportJob, signal: AbortSignal, onProgress: () => Promise<void>): Promise<void> {
+  async function work(job: OpenImportWork, signal: AbortSignal, onProgress: () => Promise<void>): Promise<void> {
     let { step } = job
     while (!signal.aborted) {
       const next = await nextStep(job, step, signal).catch((cause: unknown) => {
@@ -135,24 +133,23 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     }
   }
 
-  /**
-   * Deletes the staging overlays, pending rows and undo records of jobs of deleted projects. Published rows stay with
-   * the project's other rows.
-   */
-  async function discardJobsOfGoneProjects(): Promise<void> {
-    const all = await jobs.listJobsOfGoneProjects()
-    gone = new Set(all.map(({ id }) => id))
-    for (const job of all) {
-      if (job.state === 'published') await jobs.deleteUndoRecords(job.id)
-      else if (job.state !== 'discarding') {
-        const isClosed = job.state === 'publishing'
-        const step = isClosed && job.step !== 'draining' ? 'clearing' : 'draining'
-        const updatedAtMs = isClosed ? job.updatedAtMs : clock.nowMs()
-        const change = { state: 'discarding', step, updatedAtMs } as const
-        await jobs.updateImportJob(job.id, change, { states: [job.state], step: job.step }, null)
-        logger.info({ importJob: job.id, project: job.projectId }, 'discarding the import job of a deleted project')
+  /** Unpublished jobs of a deleted project are discarded. Published rows stay with the project's other rows. */
+  async function listWork(): Promise<readonly OpenImportWork[]> {
+    const work: OpenImportWork[] = []
+    for (const job of await jobs.listImportWork()) {
+      if (!job.isProjectGone || job.state === 'discarding') {
+        work.push(job)
+        continue
       }
+      const isClosed = job.state === 'publishing'
+      const step = isClosed && job.step !== 'draining' ? 'clearing' : 'draining'
+      const updatedAtMs = isClosed ? job.updatedAtMs : clock.nowMs()
+      const change = { state: 'discarding', step, updatedAtMs } as const
+      const moved = await jobs.updateImportJob(job.id, change, { states: [job.state], step: job.step }, null)
+      logger.info({ importJob: job.id, project: job.projectId }, 'discarding the import job of a deleted project')
+      if (moved !== null) work.push({ ...moved, isProjectGone: true })
     }
+    return work
   }
 
   /** A job whose project was deleted while it was publishing has nowhere to be published to. */
@@ -166,18 +163,18 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   }
 
   async function nextStep(
-    job: ImportJob,
+    job: OpenImportWork,
     step: ImportStep | null,
     signal: AbortSignal,
   ): Promise<ImportStep | null | 'waits'> {
     if (job.state === 'publishing' && isPublishStep(step)) return runPublishStep(job, step, deps, signal)
-    if (job.state === 'discarding' && gone.has(job.id)) return stepForGoneProject(job, step, signal)
+    if (job.state === 'discarding' && job.isProjectGone) return stepForGoneProject(job, step, signal)
     if (job.state === 'discarding' && isUndoStep(step)) return runUndoStep(job, step, deps, signal)
     if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
     if (!(await drain.isDrained(job))) return 'waits'
     // Without being published, a job has changed no person and no group of the project.
     if (job.state === 'discarding') return job.publishedAtMs === null ? 'rows' : 'undo'
-    await checkRows(job, deps)
+    await checkRows(job, deps, signal)
     return 'links'
   }
 
@@ -193,13 +190,11 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   }
 
   /** Jobs published longer than `undoDays` ago can no longer be undone. */
-  async function dropFinalUndoRecords(): Promise<void> {
-    if (performance.now() - retainedAtMs < retentionEveryMs) return
-    const nowMs = retentionClock.nowMs()
-    if (retentionClock.isTrusted()) await jobs.dateBackImportJobs(nowMs)
-    for (const id of await jobs.listFinalImportJobs(nowMs - undoDays * dayMs))
-      if (await jobs.makeImportJobFinal(id, nowMs)) await jobs.deleteUndoRecords(id)
-    retainedAtMs = performance.now()
+  async function finalizeJobs(): Promise<void> {
+    if (performance.now() - finalizedAtMs < finalizeEveryMs) return
+    const [nowMs, isTrusted] = [retentionClock.nowMs(), retentionClock.isTrusted()]
+    await jobs.finalizeImportJobs(nowMs - undoDays * dayMs, { nowMs, isTrusted })
+    finalizedAtMs = performance.now()
   }
 
   async function workNow(signal: AbortSignal): Promise<void> {
@@ -209,7 +204,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
       await Promise.all(running.values())
     } while (!areAllStarted && !signal.aborted)
     reportFailures()
-    await dropFinalUndoRecords()
+    await finalizeJobs()
   }
 
   return {
@@ -218,7 +213,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
       const task = async (): Promise<void> => {
         await start(signal, failures.isDue)
         reportFailures()
-        await dropFinalUndoRecords()
+        await finalizeJobs()
       }
       await runPeriodically(task, { everyMs, what: 'publishing or discarding of an import job', logger, signal })
       await Promise.all(running.values())

@@ -2,13 +2,11 @@
 // and groups become what their events make of them without the job's. That can be repeated, so after a crash it begins
 // again; the job's rows are deleted afterwards, as they show what to undo. Source: docs/decisions/0081-a-person-is-a-fold.md.
 
-import { noImportChanges, type UndoRecord, type UndoRefusal } from '#core/imports/import-changes.ts'
+import type { UndoRefusal } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
-import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
 import { countedNotes, type Note } from '#core/processing/imports/publish-staging.ts'
-import { PortError } from '#ports/port-error.ts'
 import { findInHalves, isQueryFailure } from './find-in-halves.ts'
-import { commitChanges, type ImportWorkDeps, runBatch } from './job-batch.ts'
+import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
 import { undoGroups, undoPersons } from './undo-subjects.ts'
 
 const deletedGroupsMax = 1_000
@@ -28,7 +26,10 @@ export async function runUndoStep(
 ): Promise<ImportStep | null> {
   switch (step) {
     case 'undo':
-      await noteOnce(job, deps, [...(await undoPersons(job, deps, signal)), ...(await undoGroups(job, deps, signal))])
+      await noteOnce(job, deps, signal, [
+        ...(await undoPersons(job, deps, signal)),
+        ...(await undoGroups(job, deps, signal)),
+      ])
       break
     case 'rows':
       await discardRows(job, deps)
@@ -37,9 +38,7 @@ export async function runUndoStep(
       // Again, for rows of a chunk that was being processed when the job was closed.
       await discardRows(job, deps)
       await deleteGroupTypes(job, deps, signal)
-      while (!signal.aborted && (await deps.jobs.clearStaging(job.id)));
-      await deps.jobs.deleteUndoRecords(job.id)
-      await deps.jobs.forgetGenerated(job.id)
+      while (!signal.aborted && (await deps.jobs.clearImportJob(job.id, 'everything')));
       break
   }
   return steps[steps.indexOf(step) + 1] ?? null
@@ -50,31 +49,28 @@ function discardRows({ id, day }: ImportJob, { events }: ImportWorkDeps): Promis
 }
 
 /** Adds notes about what was left to the job, unless a repeated step did so before. */
-async function noteOnce(job: ImportJob, deps: ImportWorkDeps, notes: readonly Note[]): Promise<void> {
+async function noteOnce(
+  job: ImportJob,
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  notes: readonly Note[],
+): Promise<void> {
   const known = new Set((await deps.jobs.listImportNotes(job.id)).map(({ reason }) => reason))
   const added = countedNotes(job.id, notes).filter(({ reason }) => !known.has(reason))
   if (added.length === 0) return
-  const end = await commitChanges(deps, { ...noChunkChanges, imports: { ...noImportChanges, notes: added } })
-  if (end === 'again') throw new PortError('state', 'conflict', new Error('a note conflicts'))
+  await commitImportChanges(deps, signal, { notes: added })
 }
 
 /** Deletes the group types that the job added unless a group, an event, or a flag uses them by now. */
 async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  for (const undoRecord of await deps.jobs.listUndoRecords(job.id, 'group_type', 100)) {
+  for (const { isAdded, typeIndex } of await deps.jobs.listNamedGroupTypes(job.id)) {
     if (signal.aborted) return
-    // The type existed before the job.
-    if (undoRecord.before !== null) continue
-    const left = await deleteGroupType(job, deps, Number(undoRecord.subject), signal)
-    if (left === null) continue
-    const naming = await deps.jobs.listJobsNamingGroupType(job.projectId, Number(undoRecord.subject))
-    const successorId = naming.find(id => id !== job.id) ?? null
-    await runBatch(
-      deps,
-      signal,
-      [undoRecord],
-      () => ({ distinctIds: [], groups: [], projectIds: [job.projectId] }),
-      () => ({ overrides: [], changes: leaveGroupType(undoRecord, successorId, left) }),
-    )
+    if (!isAdded) continue
+    const reason = await deleteGroupType(job, deps, typeIndex, signal)
+    if (reason === null) continue
+    const note = { importJobId: job.id, reason, count: 1, samples: [{ groupTypeIndex: typeIndex }] }
+    const leftGroupTypes = [{ importJobId: job.id, typeIndex }]
+    await commitImportChanges(deps, signal, { leftGroupTypes, notes: [note] })
   }
 }
 
@@ -107,19 +103,4 @@ async function deleteGroupType(
   if (!started.ok) return started.error === 'not_found' ? null : isUsed
   while (!signal.aborted && (await jobs.deleteGroupsOfType(projectId, typeIndex, deletedGroupsMax)));
   return null
-}
-
-/** Notes a group type that stays, and makes another job that names it responsible for deleting it. */
-function leaveGroupType(undoRecord: UndoRecord, successorId: number | null, reason: UndoRefusal): ChunkChanges {
-  const { importJobId, subject } = undoRecord
-  const details = { groupTypeIndex: Number(subject) }
-  return {
-    ...noChunkChanges,
-    imports: {
-      ...noImportChanges,
-      rewrittenUndoRecords: successorId === null ? [] : [{ ...undoRecord, importJobId: successorId }],
-      doneUndoRecords: [undoRecord],
-      notes: [{ importJobId, reason, count: 1, samples: [details] }],
-    },
-  }
 }

@@ -6,7 +6,7 @@ import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import type { ImportWorld } from '../../support/world/import-world.ts'
 
 const writes = [
-  ...['commitChunk', 'updateImportJob', 'clearStaging', 'deleteUndoRecords', 'forgetGenerated'],
+  ...['commitChunk', 'updateImportJob', 'clearImportJob'],
   ...[
     'startDeletingGroupType',
     'deleteGroupsOfType',
@@ -18,8 +18,8 @@ const writes = [
   ],
 ]
 const reads = [
-  ...['findOverrides', 'findOtherUses', 'findLaterWrites', 'findOtherGroupUses', 'hasRowsOfGroupType'],
-  ...['loadChunk', 'listUndoRecords', 'findUndoRecords', 'listLaterImportJobs', 'listJobsNamingGroupType'],
+  ...['findOverrides', 'listJobIds', 'listJobGroups', 'findLinks', 'readHistory', 'hasRowsOfGroupType'],
+  ...['loadChunk', 'listStaged', 'listNamedGroupTypes', 'findAssignments'],
 ]
 
 /** Successful calls between two failures, used in rotation. */

@@ -69,10 +69,10 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
     })
     // After its first batch, the long job waits for the other one: if the other had to wait as well, neither would
     // finish.
-    const jobs = withMethod(management, 'listStagedIds', async (...args) => {
-      if (args[0] === long.id && committed.includes(long.projectId))
+    const jobs = withMethod(management, 'listStaged', async (...args) => {
+      if (args[0] === long.id && args[1] === 'ids' && committed.includes(long.projectId))
         await eventually(() => committed.includes(short.projectId), { what: 'the commit of the other job' })
-      return management.listStagedIds(...args)
+      return management.listStaged(...args)
     })
     await world.work({ state, events, jobs }).workNow(new AbortController().signal)
     assert.ok(committed.indexOf(short.projectId) < committed.lastIndexOf(long.projectId), committed.join(' '))

@@ -22,18 +22,27 @@ export const countStoredRowsText = `UPDATE import_job SET stored_rows = stored_r
 export const insertNoteSampleText = `
   INSERT INTO import_note_sample (import_job_id, reason, details) VALUES (?, ?, ?)`
 
-/** import_job_id, kind, subject, project_id, before_image, after_image */
-export const saveUndoRecordText = `
-  INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
-  VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (import_job_id, kind, subject) DO UPDATE SET after_image = excluded.after_image`
+/** import_job_id, group_type_index, name, is_added. The first record of a type stays. */
+export const nameGroupTypeText = `
+  INSERT INTO import_group_type (import_job_id, group_type_index, name, is_added)
+  VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
-/** import_job_id, kind, subject, project_id, before_image, after_image. Replaces the whole of it. */
-export const rewriteUndoRecordText = `
-  INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
-  VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (import_job_id, kind, subject) DO UPDATE
-    SET before_image = excluded.before_image, after_image = excluded.after_image`
+/** group_type_index, group_type_index, import_job_id. A published job comes first: it may be discarded next. */
+export const passOnGroupTypeText = `
+  UPDATE import_group_type SET is_added = 1 WHERE group_type_index = ? AND import_job_id = (
+    SELECT other.id FROM import_job AS job
+      JOIN import_job AS other ON other.project_id = job.project_id AND other.id <> job.id
+      JOIN import_group_type AS named ON named.import_job_id = other.id AND named.group_type_index = ?
+    WHERE job.id = ? ORDER BY other.published_at IS NULL, other.published_at, other.id LIMIT 1)`
+
+/** import_job_id, group_type_index */
+export const leaveGroupTypeText = `DELETE FROM import_group_type WHERE import_job_id = ? AND group_type_index = ?`
+
+/** import_job_id, person_uuid, survivor_uuid, own, taken. Of a person that was merged away before, the first `own` stays. */
+export const saveAssignmentsText = `
+  INSERT INTO import_assignments (import_job_id, person_uuid, survivor_uuid, own, taken) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (import_job_id, person_uuid) DO UPDATE
+    SET survivor_uuid = excluded.survivor_uuid, taken = excluded.taken`
 
 /** person_id, feature_flag_key, hash_key */
 export const takeHashKeyText = `
@@ -61,9 +70,6 @@ export const listMembershipsText = `SELECT cohort_id FROM cohort_person WHERE pe
 
 /** id */
 export const deleteLinkText = `DELETE FROM import_link WHERE id = ?`
-
-/** import_job_id, kind, subject */
-export const deleteUndoRecordText = `DELETE FROM import_image WHERE import_job_id = ? AND kind = ? AND subject = ?`
 
 /** project_id, uuid, version */
 export const hasPersonText = `SELECT 1 FROM person WHERE project_id = ? AND uuid = ? AND version = ?`

@@ -1,226 +1,43 @@
-// The remaining work of publishing and undoing an import job. Each item is deleted in the transaction that completes
-// it, so the lists hold only open work.
+// The remaining work of publishing and undoing an import job. Each item of a list is deleted in the transaction that
+// completes it, so the lists hold only open work.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
-import { toStagingId } from '#core/imports/import-job.ts'
-import type { ImportWorkStore } from '#ports/state/import-job-store.ts'
+import type { Assignments } from '#core/imports/import-changes.ts'
+import { importJobStates, toStagingId } from '#core/imports/import-job.ts'
+import type { ImportWorkStore, StagedItems } from '#ports/state/import-job-store.ts'
+import { jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { importJobOf, jobColumns } from './import-job-queries.ts'
-import { parseUndoRecord } from './undo-record-text.ts'
 
 const clearedRowsMax = 2_000
-/** Each holds a person as it was before and afterwards. */
-const deletedUndoRecordsMax = 500
 /** One more job at a time is discarded, so there are hardly ever more. */
 const forgottenJobsMax = 100
 
-/** Whether the marks name the job; some others may match, too. See `core/persons/property-marks-text.ts`. */
-function marksMayNameJob(importJobId: number) {
-  return sql<boolean>`(property_marks LIKE ${`%",${importJobId}]%`} OR property_marks LIKE ${`%",${importJobId},%`})`
+const unfinishedStates = importJobStates.filter(state => state !== 'published' && state !== 'discarded')
+
+type StagedLists = {
+  readonly [Kind in keyof StagedItems]: (
+    importJobId: number,
+    limit: number,
+    afterId: string | null,
+  ) => Promise<StagedItems[Kind][]>
 }
 
 export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
+  const staged = stagedLists(db)
   return {
     async listImportWork() {
       const rows = await db
-        .selectFrom('import_job')
-        .select(jobColumns)
-        .where('state', 'in', ['publishing', 'discarding'])
-        .orderBy('updated_at')
-        .orderBy('id')
+        .selectFrom('import_job as job')
+        .leftJoin('project', 'project.id', 'job.project_id')
+        .select(['project.deleted', ...jobColumns.map(column => `job.${column}` as const)])
+        .where('job.state', 'in', unfinishedStates)
+        .where(({ or, eb }) => or([eb('job.state', 'in', ['publishing', 'discarding']), eb('project.deleted', '=', 1)]))
+        .orderBy('job.updated_at')
+        .orderBy('job.id')
         .execute()
-      return rows.map(importJobOf)
-    },
-
-    async listJobsOfGoneProjects() {
-      const rows = await db
-        .selectFrom('import_job')
-        .innerJoin('project', 'project.id', 'import_job.project_id')
-        .select(jobColumns.map(column => `import_job.${column}` as const))
-        .where('project.deleted', '=', 1)
-        .where(({ and, or, eb, exists, selectFrom }) =>
-          or([
-            eb('import_job.state', 'not in', ['published', 'discarded']),
-            and([
-              eb('import_job.state', '=', 'published'),
-              exists(selectFrom('import_image').select('subject').whereRef('import_job_id', '=', 'import_job.id')),
-            ]),
-          ]),
-        )
-        .orderBy('import_job.id')
-        .execute()
-      return rows.map(importJobOf)
-    },
-
-    async listImportLinks(importJobId, limit) {
-      const rows = await db
-        .selectFrom('import_link')
-        .selectAll()
-        .where('import_job_id', '=', importJobId)
-        .orderBy('timestamp')
-        .orderBy('uuid')
-        .orderBy('id')
-        .limit(limit)
-        .execute()
-      return rows.map(row => ({
-        id: Number(row.id),
-        link: {
-          importJobId,
-          distinctId: row.distinct_id,
-          otherId: row.other_id,
-          dangerously: row.dangerously === 1,
-          timestampMs: Number(row.timestamp),
-          uuid: row.uuid,
-        },
-      }))
-    },
-
-    async listStagedIds(importJobId, limit) {
-      const rows = await db
-        .selectFrom('person_distinct_id')
-        .select('distinct_id')
-        .where('project_id', '=', toStagingId(importJobId))
-        .orderBy('distinct_id')
-        .limit(limit)
-        .execute()
-      return rows.map(row => row.distinct_id)
-    },
-
-    async listStagedPersonlessIds(importJobId, after, limit) {
-      const rows = await db
-        .selectFrom('personless_distinct_id')
-        .select('distinct_id')
-        .where('project_id', '=', toStagingId(importJobId))
-        .$if(after !== null, query => query.where('distinct_id', '>', after!))
-        .orderBy('distinct_id')
-        .limit(limit)
-        .execute()
-      return rows.map(row => row.distinct_id)
-    },
-
-    async listStagedGroups(importJobId, limit) {
-      const rows = await db
-        .selectFrom('group')
-        .select(['group_type_index', 'group_key'])
-        .where('project_id', '=', toStagingId(importJobId))
-        .orderBy('group_type_index')
-        .orderBy('group_key')
-        .limit(limit)
-        .execute()
-      return rows.map(row => ({ typeIndex: row.group_type_index, key: row.group_key }))
-    },
-
-    async listUndoRecords(importJobId, kind, limit) {
-      const rows = await db
-        .selectFrom('import_image')
-        .selectAll()
-        .where('import_job_id', '=', importJobId)
-        .where('kind', '=', kind)
-        .orderBy('subject')
-        .limit(limit)
-        .execute()
-      return rows.map(parseUndoRecord)
-    },
-
-    async findUndoRecords(importJobIds, kind, subjects) {
-      if (subjects.length === 0 || importJobIds.length === 0) return []
-      const rows = await db
-        .selectFrom('import_image')
-        .selectAll()
-        .where('import_job_id', 'in', [...importJobIds])
-        .where('kind', '=', kind)
-        .where('subject', 'in', [...subjects])
-        .execute()
-      return rows.map(parseUndoRecord)
-    },
-
-    async findAssignments(importJobId, uuids) {
-      if (uuids.length === 0) return []
-      const rows = await db
-        .selectFrom('import_image')
-        .selectAll()
-        .where('import_job_id', '=', importJobId)
-        .where('kind', '=', 'assignments')
-        .where('subject', 'in', [...uuids])
-        .execute()
-      return rows.map(parseUndoRecord).flatMap(record => {
-        if (record.kind !== 'assignments' || record.before === null || record.after === null) return []
-        const { importJobId, projectId, subject: uuid, before, after } = record
-        return { importJobId, projectId, uuid, own: before, survivorUuid: after.personUuid, taken: after }
-      })
-    },
-
-    async listLaterImportJobs({ id, projectId, publishedAtMs }) {
-      if (publishedAtMs === null) return []
-      const rows = await db
-        .selectFrom('import_job')
-        .select('id')
-        .where('project_id', '=', projectId)
-        .where('implicit_day', 'is', null)
-        .where('state', 'in', ['published', 'discarding'])
-        .where(sql<boolean>`(published_at, id) > (${publishedAtMs}, ${id})`)
-        .orderBy('published_at')
-        .orderBy('id')
-        .execute()
-      return rows.map(row => Number(row.id))
-    },
-
-    async listJobsNamingGroupType(projectId, typeIndex) {
-      const rows = await db
-        .selectFrom('import_job as j')
-        .innerJoin('import_image as i', 'i.import_job_id', 'j.id')
-        .select('j.id')
-        .where('j.project_id', '=', projectId)
-        .where('i.kind', '=', 'group_type')
-        .where('i.subject', '=', String(typeIndex))
-        .orderBy(sql`j.published_at IS NULL`)
-        .orderBy('j.published_at')
-        .orderBy('j.id')
-        .execute()
-      return rows.map(({ id }) => Number(id))
-    },
-
-    async findIdsOfPersons(projectId, uuids) {
-      if (uuids.length === 0) return new Map()
-      const rows = await db
-        .selectFrom('person as p')
-        .innerJoin('person_distinct_id as d', 'd.person_id', 'p.id')
-        .select(({ fn }) => ['p.uuid', fn.min('d.distinct_id').as('distinct_id')])
-        .where('p.project_id', '=', projectId)
-        .where('p.uuid', 'in', [...uuids])
-        .groupBy('p.uuid')
-        .execute()
-      return new Map(rows.map(row => [row.uuid, row.distinct_id]))
-    },
-
-    async listMarkedPersons(job, after, limit) {
-      const rows = await db
-        .selectFrom('person')
-        .select(['id', 'uuid'])
-        .where('project_id', '=', job.projectId)
-        .where(marksMayNameJob(job.id))
-        .$if(after !== null, query => query.where('id', '>', after!))
-        .orderBy('id')
-        .limit(limit)
-        .execute()
-      return rows.map(row => ({ cursor: Number(row.id), uuid: row.uuid }))
-    },
-
-    async listMarkedGroups(job, after, limit) {
-      const rows = await db
-        .selectFrom('group')
-        .select(['group_type_index', 'group_key'])
-        .where('project_id', '=', job.projectId)
-        .where(marksMayNameJob(job.id))
-        .$if(after !== null, query =>
-          query.where(sql<boolean>`(group_type_index, group_key) > (${after!.typeIndex}, ${after!.key})`),
-        )
-        .orderBy('group_type_index')
-        .orderBy('group_key')
-        .limit(limit)
-        .execute()
-      return rows.map(row => ({ typeIndex: row.group_type_index, key: row.group_key }))
+      return rows.map(row => ({ ...importJobOf(row), isProjectGone: row.deleted === 1 }))
     },
 
     async noteImportFailure(importJobId, failure) {
@@ -231,21 +48,76 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .execute()
     },
 
-    async deleteUndoRecords(importJobId) {
-      const undoRecords = { table: 'import_image', owner: 'import_job_id', key: ['kind', 'subject'] }
-      while (await deleteFirstRows(db, { ...undoRecords, value: importJobId, limit: deletedUndoRecordsMax }))
-        await nextTurn()
+    listStaged: (importJobId, kind, limit, afterId = null) => staged[kind](importJobId, limit, afterId),
+
+    async listNamedGroupTypes(importJobId) {
+      const rows = await db
+        .selectFrom('import_group_type')
+        .selectAll()
+        .where('import_job_id', '=', importJobId)
+        .orderBy('group_type_index')
+        .execute()
+      return rows.map(row => ({
+        ...{ importJobId, typeIndex: row.group_type_index, name: row.name, isAdded: row.is_added === 1 },
+      }))
     },
 
-    async forgetGenerated(importJobId) {
-      const job = await db
+    async findAssignments(importJobId, uuids) {
+      if (uuids.length === 0) return []
+      const rows = await db
+        .selectFrom('import_assignments')
+        .selectAll()
+        .where('import_job_id', '=', importJobId)
+        .where('person_uuid', 'in', [...uuids])
+        .execute()
+      return rows.map(row => ({
+        importJobId,
+        uuid: row.person_uuid,
+        own: assignmentsOf(row.own),
+        survivorUuid: row.survivor_uuid,
+        taken: assignmentsOf(row.taken),
+      }))
+    },
+
+    async clearImportJob(importJobId, of) {
+      // There may be very many rows, and the caller repeats the call at once.
+      await nextTurn()
+      const isMore = await clearSome(db, [
+        ...stagedTables.map(([table, key]) => ({ table, key, owner: 'project_id', value: toStagingId(importJobId) })),
+        { table: 'import_link', key: ['timestamp', 'uuid'], owner: 'import_job_id', value: importJobId },
+        ...(of === 'everything' ? undoTables(importJobId) : []),
+      ])
+      if (!isMore && of === 'everything') await forgetGenerated(db, importJobId)
+      return isMore
+    },
+
+    async finalizeImportJobs(publishedBeforeMs, { nowMs, isTrusted }) {
+      const published = db.updateTable('import_job').where('state', '=', 'published')
+      if (isTrusted) await published.set({ published_at: nowMs }).where('published_at', '>', nowMs).execute()
+      await published
+        .set({ final_at: nowMs })
+        .where('final_at', 'is', null)
+        .where(({ or, eb, selectFrom }) =>
+          or([
+            eb('published_at', '<', publishedBeforeMs),
+            eb('project_id', 'in', selectFrom('project').select('id').where('deleted', '=', 1)),
+          ]),
+        )
+        .execute()
+      const rows = await db
         .selectFrom('import_job')
-        .select('project_id')
-        .where('id', '=', importJobId)
-        .executeTakeFirst()
-      if (job === undefined) return
-      for (let after: string | null = ''; after !== null; await nextTurn())
-        after = await deleteSomeGenerated(db, { importJobId, projectId: job.project_id, after })
+        .select('id')
+        .where('state', '=', 'published')
+        .where('final_at', 'is not', null)
+        .where(({ or, exists, selectFrom }) =>
+          or(
+            (['import_assignments', 'import_group_type'] as const).map(table =>
+              exists(selectFrom(table).select('import_job_id').whereRef('import_job_id', '=', 'import_job.id')),
+            ),
+          ),
+        )
+        .execute()
+      for (const { id } of rows) while (await clearSome(db, undoTables(Number(id)))) await nextTurn()
     },
 
     forgetDiscardedJobs: (projectId, keptCount) =>
@@ -271,115 +143,123 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         await trx.deleteFrom('import_note_sample').where('import_job_id', 'in', ids).execute()
         await trx.deleteFrom('import_job').where('id', 'in', ids).execute()
       }),
+  }
+}
 
-    async listFinalImportJobs(publishedBeforeMs) {
+function stagedLists(db: Kysely<StateSchema>): StagedLists {
+  const listIds =
+    (table: 'person_distinct_id' | 'personless_distinct_id') =>
+    async (importJobId: number, limit: number, afterId: string | null) => {
       const rows = await db
-        .selectFrom('import_job')
-        .select('id')
-        .where('state', '=', 'published')
-        .where(({ and, eb, exists, or, selectFrom }) =>
-          or([
-            and([eb('published_at', '<', publishedBeforeMs), eb('final_at', 'is', null)]),
-            and([
-              eb('final_at', 'is not', null),
-              exists(selectFrom('import_image').select('subject').whereRef('import_job_id', '=', 'import_job.id')),
-            ]),
-          ]),
-        )
+        .selectFrom(table)
+        .select('distinct_id')
+        .where('project_id', '=', toStagingId(importJobId))
+        .$if(afterId !== null, query => query.where('distinct_id', '>', afterId!))
+        .orderBy('distinct_id')
+        .limit(limit)
         .execute()
-      return rows.map(({ id }) => Number(id))
+      return rows.map(row => row.distinct_id)
+    }
+  return {
+    ids: listIds('person_distinct_id'),
+    personlessIds: listIds('personless_distinct_id'),
+
+    async links(importJobId, limit) {
+      const rows = await db
+        .selectFrom('import_link')
+        .selectAll()
+        .where('import_job_id', '=', importJobId)
+        .orderBy('timestamp')
+        .orderBy('uuid')
+        .orderBy('id')
+        .limit(limit)
+        .execute()
+      return rows.map(row => ({
+        id: Number(row.id),
+        link: {
+          importJobId,
+          distinctId: row.distinct_id,
+          otherId: row.other_id,
+          dangerously: row.dangerously === 1,
+          timestampMs: Number(row.timestamp),
+          uuid: row.uuid,
+        },
+      }))
     },
 
-    async makeImportJobFinal(importJobId, nowMs) {
-      await db
-        .updateTable('import_job')
-        .set({ final_at: nowMs })
-        .where('id', '=', importJobId)
-        .where('state', '=', 'published')
-        .where('final_at', 'is', null)
+    async groups(importJobId, limit) {
+      const rows = await db
+        .selectFrom('group')
+        .select(['group_type_index', 'group_key'])
+        .where('project_id', '=', toStagingId(importJobId))
+        .orderBy('group_type_index')
+        .orderBy('group_key')
+        .limit(limit)
         .execute()
-      const job = await db
-        .selectFrom('import_job')
-        .select('final_at')
-        .where('id', '=', importJobId)
-        .where('state', '=', 'published')
-        .executeTakeFirst()
-      return job !== undefined && job.final_at !== null
-    },
-
-    async dateBackImportJobs(nowMs) {
-      await db
-        .updateTable('import_job')
-        .set({ published_at: nowMs })
-        .where('state', '=', 'published')
-        .where('published_at', '>', nowMs)
-        .execute()
-    },
-
-    clearStaging: async importJobId => {
-      // A staging overlay may have very many rows, and its caller repeats the call at once.
-      await nextTurn()
-      return db.transaction().execute(async trx => {
-        const stagingId = toStagingId(importJobId)
-        const clear = (table: string, column: string, of: string, value: number) =>
-          deleteSomeRows(trx, { table, column, of, value })
-        let isMore = await clear('person_distinct_id', 'distinct_id', 'project_id', stagingId)
-        // Their distinct ids go first.
-        if (!isMore) isMore = await clear('person', 'id', 'project_id', stagingId)
-        isMore = (await clear('personless_distinct_id', 'distinct_id', 'project_id', stagingId)) || isMore
-        isMore = (await clear('import_link', 'id', 'import_job_id', importJobId)) || isMore
-        const groups = { table: 'group', owner: 'project_id', key: ['group_type_index', 'group_key'] }
-        return (await deleteFirstRows(trx, { ...groups, value: stagingId, limit: clearedRowsMax })) || isMore
-      })
+      return rows.map(row => ({ typeIndex: row.group_type_index, key: row.group_key }))
     },
   }
 }
 
-/**
- * Deletes some of the rows whose column `of` has the value; `column` identifies each row. @returns whether there may be
- * more.
- */
-async function deleteSomeRows(
-  db: Kysely<StateSchema>,
-  { table, column, of, value }: { table: string; column: string; of: string; value: number },
-): Promise<boolean> {
-  const [from, name, owner] = [sql.table(table), sql.ref(column), sql.ref(of)]
-  const { numAffectedRows } = await sql`
-    DELETE FROM ${from} WHERE ${owner} = ${value}
-    AND ${name} IN (SELECT ${name} FROM ${from} WHERE ${owner} = ${value} LIMIT ${clearedRowsMax})`.execute(db)
-  return numAffectedRows === BigInt(clearedRowsMax)
+/** @throws PortError `corrupt` */
+function assignmentsOf(text: string): Assignments {
+  const { hashKeys, cohortIds } = jsonObjectOf(text) as unknown as Assignments
+  return { hashKeys, cohortIds }
+}
+
+/** The rows of a table whose column `owner` has the value, in the order of `key`, as an index has them. */
+interface OwnedRows {
+  readonly table: string
+  readonly owner: string
+  readonly value: number
+  readonly key: readonly string[]
+}
+
+/** Distinct ids go before their persons. */
+const stagedTables = [
+  ['person_distinct_id', ['distinct_id']],
+  ['person', ['id']],
+  ['personless_distinct_id', ['distinct_id']],
+  ['group', ['group_type_index', 'group_key']],
+] as const
+
+function undoTables(importJobId: number): OwnedRows[] {
+  const ofJob = { owner: 'import_job_id', value: importJobId }
+  return [
+    { table: 'import_assignments', key: ['person_uuid'], ...ofJob },
+    { table: 'import_group_type', key: ['group_type_index'], ...ofJob },
+  ]
 }
 
 /**
- * Deletes the first rows of an owner, in the order of their key: other writers to the state wait until a statement
- * ends.
+ * Deletes the first rows of the tables, one table after the other, in the order of their keys: other writers to the state
+ * wait until a statement ends.
  * @returns whether there may be more.
  */
-async function deleteFirstRows(
-  db: Kysely<StateSchema>,
-  rows: {
-    readonly table: string
-    readonly owner: string
-    readonly value: number
-    /** With the owner, the table's own key. */
-    readonly key: readonly string[]
-    readonly limit: number
-  },
-): Promise<boolean> {
-  const ofOwner = sql`FROM ${sql.table(rows.table)} WHERE ${sql.ref(rows.owner)} = ${rows.value}`
-  const columns = sql.join(rows.key.map(column => sql.ref(column)))
-  const found = await sql<Record<string, number | string>>`
-    SELECT ${columns} ${ofOwner} ORDER BY ${columns} LIMIT 1 OFFSET ${rows.limit - 1}`.execute(db)
-  const last = found.rows[0]
-  const upToLast =
-    last === undefined ? sql`` : sql`AND (${columns}) <= (${sql.join(rows.key.map(column => last[column]))})`
-  await sql`DELETE ${ofOwner} ${upToLast}`.execute(db)
-  return last !== undefined
+async function clearSome(db: Kysely<StateSchema>, tables: readonly OwnedRows[]): Promise<boolean> {
+  for (const { table, owner, value, key } of tables) {
+    const ofOwner = sql`FROM ${sql.table(table)} WHERE ${sql.ref(owner)} = ${value}`
+    const columns = sql.join(key.map(column => sql.ref(column)))
+    const found = await sql<Record<string, number | string>>`
+      SELECT ${columns} ${ofOwner} ORDER BY ${columns} LIMIT 1 OFFSET ${clearedRowsMax - 1}`.execute(db)
+    const last = found.rows[0]
+    const upToLast =
+      last === undefined ? sql`` : sql`AND (${columns}) <= (${sql.join(key.map(column => last[column]))})`
+    await sql`DELETE ${ofOwner} ${upToLast}`.execute(db)
+    if (last !== undefined) return true
+  }
+  return false
 }
 
-/**
- * Only rows of the project, since the table has events of all projects. @returns where to continue; null at the end.
- */
+/** In steps: the table has events of all projects and jobs. */
+async function forgetGenerated(db: Kysely<StateSchema>, importJobId: number): Promise<void> {
+  const job = await db.selectFrom('import_job').select('project_id').where('id', '=', importJobId).executeTakeFirst()
+  if (job === undefined) return
+  for (let after: string | null = ''; after !== null; await nextTurn())
+    after = await deleteSomeGenerated(db, { importJobId, projectId: job.project_id, after })
+}
+
+/** @returns where to continue; null at the end. */
 async function deleteSomeGenerated(
   db: Kysely<StateSchema>,
   { importJobId, projectId, after }: { importJobId: number; projectId: number; after: string },

@@ -1,11 +1,11 @@
-// Undo records of the flag assignments and static cohorts of persons that an import job merges away, so that undoing
-// the job restores them to each person. Source: docs/wire/import.md §3.3.
+// What a merge by an import job does to flag assignments and static cohorts, so that undoing the job restores them to each
+// person. Source: docs/wire/import.md §3.3.
 
-import type { Assignments, UndoRecordOf } from '#core/imports/import-changes.ts'
+import type { Assignments, AssignmentsRecord } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 
 /**
- * The undo records, as of before the merges.
+ * The records, as of before the merges.
  * @param merges in the order in which they are made.
  * @param assignmentsOf what each of the persons has, by uuid.
  */
@@ -13,7 +13,7 @@ export function makeAssignmentRecords(
   importJobId: number,
   merges: ChunkChanges['deletedPersons'],
   assignmentsOf: (uuid: string) => Assignments,
-): UndoRecordOf<'assignments'>[] {
+): AssignmentsRecord[] {
   const held = new Map<string, { readonly flags: Set<string>; readonly cohorts: Set<number> }>()
   const heldBy = (uuid: string) => {
     const { hashKeys, cohortIds } = assignmentsOf(uuid)
@@ -21,8 +21,8 @@ export function makeAssignmentRecords(
     held.set(uuid, known)
     return known
   }
-  const undoRecords: UndoRecordOf<'assignments'>[] = []
-  for (const { projectId, uuid, survivorUuid } of merges) {
+  const records: AssignmentsRecord[] = []
+  for (const { uuid, survivorUuid } of merges) {
     const own = assignmentsOf(uuid)
     if (own.hashKeys.length + own.cohortIds.length === 0) continue
     const { flags, cohorts } = heldBy(survivorUuid)
@@ -30,14 +30,7 @@ export function makeAssignmentRecords(
     const cohortIds = own.cohortIds.filter(id => !cohorts.has(id))
     for (const [flag] of hashKeys) flags.add(flag)
     for (const id of cohortIds) cohorts.add(id)
-    undoRecords.push({
-      importJobId,
-      projectId,
-      kind: 'assignments',
-      subject: uuid,
-      before: { personUuid: uuid, ...own },
-      after: { personUuid: survivorUuid, hashKeys, cohortIds },
-    })
+    records.push({ importJobId, uuid, own, survivorUuid, taken: { hashKeys, cohortIds } })
   }
-  return undoRecords
+  return records
 }

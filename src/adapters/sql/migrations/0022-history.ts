@@ -1,9 +1,53 @@
-// Adds what undoing an import needs to know of it: when its publishing began.
+// Replaces the values from before an import, to which undoing it went back, by what undoing needs besides the events: when
+// the job's publishing began, the assignments of persons that it merged away, and the group types that its events name.
 
 import type { Migration } from './migration.ts'
+
+const undoing = `state = 'discarding' AND published_at IS NOT NULL AND step NOT IN ('draining', 'clearing')`
 
 export const history: Migration = {
   version: 22,
   name: 'history',
-  statements: () => ['ALTER TABLE import_job ADD COLUMN publish_began_at BIGINT'],
+  statements: ({ text, clustered, jsonField }) => [
+    'ALTER TABLE import_job ADD COLUMN publish_began_at BIGINT',
+    // A job without persons, ids and groups has no record of its start.
+    `UPDATE import_job SET publish_began_at = coalesce(
+        (SELECT CAST(${jsonField('before_image', 'atMs')} AS BIGINT) FROM import_image
+          WHERE import_job_id = import_job.id AND kind = 'publish_start'),
+        published_at, updated_at)
+      WHERE implicit_day IS NULL
+        AND (published_at IS NOT NULL OR (state = 'publishing' AND step <> 'draining'))`,
+
+    // Of persons that the job merged away: their flag assignments and static cohorts, and what the survivor took over.
+    `CREATE TABLE import_assignments (
+      import_job_id BIGINT NOT NULL,
+      person_uuid ${text} NOT NULL,
+      survivor_uuid ${text} NOT NULL,
+      own ${text} NOT NULL,
+      taken ${text} NOT NULL,
+      PRIMARY KEY (import_job_id, person_uuid)
+    )${clustered}`,
+    `INSERT INTO import_assignments (import_job_id, person_uuid, survivor_uuid, own, taken)
+      SELECT import_job_id, subject, ${jsonField('after_image', 'personUuid')}, before_image, after_image
+      FROM import_image WHERE kind = 'assignments'`,
+
+    // is_added: whether the type did not exist before; then discarding the job deletes it if nothing else uses it.
+    `CREATE TABLE import_group_type (
+      import_job_id BIGINT NOT NULL,
+      group_type_index INTEGER NOT NULL,
+      name ${text} NOT NULL,
+      is_added INTEGER NOT NULL,
+      PRIMARY KEY (import_job_id, group_type_index)
+    )${clustered}`,
+    `INSERT INTO import_group_type (import_job_id, group_type_index, name, is_added)
+      SELECT import_job_id, CAST(subject AS INTEGER), ${jsonField('after_image', 'name')},
+        CASE before_image WHEN 'null' THEN 1 ELSE 0 END
+      FROM import_image WHERE kind = 'group_type'`,
+    'DROP TABLE import_image',
+
+    // Undoing began by deleting the job's events, which would show the rest of what to undo.
+    `INSERT INTO import_note (import_job_id, reason, note_count)
+      SELECT id, 'undo_left:history_is_incomplete', 1 FROM import_job WHERE ${undoing} ON CONFLICT DO NOTHING`,
+    `UPDATE import_job SET step = 'undo' WHERE ${undoing}`,
+  ],
 }

@@ -17,6 +17,8 @@ export interface DdlDialect {
   readonly text: string
   /** JSON text of an author that has the label in this column and no id; see `core/author.ts`. */
   readonly authorWithLabel: (column: string) => string
+  /** Text of a field of the JSON object in this column. */
+  readonly jsonField: (column: string, name: string) => string
   /** Makes every commit of a new revision notify the other processes, where the engine can; the table exists. */
   readonly notifyRevision: readonly string[]
   /** The table of salts, where they are not files beside the state. */
@@ -31,6 +33,7 @@ export const sqliteDialect: DdlDialect = {
   clustered: ' WITHOUT ROWID',
   text: 'TEXT',
   authorWithLabel: column => `json_object('id', NULL, 'label', ${column})`,
+  jsonField: (column, name) => `(${column} ->> '${name}')`,
   notifyRevision: [],
   saltTable: [],
 }
@@ -40,6 +43,7 @@ export const postgresDialect: DdlDialect = {
   clustered: '',
   text: 'TEXT COLLATE "C"',
   authorWithLabel: column => `'{"id":null,"label":' || to_json(${column})::text || '}'`,
+  jsonField: (column, name) => `(${column}::json ->> '${name}')`,
   // A trigger, so that no writer of the counter can forget it; NOTIFY reaches listeners when the transaction commits.
   notifyRevision: [
     `CREATE FUNCTION pennon_notify_revision() RETURNS trigger LANGUAGE plpgsql AS

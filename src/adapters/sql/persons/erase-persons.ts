@@ -2,7 +2,6 @@
 
 import { sql, type Transaction } from 'kysely'
 import type { Change } from '#core/author.ts'
-import type { SubjectKind } from '#core/imports/import-changes.ts'
 import { toStagingId } from '#core/imports/import-job.ts'
 import { diffJson } from '#core/json-diff.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -174,41 +173,32 @@ async function removePersons(
       .where('distinct_id', 'in', some)
       .execute()
   const derived = distinctIds.map(distinctId => personUuid(projectId, distinctId))
-  await removeUndoRecords(trx, projectId, new Set([...persons.map(({ uuid }) => uuid), ...derived]), distinctIds)
+  await removeKeptAssignments(trx, projectId, new Set([...persons.map(({ uuid }) => uuid), ...derived]))
   const changed = encodeSubjects({ persons: persons.map(({ uuid }) => ({ projectId, uuid })), groups: [] })
   await trx.insertInto('subject_change').values({ subjects: changed }).execute()
 }
 
-/**
- * Deletes the values that undoing an import would restore. By job, kind and subject: no other key finds undo records
- * without reading all of them.
- */
-async function removeUndoRecords(
+/** Deletes assignments that undoing an import would restore. By job and person: no other key finds them. */
+async function removeKeptAssignments(
   trx: Transaction<StateSchema>,
   projectId: number,
   uuids: ReadonlySet<string>,
-  distinctIds: readonly string[],
 ): Promise<void> {
   const jobs = await trx
     .selectFrom('import_job')
     .select('id')
     .where('project_id', '=', projectId)
     .where(({ exists, selectFrom }) =>
-      exists(selectFrom('import_image').select('subject').whereRef('import_job_id', '=', 'import_job.id')),
+      exists(selectFrom('import_assignments').select('own').whereRef('import_job_id', '=', 'import_job.id')),
     )
     .execute()
-  const remove = async (kinds: readonly SubjectKind[], subjects: readonly string[]) => {
-    for (const { id } of jobs)
-      for (const some of splitIntoSlices(subjects))
-        await trx
-          .deleteFrom('import_image')
-          .where('import_job_id', '=', id)
-          .where('kind', 'in', kinds)
-          .where('subject', 'in', some)
-          .execute()
-  }
-  await remove(['person', 'id_count', 'assignments'], [...uuids])
-  await remove(['mapping'], distinctIds)
+  for (const { id } of jobs)
+    for (const some of splitIntoSlices([...uuids]))
+      await trx
+        .deleteFrom('import_assignments')
+        .where('import_job_id', '=', id)
+        .where('person_uuid', 'in', some)
+        .execute()
 }
 
 /** Deletes the staged rows that publishing pending imports would apply to the ids. */

@@ -27,17 +27,16 @@ const shownColumns = [
 
 /** Whether events of a job that is not published name the type; a job that is being discarded no longer counts. */
 async function isNamedByPendingJob(trx: Kysely<StateSchema>, projectId: number, typeIndex: number): Promise<boolean> {
-  const undoRecord = await trx
-    .selectFrom('import_image as i')
-    .innerJoin('import_job as j', 'j.id', 'i.import_job_id')
-    .select('i.import_job_id')
+  const named = await trx
+    .selectFrom('import_group_type as t')
+    .innerJoin('import_job as j', 'j.id', 't.import_job_id')
+    .select('t.import_job_id')
     .where('j.project_id', '=', projectId)
     .where('j.state', 'not in', ['published', 'discarding', 'discarded'])
-    .where('i.kind', '=', 'group_type')
-    .where('i.subject', '=', String(typeIndex))
+    .where('t.group_type_index', '=', typeIndex)
     .limit(1)
     .executeTakeFirst()
-  return undoRecord !== undefined
+  return named !== undefined
 }
 
 const sizedKey = [

@@ -42,7 +42,8 @@ export interface StateSchema extends ResourceTables {
   import_link: ImportLinkTable
   import_note: { import_job_id: number; reason: string; note_count: number }
   import_note_sample: { id: Generated<number>; import_job_id: number; reason: string; details: string }
-  import_image: ImportImageTable
+  import_group_type: { import_job_id: number; group_type_index: number; name: string; is_added: number }
+  import_assignments: ImportAssignmentsTable
   import_generated: { project_id: number; uuid: string; timestamp: number; import_job_id: number }
   person_erasure: PersonErasureTable
   erased_person: { project_id: number; person_uuid: string; erasure_id: number }
@@ -192,13 +193,14 @@ export interface ImportLinkTable {
   uuid: string
 }
 
-export interface ImportImageTable {
+export interface ImportAssignmentsTable {
   import_job_id: number
-  kind: string
-  subject: string
-  project_id: number
-  before_image: string
-  after_image: string
+  /** The person that the job merged away. */
+  person_uuid: string
+  survivor_uuid: string
+  /** JSON objects: `Assignments` of `core/imports/import-changes.ts`. */
+  own: string
+  taken: string
 }
 
 export interface PersonErasureTable {
