@@ -1,4 +1,4 @@
-// The clock for everything that is deleted by age: log segments, warnings and counts, undo records of import jobs, rejects and
+// The clock for everything that is deleted by age: log segments, warnings and counts, what undoing imports needs, rejects and
 // recordings. The rule is in core/retention-time.ts; this applies it and logs when deletion pauses.
 
 import { isTrusted, type TrustedTime, updateTrustedTime } from '#core/retention-time.ts'
