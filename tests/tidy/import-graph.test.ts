@@ -55,7 +55,7 @@ const modules: Record<string, readonly string[]> = {
   'core/groups': ['core', 'core/persons'],
   'core/events': ['core'],
   'core/live': ['core', 'core/events'],
-  'core/imports': ['core', 'core/groups', 'core/persons'],
+  'core/imports': ['core'],
   'core/log': ['core/events'],
   'core/capture': ['core', 'core/cookieless', 'core/events', 'core/log', 'core/surveys'],
   'core/processing/elements': ['core'],
