@@ -13,7 +13,6 @@ import { type HistoricEvent, orderHistory, type PublishedJob } from '#core/proce
 import { type JobBatch, type Note, ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
 import { foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
 import { findProgress, isProcessed, type Progress } from '../progress/find-progress.ts'
-import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
 import { type Components, findComponents } from './find-components.ts'
 import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 
@@ -35,6 +34,8 @@ interface Kind<Item> {
   readonly of: History['of']
   list(after: Item | null): Promise<readonly Item[]>
   findUnits(items: readonly Item[]): Promise<Components<Item>>
+  /** Those of these items that an event links with others: it came after `findUnits`. */
+  findOpen(items: readonly Item[]): Promise<readonly Item[]>
   subjectsOf(items: readonly Item[]): Pick<ChunkSubjects, 'distinctIds' | 'mergingDistinctIds' | 'groups'>
   historyOf(items: readonly Item[]): HistorySubjects
   /** For a note. */
@@ -50,6 +51,13 @@ export function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortS
     of: 'persons',
     list: after => deps.events.listJobIds(projectId, id, after, pageSize),
     findUnits: ids => findComponents(projectId, ids, deps, signal),
+    findOpen: async ids => {
+      const asked = new Set(ids)
+      const links = await deps.events.findLinks(projectId, ids)
+      return links
+        .filter(({ distinctId, linkedId }) => !asked.has(distinctId) || !asked.has(linkedId))
+        .flatMap(({ distinctId, linkedId }) => [distinctId, linkedId])
+    },
     subjectsOf: ids => {
       const distinctIds = ids.map(distinctId => ({ projectId, distinctId }))
       return { distinctIds, mergingDistinctIds: distinctIds, groups: [] }
@@ -66,6 +74,7 @@ export function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
     of: 'groups',
     list: after => deps.events.listJobGroups(projectId, id, after, pageSize),
     findUnits: async groups => ({ found: groups.map(group => [group]), unreadable: [] }),
+    findOpen: async () => [],
     subjectsOf: groups => ({
       distinctIds: [],
       mergingDistinctIds: [],
@@ -89,27 +98,28 @@ async function undoAll<Item>(
     if (items.length === 0) break
     after = items.at(-1)!
     for (let tries = 1; items.length > 0 && !signal.aborted; tries++) {
-      if (tries > 1) await waitOrStop(storeBackOffMs(tries, deps.random()), signal)
       const { found, unreadable } = await kind.findUnits(items)
       for (const unit of unreadable) notes.push({ reason: notReadable, details: kind.describe(unit) })
-      const again = new Set<Item>()
+      const again: Item[] = []
       for (const units of inBatches(found, () => Math.min(batchSizeMax, batchEvents / eventsPerItem))) {
         const undone = await undoUnits(job, deps, signal, kind, units)
         eventsPerItem = Math.max(undone.eventCount / units.flat().length, eventsPerItem / 2)
-        if (undone.isFinal || tries === triesMax) notes.push(...undone.notes)
-        else for (const item of units.flat()) again.add(item)
+        notes.push(...undone.notes)
+        for (const unit of undone.open)
+          if (tries < triesMax) again.push(...unit)
+          else notes.push({ reason: notReadable, details: kind.describe(unit) })
       }
-      items = [...again]
+      items = again
     }
   }
   return notes
 }
 
-interface Undone {
+interface Undone<Item> {
   readonly notes: readonly Note[]
   readonly eventCount: number
-  /** False if something is unexplained, and some of the events are stored, but not processed to the end. */
-  readonly isFinal: boolean
+  /** Units that have been linked with others since they were found: they are unchanged. */
+  readonly open: readonly (readonly Item[])[]
 }
 
 async function undoUnits<Item>(
@@ -118,39 +128,44 @@ async function undoUnits<Item>(
   signal: AbortSignal,
   kind: Kind<Item>,
   units: readonly (readonly Item[])[],
-): Promise<Undone> {
+): Promise<Undone<Item>> {
   const { id, projectId } = job
   /** By the first unit of each part: a part that conflicts, or is halved, is computed again. */
-  const parts = new Map<readonly Item[], Undone>()
-  const progress = await readProgress(deps)
+  const parts = new Map<readonly Item[], Undone<Item>>()
   await runBatch(
     deps,
     signal,
     units,
     some => ({ ...kind.subjectsOf(some.flat()), projectIds: [projectId] }),
     async (some, loaded, published) => {
-      const events = await deps.events.readHistory(projectId, kind.historyOf(some.flat()))
+      // Both after the load: what is committed in between makes this commit a conflict.
+      const openItems = new Set<unknown>(await kind.findOpen(some.flat()))
+      const progress = await readProgress(deps)
+      const open = some.filter(unit => unit.some(item => openItems.has(item)))
+      const stored = await deps.events.readHistory(projectId, kind.historyOf(some.flat()))
+      // The others change nothing yet, and will be processed with what this commit makes.
+      const events = stored.filter(event => isOfProcessed(event, projectId, progress))
       const batch = createJobBatch(job, loaded, published)
       const history = await toHistory(batch, deps, kind.of, events)
       const { with: was, without: wanted } = foldWithAndWithout(history, id)
       const restored = wanted.persons.map(({ uuid }) => uuid)
       const assignments = await deps.jobs.findAssignments(id, restored)
       const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
-      const { notes, ...changes } = applyDifference({ ...batch, was, wanted, idsWithEvents, assignments })
-      const isFinal = notes.length === 0 || events.every(event => isOfProcessed(event, projectId, progress))
-      parts.set(some[0]!, { notes, isFinal, eventCount: events.length })
+      const openIds = new Set<unknown>(open.flat())
+      const { notes, ...changes } = applyDifference({ ...batch, was, wanted, idsWithEvents, openIds, assignments })
+      parts.set(some[0]!, { notes, open, eventCount: events.length })
       return changes
     },
     ([unit]) => {
       const note = { reason: notReadable, details: kind.describe(unit!) }
-      parts.set(unit!, { notes: [note], isFinal: true, eventCount: foundRowsMax })
+      parts.set(unit!, { notes: [note], open: [], eventCount: foundRowsMax })
       return { overrides: [], changes: noChunkChanges }
     },
   )
   const all = [...parts.values()]
   return {
     notes: all.flatMap(({ notes }) => notes),
-    isFinal: all.every(({ isFinal }) => isFinal),
+    open: all.flatMap(({ open }) => open),
     eventCount: all.reduce((sum, { eventCount }) => sum + eventCount, 0),
   }
 }

@@ -38,6 +38,8 @@ interface Copy {
   readonly place: number
   /** Epoch ms by the store's clock. */
   readonly insertedAtMs: number
+  /** Another copy of the same job, which loses to this one. */
+  readonly loser?: Copy | undefined
 }
 
 export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage {
@@ -200,7 +202,7 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
 
   #rowsOf(projectId: number): Copy[] {
     return [...this.copies.values()]
-      .flatMap(copies => [...copies.values()])
+      .flatMap(copies => [...copies.values()].flatMap(withLosers))
       .filter(({ row }) => row.projectId === projectId)
   }
 
@@ -252,7 +254,8 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
     const rank = (row.importJobId === 0 ? 2 : 0) + (isRestored ? 0 : 1)
     const copy = { row, rank, place: this.insertedCount++, insertedAtMs: this.nowMs() }
     const before = copies.get(row.importJobId)
-    if (before === undefined || before.rank <= rank) copies.set(row.importJobId, copy)
+    if (before === undefined || before.rank <= rank) copies.set(row.importJobId, { ...copy, loser: before })
+    else copies.set(row.importJobId, { ...before, loser: { ...copy, loser: before.loser } })
   }
 
   #find(key: string): StoredEvent | undefined {
@@ -271,6 +274,10 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
 
 function identityOf({ event, propertiesJson }: StoredEvent): GroupIdentity | null {
   return groupEventNames.has(event) ? readGroupIdentity(parseJson(propertiesJson) as JsonObject) : null
+}
+
+function withLosers(copy: Copy): Copy[] {
+  return copy.loser === undefined ? [copy] : [copy, ...withLosers(copy.loser)]
 }
 
 function pageOf(names: readonly string[], after: string | null, limit: number): string[] {

@@ -2,6 +2,7 @@
 // and discarded by the worker's own code.
 
 import assert from 'node:assert/strict'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
@@ -122,6 +123,10 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
           GROUP BY o.person_id, feature_flag_key, hash_key ORDER BY 1`,
         )
       ).map(({ text }) => text as string),
+    /** Deletes all rows of an event, as the retention of events does. */
+    forget: ({ uuid }: Pick<CapturedEvent, 'uuid'>) => {
+      for (const [key, row] of events.rows) if (row.uuid === uuid) events.copies.delete(key)
+    },
     /** The person of each visible row, by uuid, as queries see it: through the overrides. */
     personOfRows: () => {
       const persons = new Map<string, string>()

@@ -26,6 +26,8 @@ export interface DifferenceBatch extends JobBatch {
   readonly wanted: ProjectState
   /** The distinct ids with events. Others are only linked by one, which counts for nothing if they were deleted since. */
   readonly idsWithEvents: ReadonlySet<string>
+  /** Their persons stay unchanged for now. */
+  readonly openIds?: ReadonlySet<unknown>
   /** Flag assignments and static cohorts that the job's merges moved, which return to persons that exist again. */
   readonly assignments?: readonly AssignmentsRecord[]
 }
@@ -116,20 +118,27 @@ class Difference {
   }
 
   changePersons(component: readonly string[]): void {
-    const { projectId, was, wanted } = this.#batch
-    const isAsIn = (state: ProjectState) =>
-      component.every(id => this.#mappings.get(id)?.personUuid === uuidIn(state, id))
-    if (!isAsIn(was)) {
+    const { projectId, was, wanted, openIds } = this.#batch
+    if (component.some(id => openIds?.has(id) === true)) return
+    const note = () => this.#note({ distinctIds: component.slice(0, shownIdsMax) })
+    const uuidOf = { was: this.#uuidsIn(was, component), wanted: this.#uuidsIn(wanted, component) }
+    const isAsIn = (uuids: ReadonlyMap<string, string>) =>
+      component.every(id => this.#mappings.get(id)?.personUuid === uuids.get(id))
+    if (!isAsIn(uuidOf.was)) {
       const isGone = component.every(id => !this.#mappings.has(id))
-      if (!isAsIn(wanted) && !isGone) this.#note({ distinctIds: component.slice(0, shownIdsMax) })
+      if (!isAsIn(uuidOf.wanted) && !isGone) note()
       return
     }
     const rows = new Set(component.flatMap(id => this.#persons.get(this.#mappings.get(id)?.personUuid ?? '') ?? []))
     const nextVersion = Math.max(-1, ...Array.from(rows, row => row.version)) + 1
-    const before = personsOf(was, component)
-    const after = personsOf(wanted, component)
-    for (const { uuid, version } of rows)
-      if (!after.has(uuid)) this.#removedPersons.push({ projectId, uuid, loadedVersion: version })
+    const before = personsOf(was, uuidOf.was)
+    const after = personsOf(wanted, uuidOf.wanted)
+    const removed = Array.from(rows).filter(({ uuid }) => !after.has(uuid))
+    if (!removed.every(row => isSameProfile(row, before.get(row.uuid)!))) {
+      note()
+      return
+    }
+    for (const { uuid, version } of removed) this.#removedPersons.push({ projectId, uuid, loadedVersion: version })
     for (const [uuid, person] of after) {
       const now = this.#persons.get(uuid)
       if (now !== undefined) this.#changePerson(now, before.get(uuid)!, person)
@@ -140,7 +149,37 @@ class Difference {
         this.#restored.push(uuid)
       }
     }
-    for (const id of component) this.#changeMapping(id)
+    for (const id of component) this.#changeMapping(id, uuidOf.wanted.get(id))
+  }
+
+  /**
+   * The person uuids of ids in a rebuilt state. The uuid of a person derives from one of its ids. Which one may depend on what the
+   * events do not show, such as an import that was undone since: then the person keeps the uuid that it has.
+   */
+  #uuidsIn(state: ProjectState, component: readonly string[]): ReadonlyMap<string, string> {
+    const { was } = this.#batch
+    const nowOf = new Map<string, Set<string | undefined>>()
+    const wasOf = new Map<string | undefined, Set<string | undefined>>()
+    const native = new Set<string>()
+    for (const id of component) {
+      const now = this.#mappings.get(id)?.personUuid
+      const rebuilt = uuidIn(was, id)
+      if (rebuilt !== undefined) nowOf.set(rebuilt, (nowOf.get(rebuilt) ?? new Set()).add(now))
+      wasOf.set(now, (wasOf.get(now) ?? new Set()).add(rebuilt))
+      const own = uuidIn(state, id)
+      if (own !== undefined) native.add(own)
+    }
+    const renamed = (uuid: string) => {
+      const [now, ...others] = nowOf.get(uuid) ?? []
+      const isOne = now !== undefined && others.length === 0 && wasOf.get(now)?.size === 1
+      return isOne && !native.has(now) ? now : uuid
+    }
+    return new Map(
+      component.flatMap(id => {
+        const uuid = uuidIn(state, id)
+        return uuid === undefined ? [] : [[id, renamed(uuid)]]
+      }),
+    )
   }
 
   #changePerson(now: Person, was: WorkingPerson, wanted: WorkingPerson): void {
@@ -165,10 +204,9 @@ class Difference {
     this.#writtenPersons.push({ row, loadedVersion: now.version })
   }
 
-  #changeMapping(distinctId: string): void {
-    const { projectId, wanted } = this.#batch
+  #changeMapping(distinctId: string, uuid: string | undefined): void {
+    const { projectId } = this.#batch
     const now = this.#mappings.get(distinctId)
-    const uuid = uuidIn(wanted, distinctId)
     if (now?.personUuid === uuid) return
     const published = this.#published.get(distinctId)
     const lowest = now === undefined ? Math.max(1, this.#nextVersions.get(distinctId) ?? 1) : now.version + 1
@@ -277,9 +315,8 @@ function uuidIn(state: ProjectState, distinctId: string): string | undefined {
   return state.mappings.get(distinctId)?.person.uuid
 }
 
-function personsOf(state: ProjectState, distinctIds: readonly string[]): ReadonlyMap<string, WorkingPerson> {
-  const persons = distinctIds.flatMap(id => state.mappings.get(id)?.person ?? [])
-  return new Map(persons.map(person => [person.uuid, person]))
+function personsOf(state: ProjectState, uuidOf: ReadonlyMap<string, string>): ReadonlyMap<string, WorkingPerson> {
+  return new Map(Array.from(uuidOf, ([id, uuid]) => [uuid, state.mappings.get(id)!.person]))
 }
 
 function keysOf({ properties, marks }: Profile): string[] {

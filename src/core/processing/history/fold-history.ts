@@ -83,7 +83,7 @@ function publish(state: ProjectState, staging: ProjectState, { id, options }: No
 /** As `apply-event.ts` does it, from what the row has kept. */
 function applyToPerson(state: ProjectState, row: ReadEvent): void {
   const { distinctId, linkedId, event, timestampMs, uuid, importJobId, historicalMigration: historical, changes } = row
-  if (row.personMode !== 'full' || row.lane === 'ai') {
+  if (!hasProfile(row)) {
     if (state.findPerson(distinctId) === undefined) state.rememberPersonless(distinctId)
     return
   }
@@ -101,6 +101,7 @@ function applyToPerson(state: ProjectState, row: ReadEvent): void {
 }
 
 function applyToGroup(state: ProjectState, row: ReadEvent): void {
+  if (!hasProfile(row)) return
   const { timestampMs, uuid, importJobId, historicalMigration: historical, changes } = row
   const identity = readGroupIdentity(changes)
   if (identity === null) return
@@ -109,6 +110,11 @@ function applyToGroup(state: ProjectState, row: ReadEvent): void {
     set: changes.$group_set,
     unset: historical ? unsetKeys(changes.$group_unset) : noKeys,
   })
+}
+
+/** Whether the event changed its person and groups: an event of the AI lane only reads its person. */
+function hasProfile({ personMode, lane }: ReadEvent): boolean {
+  return personMode === 'full' && lane !== 'ai'
 }
 
 function objectOf(value: JsonValue | undefined): JsonObject | null {
