@@ -1,5 +1,5 @@
-// The state contract for what happens beside a pending import job: deleted group types and projects, late events, lost
-// rows, and uses during an undo.
+// The state contract for what happens beside a pending import job: deleted group types and projects, late events and lost
+// rows.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -64,6 +64,40 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
           assert.equal((await world.management.listGroupTypes(1)).length, place === 2 ? 0 : 1)
         }
       })
+  })
+
+  describe(`group types after the undo of an import job on ${engine}`, () => {
+    it('are deleted if only the job used them, which the activity log says with the number of the job', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      const group = { $group_type: 'org', $group_key: 'x', $group_set: { tier: 1 } }
+      await world.apply(anImportedEvent('$groupidentify', 'a', day, group, { importJobId: job.id }))
+      await world.publish(job)
+      await world.discard(job)
+      assert.deepEqual((await world.stored()).groupTypes, [])
+      const { results } = await world.management.listActivity({ projectId: 1, kinds: ['group_type'], limit: 9 })
+      assert.deepEqual(
+        results.map(({ activity, itemName, by }) => [activity, itemName, by?.label]),
+        [['deleted', 'org', `Import job ${job.id}`]],
+      )
+    })
+
+    it('stay, with a note, if another event describes a group or names one', async t => {
+      const ofOrg = { $group_type: 'org', $group_key: 'x', $group_set: {} }
+      for (const [name, properties] of [
+        ['$groupidentify', ofOrg],
+        ['e', { $groups: { org: 'x' } }],
+      ] as const) {
+        const world = await importWorld(t, open)
+        const job = await world.createJob()
+        await world.apply(anImportedEvent('$groupidentify', 'a', day, ofOrg, { importJobId: job.id }))
+        await world.publish(job)
+        await world.apply(anEvent(name, 'a', properties, { timestampMs: 200 * day }))
+        await world.discard(job)
+        assert.equal((await world.stored()).groupTypes.length, 1)
+        assert.deepEqual(await world.notes(job), { 'undo_left:group_type_is_used': 1 })
+      }
+    })
   })
 
   describe(`events for a closed import job on ${engine}`, () => {
@@ -229,79 +263,6 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       await work(world)
       assert.equal((await world.management.findImportJob(job.id))?.state, 'published')
       await assertNothingLeft(world, job)
-    })
-  })
-
-  describe(`an event that uses a person of an import job on ${engine} during its undo`, () => {
-    const prepare = async (t: TestContext) => {
-      const world = await importWorld(t, open)
-      const job = await world.createJob()
-      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
-      await world.publish(job)
-      const use = anEvent('e', 'a', {}, { timestampMs: 200 * day })
-      const finish = async (over?: Partial<ImportWorkDeps>) => {
-        world.clock.advance(10_000)
-        await world.work(over).workNow(new AbortController().signal)
-      }
-      return { world, job, use, finish }
-    }
-    const assertPersonIsThere = async (world: ImportWorld, job: ImportJob) => {
-      assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')
-      const { persons } = await world.stored()
-      assert.deepEqual(
-        persons.map(({ ids, properties }) => [ids, 'plan' in JSON.parse(properties)]),
-        [['a', false]],
-      )
-      assert.deepEqual([...world.personOfRows().values()], [persons[0]!.uuid])
-    }
-
-    it('keeps the person when it is committed between the check for uses and the removal', async t => {
-      const { world, job, use, finish } = await prepare(t)
-      await world.startDiscarding(job)
-      const { events } = world
-      let isDone = false
-      const over = {
-        events: {
-          insert: rows => events.insert(rows),
-          countPendingDistinctIds: id => events.countPendingDistinctIds(id),
-          addKnownProperties: (id, share, knownOf) => events.addKnownProperties(id, share, knownOf),
-          publishJob: id => events.publishJob(id),
-          discardJob: id => events.discardJob(id),
-          discardDay: id => events.discardDay(id),
-          findOverrides: ids => events.findOverrides(ids),
-          hasRowsOfGroupType: (...args) => events.hasRowsOfGroupType(...args),
-          countPendingRows: (...args) => events.countPendingRows(...args),
-          listJobIds: (...args) => events.listJobIds(...args),
-          listJobGroups: (...args) => events.listJobGroups(...args),
-          findLinks: (...args) => events.findLinks(...args),
-          readHistory: async (...args) => {
-            const history = await events.readHistory(...args)
-            if (!isDone) await world.apply(use)
-            isDone = true
-            return history
-          },
-        },
-      } satisfies Partial<ImportWorkDeps>
-      await finish(over)
-      await assertPersonIsThere(world, job)
-    })
-
-    for (const hook of ['afterLoad', 'afterInsert'] as const)
-      it(`gets a person when the whole undo happens between its load and its commit, ${hook}`, async t => {
-        const { world, job, use, finish } = await prepare(t)
-        const undo = async () => {
-          await world.startDiscarding(job)
-          await finish()
-        }
-        await world.applyWith({ [hook]: undo }, use)
-        await assertPersonIsThere(world, job)
-      })
-
-    it('gets a person when the removal happens between its load and its commit', async t => {
-      const { world, job, use, finish } = await prepare(t)
-      await world.startDiscarding(job)
-      await world.applyWith({ afterLoad: finish }, use)
-      await assertPersonIsThere(world, job)
     })
   })
 

@@ -1,19 +1,17 @@
 // The state contract for import jobs, from their first event to their undo.
 
 import type { OpenSqlState } from '../support/state.ts'
-import { heldLinksContract } from './jobs/held-links.contract.ts'
 import { implicitJobsContract } from './jobs/implicit-jobs.contract.ts'
 import { importedAgainContract } from './jobs/imported-again.contract.ts'
 import { jobLifeContract } from './jobs/job-life.contract.ts'
 import { knownPersonsContract } from './jobs/known-persons.contract.ts'
-import { leftBehindContract } from './jobs/left-behind.contract.ts'
-import { mergedPersonsContract } from './jobs/merged-persons.contract.ts'
+import { randomHistoriesContract } from './jobs/random-histories.contract.ts'
 import { randomJobsContract } from './jobs/random-jobs.contract.ts'
-import { replayModelContract } from './jobs/replay-model.contract.ts'
 import { seenPersonsContract } from './jobs/seen-persons.contract.ts'
 import { twoJobsContract } from './jobs/two-jobs.contract.ts'
+import { undoRacesContract } from './jobs/undo-races.contract.ts'
+import { undoneJobsContract } from './jobs/undone-jobs.contract.ts'
 import { unreadableEventsContract } from './jobs/unreadable-events.contract.ts'
-import { valuesBeneathContract } from './jobs/values-beneath.contract.ts'
 import { waitingJobsContract } from './jobs/waiting-jobs.contract.ts'
 import { pendingJobsContract } from './pending-jobs.contract.ts'
 
@@ -23,13 +21,11 @@ export const importJobContracts: readonly ((engine: string, open: OpenSqlState, 
   importedAgainContract,
   jobLifeContract,
   knownPersonsContract,
-  leftBehindContract,
-  heldLinksContract,
   implicitJobsContract,
   twoJobsContract,
-  replayModelContract,
-  mergedPersonsContract,
-  valuesBeneathContract,
+  randomHistoriesContract,
+  undoneJobsContract,
+  undoRacesContract,
   unreadableEventsContract,
   waitingJobsContract,
   seenPersonsContract,

@@ -19,7 +19,7 @@ const writes = [
 ]
 const reads = [
   ...['findOverrides', 'listJobIds', 'listJobGroups', 'findLinks', 'readHistory', 'hasRowsOfGroupType'],
-  ...['loadChunk', 'listStaged', 'listNamedGroupTypes', 'findAssignments'],
+  ...['loadChunk', 'listStaged', 'listNamedGroupTypes', 'findAssignments', 'listImportNotes'],
 ]
 
 /** Successful calls between two failures, used in rotation. */

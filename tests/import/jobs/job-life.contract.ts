@@ -1,10 +1,12 @@
-// The options of an import job, and its behaviour after a failure or after its project was deleted.
+// The options of an import job, and its behaviour after a failure, after its project was deleted, and once it is old.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
+import { createRetentionClock } from '#services/worker/retention-clock.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { aChange, anEvent, anImportedEvent } from '../../support/values.ts'
 import { importWorld } from '../../support/world/import-world.ts'
@@ -105,5 +107,51 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     assert.deepEqual(await steps(), ['rows', 'draining'])
     for (let turn = 0; turn < 2; turn++) await world.work().workNow(new AbortController().signal)
     assert.deepEqual(await steps(), [null, null])
+  })
+
+  describe(`an old import job on ${engine}`, () => {
+    it('a job published more than 30 days ago is final and cannot be undone', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      world.clock.advance(31 * day)
+      assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
+      await world.work().workNow(new AbortController().signal)
+      assert.equal((await world.management.findImportJob(job.id))?.finalAtMs, world.clock.nowMs())
+    })
+
+    it('a final job stays final, even when the clock is set back', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      world.clock.advance(31 * day)
+      await world.work().workNow(new AbortController().signal)
+      world.clock.advance(-31 * day)
+      assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
+      // A request that read the job before the deletion must not start either.
+      const change = { state: 'discarding', step: 'draining', updatedAtMs: 0 } as const
+      assert.equal(await world.management.updateImportJob(job.id, change, { states: ['published'] }, null), null)
+    })
+
+    it('a job that is old only by an untrusted clock can still be undone', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      const monotonic = { nowMs: 0 }
+      const options = { clock: world.clock, store: world.management, monotonicNowMs: () => monotonic.nowMs }
+      const believed = { atMs: world.clock.nowMs(), aheadMs: 0, stoodMs: 0 }
+      await world.management.saveTrustedTime(believed)
+      const retentionClock = createRetentionClock({ ...options, logger: silentLogger() })
+      world.clock.advance(31 * day)
+      await retentionClock.lookNow()
+      await world.work({ retentionClock }).workNow(new AbortController().signal)
+      world.clock.advance(-31 * day)
+      await world.discard(job)
+      assert.deepEqual(JSON.parse((await personWith(world, 'a'))?.properties ?? '{}'), {})
+      assert.deepEqual(await world.notes(job), {})
+    })
   })
 }

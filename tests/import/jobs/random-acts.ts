@@ -14,6 +14,7 @@ export interface Act {
   readonly name: string
   readonly id: string
   readonly properties: JsonObject
+  readonly over?: Pick<Partial<CapturedEvent>, 'lane' | 'personProcessingForcedOff'>
 }
 
 export const ids = ['a', 'b', 'c', 'd', 'e']
@@ -63,8 +64,55 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 )
 export const acts = fc.array(act, { maxLength: 12 })
 
-export function live({ name, id, properties }: Act, index: number): CapturedEvent {
-  return anEvent(name, id, properties, { timestampMs: 200 * day + index })
+/** Events that processing treats in a special way. */
+const specialAct: fc.Arbitrary<Act> = fc.oneof(
+  fc.record({ name: fc.constant('$exception'), id, properties: fc.record({ $set: bag }) }),
+  fc.record({
+    name: fc.constant('$set'),
+    id,
+    properties: fc.record({ $set: bag, $set_once: bag, $unset: fc.array(key, { maxLength: 2 }) }),
+  }),
+  fc.record({
+    name: fc.constantFrom('$merge_dangerously', '$create_alias'),
+    id,
+    properties: fc.record({ alias: fc.oneof({ weight: 5, arbitrary: id }, fc.constant('guest')), $set: bag }),
+  }),
+  fc.record({
+    name: fc.constant('$groupidentify'),
+    id,
+    properties: fc.record({
+      $group_type: fc.constant('org'),
+      $group_key: fc.constantFrom('x', 'y'),
+      $group_set: bag,
+      $set: bag,
+      $process_person_profile: fc.constantFrom(true, false),
+    }),
+  }),
+)
+/** What no import has. Rows do not show for which events persons were switched off, so these events have a separate id. */
+const lane = fc.constantFrom<Pick<Act, 'id' | 'over'>>(...ids.map(id => ({ id, over: { lane: 'ai' } }) as const), {
+  id: 'f',
+  over: { personProcessingForcedOff: true },
+})
+const specialLiveAct: fc.Arbitrary<Act> = fc
+  .record({
+    name: fc.constantFrom('e', '$groupidentify'),
+    properties: fc.record({
+      $set: bag,
+      $group_type: fc.constant('org'),
+      $group_key: fc.constant('x'),
+      $group_set: bag,
+    }),
+  })
+  .chain(act => lane.map(of => ({ ...act, ...of })))
+export const mixedActs = fc.array(fc.oneof({ weight: 5, arbitrary: act }, specialAct), { maxLength: 10 })
+export const mixedLiveActs = fc.array(
+  fc.oneof({ weight: 10, arbitrary: act }, { weight: 3, arbitrary: specialAct }, specialLiveAct),
+  { maxLength: 10 },
+)
+
+export function live({ name, id, properties, over }: Act, index: number): CapturedEvent {
+  return anEvent(name, id, properties, { timestampMs: 200 * day + index, ...over })
 }
 
 export function imported(jobId: number): (act: Act, index: number) => CapturedEvent {

@@ -1,9 +1,11 @@
-// A job is undone although the event store cannot say which other events use some of its persons and groups. Those stay
-// unchanged and are listed; everything else, and the jobs waiting for this one, continue.
+// A job is undone although the event store does not explain, or cannot list the events of, some of its persons and groups.
+// Those stay unchanged and are listed; everything else, and the jobs waiting for this one, continue.
 
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import type { ImportJob } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
+import type { HistorySubjects } from '#ports/events/event-history.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import type { OpenSqlState } from '../../support/state.ts'
@@ -13,38 +15,56 @@ import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
 type Events = ImportWorkDeps['events']
 
+const tooLarge = () => new QueryTooLargeError('event-store', 'full', new Error('too many rows'))
+const tooSlow = () => new PortError('event-store', 'timeout')
+
 /** An event store whose answers are too large for more than two ids at once, and for each of these names even alone. */
-function unreadable(events: Events, names: ReadonlySet<string>, failure: () => Error): Events {
+function unreadable(events: Events, names: readonly string[], failure: () => Error): Partial<ImportWorkDeps> {
   const check = (asked: readonly string[]) => {
-    if (asked.length > 2 || asked.some(name => names.has(name))) throw failure()
+    if (asked.length > 2 || asked.some(name => names.includes(name))) throw failure()
   }
-  return new Proxy(events, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function') return value
-      return async (...args: unknown[]): Promise<unknown> => {
-        if (name === 'findOtherUses' || name === 'findUsedIds') check(args[2] as string[])
-        if (name === 'findLaterWrites') check(args[1] as string[])
-        if (name === 'findOtherGroupUses') check((args[2] as { key: string }[]).map(({ key }) => key))
-        if (name === 'hasRowsOfGroupType') check(['type'])
-        return Reflect.apply(value, target, args)
-      }
+  const namesOf = ({ distinctIds, groups }: HistorySubjects) => distinctIds ?? groups.map(({ key }) => key)
+  const refusing: Partial<Events> = {
+    readHistory: async (id, subjects) => {
+      check(namesOf(subjects))
+      return events.readHistory(id, subjects)
     },
-  })
+    hasRowsOfGroupType: async (...args) => {
+      check(['type'])
+      return events.hasRowsOfGroupType(...args)
+    },
+  }
+  const bound = (target: Events, name: string | symbol) => {
+    const value: unknown = Reflect.get(refusing, name) ?? Reflect.get(target, name, target)
+    return typeof value === 'function' ? value.bind(target) : value
+  }
+  return { events: new Proxy(events, { get: bound }) }
 }
 
 export function unreadableEventsContract(engine: string, open: OpenSqlState): void {
-  const asIs = async (world: ImportWorld, id: string) => (await personWith(world, id))?.properties
+  const kOf = async (world: ImportWorld, id: string) =>
+    (JSON.parse((await personWith(world, id))?.properties ?? '{}') as JsonObject).k
+  const live = (id: string, properties: JsonObject) => anEvent('e', id, properties, { timestampMs: 200 * day })
+  const groupEvents = (keys: readonly string[], importJobId: number) =>
+    keys.map($group_key => {
+      const properties = { $group_type: 'org', $group_key, $group_set: { k: 1 } }
+      return anImportedEvent('$groupidentify', 'a', day, properties, { importJobId })
+    })
+  const groupsOf = async (world: ImportWorld) =>
+    (await world.stored()).groups.map(({ group_key, group_properties }) => [group_key, group_properties])
+  const implicitJob = async (world: ImportWorld) =>
+    (await world.management.listImportJobs(1, { limit: 1, offset: 0 })).jobs[0]!
+  const noteSamples = async (world: ImportWorld, job: ImportJob) =>
+    Object.fromEntries((await world.management.listImportNotes(job.id)).map(({ reason, samples }) => [reason, samples]))
 
   describe(`undoing a job on ${engine} when the event store cannot list related events`, () => {
     for (const [what, failure] of [
-      ['are too many', () => new QueryTooLargeError('event-store', 'full', new Error('too many rows'))],
-      ['take too long', () => new PortError('event-store', 'timeout')],
+      ['are too many', tooLarge],
+      ['take too long', tooSlow],
     ] as const)
       it(`a person whose events ${what} stays unchanged, and all others are undone`, async t => {
         const world = await importWorld(t, open)
-        const live = (id: string) => anEvent('e', id, { $set: { live: id } }, { timestampMs: 200 * day })
-        await world.apply(...['flood', 'side', 'user', 'device', 'plain'].map(live))
+        await world.apply(...['flood', 'side', 'user', 'device', 'plain'].map(id => live(id, { $set: { live: id } })))
         const before = await world.stored()
         const job = await world.createJob()
         const set = (id: string) => anImportedEvent('e', id, day, { $set: { k: id } }, { importJobId: job.id })
@@ -52,43 +72,31 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
           anImportedEvent('$identify', id, day, { $anon_distinct_id: other }, { importJobId: job.id })
         await world.apply(link('flood', 'side'), link('user', 'device'), ...['flood', 'user', 'plain', 'new'].map(set))
         await world.publish(job)
-        const left = await asIs(world, 'flood')
-        await world.discard(job, { events: unreadable(world.events, new Set(['flood']), failure) })
+        const left = await personWith(world, 'flood')
+        await world.discard(job, unreadable(world.events, ['flood'], failure))
 
-        assert.deepEqual(await world.notes(job), { 'undo_left:events_not_readable': 2 })
-        assert.equal((await personWith(world, 'flood'))?.ids, 'flood side')
-        assert.equal(await asIs(world, 'flood'), left)
+        const samples = await noteSamples(world, job)
+        assert.deepEqual(samples, { 'undo_left:events_not_readable': [{ distinctIds: ['flood', 'side'] }] })
+        assert.deepEqual(await personWith(world, 'flood'), left)
         const others = before.persons.filter(({ ids }) => !['flood', 'side'].includes(ids))
-        const stored = (await world.stored()).persons.filter(({ ids }) => ids !== 'flood side')
-        assert.deepEqual(stored, others)
+        assert.deepEqual(
+          (await world.stored()).persons.filter(({ ids }) => ids !== 'flood side'),
+          others,
+        )
         await assertRowsHaveTheirPersons(world)
       })
 
     it('a group whose events cannot be read stays unchanged, and so does its type', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
-      const group = (key: string) =>
-        anImportedEvent(
-          '$groupidentify',
-          'a',
-          day,
-          { $group_type: 'org', $group_key: key, $group_set: { k: 1 } },
-          { importJobId: job.id },
-        )
-      await world.apply(...['flood', 'x', 'y', 'z'].map(group))
+      await world.apply(...groupEvents(['flood', 'x', 'y', 'z'], job.id))
       await world.publish(job)
-      const names = new Set(['flood', 'type'])
-      const failure = () => new QueryTooLargeError('event-store', 'full', new Error('too many rows'))
-      await world.discard(job, { events: unreadable(world.events, names, failure) })
-      const { groups, groupTypes } = await world.stored()
-      assert.deepEqual(
-        groups.map(({ group_key, group_properties }) => [group_key, group_properties]),
-        [['flood', '{"k":1}']],
-      )
-      assert.equal(groupTypes.length, 1)
-      assert.deepEqual(await world.notes(job), {
-        'undo_left:events_not_readable': 1,
-        'undo_left:group_type_is_used': 1,
+      await world.discard(job, unreadable(world.events, ['flood', 'type'], tooLarge))
+      assert.deepEqual(await groupsOf(world), [['flood', '{"k":1}']])
+      assert.equal((await world.stored()).groupTypes.length, 1)
+      assert.deepEqual(await noteSamples(world, job), {
+        'undo_left:events_not_readable': [{ groupType: 'org', groupKey: 'flood' }],
+        'undo_left:group_type_is_used': [{ groupTypeIndex: 0 }],
       })
     })
 
@@ -97,45 +105,25 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'a', day, { $groups: { org: 'x' } }, { importJobId: job.id }))
       await world.publish(job)
-      const failure = () => new PortError('event-store', 'timeout')
-      await world.discard(job, { events: unreadable(world.events, new Set(['type']), failure) })
+      await world.discard(job, unreadable(world.events, ['type'], tooSlow))
       assert.equal((await world.stored()).groupTypes.length, 1)
       assert.deepEqual(await world.notes(job), { 'undo_left:events_not_readable': 1 })
     })
 
-    it('a person of an implicit job stays unchanged when its events cannot be read', async t => {
+    it('a person and a group of an implicit job stay unchanged when their events cannot be read', async t => {
       const world = await importWorld(t, open)
-      await world.apply(
-        ...['flood', 'x', 'y', 'z'].map(id => anImportedEvent('e', id, day, { $set: { k: id } }, { importJobId: 1 })),
-      )
-      const { jobs } = await world.management.listImportJobs(1, { limit: 1, offset: 0 })
-      const failure = () => new PortError('event-store', 'timeout')
-      await world.discard(jobs[0]!, { events: unreadable(world.events, new Set(['flood']), failure) })
-      const { persons } = await world.stored()
+      const ids = ['flood', 'x', 'y', 'z']
+      await world.apply(...ids.map(id => anImportedEvent('e', id, day, { $set: { k: id } }, { importJobId: 1 })))
+      await world.apply(...groupEvents(['flood', 'x', 'y'], 1))
+      const job = await implicitJob(world)
+      await world.discard(job, unreadable(world.events, ['flood'], tooSlow))
       assert.deepEqual(
-        persons.map(({ ids, properties }) => [ids, (JSON.parse(properties) as JsonObject).k]),
-        [['flood', 'flood']],
+        (await world.stored()).persons.map(({ ids }) => ids),
+        ['flood'],
       )
-      assert.deepEqual(await world.notes(jobs[0]!), { 'undo_left:events_not_readable': 1 })
-    })
-
-    it('a group of an implicit job stays unchanged when its events cannot be read', async t => {
-      const world = await importWorld(t, open)
-      const ofGroup = ($group_key: string) => ({ $group_type: 'org', $group_key, $group_set: { k: 1 } })
-      await world.apply(
-        ...['flood', 'x', 'y'].map(key =>
-          anImportedEvent('$groupidentify', 'a', day, ofGroup(key), { importJobId: 1 }),
-        ),
-      )
-      const { jobs } = await world.management.listImportJobs(1, { limit: 1, offset: 0 })
-      const failure = () => new PortError('event-store', 'timeout')
-      await world.discard(jobs[0]!, { events: unreadable(world.events, new Set(['flood']), failure) })
-      const { groups } = await world.stored()
-      assert.deepEqual(
-        groups.map(({ group_key, group_properties }) => [group_key, group_properties]),
-        [['flood', '{"k":1}']],
-      )
-      assert.deepEqual(await world.notes(jobs[0]!), { 'undo_left:events_not_readable': 1 })
+      assert.equal(await kOf(world, 'flood'), 'flood')
+      assert.deepEqual(await groupsOf(world), [['flood', '{"k":1}']])
+      assert.deepEqual(await world.notes(job), { 'undo_left:events_not_readable': 2 })
     })
 
     it('the undo waits while the event store is unavailable', async t => {
@@ -143,12 +131,63 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'a', day, { $set: { k: 1 } }, { importJobId: job.id }))
       await world.publish(job)
-      const away = () => new PortError('event-store', 'unavailable')
-      const events = unreadable(world.events, new Set(['a']), away)
-      await assert.rejects(world.discard(job, { events }), { code: 'unavailable' })
+      const over = unreadable(world.events, ['a'], () => new PortError('event-store', 'unavailable'))
+      await assert.rejects(world.discard(job, over), { code: 'unavailable' })
       await world.work().workNow(new AbortController().signal)
       assert.deepEqual((await world.stored()).persons, [])
       assert.deepEqual(await world.notes(job), {})
+    })
+  })
+
+  describe(`undoing a job on ${engine} when the event store has lost some of the other events`, () => {
+    const prepare = async (t: TestContext) => {
+      const world = await importWorld(t, open)
+      const events = {
+        value: live('a', { $set: { lost: 1 } }),
+        kept: live('a', { $set: { kept: 1 } }),
+        link: anEvent('$identify', 'user', { $anon_distinct_id: 'device', $set: { u: 1 } }),
+        group: anEvent('$groupidentify', 'a', { $group_type: 'org', $group_key: 'x', $group_set: { lost: 1 } }),
+      }
+      await world.apply(...Object.values(events))
+      const before = await world.stored()
+      const [job, waiting] = [await world.createJob(), await world.createJob()]
+      const set = (id: string) => anImportedEvent('e', id, day, { $set: { k: id } }, { importJobId: job.id })
+      await world.apply(...['a', 'user', 'device', 'new'].map(set), ...groupEvents(['x'], job.id))
+      await world.publish(job)
+      await world.startPublishing(waiting)
+      return { world, before, job, waiting, events }
+    }
+
+    it('a value that no event explains stays, and all values of the job are gone', async t => {
+      const { world, before, job, events } = await prepare(t)
+      world.forget(events.kept)
+      await world.discard(job)
+      assert.deepEqual((await world.stored()).persons, before.persons)
+      assert.deepEqual(await world.notes(job), {})
+    })
+
+    it('a person and a group of which no other event is left stay unchanged, with notes', async t => {
+      const { world, job, events } = await prepare(t)
+      for (const event of [events.value, events.kept, events.group]) world.forget(event)
+      const left = await personWith(world, 'a')
+      await world.discard(job)
+      assert.deepEqual(await personWith(world, 'a'), left)
+      assert.deepEqual(await groupsOf(world), [['x', '{"lost":1,"k":1}']])
+      assert.deepEqual(await noteSamples(world, job), {
+        'undo_left:history_is_incomplete': [{ distinctIds: ['a'] }, { groupTypeIndex: 0, groupKey: 'x' }],
+      })
+    })
+
+    it('a person that no event explains stays unchanged, with a note, and jobs that wait continue', async t => {
+      const { world, job, waiting, events } = await prepare(t)
+      const left = await personWith(world, 'user')
+      world.forget(events.link)
+      await world.discard(job)
+      assert.deepEqual(await personWith(world, 'user'), left)
+      assert.deepEqual([await kOf(world, 'a'), await personWith(world, 'new')], [undefined, undefined])
+      const samples = await noteSamples(world, job)
+      assert.deepEqual(samples, { 'undo_left:history_is_incomplete': [{ distinctIds: ['device', 'user'] }] })
+      assert.equal((await world.management.findImportJob(waiting.id))?.state, 'published')
     })
   })
 }

@@ -169,7 +169,7 @@ class Difference {
       const own = uuidIn(state, id)
       if (own !== undefined) native.add(own)
     }
-    const renamed = (uuid: string) => {
+    const nameAsNow = (uuid: string) => {
       const [now, ...others] = nowOf.get(uuid) ?? []
       const isOne = now !== undefined && others.length === 0 && wasOf.get(now)?.size === 1
       return isOne && !native.has(now) ? now : uuid
@@ -177,7 +177,7 @@ class Difference {
     return new Map(
       component.flatMap(id => {
         const uuid = uuidIn(state, id)
-        return uuid === undefined ? [] : [[id, renamed(uuid)]]
+        return uuid === undefined ? [] : [[id, nameAsNow(uuid)]]
       }),
     )
   }
