@@ -3,6 +3,7 @@
 
 import type { Lane } from '#core/events/captured-event.ts'
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
+import type { GroupIdentity } from '#core/events/group-identity.ts'
 import type { PersonMode } from '#core/events/stored-event.ts'
 import type { HistoricEvent } from '#core/processing/history/historic-event.ts'
 import { type EventHistory, foundCharsMax, foundRowsMax } from '#ports/events/event-history.ts'
@@ -53,21 +54,54 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
       return rows.map(([distinctId, linkedId]) => ({ distinctId, linkedId }))
     },
 
-    async readHistory(project, { distinctIds, groups }) {
-      const isOfPersons = distinctIds !== undefined
-      if ((distinctIds ?? groups).length === 0) return []
-      const asked = isOfPersons
-        ? encodeList('String', distinctIds)
-        : encodeList(
-            'Tuple(String, String)',
-            groups.map(({ typeName, key }) => [typeName, key]),
-          )
-      const query = isOfPersons ? personsQuery(asked.sql) : groupsQuery(asked.sql)
-      const rows = await ask<[HistoryRow]>(query, { project, ...(isOfPersons ? {} : groupEvents), ...asked.params })
-      const found = rows.map(([row]) => toHistoricEvent(row))
+    async readHistory(project, subjects) {
+      const rows =
+        subjects.groups === undefined
+          ? readPersons(project, subjects.distinctIds)
+          : readGroups(project, subjects.groups)
+      const found = (await rows).map(toHistoricEvent)
       requireBounded(found, each => each.distinctId.length + each.linkedId.length + each.changesJson.length)
       return found
     },
+  }
+
+  async function readGroups(project: number, groups: readonly GroupIdentity[]): Promise<readonly HistoryRow[]> {
+    if (groups.length === 0) return []
+    const asked = encodeList(
+      'Tuple(String, String)',
+      groups.map(({ typeName, key }) => [typeName, key]),
+    )
+    const keys = ['$group_type', '$group_key', '$group_set', '$group_unset']
+    const query = `SELECT ${fieldsSql('linked_id', changesSql(keys))} FROM events
+      PREWHERE project_id = {project:UInt32} AND event IN {groupEvents:Array(String)}
+      WHERE (${typeNameSql}, ${groupKeySql}) IN (SELECT ${asked.sql}) LIMIT ${foundRowsMax + 1}`
+    return (await ask<[HistoryRow]>(query, { project, ...groupEvents, ...asked.params })).flat()
+  }
+
+  /**
+   * The events that write or link something, and the first and the earliest one of each kind: no further event that writes
+   * nothing can have made the person, or made it older. Those are found without reading properties.
+   */
+  async function readPersons(project: number, distinctIds: readonly string[]): Promise<readonly HistoryRow[]> {
+    if (distinctIds.length === 0) return []
+    const asked = encodeList('String', distinctIds)
+    const rows = `FROM events PREWHERE project_id = {project:UInt32} AND distinct_id IN (SELECT ${asked.sql})`
+    const params = { project, ...asked.params }
+    const fields = fieldsSql("''", "'{}'")
+    // Asked first: of a row that is stored in between, only the second query says what it writes.
+    const ofKinds = await ask<[HistoryRow, HistoryRow]>(
+      `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, ${sentAtSql}) ${rows}
+        GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai'
+        LIMIT ${foundRowsMax + 1}`,
+      params,
+    )
+    const changing = await ask<[HistoryRow]>(
+      `SELECT ${fieldsSql('linked_id', `${changesSql(['$set', '$set_once', '$unset'])} AS changes`)} ${rows}
+        WHERE changes != '{}' OR linked_id != '' LIMIT ${foundRowsMax + 1}`,
+      params,
+    )
+    // A row that both have found counts as it is in the second.
+    return [...new Map([...ofKinds.flat(), ...changing.flat()].map(row => [placeOf(row), row])).values()]
   }
 }
 
@@ -78,29 +112,6 @@ function requireBounded<Row>(rows: readonly Row[], charsOf: (row: Row) => number
   for (const row of rows) charCount += charsOf(row)
   if (rows.length > foundRowsMax || charCount > foundCharsMax)
     throw new QueryTooLargeError('event-store', 'full', new Error('too many events for one reading'))
-}
-
-/** Of the rows that write and link nothing, the first one and the one with the earliest time stand for all of a kind. */
-function personsQuery(asked: string): string {
-  const rows = rowsSql(
-    ['$set', '$set_once', '$unset'],
-    `PREWHERE project_id = {project:UInt32} AND distinct_id IN (SELECT ${asked})`,
-  )
-  return `SELECT arrayJoin(arrayDistinct([first, earliest])) AS row FROM (
-      SELECT argMin(fields, place) AS first, if(alone = 0, argMinIf(fields, (sent_at, place), alone = 0), first) AS earliest,
-        if(changes = '{}' AND linked_id = '', 0, cityHash64(uuid, event, timestamp, place)) AS alone
-      FROM (${rows})
-      GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', alone
-    ) LIMIT ${foundRowsMax + 1}`
-}
-
-function groupsQuery(asked: string): string {
-  const rows = rowsSql(
-    ['$group_type', '$group_key', '$group_set', '$group_unset'],
-    `PREWHERE project_id = {project:UInt32} AND event IN {groupEvents:Array(String)}
-      WHERE (${typeNameSql}, ${groupKeySql}) IN (SELECT ${asked})`,
-  )
-  return `SELECT fields FROM (${rows}) LIMIT ${foundRowsMax + 1}`
 }
 
 type HistoryRow = [
@@ -139,13 +150,17 @@ function toHistoricEvent(row: HistoryRow): HistoricEvent {
   }
 }
 
-function rowsSql(keys: readonly string[], where: string): string {
-  return `SELECT distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane, uuid, event, timestamp,
-      linked_id, (created_at, log_stream, log_offset) AS place, ${changesSql(keys)} AS changes,
-      toUnixTimestamp64Milli(timestamp) + sent_later_ms AS sent_at,
-      (toString(uuid), event, distinct_id, linked_id, lane, person_mode, historical_migration, import_job_id,
-        import_partition > 1, log_stream, log_offset, sent_at, toUnixTimestamp64Milli(created_at), changes) AS fields
-    FROM events ${where}`
+/** Distinguishes the rows of one answer. */
+function placeOf(row: HistoryRow): string {
+  const [uuid, event, distinctId, , , , , importJobId, , logStream, logOffset, , storedAtMs] = row
+  return JSON.stringify([uuid, event, distinctId, importJobId, logStream, logOffset, storedAtMs])
+}
+
+const sentAtSql = 'toUnixTimestamp64Milli(timestamp) + sent_later_ms'
+
+function fieldsSql(linkedId: string, changes: string): string {
+  return `(toString(uuid), event, distinct_id, ${linkedId}, lane, person_mode, historical_migration, import_job_id,
+    import_partition > 1, log_stream, log_offset, ${sentAtSql}, toUnixTimestamp64Milli(created_at), ${changes})`
 }
 
 /**
