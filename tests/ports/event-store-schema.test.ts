@@ -1,6 +1,7 @@
 // Creation and migration of the event store’s tables, on a real engine.
 
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, it } from 'node:test'
 import { findTablesProblem, migrate } from '#adapters/clickhouse/migrate.ts'
 import { type EventStoreMigration, eventStoreMigrations } from '#adapters/clickhouse/schema.ts'
@@ -45,6 +46,50 @@ describe('the tables of the event store', () => {
     const before = await definitions()
     assert.deepEqual(await migrate(server.clients, { ...options, migrations }), [])
     assert.deepEqual(await definitions(), before)
+  })
+
+  it('say of events of before which ids they link', async () => {
+    await migrate(server.clients, { ...options, migrations: eventStoreMigrations.slice(0, 1) })
+    const cases = [
+      ['$identify', 'ada', '{"$anon_distinct_id":"anon","alias":"other"}', 'anon'],
+      ['$identify', 'ada', '{ "$anon_distinct_id" : "a\\"b\\u00e9" }', 'a"bé'],
+      ['$identify', 'ada', '{"n":123456789012345678901234567890,"$anon_distinct_id": "anon"}', 'anon'],
+      ['$create_alias', 'ada', '{"alias":"other","n":1e999}', 'other'],
+      ['$merge_dangerously', 'ada', '{"alias":"\'other\'"}', "'other'"],
+      ['$create_alias', 'ada', '{"$anon_distinct_id":"anon"}', ''],
+      ['$identify', 'ada', '{"$anon_distinct_id":null}', ''],
+      ['$identify', 'ada', '{"$anon_distinct_id":"ada"}', ''],
+      ['$identify', 'ada', '{"$anon_distinct_id":" "}', ''],
+      ['$identify', 'ada', '{"$anon_distinct_id":"\'Anonymous\'"}', ''],
+      ['$identify', 'null', '{"$anon_distinct_id":"anon"}', ''],
+      ['e', 'ada', '{"$anon_distinct_id":"anon","alias":"other"}', ''],
+    ] as const
+    const rows = cases.map(([event, distinct_id, properties]) => {
+      return { project_id: 1, event, distinct_id, properties, person_mode: 'full', lane: 'main' }
+    })
+    const link = { ...rows[0]!, event: '$identify' }
+    const personless = [
+      { ...link, person_mode: 'propertyless' },
+      { ...link, lane: 'ai' },
+    ]
+    const tables = ['events', 'events_pending']
+    for (const table of tables)
+      for (const [index, row] of [...rows, ...personless].entries())
+        await command(
+          `INSERT INTO pennon.${table} (${Object.keys(row).join(', ')}, uuid, captured_at) FORMAT JSONEachRow
+          ${JSON.stringify({ ...row, uuid: randomUUID(), captured_at: index })}`,
+        )
+    assert.deepEqual(await migrate(server.clients, options), ['history'])
+    for (const table of tables)
+      assert.deepEqual(
+        (await select(`SELECT linked_id FROM pennon.${table} ORDER BY captured_at`)).flat(),
+        [...cases.map(([, , , linkedId]) => linkedId), '', ''],
+        table,
+      )
+    const columnsOf = (table: string) =>
+      select(`SELECT name, type, position, default_kind, default_expression, compression_codec FROM system.columns
+        WHERE database = 'pennon' AND table = '${table}' ORDER BY position`)
+    assert.deepEqual(await columnsOf('events'), await columnsOf('events_pending'))
   })
 
   it('can be created and changed by several processes at once', async () => {

@@ -79,6 +79,12 @@ describe('a data folder of the first schema', () => {
     await pennon.caughtUp()
     const all = namesOf(processed, imported, waiting, waitingImport, ofJob, [{ event: 'new' }])
     assert.deepEqual(await names(), all)
+
+    await pennon.api('POST', `/api/projects/@current/import_jobs/${job.number}/discard/`)
+    await eventually(async () => (await persons()).length === 1, { what: 'the person of the job to be removed' })
+    await eventually(async () => !(await names()).includes(ofJob[0]!.event), { what: 'the job to be discarded' })
+    const [left] = await persons()
+    assert.deepEqual([left!.distinct_ids.toSorted(), left!.properties], [['ada', 'anon-1'], ada!.properties])
     const lost = await pennon.api<{ results: object[] }>('GET', '/api/instance/lost_records/')
     assert.deepEqual(lost.results, [])
 

@@ -6,6 +6,7 @@ import { loadWhole } from '../../../tests/support/state.ts'
 import { aCapturedReject, anEvent, anImportedEvent, aProject, recordsAt } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { LogRecord } from '../events/captured-event.ts'
+import type { JsonObject } from '../json.ts'
 import { personUuid } from '../persons/person-uuid.ts'
 import { chunkSubjects, parseChunk } from './parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from './process-chunk.ts'
@@ -105,6 +106,31 @@ describe('a chunk', () => {
   it('keeps at most 64 KiB of a rejected body', async () => {
     const processed = await processRecords([{ kind: 'event', event: anEvent('e', 'ada', `["${'é'.repeat(50_000)}"]`) }])
     assert.ok(Buffer.byteLength(processed.rows.rejected[0]!.body) <= 65_536 + 2)
+  })
+
+  it('notes in each row where its record lies, and how much later than its row a group event was sent', async () => {
+    const uuid = '0199a000-0000-5000-8000-000000000001'
+    const described = (timestampMs: number) =>
+      anImportedEvent('$groupidentify', 'ada', timestampMs, { $group_type: 'org', $group_key: 'x' }, { uuid })
+    const events = [described(1_000), described(4_500), anImportedEvent('e', 'ada', 9_000, {})].map(event => {
+      return { ...event, importJobId: 7 }
+    })
+    const records = recordsAt(
+      events.map(event => ({ kind: 'event', event })),
+      10,
+    )
+    const chunk = parseChunk({ stream: 'historical/2', traffic: 'import', records }, new Map())
+    const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), chunkSubjects(chunk))
+    const job = { id: 7, projectId: 1, state: 'sending', step: null, hasNotes: false, looksUpGeoip: false } as const
+    const { pendingEvents } = processChunk(chunk, { ...loaded, importJobs: [job] }, noGeoip).rows
+    assert.deepEqual(
+      pendingEvents.map(row => [row.logStream, row.logOffset, row.timestampMs, row.sentLaterMs ?? 0]),
+      [
+        ['historical/2', 10, 1_000, 0],
+        ['historical/2', 11, 1_000, 3_500],
+        ['historical/2', 12, 9_000, 0],
+      ],
+    )
   })
 
   it('separates rows of unpublished jobs', async () => {
@@ -279,6 +305,32 @@ describe('a stored event', () => {
     assert.deepEqual([world.rows[0]?.sessionId, world.rows[0]?.windowId], [session.toLowerCase(), '7'])
     assert.equal(world.rows[1]?.sessionId, 'mine')
     assert.deepEqual(world.warningTypes(), ['invalid_event_session_id'])
+  })
+
+  it('names the id that its event may link, unless the event changes no person', async () => {
+    const link = (name: string, distinctId: string, properties: JsonObject, over = {}) =>
+      [anEvent(name, distinctId, properties, over), properties.$anon_distinct_id ?? properties.alias] as const
+    const linking = [
+      link('$identify', 'ada', { $anon_distinct_id: 'anon' }),
+      // Refused, because both are identified.
+      link('$identify', 'grace', { $anon_distinct_id: 'ada' }),
+      link('$create_alias', 'ada', { alias: 'a\ud800' }),
+      link('$merge_dangerously', 'ada', { alias: 'grace' }),
+    ]
+    const others = [
+      link('$identify', 'ada', { $anon_distinct_id: 'ada' }),
+      link('$identify', 'ada', { $anon_distinct_id: 'null' }),
+      link('$create_alias', 'undefined', { alias: 'ada' }),
+      link('$create_alias', 'ada', { $anon_distinct_id: 'other' }),
+      link('$identify', 'ada', { $anon_distinct_id: 'other' }, { personProcessingForcedOff: true }),
+      link('e', 'ada', { $anon_distinct_id: 'other', alias: 'other' }),
+    ]
+    const world = aWorld()
+    await world.apply(...[...linking, ...others].map(([event]) => event))
+    assert.deepEqual(
+      world.rows.map(({ linkedId }) => linkedId),
+      [...linking.map(([, other]) => String(other).toWellFormed()), ...others.map(() => '')],
+    )
   })
 
   it('for a flag call keeps only the properties that analyses need, unless the answer was a variant', async () => {

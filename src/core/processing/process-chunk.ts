@@ -276,7 +276,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
     return null
   }
   // A group description that returns to earlier values has the earlier uuid: only its own time shows that it is the latest.
-  if (!groupEventNames.has(event.name)) return applyTo(work, record, state)
+  if (record === sent || !groupEventNames.has(event.name)) return applyTo(work, record, state)
   const row = applyTo(work, sent, state)
   const sentLaterMs = sent.event.timestampMs - event.timestampMs
   return row === null ? null : { ...row, timestampMs: event.timestampMs, sentLaterMs }
