@@ -11,11 +11,11 @@ import {
   noImportChanges,
   type UndoRefusal,
 } from '#core/imports/import-changes.ts'
-import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { type JsonObject, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import type { DistinctIdMapping, Person, PropertyMark } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
-import type { Profile } from '#core/persons/profile.ts'
+import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import type { ProjectState, WorkingPerson } from '#core/processing/chunk-state.ts'
 import type { JobBatch, Note, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
@@ -248,21 +248,22 @@ class Difference {
   #changeProfile(now: Profile, was: Profile, wanted: Profile, subject: JsonObject): Profile {
     if (isSameProfile(now, wanted)) return now
     if (isSameProfile(now, was)) return { properties: wanted.properties, marks: wanted.marks }
-    const properties: JsonObject = {}
-    const marks: Record<string, PropertyMark> = {}
+    const draft = new ProfileDraft(now)
     for (const key of new Set([now, was, wanted].flatMap(keysOf))) {
+      if (isSameKey(now, wanted, key)) continue
       const isAsBefore = isSameKey(now, was, key)
-      const isChanged = !isSameKey(was, wanted, key)
       // A mark that names the job shows whose value it is, also when the job's event was not stored.
-      const isOfJob = now.marks[key]?.importJobId === this.#batch.importJobId
-      if (!isAsBefore && (isOfJob || (isChanged && !isSameKey(now, wanted, key)))) this.#note({ ...subject, key })
-      const from = isAsBefore || isOfJob ? wanted : now
-      const value = ownValue(from.properties, key)
-      if (value !== undefined) setOwn(properties, key, value)
-      const mark = ownMark(from, key)
-      if (mark !== undefined) marks[key] = mark
+      const isOfJob = ownMark(now, key)?.importJobId === this.#batch.importJobId
+      if (!isAsBefore && (isOfJob || !isSameKey(was, wanted, key))) this.#note({ ...subject, key })
+      if (!isAsBefore && !isOfJob) continue
+      const value = ownValue(wanted.properties, key)
+      if (value === undefined) draft.removeProperty(key)
+      else draft.setProperty(key, value)
+      const mark = ownMark(wanted, key)
+      if (mark === undefined) draft.removeMark(key)
+      else draft.setMark(key, mark)
     }
-    return isSameProfile(now, { properties, marks }) ? now : { properties, marks }
+    return draft.result() ?? now
   }
 
   #note(details: JsonObject): void {
