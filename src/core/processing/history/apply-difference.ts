@@ -16,7 +16,7 @@ import { isSameJson } from '#core/json-equal.ts'
 import type { DistinctIdMapping, Person, PropertyMark } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
-import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
+import { type ChunkChanges, noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import type { ProjectState, WorkingPerson } from '#core/processing/chunk-state.ts'
 import type { JobBatch, Note, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 
@@ -56,6 +56,7 @@ class Difference {
   readonly #writtenMappings: Versioned<DistinctIdMapping>[] = []
   readonly #writtenGroups: Versioned<Group>[] = []
   readonly #overrides: PersonIdOverride[] = []
+  readonly #mergedPersons: ChunkChanges['deletedPersons'][number][] = []
   readonly #removedPersons: ImportChanges['removedPersons'][number][] = []
   readonly #removedMappings: ImportChanges['removedMappings'][number][] = []
   readonly #removedGroups: ImportChanges['removedGroups'][number][] = []
@@ -138,7 +139,14 @@ class Difference {
       note()
       return
     }
-    for (const { uuid, version } of removed) this.#removedPersons.push({ projectId, uuid, loadedVersion: version })
+    for (const { uuid, version: loadedVersion } of removed) {
+      const ids = component.filter(id => this.#mappings.get(id)?.personUuid === uuid)
+      const survivors = ids.map(id => uuidOf.wanted.get(id))
+      const survivorUuid = survivors.includes(undefined) ? undefined : survivors[0]
+      // A link that only the job's events had prevented is made: assignments move as in any merge.
+      if (survivorUuid !== undefined) this.#mergedPersons.push({ projectId, uuid, survivorUuid, loadedVersion })
+      else this.#removedPersons.push({ projectId, uuid, loadedVersion })
+    }
     for (const [uuid, person] of after) {
       const now = this.#persons.get(uuid)
       if (now !== undefined) this.#changePerson(now, before.get(uuid)!, person)
@@ -277,6 +285,7 @@ class Difference {
       changes: {
         ...noChunkChanges,
         persons: this.#writtenPersons,
+        deletedPersons: this.#mergedPersons,
         mappings: this.#writtenMappings,
         groups: this.#writtenGroups,
         imports: {
