@@ -7,6 +7,7 @@ import { jobLifeContract } from './jobs/job-life.contract.ts'
 import { knownPersonsContract } from './jobs/known-persons.contract.ts'
 import { randomHistoriesContract } from './jobs/random-histories.contract.ts'
 import { randomJobsContract } from './jobs/random-jobs.contract.ts'
+import { repairedPersonsContract } from './jobs/repaired-persons.contract.ts'
 import { seenPersonsContract } from './jobs/seen-persons.contract.ts'
 import { twoJobsContract } from './jobs/two-jobs.contract.ts'
 import { undoRacesContract } from './jobs/undo-races.contract.ts'
@@ -29,5 +30,6 @@ export const importJobContracts: readonly ((engine: string, open: OpenSqlState, 
   unreadableEventsContract,
   waitingJobsContract,
   seenPersonsContract,
+  repairedPersonsContract,
   pendingJobsContract,
 ]

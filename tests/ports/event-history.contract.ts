@@ -119,7 +119,8 @@ export function eventHistoryContract(
       { $set: { plan: 'pro' }, $set_once: { first: true }, $unset: ['old'], plan: 'other' },
       { event: '$identify', linkedId: 'anon-1', logStream: 'main/3', logOffset: 2 ** 40 + 1, sentLaterMs: 5_000 },
     )
-    await insert(live, imported(live, job, { logStream: 'historical', logOffset: 7 }), event(projectId, 'grace'))
+    const events = [live, imported(live, job, { logStream: 'historical', logOffset: 7 }), event(projectId, 'grace')]
+    await subject.insert({ events, erasures: new Map([[projectId, 3]]) })
     const storedAtMs = subject.clock.nowMs()
     const rows = await subject.store.readHistory(projectId, { distinctIds: ['ada', 'nobody'] })
     const changes = [
@@ -128,19 +129,24 @@ export function eventHistoryContract(
       ['$unset', '["old"]'],
     ]
     const { uuid, personMode } = live
-    const common = { uuid, event: '$identify', distinctId: 'ada', linkedId: 'anon-1', personMode, storedAtMs, changes }
+    const common = {
+      ...{ uuid, event: '$identify', distinctId: 'ada', linkedId: 'anon-1' },
+      ...{ personMode, storedAtMs, erasuresBefore: 3, changes },
+    }
     const timestampMs = live.timestampMs + 5_000
     assert.deepEqual(
       rows
         .toSorted((a, b) => a.importJobId - b.importJobId)
         .map(({ uuid, event, distinctId, linkedId, personMode, storedAtMs, ...row }) => {
-          const { lane, historicalMigration, importJobId, isOfJob, logStream, logOffset, timestampMs } = row
+          const { lane, historicalMigration, importJobId, isOfJob, erasuresBefore, logStream, logOffset, timestampMs } =
+            row
           const place = { logStream, logOffset, timestampMs }
           const origin = {
             lane,
             historicalMigration,
             importJobId,
             isOfJob,
+            erasuresBefore,
             ...place,
             changes: changesOf(row as HistoricEvent, personKeys),
           }

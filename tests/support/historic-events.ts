@@ -17,6 +17,7 @@ export function aHistoricEvent(over: Partial<HistoricEvent> = {}): HistoricEvent
     logOffset: 1,
     timestampMs: 1_789_999_999_000,
     storedAtMs: 1_790_000_000_000,
+    erasuresBefore: 0,
     isOfJob: false,
     changesJson: '{}',
     ...over,

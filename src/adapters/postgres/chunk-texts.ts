@@ -12,7 +12,9 @@ export function numberParameters(text: string): string {
 export const chunkTexts: ChunkTexts<string> = {
   /** project ids */
   loadProjects: `
-  SELECT *, (EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id))::int AS is_undone,
+  SELECT *, (EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id)
+    OR EXISTS (
+      SELECT 1 FROM person_repair WHERE project_id = project.id AND done_at IS NULL AND changes_persons = 1))::int AS is_undone,
     (EXISTS (SELECT 1 FROM erased_distinct_id WHERE project_id = project.id))::int AS has_erased_ids
   FROM project WHERE deleted = 0 AND id = ANY($1::bigint[])`,
 

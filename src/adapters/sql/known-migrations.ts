@@ -5,10 +5,11 @@ import { isTooOld, UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { baseline } from './migrations/0020-baseline.ts'
 import { activity } from './migrations/0021-activity.ts'
 import { history } from './migrations/0022-history.ts'
+import { personRepairs } from './migrations/0023-person-repairs.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** Append only: a released migration is never edited. */
-export const migrations: readonly Migration[] = [baseline, activity, history]
+export const migrations: readonly Migration[] = [baseline, activity, history, personRepairs]
 
 /**
  * @param version number of a state's last migration; 0 for a state that has none yet, NaN for one that does not say.

@@ -17,6 +17,7 @@ import { createCohortMemberQueries } from './persons/cohort-member-queries.ts'
 import { createErasureQueries } from './persons/erasure-queries.ts'
 import { createGroupQueries } from './persons/group-queries.ts'
 import { personQueries } from './persons/person-queries.ts'
+import { createRepairQueries } from './persons/repair-queries.ts'
 import { createCookielessVisitorQueries } from './processing/cookieless-visitor-queries.ts'
 import { createDeferredProjectQueries } from './processing/deferred-project-queries.ts'
 import { createEventStoreMarkQueries } from './processing/event-store-mark-queries.ts'
@@ -48,6 +49,7 @@ export function createSqlManagementStore(
     ...createFlagOwnerQueries(db),
     ...personQueries(db),
     ...createErasureQueries(db),
+    ...createRepairQueries(db),
     ...createGroupQueries(db),
     ...createUsageQueries(db),
     ...createRefusedQueries(db),

@@ -10,7 +10,9 @@ function placeholders(count: number): string {
 export const chunkTexts: ChunkTexts<(count: number) => string> = {
   /** Parameters: project ids. */
   loadProjects: count => `
-  SELECT *, EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id) AS is_undone,
+  SELECT *, EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id)
+    OR EXISTS (
+      SELECT 1 FROM person_repair WHERE project_id = project.id AND done_at IS NULL AND changes_persons = 1) AS is_undone,
     EXISTS (SELECT 1 FROM erased_distinct_id WHERE project_id = project.id) AS has_erased_ids
   FROM project WHERE deleted = 0 AND id IN ${placeholders(count)}`,
 

@@ -127,6 +127,11 @@ export class ProjectState {
     return uuid
   }
 
+  /** The id creates its person with this uuid, in place of the derived one. */
+  replaceUuid(distinctId: string, uuid: string): void {
+    this.#uuids.set(distinctId, uuid)
+  }
+
   createPerson(uuid: string, profile: Profile, timestampMs: number, isIdentified: boolean): WorkingPerson {
     const person: WorkingPerson = {
       uuid,
@@ -289,6 +294,7 @@ export class ProjectState {
         copy.mappings.set(mapping.distinctId, copiedMapping)
       }
     }
+    for (const [id, uuid] of this.#uuids) copy.#uuids.set(id, uuid)
     for (const [id, version] of this.#personlessIds) copy.#personlessIds.set(id, version)
     for (const [name, index] of this.#groupTypes) copy.#groupTypes.set(name, index)
     for (const index of this.#takenIndexes) copy.#takenIndexes.add(index)

@@ -98,6 +98,11 @@ function stageLink(state: ProjectState, event: PersonEvent, merge: MergeRequest,
   return updateOrCreate(state, event, warn)
 }
 
+/** As if the link of the event had been refused. */
+export function applyWithoutLink(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
+  return updateOrCreate(state, event, warn, true)
+}
+
 function updateOrCreate(
   state: ProjectState,
   event: PersonEvent,

@@ -14,6 +14,7 @@ import type { FlagStore } from './flag-store.ts'
 import type { GroupStore } from './group-store.ts'
 import type { ImportJobStore, ImportWorkStore } from './import-job-store.ts'
 import type { LogBindingStore } from './log-binding.ts'
+import type { PersonRepairStore } from './person-repair-store.ts'
 import type { PersonStore } from './person-store.ts'
 import type { PersonalKeyStore } from './personal-key-store.ts'
 import type { ProjectStore } from './project-store.ts'
@@ -38,6 +39,7 @@ export interface ManagementStore
     ResourceStore,
     PersonStore,
     ErasureStore,
+    PersonRepairStore,
     GroupStore,
     AccountingStore,
     ActivityStore,

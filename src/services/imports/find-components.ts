@@ -85,3 +85,16 @@ export async function findComponents(
     large.isUnreadable ||= small.isUnreadable || large.ids.length > componentIdsMax
   }
 }
+
+/** Those of these ids, and others, that an event links with each other: it came after these were found to be all linked ids. */
+export async function findOpenIds(
+  projectId: number,
+  distinctIds: readonly string[],
+  { events }: { readonly events: Pick<EventHistory, 'findLinks'> },
+): Promise<readonly string[]> {
+  const asked = new Set(distinctIds)
+  const links = await events.findLinks(projectId, distinctIds)
+  return links
+    .filter(({ distinctId, linkedId }) => !asked.has(distinctId) || !asked.has(linkedId))
+    .flatMap(({ distinctId, linkedId }) => [distinctId, linkedId])
+}

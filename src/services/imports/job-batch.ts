@@ -17,6 +17,8 @@ import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'
 import type { ImportJobStore, ImportWorkStore } from '#ports/state/import-job-store.ts'
+import type { PersonRepairStore } from '#ports/state/person-repair-store.ts'
+import type { PersonStore } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
 import type { Serialize } from '../shared/serializer.ts'
@@ -29,6 +31,8 @@ export interface ImportWorkDeps {
   readonly jobs: ImportJobStore &
     ImportWorkStore &
     ProgressStore &
+    PersonRepairStore &
+    Pick<PersonStore, 'listDistinctIds'> &
     Pick<GroupStore, 'startDeletingGroupType' | 'deleteGroupsOfType' | 'listGroups'>
   readonly events: Pick<
     EventWriter,

@@ -1,7 +1,8 @@
-// Publishes and discards import jobs in the worker that owns the log's import stream. The state store has each job's state
-// and step, so any worker can continue after a crash.
+// Publishes and discards import jobs, and repairs persons, in the worker that owns the log's import stream. The state store
+// has each job's state and step, so any worker can continue after a crash.
 
 import { discardedJobsMax, type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
+import type { PersonRepair } from '#core/persons/person-repair.ts'
 import { ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -13,9 +14,11 @@ import { createDrainTracker } from './drained-jobs.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { createJobFailures } from './job-failures.ts'
 import { isPublishStep, runPublishStep } from './publish-job.ts'
+import { repairPersons } from './repair-persons.ts'
 import { isUndoStep, runUndoStep } from './undo-job.ts'
 
 const everyMs = 1_000
+const failedRepairPauseMs = 10_000
 const finalizeEveryMs = 3_600_000
 /**
  * The maximum of projects worked on at once: each holds in memory what it has queried outside of the serialized
@@ -44,6 +47,8 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   const drain = createDrainTracker(deps)
   const running = new Map<number, Promise<void>>()
   const causes: unknown[] = []
+  /** When to continue with repairs that failed, by project. */
+  const repairsAtMs = new Map<number, number>()
   let finalizedAtMs = Number.NEGATIVE_INFINITY
 
   /**
@@ -55,13 +60,39 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     // Keep the awaited offsets until the job's next step is stored, so that a retried step does not wait for newer records.
     drain.keepOnly(all.filter(({ step }) => step === 'draining').map(({ id }) => id))
     const waiting = Map.groupBy(all, ({ projectId }) => projectId)
-    for (const [projectId, ofProject] of waiting) {
+    const repairs = Map.groupBy(await jobs.listOpenRepairs(), ({ projectId }) => projectId)
+    for (const projectId of new Set([...waiting.keys(), ...repairs.keys()])) {
       if (running.has(projectId)) continue
       if (running.size >= projectsAtOnceMax) return false
-      const done = workOnProject(ofProject, signal, isDue).finally(() => running.delete(projectId))
+      const ofProject = waiting.get(projectId) ?? []
+      const done = repairFirst(projectId, repairs.get(projectId) ?? [], ofProject, signal)
+        .then(() => workOnProject(ofProject, signal, isDue))
+        .finally(() => running.delete(projectId))
       running.set(projectId, done)
     }
     return true
+  }
+
+  /** A job that has begun is finished first: persons of a half-done one are not what any events make of them. */
+  async function repairFirst(
+    projectId: number,
+    repairs: readonly PersonRepair[],
+    all: readonly OpenImportWork[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const isDue = (repairsAtMs.get(projectId) ?? 0) <= performance.now()
+    if (isDue && all.every(({ step }) => step === 'draining'))
+      for (const repair of repairs) {
+        if (signal.aborted) return
+        try {
+          await repairPersons(repair, deps, signal)
+        } catch (cause) {
+          if (cause instanceof NotOwnerError) return
+          causes.push(cause)
+          repairsAtMs.set(projectId, performance.now() + failedRepairPauseMs)
+          break
+        }
+      }
   }
 
   /** Runs jobs one after another: for an undo, each other job counts as a whole or not at all. Never rejects. */
@@ -199,6 +230,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
 
   async function workNow(signal: AbortSignal): Promise<void> {
     let areAllStarted: boolean
+    repairsAtMs.clear()
     do {
       areAllStarted = await start(signal, () => true)
       await Promise.all(running.values())

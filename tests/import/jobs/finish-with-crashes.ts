@@ -6,7 +6,7 @@ import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import type { ImportWorld } from '../../support/world/import-world.ts'
 
 const writes = [
-  ...['commitChunk', 'updateImportJob', 'clearImportJob'],
+  ...['commitChunk', 'updateImportJob', 'clearImportJob', 'saveReport', 'finishRepair'],
   ...[
     'startDeletingGroupType',
     'deleteGroupsOfType',
@@ -31,11 +31,15 @@ const readGaps = [7, 19, 31]
  * rarely.
  * @param first shifts which calls fail.
  */
-export async function finishWithCrashes(
+export function finishWithCrashes(world: ImportWorld, jobId: number, state: string, first: number): Promise<void> {
+  return workWithCrashes(world, first, async () => (await world.management.findImportJob(jobId))?.state === state)
+}
+
+/** Works with such crashes until this is so. */
+export async function workWithCrashes(
   { chunks, management, events, clock, work }: ImportWorld,
-  jobId: number,
-  state: string,
   first: number,
+  isDone: () => Promise<boolean>,
 ): Promise<void> {
   const failure = () => new PortError('state', 'unavailable')
   const [isWriteDue, isReadDue] = [createDueCheck(writeGaps, first), createDueCheck(readGaps, first)]
@@ -63,8 +67,8 @@ export async function finishWithCrashes(
     events: failing(events),
   }
   clock.advance(10_000)
-  for (let attempt = 0; (await management.findImportJob(jobId))?.state !== state; attempt++) {
-    assert.ok(attempt < 500, 'the job never reaches its final state')
+  for (let attempt = 0; !(await isDone()); attempt++) {
+    assert.ok(attempt < 500, 'the work never ends')
     try {
       await work(over).workNow(new AbortController().signal)
     } catch (cause) {

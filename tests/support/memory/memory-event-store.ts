@@ -56,6 +56,8 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
   insertedCount = 0
   /** The clock of the store, epoch ms. */
   nowMs: () => number = () => 0
+  /** How often persons had been erased when a row was made. */
+  readonly #erasures = new WeakMap<StoredEvent, number>()
 
   /** Each event as queries see it, by `identityKey`. */
   get rows(): Map<string, StoredEvent> {
@@ -70,6 +72,8 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
         if (message !== null) refused.push({ list, index, message })
         return message === null
       })
+    for (const row of [...rows.events, ...rows.pendingEvents])
+      this.#erasures.set(row, rows.erasures?.get(row.projectId) ?? 0)
     for (const row of storable('events', rows.events, each => this.findRefusal(each)))
       this.#put(row, rows.areRestored === true)
     this.pending.push(...storable('pendingEvents', rows.pendingEvents, each => this.findRefusal(each)))
@@ -127,6 +131,7 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
       const missing = Object.entries(parseJson(text) as JsonObject).filter(([key]) => !Object.hasOwn(own, key))
       const personPropertiesJson = JSON.stringify({ ...own, ...Object.fromEntries(missing) })
       this.pending[place] = { ...row, personPropertiesJson }
+      this.#erasures.set(this.pending[place], this.#erasures.get(row) ?? 0)
     }
   }
 
@@ -196,7 +201,8 @@ export class MemoryEventStore implements EventWriter, EventHistory, ChargedUsage
       .map(({ row, insertedAtMs: storedAtMs }) => {
         const timestampMs = row.timestampMs + (row.sentLaterMs ?? 0)
         const isOfJob = (row.importPartition ?? row.importJobId) > 1
-        return { ...row, timestampMs, storedAtMs, isOfJob, changesJson: row.propertiesJson }
+        const erasuresBefore = this.#erasures.get(row) ?? 0
+        return { ...row, timestampMs, storedAtMs, isOfJob, erasuresBefore, changesJson: row.propertiesJson }
       })
   }
 

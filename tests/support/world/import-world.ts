@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
+import { openRepairsMax, type RepairReport, type RepairRequest } from '#core/persons/person-repair.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -41,6 +42,7 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
   return {
     ...world,
     management,
+    query,
     work,
     createJob: async (options: Partial<ImportOptions> = {}, projectId = 1) => {
       const created = await management.createImportJob(
@@ -65,6 +67,15 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
     async discard(job: ImportJob, over?: Partial<ImportWorkOptions>): Promise<void> {
       assert.ok((await discardJob(jobDeps, 1, job.id, changeNow())).ok)
       await finish(job, 'discarded', over)
+    },
+    /** Requests a repair of persons, and has the worker carry it out. @returns the report of a rebuild. */
+    async repair(request: RepairRequest, over?: Partial<ImportWorkOptions>): Promise<RepairReport | null> {
+      const asked = await management.requestRepair(1, request, openRepairsMax, changeNow())
+      assert.ok(asked)
+      clock.advance(10_000)
+      await work(over).workNow(new AbortController().signal)
+      assert.deepEqual(await management.listOpenRepairs(), [])
+      return (await management.findRebuild(1, asked.id))?.report ?? null
     },
     startPublishing: (job: ImportJob) => publishJob(jobDeps, 1, job.id, changeNow()),
     startDiscarding: (job: ImportJob) => discardJob(jobDeps, 1, job.id, changeNow()),

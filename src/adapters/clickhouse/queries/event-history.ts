@@ -91,7 +91,7 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
     // Asked first: of a row that is stored in between, only the second query says what it writes.
     const ofKinds = await ask<[HistoryRow, HistoryRow]>(
       `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, ${sentAtSql}) ${rows}
-        GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai'
+        GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
         LIMIT ${foundRowsMax + 1}`,
       params,
     )
@@ -128,6 +128,7 @@ type HistoryRow = [
   logOffset: number | string,
   timestampMs: number | string,
   storedAtMs: number | string,
+  erasuresBefore: number,
   changesJson: string,
 ]
 
@@ -146,7 +147,8 @@ function toHistoricEvent(row: HistoryRow): HistoricEvent {
     logOffset: Number(row[10]),
     timestampMs: Number(row[11]),
     storedAtMs: Number(row[12]),
-    changesJson: row[13],
+    erasuresBefore: row[13],
+    changesJson: row[14],
   }
 }
 
@@ -160,7 +162,8 @@ const sentAtSql = 'toUnixTimestamp64Milli(timestamp) + sent_later_ms'
 
 function fieldsSql(linkedId: string, changes: string): string {
   return `(toString(uuid), event, distinct_id, ${linkedId}, lane, person_mode, historical_migration, import_job_id,
-    import_partition > 1, log_stream, log_offset, ${sentAtSql}, toUnixTimestamp64Milli(created_at), ${changes})`
+    import_partition > 1, log_stream, log_offset, ${sentAtSql}, toUnixTimestamp64Milli(created_at), erasures_before,
+    ${changes})`
 }
 
 /**

@@ -8,7 +8,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import type { NewErasure } from '#ports/state/erasure-store.ts'
 import { recordActivity } from '../tables/record-activity.ts'
-import { authorText, flagBit } from '../tables/rows.ts'
+import { authorText, flagBit, repairOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 /** Distinct ids of one transaction, and of what the worker removes at once; a single person may have more. */
@@ -58,6 +58,7 @@ export async function erase(
       .values(some.map(({ uuid }) => ({ project_id: projectId, person_uuid: uuid, erasure_id: id })))
       .execute()
   if (!terms.keepsPerson) await removePersons(trx, projectId, persons, distinctIds)
+  if (!terms.keepsPerson) await notePast(trx, projectId, distinctIds, terms.deletesEvents ? null : Number(erasures))
   if (!terms.keepsPerson && terms.deletesEvents) await removeFromStaging(trx, projectId, distinctIds)
   const ownUuids = terms.keepsPerson ? new Map() : await findOwnUuids(trx, projectId, distinctIds)
   for (const some of splitIntoSlices(distinctIds))
@@ -173,7 +174,9 @@ async function removePersons(
       .where('distinct_id', 'in', some)
       .execute()
   const derived = distinctIds.map(distinctId => personUuid(projectId, distinctId))
-  await removeKeptAssignments(trx, projectId, new Set([...persons.map(({ uuid }) => uuid), ...derived]))
+  const uuids = new Set([...persons.map(({ uuid }) => uuid), ...derived])
+  await removeKeptAssignments(trx, projectId, uuids)
+  await removeFromRepairs(trx, projectId, uuids, distinctIds)
   const changed = encodeSubjects({ persons: persons.map(({ uuid }) => ({ projectId, uuid })), groups: [] })
   await trx.insertInto('subject_change').values({ subjects: changed }).execute()
 }
@@ -199,6 +202,57 @@ async function removeKeptAssignments(
         .where('import_job_id', '=', id)
         .where('person_uuid', 'in', some)
         .execute()
+}
+
+/** @param erasures null if the events are deleted, too. */
+async function notePast(
+  trx: Transaction<StateSchema>,
+  projectId: number,
+  distinctIds: readonly string[],
+  erasures: number | null,
+): Promise<void> {
+  for (const some of splitIntoSlices(distinctIds)) {
+    await trx.deleteFrom('erased_past').where('project_id', '=', projectId).where('distinct_id', 'in', some).execute()
+    if (erasures === null) continue
+    const rows = some.map(distinctId => ({ project_id: projectId, distinct_id: distinctId, erasures }))
+    await trx.insertInto('erased_past').values(rows).execute()
+  }
+}
+
+/** Removes the persons from requests to repair persons and from their reports, and their cuts. */
+async function removeFromRepairs(
+  trx: Transaction<StateSchema>,
+  projectId: number,
+  uuids: ReadonlySet<string>,
+  distinctIds: readonly string[],
+): Promise<void> {
+  for (const some of splitIntoSlices(distinctIds))
+    await trx.deleteFrom('person_cut').where('project_id', '=', projectId).where('distinct_id', 'in', some).execute()
+  const ids = new Set(distinctIds)
+  const repairs = trx.selectFrom('person_repair').selectAll().where('project_id', '=', projectId).orderBy('id')
+  for (const row of await repairs.forUpdate().execute()) {
+    const repair = repairOf(row)
+    const { request } = repair
+    if (request.kind === 'split') {
+      if (uuids.has(request.uuid)) await trx.deleteFrom('person_repair').where('id', '=', row.id).execute()
+      continue
+    }
+    const persons = request.persons && {
+      uuids: request.persons.uuids.filter(uuid => !uuids.has(uuid)),
+      distinctIds: request.persons.distinctIds.filter(id => !ids.has(id)),
+    }
+    const report = repair.report && {
+      ...repair.report,
+      samples: repair.report.samples.filter(
+        ({ uuid, distinctIds }) => !uuids.has(uuid) && !distinctIds.some(id => ids.has(id)),
+      ),
+    }
+    await trx
+      .updateTable('person_repair')
+      .set({ request: JSON.stringify({ ...request, persons }), report: report && JSON.stringify(report) })
+      .where('id', '=', row.id)
+      .execute()
+  }
 }
 
 /** Deletes the staged rows that publishing pending imports would apply to the ids. */

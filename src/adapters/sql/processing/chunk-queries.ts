@@ -69,6 +69,12 @@ export const insertGroupTypeText = `
 /** id, import_undos */
 export const hasImportUndosText = `SELECT 1 FROM project WHERE id = ? AND import_undos = ?`
 
+/** project_id, distinct_id, person_uuid, created_at, cut_at */
+export const saveCutText = `
+  INSERT INTO person_cut (project_id, distinct_id, person_uuid, created_at, cut_at) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (project_id, distinct_id) DO UPDATE
+    SET person_uuid = excluded.person_uuid, created_at = excluded.created_at, cut_at = excluded.cut_at`
+
 /** project_id, group_type, group_type_index */
 export const hasGroupTypeText = `
   SELECT 1 FROM group_type_mapping

@@ -8,10 +8,18 @@ import type { Group, GroupType } from '#core/groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { LogEnds } from '#core/persons/erasure.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
+import type { PersonRepair, RepairReport, RepairRequest } from '#core/persons/person-repair.ts'
 import { decodeMarks } from '#core/persons/property-marks-text.ts'
 import { parseWantedProperties } from '#core/pick-properties.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { FlagTable, GroupTable, GroupTypeTable, PersonErasureTable, PersonTable } from './schema.ts'
+import type {
+  FlagTable,
+  GroupTable,
+  GroupTypeTable,
+  PersonErasureTable,
+  PersonRepairTable,
+  PersonTable,
+} from './schema.ts'
 
 export function jsonText(value: JsonValue | readonly string[]): string {
   return JSON.stringify(value)
@@ -150,4 +158,16 @@ export function groupTypeOf(row: Selectable<GroupTypeTable>): GroupType {
 
 export function logEndsOf(row: Pick<Selectable<PersonErasureTable>, 'log_id' | 'log_ends'>): LogEnds {
   return { logId: row.log_id, endOffsets: JSON.parse(row.log_ends) as LogEnds['endOffsets'] }
+}
+
+export function repairOf(row: Selectable<PersonRepairTable>): PersonRepair {
+  return {
+    id: Number(row.id),
+    projectId: Number(row.project_id),
+    request: jsonObjectOf(row.request) as unknown as RepairRequest,
+    requestedBy: authorOf(row.requested_by),
+    requestedAtMs: Number(row.requested_at),
+    report: row.report === null ? null : (jsonObjectOf(row.report) as unknown as RepairReport),
+    doneAtMs: row.done_at === null ? null : Number(row.done_at),
+  }
 }

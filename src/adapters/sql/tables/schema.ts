@@ -48,6 +48,11 @@ export interface StateSchema extends ResourceTables {
   person_erasure: PersonErasureTable
   erased_person: { project_id: number; person_uuid: string; erasure_id: number }
   erased_distinct_id: { project_id: number; distinct_id: string; erasure_id: number; own_uuid: string }
+  person_repair: PersonRepairTable
+  /** Distinct ids of erased persons whose events were kept, and the project's count of erasures then. */
+  erased_past: { project_id: number; distinct_id: string; erasures: number }
+  /** Distinct ids that were split from each other. */
+  person_cut: { project_id: number; distinct_id: string; person_uuid: string; created_at: number; cut_at: number }
   cookieless_identify: CookielessIdentifyTable
   cookieless_session: CookielessSessionTable
   chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
@@ -223,6 +228,20 @@ export interface PersonErasureTable {
   /** JSON list of HeldRange; null for none. */
   emptied: string | null
   done_at: number | null
+}
+
+export interface PersonRepairTable {
+  id: Generated<number>
+  project_id: number
+  /** 0 for a preview. */
+  changes_persons: number
+  requested_at: number
+  done_at: number | null
+  requested_by: string | null
+  /** JSON of a `RepairRequest`. */
+  request: string
+  /** JSON of a `RepairReport`. */
+  report: string | null
 }
 
 export interface WarningTable {

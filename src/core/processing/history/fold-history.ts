@@ -6,11 +6,13 @@ import { readGroupIdentity } from '#core/events/group-identity.ts'
 import type { GroupType } from '#core/groups/group.ts'
 import { toStagingId } from '#core/imports/import-job.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
-import { noKeys } from '#core/persons/profile.ts'
+import type { PersonCut } from '#core/persons/person-repair.ts'
+import { emptyProfile, noKeys } from '#core/persons/profile.ts'
 import { ProjectState } from '#core/processing/chunk-state.ts'
 import { applyGroupEvent } from '#core/processing/group-update.ts'
 import { joinGroups, joinLinks, joinPersonlessIds, joinPersons } from '#core/processing/imports/publish-staging.ts'
-import { applyPersonEvent } from '#core/processing/person-step.ts'
+import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
+import { applyPersonEvent, applyWithoutLink } from '#core/processing/person-step.ts'
 import { unsetKeys } from '#core/processing/properties/person-update.ts'
 import type { Project } from '#core/project.ts'
 import type { HistoryItem, ReadEvent } from './historic-event.ts'
@@ -22,12 +24,18 @@ export interface History {
   /** What to rebuild: the events hold everything about these only. */
   readonly of: 'persons' | 'groups'
   readonly items: readonly HistoryItem[]
+  /** The cuts of the persons' distinct ids. */
+  readonly cuts?: readonly PersonCut[]
 }
+
+/** A cut comes after the events of its millisecond. */
+type Step = HistoryItem | { readonly atMs: number; readonly cut: PersonCut }
 
 /** @returns the persons or groups that the events make. */
 export function foldHistory(history: History): ProjectState {
-  const state = openHistory(history)
-  for (const item of history.items) applyItem(state, item, history)
+  const fold = new Fold(history)
+  const state = fold.open()
+  for (const step of fold.steps) fold.apply(state, step)
   return state
 }
 
@@ -36,41 +44,83 @@ export function foldWithAndWithout(
   history: History,
   importJobId: number,
 ): { with: ProjectState; without: ProjectState } {
-  const isOfJob = ({ job, event }: HistoryItem) => (job === null ? event.importJobId : job.id) === importJobId
-  const found = history.items.findIndex(isOfJob)
-  const first = found === -1 ? history.items.length : found
-  const state = openHistory(history)
-  for (const item of history.items.slice(0, first)) applyItem(state, item, history)
+  const isOfJob = (step: Step) =>
+    !('cut' in step) && (step.job === null ? step.event.importJobId : step.job.id) === importJobId
+  const fold = new Fold(history)
+  const { steps } = fold
+  const found = steps.findIndex(isOfJob)
+  const first = found === -1 ? steps.length : found
+  const state = fold.open()
+  for (const step of steps.slice(0, first)) fold.apply(state, step)
   const without = state.copy()
-  for (const item of history.items.slice(first)) {
-    applyItem(state, item, history)
-    if (!isOfJob(item)) applyItem(without, item, history)
+  for (const step of steps.slice(first)) {
+    fold.apply(state, step)
+    if (!isOfJob(step)) fold.apply(without, step)
   }
   return { with: state, without }
 }
 
-function openHistory({ project, groupTypes }: History): ProjectState {
-  const state = new ProjectState(project)
-  for (const type of groupTypes) state.loadGroupType(type)
-  return state
-}
+class Fold {
+  readonly steps: readonly Step[]
+  readonly #history: History
+  readonly #cutAtMs: ReadonlyMap<string, number>
 
-function applyItem(state: ProjectState, item: HistoryItem, { of }: History): void {
-  const apply = of === 'persons' ? applyToPerson : applyToGroup
-  if (item.job === null) apply(state, item.event)
-  else {
-    const staging = new ProjectState(state.project, { id: toStagingId(item.job.id), of: state })
-    for (const event of item.events) apply(staging, event)
-    publish(state, staging, item.job)
+  constructor(history: History) {
+    const { items, cuts = [] } = history
+    this.#history = history
+    this.#cutAtMs = new Map(cuts.map(({ distinctId, atMs }) => [distinctId, atMs]))
+    const cutSteps = cuts.map(cut => ({ atMs: cut.atMs, cut }))
+    this.steps = cuts.length === 0 ? items : [...items, ...cutSteps].sort((a, b) => a.atMs - b.atMs)
+  }
+
+  open(): ProjectState {
+    const { project, groupTypes, cuts = [] } = this.#history
+    const state = new ProjectState(project)
+    for (const type of groupTypes) state.loadGroupType(type)
+    for (const { distinctId, personUuid } of cuts) state.replaceUuid(distinctId, personUuid)
+    return state
+  }
+
+  apply(state: ProjectState, step: Step): void {
+    if ('cut' in step) {
+      applyCut(state, step.cut)
+      return
+    }
+    const isCut = (distinctId: string, otherId: string) => this.#isCut([distinctId, otherId], step.atMs)
+    const applyEvent = this.#history.of === 'persons' ? applyToPerson : applyToGroup
+    if (step.job === null) applyEvent(state, step.event, isCut(step.event.distinctId, step.event.linkedId))
+    else {
+      const staging = new ProjectState(state.project, { id: toStagingId(step.job.id), of: state })
+      for (const event of step.events) applyEvent(staging, event, false)
+      publish(state, staging, step.job, isCut)
+    }
+  }
+
+  /** Whether a link of this time between the ids is not made, as if it had been refused. */
+  #isCut(ids: readonly [string, string], atMs: number): boolean {
+    const isBehind = (id: string) => (this.#cutAtMs.get(id) ?? Number.NEGATIVE_INFINITY) >= atMs
+    return ids[0] !== ids[1] && ids.some(isBehind) && !ids.some(isIllegalDistinctId)
   }
 }
 
+/** A cut id has a separate person from its first event on, or else from its cut on. */
+function applyCut(state: ProjectState, { distinctId, personUuid, createdAtMs }: PersonCut): void {
+  if (state.mappings.has(distinctId)) return
+  const person = state.createPerson(personUuid, emptyProfile, createdAtMs, false)
+  state.attach(distinctId, person, state.versionFor(distinctId, personUuid))
+}
+
 /** In the order of the steps of `services/imports/publish-job.ts`. */
-function publish(state: ProjectState, staging: ProjectState, { id, options }: NonNullable<HistoryItem['job']>): void {
+function publish(
+  state: ProjectState,
+  staging: ProjectState,
+  { id, options }: NonNullable<HistoryItem['job']>,
+  isCut: (distinctId: string, otherId: string) => boolean,
+): void {
   const links = staging.links
     .map(link => ({ ...link, importJobId: id }))
     .sort((a, b) => a.timestampMs - b.timestampMs || (a.uuid < b.uuid ? -1 : 1))
-  joinLinks(state, links, [])
+  joinLinks(state, links, [], ({ distinctId, otherId }) => isCut(distinctId, otherId))
   const distinctIds = [...staging.mappings.keys()].sort()
   const staged = distinctIds.map(distinctId => [distinctId, staging.findPerson(distinctId)!] as const)
   joinPersons(state, staged, options, [])
@@ -81,7 +131,7 @@ function publish(state: ProjectState, staging: ProjectState, { id, options }: No
 }
 
 /** As `apply-event.ts` does it, from what the row has kept. */
-function applyToPerson(state: ProjectState, row: ReadEvent): void {
+function applyToPerson(state: ProjectState, row: ReadEvent, isCut: boolean): void {
   const { distinctId, linkedId, event, timestampMs, uuid, importJobId, historicalMigration: historical, changes } = row
   if (!hasProfile(row)) {
     if (state.findPerson(distinctId) === undefined) state.rememberPersonless(distinctId)
@@ -97,7 +147,8 @@ function applyToPerson(state: ProjectState, row: ReadEvent): void {
     writesKnownPersons: event !== '$exception' || historical,
     writesFilteredKeys: event === '$set' || mergeEventNames.has(event),
   }
-  applyPersonEvent(state, { ...update, timestampMs, uuid, importJobId, historical }, ignoreWarning)
+  const applyEvent = isCut ? applyWithoutLink : applyPersonEvent
+  applyEvent(state, { ...update, timestampMs, uuid, importJobId, historical }, ignoreWarning)
 }
 
 function applyToGroup(state: ProjectState, row: ReadEvent): void {

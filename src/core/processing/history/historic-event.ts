@@ -23,6 +23,8 @@ export interface HistoricEvent
   readonly timestampMs: number
   /** When the row was written, epoch ms. */
   readonly storedAtMs: number
+  /** How often persons of the project had been erased when the row was made. */
+  readonly erasuresBefore: number
   /** The event belongs to a job that changes persons and groups when it is published, and not when the event arrives. */
   readonly isOfJob: boolean
   /** JSON text of an object, with the event's properties that change persons or groups. */

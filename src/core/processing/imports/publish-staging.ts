@@ -11,7 +11,7 @@ import type { Person } from '#core/persons/person.ts'
 import { noKeys } from '#core/persons/profile.ts'
 import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
 import { openChunkState, type ProjectState } from '#core/processing/chunk-state.ts'
-import { applyPersonEvent } from '#core/processing/person-step.ts'
+import { applyPersonEvent, applyWithoutLink, type RaiseWarning } from '#core/processing/person-step.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
@@ -50,9 +50,15 @@ export function publishLinks(batch: JobBatch, links: readonly { readonly id: num
   })
 }
 
-/** Makes links in the given order. */
-export function joinLinks(state: ProjectState, links: readonly ImportLink[], notes: Note[]): void {
-  for (const { distinctId, otherId, dangerously, timestampMs, uuid, importJobId } of links) {
+/** Makes links in the given order, except those that are refused. */
+export function joinLinks(
+  state: ProjectState,
+  links: readonly ImportLink[],
+  notes: Note[],
+  isRefused: (link: ImportLink) => boolean = () => false,
+): void {
+  for (const link of links) {
+    const { distinctId, otherId, dangerously, timestampMs, uuid, importJobId } = link
     const event = {
       distinctId,
       merge: { otherId, dangerously },
@@ -66,7 +72,9 @@ export function joinLinks(state: ProjectState, links: readonly ImportLink[], not
       writesKnownPersons: true,
       writesFilteredKeys: true,
     }
-    applyPersonEvent(state, event, (type, details) => notes.push({ reason: type, details }))
+    const note: RaiseWarning = (type, details) => notes.push({ reason: type, details })
+    if (!isRefused(link)) applyPersonEvent(state, event, note)
+    else if (state.findPerson(distinctId) !== undefined) applyWithoutLink(state, event, note)
   }
 }
 

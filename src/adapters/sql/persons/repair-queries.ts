@@ -1,0 +1,228 @@
+// Requests to rebuild or split persons, and the cuts that splits leave.
+
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Change } from '#core/author.ts'
+import type { JsonObject } from '#core/json.ts'
+import { diffJson } from '#core/json-diff.ts'
+import {
+  addReports,
+  emptyReport,
+  type PersonRepair,
+  type RebuildRequest,
+  type RepairRequest,
+} from '#core/persons/person-repair.ts'
+import type { PersonRepairStore } from '#ports/state/person-repair-store.ts'
+import { recordActivity } from '../tables/record-activity.ts'
+import { authorText, flagBit, repairOf } from '../tables/rows.ts'
+import type { PersonRepairTable, StateSchema } from '../tables/schema.ts'
+import { toStorableText } from '../tables/storable-text.ts'
+import { splitIntoSlices } from './erase-persons.ts'
+
+const keptRepairsMax = 20
+
+export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore {
+  return {
+    requestRepair: (projectId, request, openMax, change) =>
+      db.transaction().execute(async trx => {
+        const changesPersons = request.kind === 'split' || request.applies
+        // Chunks that were loaded before conflict when they commit. The row's lock makes concurrent requests wait.
+        await trx
+          .updateTable('project')
+          .set({ import_undos: sql<number>`import_undos + ${flagBit(changesPersons)}` })
+          .where('id', '=', projectId)
+          .execute()
+        const open = await trx
+          .selectFrom('person_repair')
+          .selectAll()
+          .where('project_id', '=', projectId)
+          .where('done_at', 'is', null)
+          .execute()
+        const isFull = open.length >= openMax || (request.kind === 'rebuild' && open.some(row => isRebuild(row)))
+        if (isFull) return null
+        await forgetOldRepairs(trx, projectId)
+        const row = await trx
+          .insertInto('person_repair')
+          .values({
+            project_id: projectId,
+            changes_persons: flagBit(changesPersons),
+            requested_at: change.atMs,
+            done_at: null,
+            requested_by: authorText(change.by),
+            request: JSON.stringify(request),
+            report: null,
+          })
+          .returningAll()
+          .executeTakeFirstOrThrow()
+        if (changesPersons) await recordRepair(trx, projectId, request, change)
+        return repairOf(row)
+      }),
+
+    async findRebuild(projectId, id) {
+      const row = await db
+        .selectFrom('person_repair')
+        .selectAll()
+        .where('project_id', '=', projectId)
+        .where('id', '=', id)
+        .executeTakeFirst()
+      return row === undefined || !isRebuild(row) ? null : (repairOf(row) as PersonRepair<RebuildRequest>)
+    },
+
+    async listOpenRepairs() {
+      const open = db.selectFrom('person_repair').selectAll().where('done_at', 'is', null)
+      return (await open.orderBy('id').execute()).map(repairOf)
+    },
+
+    saveReport: (id, { erasures, ...part }, isFirst) =>
+      db.transaction().execute(async trx => {
+        const row = await trx
+          .selectFrom('person_repair')
+          .selectAll()
+          .where('id', '=', id)
+          .forUpdate()
+          .executeTakeFirst()
+        if (row === undefined) return
+        const project = await trx
+          .selectFrom('project')
+          .select('erasures')
+          .where('id', '=', row.project_id)
+          .executeTakeFirst()
+        const { report } = repairOf(row)
+        // The part may name a person that was erased since.
+        const added = Number(project?.erasures) === erasures ? part : { ...part, samples: [] }
+        const sum = addReports(isFirst || report === null ? emptyReport : report, added)
+        await trx
+          .updateTable('person_repair')
+          .set({ report: JSON.stringify(sum) })
+          .where('id', '=', id)
+          .execute()
+      }),
+
+    finishRepair: (id, doneAtMs) =>
+      db.transaction().execute(async trx => {
+        const row = await trx
+          .selectFrom('person_repair')
+          .selectAll()
+          .where('id', '=', id)
+          .forUpdate()
+          .executeTakeFirst()
+        if (row === undefined) return
+        const request = JSON.stringify(withoutIds(repairOf(row).request))
+        await trx.updateTable('person_repair').set({ done_at: doneAtMs, request }).where('id', '=', id).execute()
+      }),
+
+    async listCuts(projectId, distinctIds) {
+      const found: StateSchema['person_cut'][] = []
+      for (const some of splitIntoSlices(distinctIds.map(toStorableText)))
+        found.push(
+          ...(await db
+            .selectFrom('person_cut')
+            .selectAll()
+            .where('project_id', '=', projectId)
+            .where('distinct_id', 'in', some)
+            .execute()),
+        )
+      return found.map(row => ({
+        projectId: Number(row.project_id),
+        distinctId: row.distinct_id,
+        personUuid: row.person_uuid,
+        createdAtMs: Number(row.created_at),
+        atMs: Number(row.cut_at),
+      }))
+    },
+
+    async listErasedPasts(projectId, distinctIds) {
+      const found: { distinct_id: string; erasures: number }[] = []
+      for (const some of splitIntoSlices(distinctIds.map(toStorableText)))
+        found.push(
+          ...(await db
+            .selectFrom('erased_past')
+            .select(['distinct_id', 'erasures'])
+            .where('project_id', '=', projectId)
+            .where('distinct_id', 'in', some)
+            .execute()),
+          // Their events are being deleted.
+          ...(await db
+            .selectFrom('erased_distinct_id as d')
+            .innerJoin('person_erasure as e', 'e.id', 'd.erasure_id')
+            .select(['d.distinct_id', 'e.erasures'])
+            .where('d.project_id', '=', projectId)
+            .where('d.distinct_id', 'in', some)
+            .where('e.keeps_person', '=', 0)
+            .orderBy('e.erasures')
+            .execute()),
+        )
+      return found.map(row => ({ distinctId: row.distinct_id, erasures: Number(row.erasures) }))
+    },
+
+    async findTakenUuids(projectId, uuids) {
+      const taken: string[] = []
+      for (const some of splitIntoSlices(uuids))
+        for (const { uuid } of await db
+          .selectFrom('person')
+          .select('uuid')
+          .where('project_id', '=', projectId)
+          .where('uuid', 'in', some)
+          .execute())
+          taken.push(uuid)
+      return taken
+    },
+
+    async listMappedIds(projectId, after, limit) {
+      const rows = await db
+        .selectFrom('person_distinct_id')
+        .select('distinct_id')
+        .where('project_id', '=', projectId)
+        .$if(after !== null, query => query.where('distinct_id', '>', after!))
+        .orderBy('distinct_id')
+        .limit(limit)
+        .execute()
+      return rows.map(row => row.distinct_id)
+    },
+  }
+}
+
+function isRebuild(row: Selectable<PersonRepairTable>): boolean {
+  return repairOf(row).request.kind === 'rebuild'
+}
+
+function withoutIds(request: RepairRequest): RepairRequest {
+  if (request.kind === 'split') return { ...request, mainId: '' }
+  return { ...request, persons: request.persons && { uuids: [], distinctIds: [] } }
+}
+
+async function forgetOldRepairs(trx: Kysely<StateSchema>, projectId: number): Promise<void> {
+  const done = await trx
+    .selectFrom('person_repair')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('done_at', 'is not', null)
+    .orderBy('id', 'desc')
+    .offset(keptRepairsMax - 1)
+    .limit(1)
+    .executeTakeFirst()
+  if (done === undefined) return
+  await trx
+    .deleteFrom('person_repair')
+    .where('project_id', '=', projectId)
+    .where('done_at', 'is not', null)
+    .where('id', '<=', done.id)
+    .execute()
+}
+
+/** Without distinct ids, since the log is kept when the person is erased. */
+async function recordRepair(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  request: RepairRequest,
+  change: Change,
+): Promise<void> {
+  const isSplit = request.kind === 'split'
+  const item = { kind: 'person', projectId, itemId: isSplit ? request.uuid : '', itemName: '' } as const
+  const after: JsonObject = isSplit
+    ? {}
+    : request.persons === null
+      ? { all: true }
+      : { persons: request.persons.uuids.length + request.persons.distinctIds.length }
+  const activity = isSplit ? 'split_person' : 'rebuilt'
+  await recordActivity(trx, { ...item, activity, changes: diffJson({}, after) }, change)
+}

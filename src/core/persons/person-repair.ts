@@ -1,0 +1,97 @@
+// Repairs of persons by their events: a rebuild makes persons what their events make of them, a split separates the distinct
+// ids of one. A request is stored in the state and carried out by the worker. Source: docs/wire/private-api.md 6.1.
+
+import type { Author } from '../author.ts'
+import { personUuid } from './person-uuid.ts'
+
+/** How many persons and distinct ids one request may name. */
+export const repairedIdsMax = 1_000
+/** How many requests of a project may wait. */
+export const openRepairsMax = 100
+
+/** A distinct id that a split has separated. In the person's history, links of before with a cut id are not made. */
+export interface PersonCut {
+  readonly projectId: number
+  readonly distinctId: string
+  /** The person that the id has alone after the split. */
+  readonly personUuid: string
+  /** The time of creation of the person, if no event says otherwise, epoch ms. */
+  readonly createdAtMs: number
+  /** When it was split: events stored later link the id again. */
+  readonly atMs: number
+}
+
+export type RepairRequest =
+  | { readonly kind: 'split'; readonly uuid: string; readonly mainId: string }
+  | {
+      readonly kind: 'rebuild'
+      /** False to only report what would change. */
+      readonly applies: boolean
+      /** Null for all persons. */
+      readonly persons: { readonly uuids: readonly string[]; readonly distinctIds: readonly string[] } | null
+    }
+
+export type RebuildRequest = Extract<RepairRequest, { readonly kind: 'rebuild' }>
+
+/** What a rebuild changes, or would change. */
+export interface RepairReport {
+  /** Distinct ids whose events were read. */
+  readonly idCount: number
+  readonly changedCount: number
+  readonly createdCount: number
+  readonly removedCount: number
+  /** Distinct ids that get another person, or lose theirs. */
+  readonly movedIdCount: number
+  /** Distinct ids that stay as they are, because their events are too many or cannot be read. */
+  readonly unreadableIdCount: number
+  /** The first of the persons. */
+  readonly samples: readonly RepairSample[]
+}
+
+export interface RepairSample {
+  readonly uuid: string
+  readonly change: 'changed' | 'created' | 'removed'
+  /** Names of properties, and of fields as the private API names them. */
+  readonly keys: readonly string[]
+  /** Distinct ids that move to the person; of a removed one, those that it loses. */
+  readonly distinctIds: readonly string[]
+}
+
+export const reportedPersonsMax = 100
+export const reportedKeysMax = 20
+
+export const emptyReport: RepairReport = {
+  ...{ idCount: 0, changedCount: 0, createdCount: 0, removedCount: 0, movedIdCount: 0, unreadableIdCount: 0 },
+  samples: [],
+}
+
+export function addReports(a: RepairReport, b: RepairReport): RepairReport {
+  return {
+    idCount: a.idCount + b.idCount,
+    changedCount: a.changedCount + b.changedCount,
+    createdCount: a.createdCount + b.createdCount,
+    removedCount: a.removedCount + b.removedCount,
+    movedIdCount: a.movedIdCount + b.movedIdCount,
+    unreadableIdCount: a.unreadableIdCount + b.unreadableIdCount,
+    samples: [...a.samples, ...b.samples].slice(0, reportedPersonsMax),
+  }
+}
+
+export interface PersonRepair<Request = RepairRequest> {
+  readonly id: number
+  readonly projectId: number
+  readonly request: Request
+  readonly requestedBy: Author | null
+  readonly requestedAtMs: number
+  /** Null until the first persons are checked; a split has none. */
+  readonly report: RepairReport | null
+  readonly doneAtMs: number | null
+}
+
+/**
+ * The uuid of the person that a distinct id gets by a split: as if the id had created it, unless another person has that one.
+ * @param attempt counts the taken ones. No distinct id contains a NUL.
+ */
+export function splitUuid(projectId: number, distinctId: string, attempt: number): string {
+  return personUuid(projectId, attempt === 0 ? distinctId : `${distinctId}\0${attempt}`)
+}

@@ -1,0 +1,62 @@
+// Splits a person: each of its distinct ids gets a separate person, with what the events of that id make. Pure.
+
+import { ownValue } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
+import type { Person } from '#core/persons/person.ts'
+import type { PersonCut } from '#core/persons/person-repair.ts'
+import { ProjectState } from '#core/processing/chunk-state.ts'
+import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
+import { applyDifference } from './apply-difference.ts'
+import { foldHistory, type History } from './fold-history.ts'
+
+export interface SplitBatch extends JobBatch {
+  /** The only one that is loaded. */
+  readonly person: Person
+  /** The events of the person's distinct ids, of linked ones too, with earlier cuts. */
+  readonly history: History
+  /** One for each distinct id of the person; the main one's has the person's uuid. */
+  readonly cuts: readonly PersonCut[]
+}
+
+/** Values of the person that its events do not explain stay with the main distinct id. */
+export function splitPerson({ person, history, cuts, ...batch }: SplitBatch): PublishedBatch {
+  const ids = cuts.map(({ distinctId }) => distinctId)
+  const others = (history.cuts ?? []).filter(({ distinctId }) => !ids.includes(distinctId))
+  const wanted = pickIds(foldHistory({ ...history, cuts: [...others, ...cuts] }), ids)
+  const folded = pickIds(foldHistory(history), ids)
+  const foldedUuids = new Set(ids.map(id => folded.mappings.get(id)?.person.uuid))
+  const isExplained = foldedUuids.size === 1 && !foldedUuids.has(undefined)
+  const was = isExplained ? folded : assumePast(person, ids, wanted)
+  const { changes, overrides } = applyDifference({ ...batch, was, wanted, idsWithEvents: new Set(ids) })
+  const isWritten = changes.persons.some(({ row }) => row.uuid === person.uuid)
+  // A chunk that has loaded the person with all of its ids then conflicts.
+  const row = { row: { ...person, version: person.version + 1 }, loadedVersion: person.version }
+  const persons = isWritten ? changes.persons : [...changes.persons, row]
+  return { overrides, changes: { ...changes, persons, cuts } }
+}
+
+function pickIds(state: ProjectState, ids: readonly string[]): ProjectState {
+  const picked = new ProjectState(state.project)
+  for (const id of ids) {
+    const mapping = state.mappings.get(id)
+    if (mapping !== undefined) picked.mappings.set(id, mapping)
+  }
+  return picked
+}
+
+/** The person with only the values that the events of some id make, as if it had come from these. */
+function assumePast(person: Person, ids: readonly string[], wanted: ProjectState): ProjectState {
+  const persons = [...wanted.mappings.values()].map(mapping => mapping.person)
+  const isMade = (key: string) => {
+    const value = ownValue(person.properties, key)
+    return persons.some(each => isSameJson(ownValue(each.properties, key), value))
+  }
+  const pick = <Value>(from: Readonly<Record<string, Value>>) =>
+    Object.fromEntries(Object.entries(from).filter(([key]) => isMade(key)))
+  const state = new ProjectState(wanted.project)
+  const row = { ...person, properties: pick(person.properties) as Person['properties'], marks: pick(person.marks) }
+  const past = state.loadPerson(row, null)
+  for (const distinctId of ids)
+    state.loadMapping({ projectId: person.projectId, distinctId, personUuid: person.uuid, version: 0 }, past)
+  return state
+}

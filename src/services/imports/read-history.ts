@@ -1,0 +1,111 @@
+// Reads the history of persons or groups for one batch of undoing an import or of repairing persons.
+
+import type { LogStream } from '#core/events/log-stream.ts'
+import { usualOptions } from '#core/imports/import-job.ts'
+import type { History } from '#core/processing/history/fold-history.ts'
+import { type HistoricEvent, orderHistory, type PublishedJob } from '#core/processing/history/historic-event.ts'
+import { type JobBatch, ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
+import { foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
+import { findProgress, isProcessed, type Progress } from '../progress/find-progress.ts'
+import type { ImportWorkDeps } from './job-batch.ts'
+
+/** Distinct ids whose links are looked up at once. */
+export const pageSize = 10_000
+/**
+ * Distinct ids, or groups, per transaction: the live stream waits while it commits. Smaller ones cost more, since the event store
+ * looks through the project's events for each.
+ */
+const batchSizeMax = 2_000
+/** A batch is to have about this many events, so that the event store hardly ever refuses to list them at once. */
+const batchEvents = foundRowsMax * 0.7
+
+/** How many items the next batch may have, by how many events those of the last ones had. */
+export class BatchSize {
+  #eventsPerItem = 1
+
+  max(): number {
+    return Math.min(batchSizeMax, batchEvents / this.#eventsPerItem)
+  }
+
+  learn(eventCount: number, itemCount: number): void {
+    this.#eventsPerItem = Math.max(eventCount / itemCount, this.#eventsPerItem / 2)
+  }
+}
+
+/** A unit that is larger than a batch is one. */
+export function* inBatches<Item>(
+  units: readonly (readonly Item[])[],
+  sizeOfNext: BatchSize,
+): Generator<readonly (readonly Item[])[]> {
+  let batch: (readonly Item[])[] = []
+  let size = 0
+  for (const unit of units) {
+    if (size + unit.length > sizeOfNext.max() && batch.length > 0) {
+      yield batch
+      batch = []
+      size = 0
+    }
+    batch.push(unit)
+    size += unit.length
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** Call it after the load. @throws PortError; `QueryTooLargeError` if there are too many events; ProjectGoneError */
+export async function readHistory(
+  { projectId, loaded }: JobBatch,
+  { jobs, events: store, log }: ImportWorkDeps,
+  subjects: HistorySubjects,
+): Promise<History & { readonly events: readonly HistoricEvent[] }> {
+  const project = loaded.projects.find(each => each.id === projectId)
+  if (project === undefined) throw new ProjectGoneError(`project ${projectId} is gone`)
+  const { distinctIds } = subjects
+  const cuts = distinctIds === undefined ? [] : await jobs.listCuts(projectId, distinctIds)
+  const progress = await readProgress({ jobs, log })
+  const stored = distinctIds?.length === 0 ? [] : await store.readHistory(projectId, subjects)
+  // The others change nothing yet, and will be processed with what this commit makes.
+  const processed = stored.filter(event => isOfProcessed(event, projectId, progress))
+  const events = withoutPast(processed, await jobs.listErasedPasts(projectId, distinctIds ?? []))
+  const published = new Map<number, PublishedJob>()
+  for (const id of new Set(events.filter(({ isOfJob }) => isOfJob).map(({ importJobId }) => importJobId))) {
+    const job = await jobs.findImportJob(id)
+    const { options = usualOptions, publishBeganAtMs = null } = job ?? {}
+    if (publishBeganAtMs !== null) published.set(id, { id, options, publishBeganAtMs })
+  }
+  const groupTypes = loaded.groupTypes.filter(type => type.projectId === projectId)
+  const of = distinctIds === undefined ? 'groups' : 'persons'
+  return { project, groupTypes, of, cuts, items: orderHistory(events, published), events }
+}
+
+/** Leaves out the events that erased persons had, and links with their distinct ids. */
+function withoutPast(
+  events: readonly HistoricEvent[],
+  pasts: readonly { readonly distinctId: string; readonly erasures: number }[],
+): readonly HistoricEvent[] {
+  if (pasts.length === 0) return events
+  const erasures = new Map<string, number>()
+  for (const past of pasts) erasures.set(past.distinctId, Math.max(past.erasures, erasures.get(past.distinctId) ?? 0))
+  const isPast = (id: string, { erasuresBefore }: HistoricEvent) => erasuresBefore < (erasures.get(id) ?? 0)
+  return events
+    .filter(event => !isPast(event.distinctId, event))
+    .map(event => (isPast(event.linkedId, event) ? { ...event, linkedId: '' } : event))
+}
+
+async function readProgress({
+  jobs,
+  log,
+}: Pick<ImportWorkDeps, 'jobs' | 'log'>): Promise<ReadonlyMap<LogStream, Progress>> {
+  const streams = await log.streams()
+  return new Map(
+    await Promise.all(streams.map(async ({ stream }) => [stream, await findProgress(jobs, stream)] as const)),
+  )
+}
+
+function isOfProcessed(
+  { logStream, logOffset }: HistoricEvent,
+  projectId: number,
+  progress: ReadonlyMap<LogStream, Progress>,
+): boolean {
+  const ofStream = progress.get(logStream)
+  return ofStream === undefined || isProcessed(ofStream, projectId, logOffset + 1)
+}
