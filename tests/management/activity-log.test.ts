@@ -76,6 +76,11 @@ const person = async (api: ManagementApi): Promise<string> => {
   await api.commit({ persons: [created(row)], mappings: [created(aMapping(row, `id-of-${uuid}`))] })
   return uuid
 }
+const mergedPerson = async (api: ManagementApi): Promise<string> => {
+  const uuid = await person(api)
+  await api.commit({ mappings: [created(aMapping(aPerson({ uuid }), `other-id-of-${uuid}`))] })
+  return uuid
+}
 const groupType = async (api: ManagementApi) => {
   await api.commit({ groupTypes: [{ projectId: 1, name: 'company', index: 0 }] })
   return 0
@@ -172,6 +177,8 @@ const samples: Readonly<Record<string, Sample>> = {
 
   persons_destroy: { entry: 'deleted Person', of: person, item: () => '' },
   persons_bulk_delete: { entry: 'deleted Person', of: person, body: uuid => ({ ids: [uuid] }), item: () => '' },
+  persons_split: { entry: 'split_person Person', of: mergedPerson },
+  persons_rebuild: { entry: 'rebuilt Person', body: { all: true, apply: true }, item: () => '' },
   groups_types_destroy: { entry: 'deleted GroupType', of: groupType },
   import_jobs_create: { entry: 'created ImportJob', body: { source: 'test' }, item: ({ number }) => number },
   import_jobs_update: { entry: 'updated ImportJob', of: importJob, body: { name: 'renamed' } },

@@ -30,6 +30,7 @@ import { erasePersonsRoutes } from './persons/erase-persons.ts'
 import { groupsRoutes } from './persons/groups.ts'
 import { personValuesRoutes } from './persons/person-values.ts'
 import { personsRoutes } from './persons/persons.ts'
+import { repairPersonsRoutes } from './persons/repair-persons.ts'
 import { projectsRoutes } from './projects.ts'
 import { agentToolsRoutes } from './queries/agent-tools.ts'
 import { definitionsRoutes } from './queries/definitions.ts'
@@ -62,6 +63,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...surveysRoutes(deps),
     ...experimentsRoutes(deps),
     ...erasePersonsRoutes(deps),
+    ...repairPersonsRoutes(deps),
     ...personsRoutes(deps),
     ...personValuesRoutes(deps),
     ...exportPersonsRoutes(deps),

@@ -65,6 +65,8 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly scope: string
   readonly query?: Q
   readonly body?: S
+  /** The endpoint does its work without a body, too, although it answers 201. */
+  readonly bodyIsOptional?: true
   /** Maximum bytes of a body; `managementBodyBytesMax` when absent, and always for JSON. */
   readonly bodyBytesMax?: number
   /** The body may also be multipart/form-data, as browsers' forms and file uploads send it. */
@@ -199,11 +201,12 @@ function createRequestReader<Q extends QuerySpec, S extends TSchema>(
           ...(wrongNames === undefined ? {} : { wrongNames }),
           ...(uniqueKeysIn === undefined ? {} : { uniqueKeysIn }),
         })
-  const makesSomething = endpoint.body !== undefined && endpoint.method === 'POST' && endpoint.success.status === 201
+  const makesSomething = endpoint.method === 'POST' && endpoint.success.status === 201
+  const needsBody = makesSomething && endpoint.body !== undefined && endpoint.bodyIsOptional !== true
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
     const query = readQuery(endpoint.query ?? {}, request.query as object)
     if (!query.ok) return refusal(query.error)
-    if (makesSomething && (request.body as Buffer).length === 0) return refusal(noBody)
+    if (needsBody && (request.body as Buffer).length === 0) return refusal(noBody)
     const body = await parseBody?.(request.body as Buffer, request.headers['content-type'] ?? '')
     if (body?.ok === false) return refusal(body.error)
     const caller = readCaller(request)
