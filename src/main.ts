@@ -7,6 +7,7 @@ import { addAddressOptions, collectOption } from './commands/client/instance-add
 import { addEventsCommand } from './commands/events/events-command.ts'
 import { addFlagsCommand } from './commands/flags/flags-command.ts'
 import { addImportCommand } from './commands/import/import-command.ts'
+import { addRebuildCommand } from './commands/rebuild/rebuild-command.ts'
 import type { TailOptions } from './commands/tail/tail.ts'
 import { pennonCommand, startCommand } from './distribution.ts'
 import { version } from './version.ts'
@@ -107,6 +108,7 @@ It exits with code 2 if the key or the project is refused.
 addFlagsCommand(program)
 addEventsCommand(program)
 addImportCommand(program)
+addRebuildCommand(program)
 
 program
   .command('backup <file>')

@@ -293,6 +293,7 @@ const modules: Record<string, readonly string[]> = {
     'commands/import/service',
     'commands/import/messages',
   ],
+  'commands/rebuild': ['commands/client'],
   'commands/tail': ['commands', 'commands/client'],
 }
 

@@ -1,0 +1,89 @@
+// `pennon rebuild persons`: has the worker rebuild persons from their events, waits for it, and shows what has changed.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { isUuid } from '#core/events/uuid.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
+import { printableName } from '#core/printable.ts'
+import { ClientError, type PrivateApi } from '../client/private-api.ts'
+import { type ClientOptions, runClient } from '../client/run-client.ts'
+import { type Column, tableLines } from '../client/table.ts'
+import { type Terminal, terminalOf } from '../client/terminal.ts'
+
+export interface RebuildOptions extends ClientOptions {
+  readonly all?: boolean
+  readonly apply?: boolean
+}
+
+const path = '/persons/rebuild/'
+const firstPauseMs = 200
+const longestPauseMs = 3_000
+
+export function rebuildPersons(ids: readonly string[], options: RebuildOptions): Promise<void> {
+  const { all = false, apply = false, json = false } = options
+  return runClient(options, 'person:write', async api => {
+    if (all === ids.length > 0) throw new ClientError('Name distinct ids or uuids of persons, or pass --all.')
+    // A distinct id may look like a uuid, too.
+    const persons = all ? { all } : { distinct_ids: [...ids], uuids: ids.filter(isUuid) }
+    const rebuild = await waitForEnd(api, await api.post(path, { ...persons, apply }))
+    if (json) process.stdout.write(`${JSON.stringify(rebuild)}\n`)
+    else process.stdout.write(`${reportLines(rebuild, terminalOf(process.stdout)).join('\n')}\n`)
+  })
+}
+
+async function waitForEnd(api: PrivateApi, requested: JsonObject): Promise<JsonObject> {
+  let rebuild = requested
+  for (let pauseMs = firstPauseMs; rebuild.status !== 'completed'; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
+    await wait(pauseMs)
+    rebuild = await api.get(`${path}${Number(requested.id)}/`)
+  }
+  return rebuild
+}
+
+interface Row {
+  readonly uuid: string
+  readonly change: string
+  readonly keys: string
+  readonly ids: string
+}
+
+const columns: readonly Column<Row>[] = [
+  { title: 'PERSON', value: ({ uuid }) => uuid, style: () => 'bold' },
+  { title: 'CHANGE', value: ({ change }) => change },
+  { title: 'KEYS', value: ({ keys }) => keys, widthMin: 10 },
+  { title: 'DISTINCT IDS', value: ({ ids }) => ids, widthMin: 12 },
+]
+
+function reportLines({ apply, report: sent }: JsonObject, terminal: Terminal): string[] {
+  const report = isJsonObject(sent ?? null) ? (sent as JsonObject) : {}
+  const count = (name: string) => Number(report[name] ?? 0)
+  const countText = (name: string) => count(name).toLocaleString('en')
+  const persons = objectsOf(report.persons).map(toRow)
+  const total = count('changed') + count('created') + count('removed')
+  const lines = persons.length === 0 ? [] : tableLines(columns, persons, terminal)
+  if (total > persons.length)
+    lines.push(terminal.paint('dim', `… and ${(total - persons.length).toLocaleString('en')} more`))
+  lines.push(
+    `${countText('distinct_ids')} distinct ids checked. Persons ${apply === true ? '' : 'that would be '}` +
+      `changed: ${countText('changed')}, created: ${countText('created')}, removed: ${countText('removed')}; ` +
+      `distinct ids moved: ${countText('moved_distinct_ids')}.`,
+  )
+  if (count('unreadable_distinct_ids') > 0)
+    lines.push(
+      `${countText('unreadable_distinct_ids')} distinct ids stay as they are: their events are too many, or the event store could not read them.`,
+    )
+  if (apply !== true && total > 0)
+    lines.push(
+      'Nothing was changed. Values that only deleted events explain would be lost: check the list, then add --apply.',
+    )
+  return lines
+}
+
+function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function toRow({ uuid, change, keys, distinct_ids }: JsonObject): Row {
+  const joinNames = (value: JsonValue | undefined) =>
+    Array.isArray(value) ? value.map(each => printableName(String(each))).join(' ') : ''
+  return { uuid: String(uuid), change: String(change), keys: joinNames(keys), ids: joinNames(distinct_ids) }
+}
