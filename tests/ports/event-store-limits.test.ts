@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import {
   createClickHouseClients,
@@ -178,6 +178,23 @@ describe('the embedded engine and its client', () => {
   it('answers `full` beyond the limits of one read', async () => {
     await assert.rejects(readText('SELECT number FROM numbers(200000)'), withCode('full'))
     await assert.rejects(readText('SELECT length(groupArray(number)) FROM numbers(200000000)'), withCode('full'))
+  })
+
+  it('refuses a history of too many events, but not of many that write nothing', async () => {
+    const projectId = 5
+    const fill = (distinctId: string, rows: number, properties: string) =>
+      writeText(`INSERT INTO pennon.events (project_id, event, distinct_id, uuid, person_mode, timestamp, created_at, properties)
+        SELECT ${projectId}, 'e', '${distinctId}', generateUUIDv4(number),
+          'full', number, number, ${properties} FROM numbers(${rows})`)
+    await fill('silent', 100_001, `'{"page":1}'`)
+    await fill('busy', 100_001, `'{"$set":{"page":1}}'`)
+    await fill('large', 68, `concat('{"$set":{"text":"', repeat('x', 1000000), '"}}')`)
+    const read = async (...distinctIds: string[]) => (await store.readHistory(projectId, { distinctIds })).length
+    assert.equal(await read('silent', 'nobody'), 1)
+    for (const id of ['busy', 'large']) await assert.rejects(read('silent', id), QueryTooLargeError)
+    const longIds = Array.from({ length: 2_000 }, (_, index) => `${'\u65e5'.repeat(390)} ${index}`)
+    assert.equal(await read(...longIds, 'silent'), 1)
+    assert.deepEqual(await store.findLinks(projectId, longIds), [])
   })
 
   it('reconnects to the engine at another port with other passwords, and reports `unavailable` while it is down', async () => {
