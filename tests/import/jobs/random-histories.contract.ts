@@ -7,7 +7,7 @@ import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { dayMs } from '#core/time.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { assertAsIfNeverSent, type Step } from './never-sent.ts'
-import { imported, inWorlds, live, mixedActs, mixedLiveActs } from './random-acts.ts'
+import { type Act, imported, inWorlds, live, mixedActs, mixedLiveActs } from './random-acts.ts'
 
 const jobName = fc.constantFrom('first', 'second', 'third')
 const options = fc.record({ overwritesPersons: fc.boolean(), backdatesFirstTouch: fc.boolean() })
@@ -31,6 +31,25 @@ export function randomHistoriesContract(engine: string, open: OpenSqlState, numR
       await assertAsIfNeverSent(newWorld, history, [order.filter(name => sent.has(name))])
     })
     await fc.assert(fc.asyncProperty(fc.array(part, { minLength: 2, maxLength: 8 }), undone, run), { numRuns })
+  })
+
+  it(`undoing an import job on ${engine} after another one and later events leaves everything as without both`, async () => {
+    const run = inWorlds(
+      open,
+      async (newWorld, parts: readonly Part[], name: string, after: readonly Act[], acts: readonly Act[]) => {
+        const { history, sent } = historyOf(parts)
+        if (!sent.has(name)) return
+        const later: readonly Step[] = [
+          { undo: name },
+          { live: after.map((act, index) => live(act, 10_000 + index)) },
+          { send: 'later', events: acts.map(imported(1)) },
+          { publish: 'later' },
+        ]
+        await assertAsIfNeverSent(newWorld, [...history, ...later], [['later']])
+      },
+    )
+    const parts = fc.array(part, { minLength: 2, maxLength: 6 })
+    await fc.assert(fc.asyncProperty(parts, jobName, mixedLiveActs, mixedActs, run), { numRuns })
   })
 }
 
