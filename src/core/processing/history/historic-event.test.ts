@@ -61,3 +61,8 @@ test('imports without a job act when they arrived', () => {
 test('events of a job that is not published are left out', () => {
   assert.equal(ordered([at('x', 'historical', 1, 5, ofJob), at('a', 'main', 1, 10)]), 'a')
 })
+
+test('a row that was written when its job was published does not delay later events of the stream', () => {
+  const events = [at('x', 'historical', 1, 21, ofJob), at('a', 'historical', 2, 10), at('b', 'main', 1, 15)]
+  assert.equal(ordered(events, [job]), 'a b [x]')
+})

@@ -63,10 +63,14 @@ export function orderHistory(
     for (const [index, event] of ordered.entries()) {
       const next = ordered[index + 1]
       if (event.logStream !== '' && next?.logOffset === event.logOffset) continue
-      atMs = Math.max(atMs, event.storedAtMs)
       const read = { ...event, changes: parseJson(event.changesJson) as JsonObject }
-      if (event.isOfJob) ofJobs.push(read)
-      else applied.push({ atMs, event: read, job: null })
+      if (event.isOfJob) {
+        // Its time may be that of its publishing, long after later events of the stream.
+        ofJobs.push(read)
+        continue
+      }
+      atMs = Math.max(atMs, event.storedAtMs)
+      applied.push({ atMs, event: read, job: null })
     }
   }
   for (const [id, ofJob] of Map.groupBy(ofJobs, ({ importJobId }) => importJobId)) {
