@@ -57,7 +57,14 @@ const large = 'x'.repeat(400_000)
 
 type Cases = Readonly<Record<string, readonly (Step | readonly Step[])[]>>
 
+const anonWithoutPerson = live(['anon', { $process_person_profile: false }])
+
 const links: Cases = {
+  'a link of an id that live events use without a person': [job('a', ['user', link('anon')]), anonWithoutPerson],
+  'a link of an id that was used without a person while a job, undone since, had given it one': [
+    ...[job('a', ['anon']), anonWithoutPerson, { undo: 'a' }],
+    ...[live(['user', link('anon')]), job('b', ['user', set(1)])],
+  ],
   'a link that a live event repeated': [
     userAndDevice,
     job('a', ['user', link('device')]),

@@ -213,7 +213,7 @@ class Difference {
   }
 
   #changeMapping(distinctId: string, uuid: string | undefined): void {
-    const { projectId } = this.#batch
+    const { projectId, wanted } = this.#batch
     const now = this.#mappings.get(distinctId)
     if (now?.personUuid === uuid) return
     const published = this.#published.get(distinctId)
@@ -226,9 +226,15 @@ class Difference {
       return
     }
     this.#removedMappings.push({ projectId, distinctId, loadedVersion: now!.version })
-    if (now!.version === 0 && published === undefined) return
+    const ownUuid = personUuid(projectId, distinctId)
+    const haveRowsOwnUuid = now!.personUuid === ownUuid || !this.#batch.idsWithEvents.has(distinctId)
+    if (now!.version === 0 && published === undefined && haveRowsOwnUuid) {
+      // A later person of the id needs an override to get rows that belong to none.
+      if (wanted.hasPersonlessRows(distinctId)) this.#nextMappings.push({ projectId, distinctId, version: 1 })
+      return
+    }
     // The id's rows get their original person; the next mapping of the id wins over this override.
-    this.#overrides.push({ projectId, distinctId, personId: personUuid(projectId, distinctId), version })
+    this.#overrides.push({ projectId, distinctId, personId: ownUuid, version })
     this.#nextMappings.push({ projectId, distinctId, version: version + 1 })
   }
 
