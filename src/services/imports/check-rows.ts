@@ -2,8 +2,8 @@
 
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
-import { isQueryFailure } from './find-in-halves.ts'
 import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
+import { isQueryFailure } from './query-failures.ts'
 
 export const fewerRows = 'rows_fewer_than_stored'
 export const uncountedRows = 'rows_not_counted'

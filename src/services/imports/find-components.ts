@@ -1,13 +1,10 @@
 // Finds which distinct ids have to do with each other, because some event links them, whether or not the link was made.
 
 import type { EventHistory } from '#ports/events/event-history.ts'
-import { storeBackOffMs, waitOrStop } from '../shared/wait-or-stop.ts'
-import { isQueryFailure } from './find-in-halves.ts'
+import { askAgain, isQueryFailure } from './query-failures.ts'
 
 /** A larger one is not read: anybody with the project's key can link ids without end. */
 const componentIdsMax = 10_000
-/** How often a query about a single id is tried: a busy store may answer the next time. */
-const tryCountOfOne = 3
 
 export interface Components<Item> {
   /** Each with all its items, those that were asked for and those that are linked with them. */
@@ -65,14 +62,13 @@ export async function findComponents(
 
   /** Null if the query failed for its size. */
   async function findLinksOrNull(ids: readonly string[]) {
-    for (let attempt = 1; ; attempt++)
-      try {
-        return await deps.events.findLinks(projectId, ids)
-      } catch (cause) {
-        if (!isQueryFailure(cause) || signal.aborted) throw cause
-        if (ids.length > 1 || attempt === tryCountOfOne) return null
-        await waitOrStop(storeBackOffMs(attempt, deps.random()), signal)
-      }
+    const find = () => deps.events.findLinks(projectId, ids)
+    try {
+      return await (ids.length > 1 ? find() : askAgain(find, { random: deps.random, signal }))
+    } catch (cause) {
+      if (!isQueryFailure(cause) || signal.aborted) throw cause
+      return null
+    }
   }
 
   function join(a: Component, b: Component): void {

@@ -24,7 +24,7 @@ import type { ProgressStore } from '../progress/find-progress.ts'
 import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 import { waitOrStop } from '../shared/wait-or-stop.ts'
-import { isQueryFailure } from './find-in-halves.ts'
+import { isQueryFailure } from './query-failures.ts'
 
 export interface ImportWorkDeps {
   readonly state: ChunkStore

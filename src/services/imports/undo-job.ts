@@ -5,8 +5,8 @@
 import type { UndoRefusal } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import { countedNotes, type Note } from '#core/processing/imports/publish-staging.ts'
-import { findInHalves, isQueryFailure } from './find-in-halves.ts'
 import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
+import { askAgain, isQueryFailure } from './query-failures.ts'
 import { undoGroups, undoPersons } from './undo-subjects.ts'
 
 const deletedGroupsMax = 1_000
@@ -85,9 +85,8 @@ async function deleteGroupType(
   const { results } = await jobs.listGroups(projectId, { typeIndex, limit: 1, offset: 0 })
   if (results.length > 0) return isUsed
   try {
-    const find = async ([index]: readonly number[]) => [await events.hasRowsOfGroupType(projectId, id, index!)]
-    const [hasRows] = await findInHalves([typeIndex], find, { random, signal })
-    if (hasRows === true) return isUsed
+    const hasRows = await askAgain(() => events.hasRowsOfGroupType(projectId, id, typeIndex), { random, signal })
+    if (hasRows) return isUsed
   } catch (cause) {
     if (!isQueryFailure(cause)) throw cause
     logger.warn(
