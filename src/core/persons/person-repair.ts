@@ -17,7 +17,7 @@ export interface PersonCut {
   readonly personUuid: string
   /** The time of creation of the person, if no event says otherwise, epoch ms. */
   readonly createdAtMs: number
-  /** When it was split: events stored later link the id again. */
+  /** When it was split: events stored from then on link the id again. */
   readonly atMs: number
 }
 

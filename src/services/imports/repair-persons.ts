@@ -64,7 +64,7 @@ async function splitOne(
     const read = readsEvents ? await findComponents(projectId, ids, deps, signal) : null
     const linked = read === null ? [] : read.found.flat()
     const history = await readHistory(batch, deps, { distinctIds: linked })
-    const atMs = Math.max(deps.clock.nowMs(), ...history.items.slice(-1).map(item => item.atMs))
+    const atMs = Math.max(deps.clock.nowMs(), ...history.items.slice(-1).map(item => item.atMs + 1))
     const uuids = await chooseUuids(projectId, uuid, mainId, ids, deps)
     const cuts = ids.map((distinctId): PersonCut => {
       return { projectId, distinctId, personUuid: uuids.get(distinctId)!, createdAtMs: person.createdAtMs, atMs }

@@ -28,7 +28,7 @@ export interface History {
   readonly cuts?: readonly PersonCut[]
 }
 
-/** A cut comes after the events of its millisecond. */
+/** A cut comes before the events of its millisecond. */
 type Step = HistoryItem | { readonly atMs: number; readonly cut: PersonCut }
 
 /** @returns the persons or groups that the events make. */
@@ -70,7 +70,7 @@ class Fold {
     this.#history = history
     this.#cutAtMs = new Map(cuts.map(({ distinctId, atMs }) => [distinctId, atMs]))
     const cutSteps = cuts.map(cut => ({ atMs: cut.atMs, cut }))
-    this.steps = cuts.length === 0 ? items : [...items, ...cutSteps].sort((a, b) => a.atMs - b.atMs)
+    this.steps = cuts.length === 0 ? items : [...cutSteps, ...items].sort((a, b) => a.atMs - b.atMs)
   }
 
   open(): ProjectState {
@@ -98,7 +98,7 @@ class Fold {
 
   /** Whether a link of this time between the ids is not made, as if it had been refused. */
   #isCut(ids: readonly [string, string], atMs: number): boolean {
-    const isBehind = (id: string) => (this.#cutAtMs.get(id) ?? Number.NEGATIVE_INFINITY) >= atMs
+    const isBehind = (id: string) => (this.#cutAtMs.get(id) ?? Number.NEGATIVE_INFINITY) > atMs
     return ids[0] !== ids[1] && ids.some(isBehind) && !ids.some(isIllegalDistinctId)
   }
 }
