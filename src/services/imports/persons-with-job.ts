@@ -47,7 +47,10 @@ export async function joinStagedPersons<T extends PersonView>(
   { id: importJobId, options }: ImportJob,
   persons: readonly T[],
 ): Promise<T[]> {
-  const distinctIds = [...new Set(persons.flatMap(person => person.distinctIds.map(({ distinctId }) => distinctId)))]
+  // Publishing joins them in this order.
+  const distinctIds = [
+    ...new Set(persons.flatMap(person => person.distinctIds.map(({ distinctId }) => distinctId))),
+  ].sort()
   if (distinctIds.length === 0) return [...persons]
   const found = await management.findPersonsOfIds([project.id, toStagingId(importJobId)], distinctIds)
   const { changes } = publishPersons(
