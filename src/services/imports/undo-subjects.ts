@@ -44,7 +44,7 @@ export function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortS
       return { distinctIds, mergingDistinctIds: distinctIds, groups: [] }
     },
     historyOf: distinctIds => ({ distinctIds }),
-    describe: ids => ({ distinctIds: ids.slice(0, shownIdsMax) }),
+    describe: ids => ({ distinctIds: ids.toSorted().slice(0, shownIdsMax) }),
   })
 }
 
@@ -71,7 +71,9 @@ async function undoAll<Item>(
   signal: AbortSignal,
   kind: Kind<Item>,
 ): Promise<readonly Note[]> {
-  const notes: Note[] = []
+  /** Several pages and batches may have ids of one person. */
+  const notes = new Map<string, Note>()
+  const note = (each: Note) => notes.set(JSON.stringify(each), each)
   const size = new BatchSize()
   for (let after: Item | null = null; !signal.aborted; ) {
     let items = await kind.list(after)
@@ -79,20 +81,20 @@ async function undoAll<Item>(
     after = items.at(-1)!
     for (let tries = 1; items.length > 0 && !signal.aborted; tries++) {
       const { found, unreadable } = await kind.findUnits(items)
-      for (const unit of unreadable) notes.push({ reason: notReadable, details: kind.describe(unit) })
+      for (const unit of unreadable) note({ reason: notReadable, details: kind.describe(unit) })
       const again: Item[] = []
       for (const units of inBatches(found, size)) {
         const undone = await undoUnits(job, deps, signal, kind, units)
         size.learn(undone.eventCount, units.flat().length)
-        notes.push(...undone.notes)
+        undone.notes.forEach(note)
         for (const unit of undone.open)
           if (tries < triesMax) again.push(...unit)
-          else notes.push({ reason: notReadable, details: kind.describe(unit) })
+          else note({ reason: notReadable, details: kind.describe(unit) })
       }
       items = again
     }
   }
-  return notes
+  return [...notes.values()]
 }
 
 interface Undone<Item> {

@@ -34,11 +34,15 @@ function unreadable(events: Events, names: readonly string[], failure: () => Err
       return events.hasRowsOfGroupType(...args)
     },
   }
-  const bound = (target: Events, name: string | symbol) => {
-    const value: unknown = Reflect.get(refusing, name) ?? Reflect.get(target, name, target)
+  return withMethods(events, refusing)
+}
+
+function withMethods(events: Events, methods: Partial<Events>): Partial<ImportWorkDeps> {
+  const get = (target: Events, name: string | symbol) => {
+    const value: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name, target)
     return typeof value === 'function' ? value.bind(target) : value
   }
-  return { events: new Proxy(events, { get: bound }) }
+  return { events: new Proxy(events, { get }) }
 }
 
 export function unreadableEventsContract(engine: string, open: OpenSqlState): void {
@@ -188,6 +192,17 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       const samples = await noteSamples(world, job)
       assert.deepEqual(samples, { 'undo_left:history_is_incomplete': [{ distinctIds: ['device', 'user'] }] })
       assert.equal((await world.management.findImportJob(waiting.id))?.state, 'published')
+    })
+
+    it('a person is noted once even if its ids are on different pages', async t => {
+      const { world, job, events } = await prepare(t)
+      world.forget(events.link)
+      const onePerPage: Partial<Events> = {
+        listJobIds: (projectId, id, after) => world.events.listJobIds(projectId, id, after, 1),
+      }
+      await world.discard(job, withMethods(world.events, onePerPage))
+      assert.equal(await kOf(world, 'a'), undefined)
+      assert.deepEqual(await world.notes(job), { 'undo_left:history_is_incomplete': 1 })
     })
   })
 }

@@ -121,7 +121,7 @@ class Difference {
   changePersons(component: readonly string[]): void {
     const { projectId, was, wanted, openIds } = this.#batch
     if (component.some(id => openIds?.has(id) === true)) return
-    const note = () => this.#note({ distinctIds: component.slice(0, shownIdsMax) })
+    const note = () => this.#note({ distinctIds: component.toSorted().slice(0, shownIdsMax) })
     const uuidOf = { was: this.#uuidsIn(was, component), wanted: this.#uuidsIn(wanted, component) }
     const isAsIn = (uuids: ReadonlyMap<string, string>) =>
       component.every(id => this.#mappings.get(id)?.personUuid === uuids.get(id))
