@@ -26,7 +26,6 @@ const hasGroupTypeText = numberParameters(shared.hasGroupTypeText)
 const countImportUndosText = `
   SELECT count(*)::int AS count FROM unnest($1::bigint[], $2::bigint[]) AS k (id, import_undos)
   JOIN project AS p ON p.id = k.id AND p.import_undos = k.import_undos`
-const saveCutText = numberParameters(shared.saveCutText)
 const keepGroupTypeText = `${hasGroupTypeText} FOR SHARE`
 const noteChangedSubjectsText = numberParameters(shared.noteChangedSubjectsText)
 const noteRevisionText = numberParameters(shared.noteRevisionText)
@@ -50,8 +49,10 @@ export async function writeChanges(session: Session, changes: ChunkChanges): Pro
   await writeGroupTypes(session, changes)
   if (changes.visitors !== undefined) await writeVisitors(session, changes.visitors)
   if (changes.imports !== undefined) await writeImportChanges(session, changes.imports, expectCount)
-  for (const { projectId, distinctId, personUuid, createdAtMs, atMs } of changes.cuts ?? [])
-    await session.query(saveCutText, [projectId, distinctId, personUuid, createdAtMs, atMs])
+  const cuts = (changes.cuts ?? []).map(cut => {
+    return [cut.projectId, cut.distinctId, cut.personUuid, cut.createdAtMs, cut.atMs] as const
+  })
+  if (cuts.length > 0) await runInSlices(session, chunkTexts.saveCuts, cuts)
   await runInSlices(
     session,
     chunkTexts.noteCalls,

@@ -156,6 +156,13 @@ export const chunkTexts: ChunkTexts<string> = {
   WHERE g.project_id = v.project_id AND g.group_type_index = v.type_index AND g.group_key = v.group_key
     AND g.version = v.stored_version`,
 
+  /** project ids, distinct ids, person uuids, times of creation, times of the cuts */
+  saveCuts: `
+  INSERT INTO person_cut (project_id, distinct_id, person_uuid, created_at, cut_at)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+  ON CONFLICT (project_id, distinct_id) DO UPDATE
+    SET person_uuid = excluded.person_uuid, created_at = excluded.created_at, cut_at = excluded.cut_at`,
+
   /**
    * project ids, keys, times. In the order of the ids, which is the same in every worker. Only workers write this
    * table, so a commit never waits here for an edit of a flag.

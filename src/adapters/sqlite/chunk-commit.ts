@@ -49,7 +49,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const insertWarning = prepare(chunkTexts.insertWarnings)
   const countOutcome = prepare(chunkTexts.countOutcomes)
   const keepAssignments = prepareAssignmentKeeper(database)
-  const saveCut = prepare(shared.saveCutText)
+  const saveCut = prepare(chunkTexts.saveCuts)
   const hasImportUndos = prepare(shared.hasImportUndosText)
   const writeVisitors = prepareVisitorWriter(database)
   const writeImports = prepareImportWriter(database, expectOne)

@@ -114,6 +114,12 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
   UPDATE "group" SET group_properties = ?, property_marks = ?, created_at = ?, version = ?
   WHERE project_id = ? AND group_type_index = ? AND group_key = ? AND version = ?`,
 
+  /** project_id, distinct_id, person_uuid, created_at, cut_at */
+  saveCuts: `
+  INSERT INTO person_cut (project_id, distinct_id, person_uuid, created_at, cut_at) VALUES ${placeholders(5)}
+  ON CONFLICT (project_id, distinct_id) DO UPDATE
+    SET person_uuid = excluded.person_uuid, created_at = excluded.created_at, cut_at = excluded.cut_at`,
+
   /** called_at, project_id, key */
   noteCalls: `
   INSERT INTO flag_last_call (flag_id, called_at)

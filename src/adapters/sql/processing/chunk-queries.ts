@@ -47,6 +47,8 @@ export interface ChunkTexts<Load> {
   readonly countWarnings: string
   readonly insertWarnings: string
   readonly countOutcomes: string
+  /** Each replaces an earlier cut of its distinct id. */
+  readonly saveCuts: string
 }
 
 export const claimPositionText = `
@@ -68,12 +70,6 @@ export const insertGroupTypeText = `
 
 /** id, import_undos */
 export const hasImportUndosText = `SELECT 1 FROM project WHERE id = ? AND import_undos = ?`
-
-/** project_id, distinct_id, person_uuid, created_at, cut_at */
-export const saveCutText = `
-  INSERT INTO person_cut (project_id, distinct_id, person_uuid, created_at, cut_at) VALUES (?, ?, ?, ?, ?)
-  ON CONFLICT (project_id, distinct_id) DO UPDATE
-    SET person_uuid = excluded.person_uuid, created_at = excluded.created_at, cut_at = excluded.cut_at`
 
 /** project_id, group_type, group_type_index */
 export const hasGroupTypeText = `
