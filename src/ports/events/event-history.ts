@@ -5,7 +5,7 @@ import type { GroupIdentity } from '#core/events/group-identity.ts'
 import type { HistoricEvent } from '#core/processing/history/historic-event.ts'
 
 /** The maximum of rows, and of characters in them, that one call finds; above it, the call throws a `QueryTooLargeError`. */
-export const foundRowsMax = 100_000
+export const foundRowsMax = 200_000
 export const foundCharsMax = 64 * 1024 * 1024
 
 /** Two distinct ids that an event links. */

@@ -5,7 +5,7 @@ import { usualOptions } from '#core/imports/import-job.ts'
 import type { History } from '#core/processing/history/fold-history.ts'
 import { type HistoricEvent, orderHistory, type PublishedJob } from '#core/processing/history/historic-event.ts'
 import { type JobBatch, ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
-import { foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
+import { foundCharsMax, foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
 import { findProgress, isProcessed, type Progress } from '../progress/find-progress.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
@@ -15,20 +15,21 @@ export const pageSize = 10_000
  * Distinct ids, or groups, per transaction: the live stream waits while it commits. Smaller ones cost more, since the event store
  * looks through the project's events for each.
  */
-const batchSizeMax = 2_000
-/** A batch is to have about this many events, so that the event store hardly ever refuses to list them at once. */
-const batchEvents = foundRowsMax * 0.7
+const batchSizeMax = 5_000
+/** A batch is to fill about this share of a reading, so that the event store hardly ever refuses to list its events at once. */
+const filledShare = 0.7
 
-/** How many items the next batch may have, by how many events those of the last ones had. */
+/** How many items the next batch may have, by how much of a reading those of the last ones filled. */
 export class BatchSize {
-  #eventsPerItem = 1
+  #shareOfItem = 0
 
   max(): number {
-    return Math.min(batchSizeMax, batchEvents / this.#eventsPerItem)
+    return Math.min(batchSizeMax, filledShare / this.#shareOfItem)
   }
 
-  learn(eventCount: number, itemCount: number): void {
-    this.#eventsPerItem = Math.max(eventCount / itemCount, this.#eventsPerItem / 2)
+  /** @param share of what a reading may find at most. */
+  learn(share: number, itemCount: number): void {
+    this.#shareOfItem = Math.max(share / itemCount, this.#shareOfItem / 2)
   }
 }
 
@@ -56,7 +57,7 @@ export async function readHistory(
   { projectId, loaded }: JobBatch,
   { jobs, events: store, log }: ImportWorkDeps,
   subjects: HistorySubjects,
-): Promise<History & { readonly events: readonly HistoricEvent[] }> {
+): Promise<History & { readonly events: readonly HistoricEvent[]; readonly share: number }> {
   const project = loaded.projects.find(each => each.id === projectId)
   if (project === undefined) throw new ProjectGoneError(`project ${projectId} is gone`)
   const { distinctIds } = subjects
@@ -74,7 +75,13 @@ export async function readHistory(
   }
   const groupTypes = loaded.groupTypes.filter(type => type.projectId === projectId)
   const of = distinctIds === undefined ? 'groups' : 'persons'
-  return { project, groupTypes, of, cuts, items: orderHistory(events, published), events }
+  return { project, groupTypes, of, cuts, items: orderHistory(events, published), events, share: shareOf(stored) }
+}
+
+/** How much of what a reading may find these events are, 0 to 1. */
+function shareOf(events: readonly HistoricEvent[]): number {
+  const charCount = events.reduce((sum, { changesJson }) => sum + changesJson.length, 0)
+  return Math.max(events.length / foundRowsMax, charCount / foundCharsMax)
 }
 
 /** Leaves out the events that erased persons had, and links with their distinct ids. */

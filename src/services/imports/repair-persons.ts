@@ -22,7 +22,6 @@ import { foldHistory } from '#core/processing/history/fold-history.ts'
 import { splitPerson } from '#core/processing/history/split-person.ts'
 import { type JobBatch, ProjectGoneError, type PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import { foundRowsMax } from '#ports/events/event-history.ts'
 import { findComponents, findOpenIds } from './find-components.ts'
 import { type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
@@ -131,7 +130,7 @@ async function rebuild(
 
   async function rebuildUnits(units: readonly (readonly string[])[]): Promise<void> {
     /** By the first unit of each part, as in `undoUnits`. */
-    const parts = new Map<readonly string[], { part: RepairReport; eventCount: number; erasures: number }>()
+    const parts = new Map<readonly string[], { part: RepairReport; share: number; erasures: number }>()
     await runBatch(
       deps,
       signal,
@@ -144,25 +143,25 @@ async function rebuild(
         const ids = some.flat()
         const openIds = new Set<unknown>(await findOpenIds(projectId, ids, deps))
         const batch = createBatch(projectId, loaded, published)
-        const { events, ...history } = await readHistory(batch, deps, { distinctIds: ids })
+        const { events, share, ...history } = await readHistory(batch, deps, { distinctIds: ids })
         const was = openChunkState(loaded).get(projectId)!
         const wanted = keepUnshown(foldHistory(history), loaded)
         const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
         const { changes, overrides } = applyDifference({ ...batch, was, wanted, idsWithEvents, openIds })
         const unreadableIdCount = some.filter(unit => unit.some(id => openIds.has(id))).flat().length
         const part = { ...describe(changes, loaded), idCount: ids.length - unreadableIdCount, unreadableIdCount }
-        parts.set(some[0]!, { part, eventCount: events.length, erasures: loaded.erasures?.get(projectId) ?? 0 })
+        parts.set(some[0]!, { part, share, erasures: loaded.erasures?.get(projectId) ?? 0 })
         return request.applies ? { changes, overrides } : unchanged
       },
       ([unit], { erasures }) => {
         const part = { ...emptyReport, unreadableIdCount: unit!.length }
-        parts.set(unit!, { part, eventCount: foundRowsMax, erasures: erasures?.get(projectId) ?? 0 })
+        parts.set(unit!, { part, share: 1, erasures: erasures?.get(projectId) ?? 0 })
         return unchanged
       },
     )
     for (const { part, erasures } of parts.values()) await report(part, erasures)
-    const eventCount = parts.values().reduce((sum, each) => sum + each.eventCount, 0)
-    size.learn(eventCount, units.flat().length)
+    const share = parts.values().reduce((sum, each) => sum + each.share, 0)
+    size.learn(share, units.flat().length)
   }
 }
 

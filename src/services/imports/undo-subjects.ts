@@ -9,7 +9,7 @@ import { type ChunkSubjects, noChunkChanges } from '#core/processing/chunk.ts'
 import { applyDifference } from '#core/processing/history/apply-difference.ts'
 import { foldWithAndWithout } from '#core/processing/history/fold-history.ts'
 import type { Note } from '#core/processing/imports/publish-staging.ts'
-import { foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
+import type { HistorySubjects } from '#ports/events/event-history.ts'
 import { type Components, findComponents, findOpenIds } from './find-components.ts'
 import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
@@ -85,7 +85,7 @@ async function undoAll<Item>(
       const again: Item[] = []
       for (const units of inBatches(found, size)) {
         const undone = await undoUnits(job, deps, signal, kind, units)
-        size.learn(undone.eventCount, units.flat().length)
+        size.learn(undone.share, units.flat().length)
         undone.notes.forEach(note)
         for (const unit of undone.open)
           if (tries < triesMax) again.push(...unit)
@@ -99,7 +99,8 @@ async function undoAll<Item>(
 
 interface Undone<Item> {
   readonly notes: readonly Note[]
-  readonly eventCount: number
+  /** Of what a reading may find. */
+  readonly share: number
   /** Units that have been linked with others since they were found: they are unchanged. */
   readonly open: readonly (readonly Item[])[]
 }
@@ -124,19 +125,19 @@ async function undoUnits<Item>(
       const openItems = new Set<unknown>(await kind.findOpen(some.flat()))
       const open = some.filter(unit => unit.some(item => openItems.has(item)))
       const batch = createJobBatch(job, loaded, published)
-      const { events, ...history } = await readHistory(batch, deps, kind.historyOf(some.flat()))
+      const { events, share, ...history } = await readHistory(batch, deps, kind.historyOf(some.flat()))
       const { with: was, without: wanted } = foldWithAndWithout(history, id)
       const restored = wanted.persons.map(({ uuid }) => uuid)
       const assignments = await deps.jobs.findAssignments(id, restored)
       const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
       const openIds = new Set<unknown>(open.flat())
       const { notes, ...changes } = applyDifference({ ...batch, was, wanted, idsWithEvents, openIds, assignments })
-      parts.set(some[0]!, { notes, open, eventCount: events.length })
+      parts.set(some[0]!, { notes, open, share })
       return changes
     },
     ([unit]) => {
       const note = { reason: notReadable, details: kind.describe(unit!) }
-      parts.set(unit!, { notes: [note], open: [], eventCount: foundRowsMax })
+      parts.set(unit!, { notes: [note], open: [], share: 1 })
       return { overrides: [], changes: noChunkChanges }
     },
   )
@@ -144,6 +145,6 @@ async function undoUnits<Item>(
   return {
     notes: all.flatMap(({ notes }) => notes),
     open: all.flatMap(({ open }) => open),
-    eventCount: all.reduce((sum, { eventCount }) => sum + eventCount, 0),
+    share: all.reduce((sum, { share }) => sum + share, 0),
   }
 }
