@@ -73,8 +73,8 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   const maps = addPersonMaps(item, keys, geoip, use, draft)
   const person = resolvePerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
-  const origin = { linkedId: use === 'full' ? linkedIdOf(context, item) : '', logStream: context.stream }
-  const row = buildStoredEvent(state, item, keys, use, person, draft, origin, warn)
+  const linkedId = use === 'full' ? linkedIdOf(context, item) : ''
+  const row = buildStoredEvent(state, item, keys, use, person, draft, linkedId, context.stream, warn)
   warnOfRefusedGroupType(state, event, warn)
   if (!isTooLarge(row)) {
     if (deduplicates) context.flagCalls.noteStored(event, properties)

@@ -3,6 +3,7 @@
 
 import { elementsChain } from '#core/processing/elements/elements-chain.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
+import type { LogStream } from '../events/log-stream.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
 import { isUuid } from '../events/uuid.ts'
@@ -31,7 +32,8 @@ export function buildStoredEvent(
   use: ProfileUse,
   person: RowPerson,
   draft: PropertiesDraft,
-  { linkedId, logStream }: Pick<StoredEvent, 'linkedId' | 'logStream'>,
+  linkedId: string,
+  logStream: LogStream,
   warn: RaiseWarning,
 ): StoredEvent {
   const { event, properties } = item
