@@ -4,8 +4,11 @@
 import type { GroupIdentity } from '#core/events/group-identity.ts'
 import type { HistoricEvent } from '#core/processing/history/historic-event.ts'
 
-/** The maximum of rows, and of characters in them, that one call finds; above it, the call throws a `QueryTooLargeError`. */
-export const foundRowsMax = 200_000
+/**
+ * The maximum of rows, and of characters in them, that one call finds; above it, the call throws a `QueryTooLargeError`. For
+ * `readHistory`, it holds for the events that write or link something, and for the others.
+ */
+export const foundRowsMax = 100_000
 export const foundCharsMax = 64 * 1024 * 1024
 
 /** Two distinct ids that an event links. */

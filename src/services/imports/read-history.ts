@@ -80,8 +80,10 @@ export async function readHistory(
 
 /** How much of what a reading may find these events are, 0 to 1. */
 function shareOf(events: readonly HistoricEvent[]): number {
-  const charCount = events.reduce((sum, { changesJson }) => sum + changesJson.length, 0)
-  return Math.max(events.length / foundRowsMax, charCount / foundCharsMax)
+  const changing = events.filter(({ changesJson, linkedId }) => changesJson !== '{}' || linkedId !== '')
+  const rowCount = Math.max(changing.length, events.length - changing.length)
+  const charCount = changing.reduce((sum, { changesJson }) => sum + changesJson.length, 0)
+  return Math.max(rowCount / foundRowsMax, charCount / foundCharsMax)
 }
 
 /** Leaves out the events that erased persons had, and links with their distinct ids. */

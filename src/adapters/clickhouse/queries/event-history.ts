@@ -11,10 +11,11 @@ import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { encodeList } from '../parameters/encoded-lists.ts'
 import { jobCondition } from './imported-counts.ts'
+import { readRowsInSlices } from './rows-in-slices.ts'
 
 /** The queries are the worker's own: they wait for no queries of users. */
 export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): EventHistory {
-  const ask = <Row>(query: string, params: Record<string, unknown>) =>
+  const ask = <Row>(query: string, params: Record<string, unknown>, check?: (row: Row) => void) =>
     clients.read(async (client, signal) => {
       const result = await client.query({
         query,
@@ -23,7 +24,7 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
         format: 'JSONCompactEachRow',
         abort_signal: signal,
       })
-      return result.json<Row>()
+      return readRowsInSlices<Row>(result, check)
     })
 
   return {
@@ -49,8 +50,9 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
       const query = `SELECT DISTINCT distinct_id, linked_id FROM events
         PREWHERE project_id = {project:UInt32} AND event IN {mergeEvents:Array(String)}
         WHERE linked_id != '' AND (distinct_id IN (SELECT ${asked.sql}) OR linked_id IN (SELECT ${asked.sql})) LIMIT ${foundRowsMax + 1}`
-      const rows = await ask<[string, string]>(query, { project, mergeEvents: [...mergeEventNames], ...asked.params })
-      requireBounded(rows, ([distinctId, linkedId]) => distinctId.length + linkedId.length)
+      const params = { project, mergeEvents: [...mergeEventNames], ...asked.params }
+      const bound = createBound<[string, string]>(([distinctId, linkedId]) => distinctId.length + linkedId.length)
+      const rows = await ask(query, params, bound)
       return rows.map(([distinctId, linkedId]) => ({ distinctId, linkedId }))
     },
 
@@ -59,9 +61,7 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
         subjects.groups === undefined
           ? readPersons(project, subjects.distinctIds)
           : readGroups(project, subjects.groups)
-      const found = (await rows).map(toHistoricEvent)
-      requireBounded(found, each => each.distinctId.length + each.linkedId.length + each.changesJson.length)
-      return found
+      return (await rows).map(toHistoricEvent)
     },
   }
 
@@ -75,7 +75,14 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
     const query = `SELECT ${fieldsSql('linked_id', changesSql(keys))} FROM events
       PREWHERE project_id = {project:UInt32} AND event IN {groupEvents:Array(String)}
       WHERE (${typeNameSql}, ${groupKeySql}) IN (SELECT ${asked.sql}) LIMIT ${foundRowsMax + 1}`
-    return (await ask<[HistoryRow]>(query, { project, ...groupEvents, ...asked.params })).flat()
+    const params = { project, ...groupEvents, ...asked.params }
+    return (
+      await ask(
+        query,
+        params,
+        createBound<[HistoryRow]>(([row]) => charsOf(row)),
+      )
+    ).flat()
   }
 
   /**
@@ -89,16 +96,18 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
     const params = { project, ...asked.params }
     const fields = fieldsSql("''", "'{}'")
     // Asked first: of a row that is stored in between, only the second query says what it writes.
-    const ofKinds = await ask<[HistoryRow, HistoryRow]>(
+    const ofKinds = await ask(
       `SELECT argMin(${fields}, (created_at, log_stream, log_offset)), argMin(${fields}, ${sentAtSql}) ${rows}
         GROUP BY distinct_id, import_job_id, import_partition, historical_migration, person_mode, lane = 'ai', erasures_before
         LIMIT ${foundRowsMax + 1}`,
       params,
+      createBound<[HistoryRow, HistoryRow]>(([first, earliest]) => charsOf(first) + charsOf(earliest)),
     )
-    const changing = await ask<[HistoryRow]>(
+    const changing = await ask(
       `SELECT ${fieldsSql('linked_id', `${changesSql(['$set', '$set_once', '$unset'])} AS changes`)} ${rows}
         WHERE changes != '{}' OR linked_id != '' LIMIT ${foundRowsMax + 1}`,
       params,
+      createBound<[HistoryRow]>(([row]) => charsOf(row)),
     )
     // A row that both have found counts as it is in the second.
     return [...new Map([...ofKinds.flat(), ...changing.flat()].map(row => [placeOf(row), row])).values()]
@@ -107,11 +116,20 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
 
 const groupEvents = { groupEvents: [...groupEventNames] }
 
-function requireBounded<Row>(rows: readonly Row[], charsOf: (row: Row) => number): void {
+/** @returns a check of each row of an answer: one that is too large is not read to its end, as it would not fit into memory. */
+function createBound<Row>(charsOf: (row: Row) => number): (row: Row) => void {
+  let rowCount = 0
   let charCount = 0
-  for (const row of rows) charCount += charsOf(row)
-  if (rows.length > foundRowsMax || charCount > foundCharsMax)
-    throw new QueryTooLargeError('event-store', 'full', new Error('too many events for one reading'))
+  return row => {
+    rowCount++
+    charCount += charsOf(row)
+    if (rowCount > foundRowsMax || charCount > foundCharsMax)
+      throw new QueryTooLargeError('event-store', 'full', new Error('too many events for one reading'))
+  }
+}
+
+function charsOf(row: HistoryRow): number {
+  return row[2].length + row[3].length + row[14].length
 }
 
 type HistoryRow = [

@@ -8,13 +8,21 @@ import { checkAnswer } from '../connection/checked-answers.ts'
 /** How long to parse before yielding to the event loop. */
 const sliceMs = 10
 
-/** @throws PortError `unavailable` for an answer that was cut off. */
-export async function readRowsInSlices<Row>(result: ResultSet<'JSONCompactEachRow'>): Promise<Row[]> {
+/**
+ * @param check called with each row as it is read; when it throws, the others are not read.
+ * @throws PortError `unavailable` for an answer that was cut off.
+ */
+export async function readRowsInSlices<Row>(
+  result: ResultSet<'JSONCompactEachRow'>,
+  check: (row: Row) => void = () => {},
+): Promise<Row[]> {
   const rows: Row[] = []
   let sliceEndMs = performance.now() + sliceMs
   for await (const some of result.stream())
     for (const row of some) {
-      rows.push(row.json() as Row)
+      const read = row.json() as Row
+      check(read)
+      rows.push(read)
       if (performance.now() < sliceEndMs) continue
       await nextTurn()
       sliceEndMs = performance.now() + sliceMs
