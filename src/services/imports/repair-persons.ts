@@ -1,5 +1,5 @@
 // Carries out requests to rebuild or split persons, in the worker that owns the import stream, between import jobs. Both
-// can be repeated: after a crash, a request begins again. Source: docs/wire/private-api.md 6.1.
+// can be repeated: after a crash, a request begins again. Source: docs/wire/private-api.md 6.2.
 
 import { isSameJson } from '#core/json-equal.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
@@ -61,6 +61,8 @@ async function splitOne(
     if (person === undefined || !isStill) return unchanged
     const batch = createBatch(projectId, loaded, published)
     const read = readsEvents ? await findComponents(projectId, ids, deps, signal) : null
+    // It stops searching at an abort, and this split cannot be repeated with more of the events.
+    if (signal.aborted) return unchanged
     const linked = read === null ? [] : read.found.flat()
     const history = await readHistory(batch, deps, { distinctIds: linked })
     const atMs = Math.max(deps.clock.nowMs(), ...history.items.slice(-1).map(item => item.atMs + 1))

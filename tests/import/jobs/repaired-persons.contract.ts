@@ -8,7 +8,7 @@ import { emptyReport, type RebuildRequest } from '#core/persons/person-repair.ts
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { OpenSqlState } from '../../support/state.ts'
-import { anEvent } from '../../support/values.ts'
+import { aChange, anEvent } from '../../support/values.ts'
 import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { workWithCrashes } from './finish-with-crashes.ts'
 import {
@@ -280,6 +280,24 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       assert.deepEqual((await world.stored()).persons.map(({ ids }) => ids).sort(), ['a', 'b c'])
       await assertRowsHaveTheirPersons(world)
       assert.deepEqual({ ...(await world.repair(rebuildAll)), idCount: 0 }, emptyReport)
+    })
+
+    it('waits for the next start when the worker stops while it reads links', async t => {
+      const world = await importWorld(t, open)
+      await world.apply(anEvent('$identify', 'a', { $anon_distinct_id: 'b' }, { timestampMs: day }))
+      const stored = await world.stored()
+      const stop = new AbortController()
+      const { findLinks } = world.events
+      world.events.findLinks = (...asked) => {
+        stop.abort()
+        return findLinks.apply(world.events, asked)
+      }
+      const request = { kind: 'split', uuid: stored.persons[0]!.uuid, mainId: 'a' } as const
+      assert.ok(await world.management.requestRepair(1, request, 1, aChange()))
+      await world.work().workNow(stop.signal)
+      assert.deepEqual(await world.stored(), stored)
+      await world.work().workNow(new AbortController().signal)
+      assert.deepEqual((await world.stored()).persons.map(({ ids }) => ids).sort(), ['a', 'b'])
     })
 
     it('changes nothing of a person that was merged, split or erased since', async t => {
