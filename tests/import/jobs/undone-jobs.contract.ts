@@ -52,6 +52,8 @@ const group = ($group_set: JsonObject, more: JsonObject = {}): JsonObject => ({
   ...more,
 })
 const userAndDevice = live(['user', { $set: { u: 1 } }], ['device', { $set: { d: 1 } }])
+/** The job `a` with one link. */
+const linking = job('a', ['user', link('device')])
 const userAndAnon = live(['anon'], ['user'])
 const large = 'x'.repeat(400_000)
 
@@ -65,49 +67,30 @@ const links: Cases = {
     ...[job('a', ['anon']), anonWithoutPerson, { undo: 'a' }],
     ...[live(['user', link('anon')]), job('b', ['user', set(1)])],
   ],
-  'a link that a live event repeated': [
-    userAndDevice,
-    job('a', ['user', link('device')]),
-    live(['user', link('device')]),
-  ],
+  'a link that a live event repeated': [userAndDevice, linking, live(['user', link('device')])],
   'a link that a live event had asked for, and that was refused before': [
     live(['a'], ['user', link('device')], ['a', link('device')]),
     job('a', ['a', { alias: 'device' }]),
   ],
   'a merge that a live event extended': [
     live(['user', { $set: { u: 1 } }], ['device', { $set: { d: 1 } }], ['third', { $set: { t: 1 } }]),
-    job('a', ['user', link('device')]),
+    linking,
     live(['user', link('third')]),
   ],
-  'a merge after which the merged id wrote values': [
-    userAndDevice,
-    job('a', ['user', link('device')]),
-    live(['device', { $set: { late: 1 } }]),
-  ],
-  'a link that identified a person, which was written to since': [
-    live(['user']),
-    job('a', ['user', link('device')]),
-    live(['user', set(1)]),
-  ],
-  'a link that makes a live one impossible': [
-    job('a', ['user', link('device')]),
-    live(['other'], ['other', link('device')]),
-  ],
+  'a merge after which the merged id wrote values': [userAndDevice, linking, live(['device', { $set: { late: 1 } }])],
+  'a link that identified a person, which was written to since': [live(['user']), linking, live(['user', set(1)])],
+  'a link that makes a live one impossible': [linking, live(['other'], ['other', link('device')])],
   'a link to a person of the job': [live(['user']), job('a', ['device', set(1), 300]), live(['user', link('device')])],
   'two persons of the job that live events merged': [
     job('a', ['user', { $set: { k: 1 } }], ['anon', { $set: { l: 1 } }]),
     live(['user', link('anon')]),
   ],
-  'a link that two jobs made': [userAndDevice, job('a', ['user', link('device')]), job('b', ['user', link('device')])],
-  'links of one person to different devices': [
-    userAndDevice,
-    job('a', ['user', link('device')]),
-    job('b', ['user', link('tablet')]),
-  ],
-  'links that form a chain': [userAndDevice, job('a', ['user', link('device')]), job('b', ['device', link('tablet')])],
+  'a link that two jobs made': [userAndDevice, linking, job('b', ['user', link('device')])],
+  'links of one person to different devices': [userAndDevice, linking, job('b', ['user', link('tablet')])],
+  'links that form a chain': [userAndDevice, linking, job('b', ['device', link('tablet')])],
   'a merge of a merge': [
     userAndDevice,
-    job('a', ['user', link('device')]),
+    linking,
     job('b', ['boss', { $set: { b: 1 } }], ['boss', { alias: 'user' }, 2]),
   ],
   'links of one person to several others, made by two jobs': [
@@ -118,12 +101,12 @@ const links: Cases = {
   ],
   'a person that a refused link of another job identified, too': [
     live(['user'], ['device'], ['known', link('other')]),
-    job('a', ['user', link('device')]),
+    linking,
     job('b', ['device', link('known')]),
   ],
   'a person that a refused live link identified, too': [
     live(['user'], ['device'], ['known', link('other')]),
-    job('a', ['user', link('device')]),
+    linking,
     live(['device', link('known')]),
   ],
   'a link by a visitor without a person, after another job with the link was undone': [
@@ -139,7 +122,7 @@ const links: Cases = {
     live(['user'], ['device']),
     { assign: 'user', hashKeys: { beta: 'user-key' } },
     { assign: 'device', hashKeys: { beta: 'device-key', gamma: 'device-key' } },
-    job('a', ['user', link('device')]),
+    linking,
   ],
   'flag assignments that two merges moved': [
     live(['user'], ['tablet'], ['device']),
@@ -164,12 +147,12 @@ const values: Cases = {
   'a blocked live first touch': [live(['a']), job('a', ['a', setOnce('old')]), live(['a', setOnce('live')])],
   'live values that were not written, because a merge had brought another': [
     live(['user'], ['device', { $browser: 'Chrome' }]),
-    job('a', ['user', link('device')]),
+    linking,
     live(['user', { $browser: 'Firefox' }], ['user', { $browser: 'Safari' }]),
   ],
   'a live value that a merge had brought, too': [
     live(['user'], ['device', { $browser: 'Chrome' }]),
-    job('a', ['user', link('device')]),
+    linking,
     live(['user', { $browser: 'Firefox' }], ['user', { $browser: 'Chrome' }]),
   ],
   // Without the job, the first touch would have been written, and the minor change with it.
