@@ -74,12 +74,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
 
     saveReport: (id, { erasures, ...part }, isFirst) =>
       db.transaction().execute(async trx => {
-        const row = await trx
-          .selectFrom('person_repair')
-          .selectAll()
-          .where('id', '=', id)
-          .forUpdate()
-          .executeTakeFirst()
+        const row = await lockRepair(trx, id)
         if (row === undefined) return
         const project = await trx
           .selectFrom('project')
@@ -99,12 +94,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
 
     finishRepair: (id, doneAtMs) =>
       db.transaction().execute(async trx => {
-        const row = await trx
-          .selectFrom('person_repair')
-          .selectAll()
-          .where('id', '=', id)
-          .forUpdate()
-          .executeTakeFirst()
+        const row = await lockRepair(trx, id)
         if (row === undefined) return
         const request = JSON.stringify(withoutIds(repairOf(row).request))
         await trx.updateTable('person_repair').set({ done_at: doneAtMs, request }).where('id', '=', id).execute()
@@ -179,6 +169,10 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
       return rows.map(row => row.distinct_id)
     },
   }
+}
+
+function lockRepair(trx: Kysely<StateSchema>, id: number) {
+  return trx.selectFrom('person_repair').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
 function isRebuild(row: Selectable<PersonRepairTable>): boolean {
