@@ -80,7 +80,7 @@ export interface ImportChanges {
   readonly returnedAssignments: readonly ReturnedAssignments[]
   /** Removed from the list of links to publish. */
   readonly doneLinkIds: readonly number[]
-  /** The event store's answer about their uses holds only while they are as loaded. */
+  /** What the changes make of the persons' events holds only while these are as loaded. */
   readonly unchangedPersons: readonly (LoadedRow & { readonly uuid: string })[]
   /** Deleted without a survivor. The commit is a conflict also if one still has a distinct id. */
   readonly removedPersons: readonly (LoadedRow & { readonly uuid: string })[]

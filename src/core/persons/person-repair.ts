@@ -1,5 +1,5 @@
 // Repairs of persons by their events: a rebuild makes persons what their events make of them, a split separates the distinct
-// ids of one. A request is stored in the state and carried out by the worker. Source: docs/wire/private-api.md 6.1.
+// ids of one. A request is stored in the state and carried out by the worker. Source: docs/wire/private-api.md 6.2.
 
 import type { Author } from '../author.ts'
 import { personUuid } from './person-uuid.ts'

@@ -1,5 +1,5 @@
 // Requests to rebuild or split persons, and the cuts that splits leave. A front stores a request, and the worker that owns
-// the import stream carries it out. Source: docs/wire/private-api.md 6.1.
+// the import stream carries it out. Source: docs/wire/private-api.md 6.2.
 
 import type { Change } from '#core/author.ts'
 import type {

@@ -5,8 +5,8 @@ import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
 import { isQueryFailure } from './query-failures.ts'
 
-export const fewerRows = 'rows_fewer_than_stored'
-export const uncountedRows = 'rows_not_counted'
+const fewerRows = 'rows_fewer_than_stored'
+const uncountedRows = 'rows_not_counted'
 
 /**
  * Adds a note to the job if the event store has fewer rows than the client verified or, without a verified count, fewer than

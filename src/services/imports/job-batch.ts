@@ -1,4 +1,4 @@
-// Runs one batch of publishing or undoing: loads, computes, inserts overrides, commits, and retries after a conflict. The
+// Runs one batch of publishing or undoing a job, or of repairing persons: loads, computes, inserts overrides, commits, and retries after a conflict. The
 // commits leave the position unchanged; they only require that this worker owns the log's import stream.
 
 import { backOffMs } from '#core/back-off.ts'
@@ -132,7 +132,10 @@ export async function runBatch<Item>(
       return await compute(items, loaded, published)
     } catch (cause) {
       if (computeUnanswered === undefined || !isQueryFailure(cause)) throw cause
-      deps.logger.warn({ err: cause, itemCount: items.length }, 'the event store could not answer a query of an undo')
+      deps.logger.warn(
+        { err: cause, itemCount: items.length },
+        'the event store could not answer a query about a batch',
+      )
       return 'too_large'
     }
   }
@@ -201,7 +204,7 @@ export async function findOwnPosition({
 }
 
 /** The first stream of imports, whose owner publishes and undoes jobs. @throws PortError */
-export async function findImportStream(log: Pick<EventLogReader, 'streams'>): Promise<LogStream> {
+async function findImportStream(log: Pick<EventLogReader, 'streams'>): Promise<LogStream> {
   const streams = await log.streams()
   const first = streams.find(({ traffic }) => traffic === 'import')
   if (first === undefined)
