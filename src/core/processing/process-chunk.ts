@@ -289,7 +289,7 @@ function applyTo(
   state: ProjectState,
   sentJobId = record.event.importJobId,
 ): StoredEvent | null {
-  const { report, geoipOf } = work
+  const { stream, report, geoipOf, flagCalls } = work
   const { event, offset } = record
   if (event.historicalMigration) report.noteRecentImport(event)
   else report.noteAge(event)
@@ -299,17 +299,7 @@ function applyTo(
     const mergeIsLost = work.lostMerges?.has(offset) === true
     const looksUpImport = work.jobs.get(event.importJobId)?.looksUpGeoip === true
     const mergesErased = linksErased(work.erased, record)
-    const { stream } = work
-    const context = {
-      state,
-      stream,
-      geoipOf,
-      looksUpImport,
-      warn,
-      mergeIsLost,
-      mergesErased,
-      flagCalls: work.flagCalls,
-    }
+    const context = { state, stream, geoipOf, looksUpImport, warn, mergeIsLost, mergesErased, flagCalls }
     const applied = applyEvent(context, record)
     if (applied.kind === 'stored' || applied.kind === 'deduplicated') work.calledFlags.note(event, record.properties)
     if (applied.kind === 'stored') {
@@ -322,9 +312,7 @@ function applyTo(
       report.count(event.projectId, event.lane, 'dropped', deduplicatedReason)
     } else {
       const refused = { ...event, importJobId: sentJobId }
-      work.rejected.push(
-        rejectOfEvent({ stream: work.stream, offset }, refused, 'message_size_too_large', 'properties'),
-      )
+      work.rejected.push(rejectOfEvent({ stream, offset }, refused, 'message_size_too_large', 'properties'))
       report.count(event.projectId, event.lane, 'rejected', 'message_size_too_large')
     }
     return null
