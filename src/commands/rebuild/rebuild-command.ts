@@ -16,10 +16,11 @@ export function addRebuildCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-IDS are up to 1,000 distinct ids, or uuids of persons. Each includes the distinct ids that any event links with it. --all
-takes every distinct id that has a person; name a missing person by its distinct id.
+IDS are up to 1,000 distinct ids, or uuids of persons; a uuid counts twice, since it may be a distinct id, too. Each
+includes the distinct ids that any event links with it. --all takes every distinct id that has a person; name a missing
+person by its distinct id.
 
-Without --apply nothing is changed: the result shows which persons would change, and by which properties. Events that
+Without --apply nothing is changed: the result shows which persons would change, and in which properties. Events that
 were deleted no longer count: a person loses the values, and the links of its distinct ids, that only deleted events
 explain, and a person without any event is removed, with its flag assignments. Look at the result before you add --apply.
 A split of a person (private API) stays.
