@@ -30,6 +30,7 @@ export function undoRacesContract(engine: string, open: OpenSqlState): void {
     'an event that writes to a person of the job': late('e', 'new', { $set: { k: 2 } }),
     'an event that writes to a merged person': late('e', 'device', { $set: { d: 2 } }),
     'a link of a merged person with another': late('$identify', 'third', { $anon_distinct_id: 'device' }),
+    'the link that the job made': late('$merge_dangerously', 'user', { alias: 'device' }),
     'a link of a person of the job': late('$identify', 'third', { $anon_distinct_id: 'new' }),
     'an event that describes a group of the job': late('$groupidentify', 'third', {
       ...{ $group_type: 'org', $group_key: 'x', $group_set: { tier: 2 } },
@@ -58,7 +59,9 @@ export function undoRacesContract(engine: string, open: OpenSqlState): void {
 
   for (const [what, event] of Object.entries(arriving))
     describe(`${what} while an import job on ${engine} is undone`, () => {
-      for (const method of ['listJobIds', 'findLinks', 'readHistory', 'loadChunk', 'findAssignments', 'commitChunk'])
+      for (const method of [
+        ...['listJobIds', 'findLinks', 'readHistory', 'loadChunk', 'findAssignments', 'insert', 'commitChunk'],
+      ])
         it(
           `is kept when it arrives after ${method}`,
           inWorlds(open, async newWorld => {

@@ -41,6 +41,7 @@ export function applyDifference(batch: DifferenceBatch): PublishedBatch & { read
   const work = new Difference(batch)
   for (const component of work.components()) work.changePersons(component)
   for (const group of work.groups()) work.changeGroup(group)
+  work.replaceUncommitted()
   return work.result()
 }
 
@@ -238,6 +239,19 @@ class Difference {
     this.#nextMappings.push({ projectId, distinctId, version: version + 1 })
   }
 
+  /** Overrides that a try has published before it conflicted give the ids' rows other persons, and may not be wanted any more. */
+  replaceUncommitted(): void {
+    const written = new Set([...this.#writtenMappings.map(({ row }) => row), ...this.#removedMappings].map(idOf))
+    for (const now of this.#mappings.values()) {
+      const published = this.#published.get(now.distinctId) ?? -1
+      if (published <= now.version || written.has(now.distinctId)) continue
+      const { projectId, distinctId, personUuid: personId } = now
+      const version = published + 1
+      this.#writtenMappings.push({ row: { ...now, version }, loadedVersion: now.version })
+      this.#overrides.push({ projectId, distinctId, personId, version })
+    }
+  }
+
   changeGroup(now: Group): void {
     const { projectId, typeIndex, key, version } = now
     const was = this.#batch.was.findGroup(typeIndex, key)
@@ -337,6 +351,10 @@ function personsOf(state: ProjectState, uuidOf: ReadonlyMap<string, string>): Re
 
 function keysOf({ properties, marks }: Profile): string[] {
   return [...Object.keys(properties), ...Object.keys(marks)]
+}
+
+function idOf({ distinctId }: { readonly distinctId: string }): string {
+  return distinctId
 }
 
 function ownMark({ marks }: Profile, key: string): PropertyMark | undefined {
