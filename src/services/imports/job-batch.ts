@@ -24,7 +24,7 @@ import type { ProgressStore } from '../progress/find-progress.ts'
 import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 import { waitOrStop } from '../shared/wait-or-stop.ts'
-import { isQueryFailure } from './query-failures.ts'
+import { askAgain, isQueryFailure } from './query-failures.ts'
 
 export interface ImportWorkDeps {
   readonly state: ChunkStore
@@ -65,6 +65,8 @@ const textBytesMax = 64 * 1024 * 1024
 const conflictTryCount = 50
 /** After as many conflicts a batch is halved: live events change few of its persons at a time. */
 const conflictsOfWholeMax = 3
+/** After as many, one item that can be left is left: other projects wait meanwhile. */
+const conflictsOfOneMax = 16
 const conflictBackOff = { firstMs: 50, longestMs: 800 }
 
 type Compute<Item> = (
@@ -77,7 +79,8 @@ type Compute<Item> = (
  * @param items the batch is halved if the persons of its items, or the queries about them, are too large together, or if it keeps
  *   conflicting.
  * @param compute called again after a conflict, with freshly loaded data.
- * @param computeUnanswered computes a batch of one item for which the event store keeps failing to answer.
+ * @param computeUnanswered computes a batch of one item that cannot be computed: its persons, or the queries about them, are too
+ *   large, the event store keeps failing to answer, or live events change it again and again. Called with nothing loaded.
  * @throws PortError, NotOwnerError; earlier commits stay.
  */
 export async function runBatch<Item>(
@@ -89,9 +92,19 @@ export async function runBatch<Item>(
   computeUnanswered?: Compute<Item>,
 ): Promise<void> {
   const { underWay } = deps
+  const isOne = items.length === 1
+  // Anybody with the project's key can link large persons with one, and send events of it without end.
+  const mayGiveUp = !isOne || computeUnanswered !== undefined
   const run = () => underWay?.run(runWhole) ?? runWhole()
   if (items.length === 0 || (await deps.serialize(run)) === 'done') return
-  if (items.length === 1) return runBatch(deps, signal, items, subjectsOf, computeUnanswered!)
+  if (isOne) {
+    const projectsOf = (some: readonly Item[]) => ({
+      distinctIds: [],
+      groups: [],
+      projectIds: subjectsOf(some).projectIds,
+    })
+    return runBatch(deps, signal, items, projectsOf, computeUnanswered!)
+  }
   const middle = Math.ceil(items.length / 2)
   await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, computeUnanswered)
   await runBatch(deps, signal, items.slice(middle), subjectsOf, compute, computeUnanswered)
@@ -103,8 +116,9 @@ export async function runBatch<Item>(
       published,
       await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)),
     )
+    let hasPublished = false
     for (let attempt = 0; !signal.aborted; attempt++) {
-      const loaded = await deps.state.loadChunk(subjects, items.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
+      const loaded = await deps.state.loadChunk(subjects, mayGiveUp ? textBytesMax : Number.POSITIVE_INFINITY)
       if (loaded === 'too_large') return loaded
       const batch = await computeBatch(loaded, [...published.values()])
       if (batch === 'too_large') return batch
@@ -112,10 +126,13 @@ export async function runBatch<Item>(
       const changes = addUnchangedRows(computedChanges, loaded)
       if (overrides.length > 0) {
         addPublishedOverrides(published, overrides)
+        hasPublished = true
         await deps.events.insert({ ...noEventRows, overrides, ...(loaded.erasures && { erasures: loaded.erasures }) })
       }
       if ((await commitChanges(deps, changes)) === 'committed') return 'done'
-      if (items.length > 1 && attempt + 1 >= conflictsOfWholeMax) return 'too_large'
+      const conflictsMax = isOne ? conflictsOfOneMax : conflictsOfWholeMax
+      // One item whose overrides are published must be committed.
+      if (mayGiveUp && !(isOne && hasPublished) && attempt + 1 >= conflictsMax) return 'too_large'
       if (attempt >= conflictTryCount)
         throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
       await waitOrStop(backOffMs(conflictBackOff, attempt, deps.random()), signal)
@@ -129,7 +146,8 @@ export async function runBatch<Item>(
     published: readonly PersonIdOverride[],
   ): Promise<PublishedBatch | 'too_large'> {
     try {
-      return await compute(items, loaded, published)
+      const run = async () => compute(items, loaded, published)
+      return await (isOne && mayGiveUp ? askAgain(run, { random: deps.random, signal }) : run())
     } catch (cause) {
       if (computeUnanswered === undefined || !isQueryFailure(cause)) throw cause
       deps.logger.warn(

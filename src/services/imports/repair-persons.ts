@@ -24,6 +24,7 @@ import { type JobBatch, ProjectGoneError, type PublishedBatch } from '#core/proc
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { findComponents, findOpenIds } from './find-components.ts'
 import { type ImportWorkDeps, runBatch } from './job-batch.ts'
+import { askAgain, isQueryFailure } from './query-failures.ts'
 import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
 
 /** The marks of no property name it. */
@@ -53,18 +54,24 @@ async function splitOne(
 ): Promise<void> {
   const listed = await deps.jobs.listDistinctIds(projectId, uuid, { limit: personDistinctIdCountMax + 1 })
   const distinctIds = (listed?.results ?? []).map(({ distinctId }) => ({ projectId, distinctId }))
-  const split = async (loaded: LoadedChunk, published: JobBatch['publishedOverrides'], readsEvents: boolean) => {
+  const split = async (loaded: LoadedChunk, published: JobBatch['publishedOverrides']) => {
     const person = loaded.persons.find(row => row.uuid === uuid)
     const ids = loaded.personMappings.flatMap(row => (row.personUuid === uuid ? row.distinctId : []))
     // Since the request, the person may have been merged or erased.
     const isStill = ids.length > 1 && ids.length <= personDistinctIdCountMax && ids.includes(mainId)
     if (person === undefined || !isStill) return unchanged
     const batch = createBatch(projectId, loaded, published)
-    const read = readsEvents ? await findComponents(projectId, ids, deps, signal) : null
+    const { found } = await findComponents(projectId, ids, deps, signal)
     // It stops searching at an abort, and this split cannot be repeated with more of the events.
     if (signal.aborted) return unchanged
-    const linked = read === null ? [] : read.found.flat()
-    const history = await readHistory(batch, deps, { distinctIds: linked })
+    const read = (some: readonly string[]) => readHistory(batch, deps, { distinctIds: some })
+    const history = await askAgain(() => read(found.flat()), { random: deps.random, signal }).catch(
+      (cause: unknown) => {
+        if (!isQueryFailure(cause) || signal.aborted) throw cause
+        // The ids are separated all the same; what the person has stays with the main one.
+        return read([])
+      },
+    )
     const atMs = Math.max(deps.clock.nowMs(), ...history.items.slice(-1).map(item => item.atMs + 1))
     const uuids = await chooseUuids(projectId, uuid, mainId, ids, deps)
     const cuts = ids.map((distinctId): PersonCut => {
@@ -77,9 +84,7 @@ async function splitOne(
     signal,
     distinctIds.length === 0 ? [] : [uuid],
     () => ({ distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }),
-    (_, loaded, published) => split(loaded, published, true),
-    // The ids are separated all the same; what the person has stays with the main one.
-    (_, loaded, published) => split(loaded, published, false),
+    (_, loaded, published) => split(loaded, published),
   )
 }
 

@@ -90,6 +90,70 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
         await assertRowsHaveTheirPersons(world)
       })
 
+    const publishFlood = async (world: ImportWorld) => {
+      await world.apply(live('flood', {}))
+      const job = await world.createJob()
+      const set = (id: string) => anImportedEvent('e', id, day, { $set: { k: id } }, { importJobId: job.id })
+      await world.apply(...['flood', 'new'].map(set))
+      await world.publish(job)
+      return job
+    }
+    const assertFloodIsLeft = async (world: ImportWorld, job: ImportJob) => {
+      const samples = await noteSamples(world, job)
+      assert.deepEqual(samples, { 'undo_left:events_not_readable': [{ distinctIds: ['flood'] }] })
+      assert.deepEqual([await kOf(world, 'flood'), await personWith(world, 'new')], ['flood', undefined])
+    }
+
+    it('a person that live events change at every try stays unchanged, and all others are undone', async t => {
+      const world = await importWorld(t, open)
+      const job = await publishFlood(world)
+      let count = 0
+      const events = withMethods(world.events, {
+        readHistory: async (id, subjects) => {
+          const found = await world.events.readHistory(id, subjects)
+          if (subjects.distinctIds?.includes('flood')) await world.apply(live('flood', { $set: { count: ++count } }))
+          return found
+        },
+      })
+      await world.discard(job, { ...events, random: () => 0 })
+      await assertFloodIsLeft(world, job)
+    })
+
+    it('persons that are linked and too large for the memory stay unchanged, and are never loaded', async t => {
+      const world = await importWorld(t, open)
+      const job = await publishFlood(world)
+      const { chunks } = world
+      const loadChunk: typeof chunks.loadChunk = async (subjects, textBytesMax) => {
+        if (!subjects.distinctIds.some(({ distinctId }) => distinctId === 'flood'))
+          return chunks.loadChunk(subjects, textBytesMax)
+        assert.ok(Number.isFinite(textBytesMax))
+        return 'too_large'
+      }
+      const get = (target: typeof chunks, name: string | symbol) =>
+        name === 'loadChunk' ? loadChunk : Reflect.get(target, name, target)
+      await world.discard(job, { state: new Proxy(chunks, { get }) })
+      await assertFloodIsLeft(world, job)
+    })
+
+    it('a person is undone whose events could not be read once', async t => {
+      const world = await importWorld(t, open)
+      const job = await publishFlood(world)
+      let isBusy = true
+      const events = withMethods(world.events, {
+        readHistory: async (id, subjects) => {
+          if (subjects.distinctIds?.length !== 1) throw tooSlow()
+          if (isBusy) {
+            isBusy = false
+            throw tooSlow()
+          }
+          return world.events.readHistory(id, subjects)
+        },
+      })
+      await world.discard(job, events)
+      assert.deepEqual([await kOf(world, 'flood'), await personWith(world, 'new')], [undefined, undefined])
+      assert.deepEqual(await world.notes(job), {})
+    })
+
     it('a group whose events cannot be read stays unchanged, and so does its type', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
