@@ -2,12 +2,11 @@
 // and groups become what their events make of them without the job's. That can be repeated, so after a crash it begins
 // again; the job's rows are deleted afterwards, as they show what to undo. Source: docs/decisions/0081-a-person-is-a-fold.md.
 
-import type { UndoRefusal } from '#core/imports/import-changes.ts'
+import type { ImportNote, UndoRefusal } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
-import { countedNotes, type Note } from '#core/processing/imports/publish-staging.ts'
 import { commitImportChanges, type ImportWorkDeps } from './job-batch.ts'
 import { askAgain, isQueryFailure } from './query-failures.ts'
-import { undoGroups, undoPersons } from './undo-subjects.ts'
+import { LeftBehind, undoGroups, undoPersons } from './undo-subjects.ts'
 
 const deletedGroupsMax = 1_000
 
@@ -25,12 +24,13 @@ export async function runUndoStep(
   signal: AbortSignal,
 ): Promise<ImportStep | null> {
   switch (step) {
-    case 'undo':
-      await noteOnce(job, deps, signal, [
-        ...(await undoPersons(job, deps, signal)),
-        ...(await undoGroups(job, deps, signal)),
-      ])
+    case 'undo': {
+      const left = new LeftBehind()
+      await undoPersons(job, deps, left, signal)
+      await undoGroups(job, deps, left, signal)
+      await noteOnce(job, deps, left.notes(job.id), signal)
       break
+    }
     case 'rows':
       await discardRows(job, deps)
       break
@@ -52,11 +52,11 @@ function discardRows({ id, day }: ImportJob, { events }: ImportWorkDeps): Promis
 async function noteOnce(
   job: ImportJob,
   deps: ImportWorkDeps,
+  notes: readonly ImportNote[],
   signal: AbortSignal,
-  notes: readonly Note[],
 ): Promise<void> {
   const known = new Set((await deps.jobs.listImportNotes(job.id)).map(({ reason }) => reason))
-  const added = countedNotes(job.id, notes).filter(({ reason }) => !known.has(reason))
+  const added = notes.filter(({ reason }) => !known.has(reason))
   if (added.length === 0) return
   await commitImportChanges(deps, signal, { notes: added })
 }

@@ -2,7 +2,7 @@
 // job's, and commits the difference.
 
 import type { GroupIdentity } from '#core/events/group-identity.ts'
-import type { UndoRefusal } from '#core/imports/import-changes.ts'
+import { type ImportNote, noteSampleCountMax, type UndoRefusal } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type ChunkSubjects, noChunkChanges } from '#core/processing/chunk.ts'
@@ -15,6 +15,7 @@ import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { BatchSize, inBatches, pageSize, readHistory } from './read-history.ts'
 
 const triesMax = 8
+const distinctNotesMax = 200_000
 
 const notReadable: UndoRefusal = 'undo_left:events_not_readable'
 
@@ -32,10 +33,36 @@ interface Kind<Item> {
 
 const shownIdsMax = 20
 
-/** @returns notes about what was left. @throws PortError, NotOwnerError */
-export function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<readonly Note[]> {
+/** Counts what an undo leaves, by reason. */
+export class LeftBehind {
+  readonly #counts = new Map<string, { count: number; samples: JsonObject[] }>()
+  /** Several pages and batches may have ids of one person. Beyond some number, such a person may count again. */
+  readonly #seen = new Set<string>()
+
+  add({ reason, details }: Note): void {
+    const key = `${reason} ${JSON.stringify(details)}`
+    if (this.#seen.has(key)) return
+    if (this.#seen.size < distinctNotesMax) this.#seen.add(key)
+    const counted = this.#counts.get(reason) ?? { count: 0, samples: [] }
+    this.#counts.set(reason, counted)
+    counted.count++
+    if (counted.samples.length < noteSampleCountMax) counted.samples.push(details)
+  }
+
+  notes(importJobId: number): ImportNote[] {
+    return Array.from(this.#counts, ([reason, counted]) => ({ importJobId, reason, ...counted }))
+  }
+}
+
+/** Adds what is left to `left`. @throws PortError, NotOwnerError */
+export function undoPersons(
+  job: ImportJob,
+  deps: ImportWorkDeps,
+  left: LeftBehind,
+  signal: AbortSignal,
+): Promise<void> {
   const { id, projectId } = job
-  return undoAll<string>(job, deps, signal, {
+  return undoAll<string>(job, deps, left, signal, {
     list: after => deps.events.listJobIds(projectId, id, after, pageSize),
     findUnits: ids => findComponents(projectId, ids, deps, signal),
     findOpen: ids => findOpenIds(projectId, ids, deps),
@@ -49,9 +76,9 @@ export function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortS
 }
 
 /** As for persons. */
-export function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<readonly Note[]> {
+export function undoGroups(job: ImportJob, deps: ImportWorkDeps, left: LeftBehind, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
-  return undoAll<GroupIdentity>(job, deps, signal, {
+  return undoAll<GroupIdentity>(job, deps, left, signal, {
     list: after => deps.events.listJobGroups(projectId, id, after, pageSize),
     findUnits: async groups => ({ found: groups.map(group => [group]), unreadable: [] }),
     findOpen: async () => [],
@@ -68,12 +95,10 @@ export function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
 async function undoAll<Item>(
   job: ImportJob,
   deps: ImportWorkDeps,
+  left: LeftBehind,
   signal: AbortSignal,
   kind: Kind<Item>,
-): Promise<readonly Note[]> {
-  /** Several pages and batches may have ids of one person. */
-  const notes = new Map<string, Note>()
-  const note = (each: Note) => notes.set(JSON.stringify(each), each)
+): Promise<void> {
   const size = new BatchSize()
   for (let after: Item | null = null; !signal.aborted; ) {
     let items = await kind.list(after)
@@ -81,20 +106,19 @@ async function undoAll<Item>(
     after = items.at(-1)!
     for (let tries = 1; items.length > 0 && !signal.aborted; tries++) {
       const { found, unreadable } = await kind.findUnits(items)
-      for (const unit of unreadable) note({ reason: notReadable, details: kind.describe(unit) })
+      for (const unit of unreadable) left.add({ reason: notReadable, details: kind.describe(unit) })
       const again: Item[] = []
       for (const units of inBatches(found, size)) {
         const undone = await undoUnits(job, deps, signal, kind, units)
         size.learn(undone.share, units.flat().length)
-        undone.notes.forEach(note)
+        for (const note of undone.notes) left.add(note)
         for (const unit of undone.open)
           if (tries < triesMax) again.push(...unit)
-          else note({ reason: notReadable, details: kind.describe(unit) })
+          else left.add({ reason: notReadable, details: kind.describe(unit) })
       }
       items = again
     }
   }
-  return [...notes.values()]
 }
 
 interface Undone<Item> {
