@@ -91,54 +91,48 @@ export async function runBatch<Item>(
   compute: Compute<Item>,
   computeUnanswered?: Compute<Item>,
 ): Promise<void> {
+  if (items.length === 0) return
   const { underWay } = deps
   const isOne = items.length === 1
   // Anybody with the project's key can link large persons with one, and send events of it without end.
   const mayGiveUp = !isOne || computeUnanswered !== undefined
-  const run = () => underWay?.run(runWhole) ?? runWhole()
-  if (items.length === 0 || (await deps.serialize(run)) === 'done') return
+  const subjects = subjectsOf(items)
+  const published = new Map<string, PersonIdOverride>()
+  const askedIds = subjects.distinctIds.filter(({ projectId }) => projectId > 0)
+  addPublishedOverrides(published, await deps.events.findOverrides(askedIds))
+  let hasPublished = false
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    const end = await deps.serialize(() => underWay?.run(tryOnce) ?? tryOnce())
+    if (end === 'done') return
+    const conflictsMax = isOne ? conflictsOfOneMax : conflictsOfWholeMax
+    // One item whose overrides are published must be committed.
+    if (end === 'too_large' || (mayGiveUp && !(isOne && hasPublished) && attempt >= conflictsMax)) break
+    if (attempt > conflictTryCount)
+      throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
+    // Batches of other projects run meanwhile.
+    await waitOrStop(backOffMs(conflictBackOff, attempt - 1, deps.random()), signal)
+  }
+  if (signal.aborted) return
   if (isOne) {
-    const projectsOf = (some: readonly Item[]) => ({
-      distinctIds: [],
-      groups: [],
-      projectIds: subjectsOf(some).projectIds,
-    })
+    const projectsOf = () => ({ distinctIds: [], groups: [], projectIds: subjects.projectIds })
     return runBatch(deps, signal, items, projectsOf, computeUnanswered!)
   }
   const middle = Math.ceil(items.length / 2)
   await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, computeUnanswered)
   await runBatch(deps, signal, items.slice(middle), subjectsOf, compute, computeUnanswered)
 
-  async function runWhole(): Promise<'done' | 'too_large'> {
-    const subjects = subjectsOf(items)
-    const published = new Map<string, PersonIdOverride>()
-    addPublishedOverrides(
-      published,
-      await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)),
-    )
-    let hasPublished = false
-    for (let attempt = 0; !signal.aborted; attempt++) {
-      const loaded = await deps.state.loadChunk(subjects, mayGiveUp ? textBytesMax : Number.POSITIVE_INFINITY)
-      if (loaded === 'too_large') return loaded
-      const batch = await computeBatch(loaded, [...published.values()])
-      if (batch === 'too_large') return batch
-      const { changes: computedChanges, overrides } = batch
-      const changes = addUnchangedRows(computedChanges, loaded)
-      if (overrides.length > 0) {
-        addPublishedOverrides(published, overrides)
-        hasPublished = true
-        await deps.events.insert({ ...noEventRows, overrides, ...(loaded.erasures && { erasures: loaded.erasures }) })
-      }
-      if ((await commitChanges(deps, changes)) === 'committed') return 'done'
-      const conflictsMax = isOne ? conflictsOfOneMax : conflictsOfWholeMax
-      // One item whose overrides are published must be committed.
-      if (mayGiveUp && !(isOne && hasPublished) && attempt + 1 >= conflictsMax) return 'too_large'
-      if (attempt >= conflictTryCount)
-        throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
-      await waitOrStop(backOffMs(conflictBackOff, attempt, deps.random()), signal)
+  async function tryOnce(): Promise<'done' | 'conflict' | 'too_large'> {
+    const loaded = await deps.state.loadChunk(subjects, mayGiveUp ? textBytesMax : Number.POSITIVE_INFINITY)
+    if (loaded === 'too_large') return loaded
+    const batch = await computeBatch(loaded, [...published.values()])
+    if (batch === 'too_large') return batch
+    const { changes, overrides } = batch
+    if (overrides.length > 0) {
+      addPublishedOverrides(published, overrides)
+      hasPublished = true
+      await deps.events.insert({ ...noEventRows, overrides, ...(loaded.erasures && { erasures: loaded.erasures }) })
     }
-
-    return 'done'
+    return (await commitChanges(deps, addUnchangedRows(changes, loaded))) === 'committed' ? 'done' : 'conflict'
   }
 
   async function computeBatch(
