@@ -423,6 +423,7 @@ function testErasureFromEventStore(): void {
         'events.rejected_events',
         'events.replay_messages',
         'state.erased_distinct_id',
+        'state.erased_past',
         'state.person',
         'state.person_distinct_id',
       ])

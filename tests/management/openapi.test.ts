@@ -53,7 +53,7 @@ describe('the OpenAPI document', () => {
         name => `POST ${name} 201`,
       ),
       ...['POST experiments/:experimentId/duplicate 201', 'POST persons/bulk_delete 202', 'DELETE persons/:uuid 202'],
-      ...['POST persons/:uuid/split 201', 'POST persons/rebuild 202'],
+      ...['POST persons/:uuid/split 201', 'POST person_rebuilds 202'],
       ...['POST import_jobs/:jobId/publish 202', 'POST import_jobs/:jobId/discard 202'],
       ...['DELETE cohorts/:cohortId 204', 'DELETE early_access_feature/:featureId 204', 'DELETE surveys/:surveyId 204'],
       ...['DELETE experiments/:experimentId 204', 'DELETE feature_flags/:flagId 204'],

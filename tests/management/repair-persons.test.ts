@@ -8,7 +8,7 @@ import { newPersons } from '../support/values.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const persons = '/api/projects/1/persons'
-const rebuild = `${persons}/rebuild/`
+const rebuild = '/api/projects/1/person_rebuilds/'
 
 async function twoPersons(t: TestContext) {
   const api = await startManagement(t)

@@ -14,7 +14,7 @@ export interface RebuildOptions extends ClientOptions {
   readonly apply?: boolean
 }
 
-const path = '/persons/rebuild/'
+const path = '/person_rebuilds/'
 const firstPauseMs = 200
 const longestPauseMs = 3_000
 

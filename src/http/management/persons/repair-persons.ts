@@ -66,7 +66,7 @@ export function repairPersonsRoutes(deps: RepairPersonsDeps): ManagementRoute[] 
     }),
     ...projectRoutes(deps, {
       method: 'POST',
-      path: '/persons/rebuild',
+      path: '/person_rebuilds',
       id: 'persons_rebuild',
       tag,
       summary: 'Rebuild persons from their stored events, or report what would change.',
@@ -90,7 +90,7 @@ export function repairPersonsRoutes(deps: RepairPersonsDeps): ManagementRoute[] 
     }),
     ...projectRoutes(deps, {
       method: 'GET',
-      path: '/persons/rebuild/:rebuildId',
+      path: '/person_rebuilds/:rebuildId',
       id: 'persons_rebuild_status',
       tag,
       summary: 'Get a rebuild of persons: whether it is done, and what it changed or would change.',
