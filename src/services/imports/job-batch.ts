@@ -65,7 +65,7 @@ const textBytesMax = 64 * 1024 * 1024
 const conflictTryCount = 50
 /** After as many conflicts a batch is halved: live events change few of its persons at a time. */
 const conflictsOfWholeMax = 3
-/** After as many, one item that can be left is left: other projects wait meanwhile. */
+/** After this many conflicts, a single item is left as it is if its caller allows that: the rest of the job waits for it. */
 const conflictsOfOneMax = 16
 const conflictBackOff = { firstMs: 50, longestMs: 800 }
 
@@ -109,7 +109,7 @@ export async function runBatch<Item>(
     if (end === 'too_large' || (mayGiveUp && !(isOne && hasPublished) && attempt >= conflictsMax)) break
     if (attempt > conflictTryCount)
       throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
-    // Batches of other projects run meanwhile.
+    // Outside of `serialize`, so that batches of other projects can run during the wait.
     await waitOrStop(backOffMs(conflictBackOff, attempt - 1, deps.random()), signal)
   }
   if (signal.aborted) return

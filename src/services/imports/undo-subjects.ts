@@ -123,7 +123,7 @@ async function undoAll<Item>(
 
 interface Undone<Item> {
   readonly notes: readonly Note[]
-  /** Of what a reading may find. */
+  /** How much of what readings may find was found: 1 for each full reading. */
   readonly share: number
   /** Units that have been linked with others since they were found: they are unchanged. */
   readonly open: readonly (readonly Item[])[]

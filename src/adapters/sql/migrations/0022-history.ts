@@ -18,7 +18,8 @@ export const history: Migration = {
       WHERE implicit_day IS NULL
         AND (published_at IS NOT NULL OR (state = 'publishing' AND step <> 'draining'))`,
 
-    // Of persons that the job merged away: their flag assignments and static cohorts, and what the survivor took over.
+    // Each row belongs to a person that the job merged away. It has the person's flag assignments and static cohorts (own), and
+    // those of them that the survivor got (taken).
     `CREATE TABLE import_assignments (
       import_job_id BIGINT NOT NULL,
       person_uuid ${text} NOT NULL,

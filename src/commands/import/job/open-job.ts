@@ -175,7 +175,7 @@ function checkStateOf({ folder, plan }: Job): void {
   try {
     checkState(folder, plan.jobId)
   } catch (error) {
-    // If another process has just planned another job in this folder, the state is that of the other job and not damaged.
+    // Another process may have planned another job in this folder: then the state is not damaged, but belongs to that job.
     if (readPlan(folder)?.jobId === plan.jobId) throw error
   }
 }

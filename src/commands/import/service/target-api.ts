@@ -54,7 +54,7 @@ export interface TargetQuery {
 
 /**
  * Asks the target of a job once, and does not wait for a target that is away.
- * @returns the answer, or the reason why there is none.
+ * @returns the answer, or why the service gave none.
  */
 export async function queryJobTarget<T>(
   job: JobOfFolder,

@@ -65,7 +65,7 @@ export function orderHistory(
       if (event.logStream !== '' && next?.logOffset === event.logOffset) continue
       const read = { ...event, changes: parseJson(event.changesJson) as JsonObject }
       if (event.isOfJob) {
-        // Its time may be that of its publishing, long after later events of the stream.
+        // It changes nothing when it is stored, so its time does not count in the order of the stream's other events.
         ofJobs.push(read)
         continue
       }

@@ -32,7 +32,7 @@ export class ReasonCounts {
   readonly #reasons = new Map<string, Counted>()
 
   /**
-   * @param times the number of records with this reason. The given position is that of the first of them.
+   * @param times how many records have this reason; the position is that of the first one.
    * @param fix the remedy; needed only if the reason alone does not determine it.
    */
   add(
