@@ -5,22 +5,16 @@ import { type Activity, type ActivityKind, activityKinds } from '#core/activity.
 import { nearestName } from '#core/nearest-name.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
-import type { ActivityStore } from '#ports/state/activity-store.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
 import { type ActivityJson, activitySchema, activityScopes, encodeActivity } from '#wire/management/activity.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { diffVersion } from './flags/flag-activity.ts'
 import { invalidInput, permissionDenied, refusal } from './kit/answers.ts'
 import { type Caller, holdsScope, isLimitedToProjects } from './kit/authenticate.ts'
-import { type Call, type EndpointDeps, instanceRoutes, type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type Call, instanceRoutes, type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 import { answerCursorList, encodeTogether } from './kit/full-page.ts'
 import { asFilter, authorsParam, commaListParam } from './kit/list-filters.ts'
 import { limitParam, type QueryParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
-
-type ActivityLogDeps = EndpointDeps & {
-  readonly management: Pick<ActivityStore, 'listActivity'> & Pick<FlagStore, 'findFlag' | 'findFlagVersion'>
-  readonly monotonicNowMs: () => number
-}
 
 const tag = 'activity_log'
 /** A search that takes longer ends its page, which may be empty then. */
@@ -62,7 +56,7 @@ const readScopes: Readonly<Partial<Record<ActivityKind, string>>> = {
   rejected_event: 'query:read',
 }
 
-export function activityLogRoutes(deps: ActivityLogDeps): ManagementRoute[] {
+export function activityLogRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       ...{ method: 'GET', path: '/activity_log', id: 'activity_log_list', tag, scope: 'activity_log:read' },
@@ -83,7 +77,7 @@ export function activityLogRoutes(deps: ActivityLogDeps): ManagementRoute[] {
 
 const limitedKey = permissionDenied('A key that is limited to some projects sees the activity of each of them.')
 
-async function answerActivity(deps: ActivityLogDeps, call: Call<typeof filters, unknown>, projectId: number | null) {
+async function answerActivity(deps: ManagementDeps, call: Call<typeof filters, unknown>, projectId: number | null) {
   const { limit, cursor } = call.query
   const chosen = { projectId, ...readFilters(call) }
   const startMs = deps.monotonicNowMs()
@@ -107,7 +101,7 @@ function readFilters({ caller, query }: { readonly caller: Caller; readonly quer
   return { kinds, ...omitUndefined({ itemId, by }) }
 }
 
-async function encodeEntries({ management }: ActivityLogDeps, entries: readonly Activity[]): Promise<ActivityJson[]> {
+async function encodeEntries({ management }: ManagementDeps, entries: readonly Activity[]): Promise<ActivityJson[]> {
   const shown: ActivityJson[] = []
   for (const entry of entries) {
     const { kind, version } = entry

@@ -9,23 +9,21 @@ import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import type { Experiment } from '#core/resources/experiment.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
 import {
   createExperiment,
   type ExperimentFields,
   type ExperimentRefusal,
-  type ManageExperimentsDeps,
   updateExperiment,
 } from '#services/manage/manage-experiments.ts'
 import { nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
 import type { ItemCall } from './kit/item-routes.ts'
 import { toWriter } from './kit/owned-flags.ts'
 import type { QuerySpec } from './kit/query-params.ts'
 import { itemAction } from './kit/resource-routes.ts'
 
-type ActionDeps = ManageExperimentsDeps & { readonly management: Pick<FlagStore, 'listFlagsById'> }
 type Call<B = unknown> = ItemCall<Experiment, QuerySpec, B>
 type OrError = <T>(result: Result<T, ExperimentRefusal | WireError>) => Result<T, WireError>
 type FieldsOf = (current: Experiment, flag: Flag | null) => Result<ExperimentFields, WireError>
@@ -66,7 +64,7 @@ const duplicateSchema = Type.Object({
 })
 
 /** @param orError turns a refused write into its answer. */
-export function buildExperimentActions(deps: ActionDeps, orError: OrError) {
+export function buildExperimentActions(deps: ManagementDeps, orError: OrError) {
   const { management } = deps
   const flagOf = async ({ project, item }: Call): Promise<Flag | null> => {
     const [flag] = await management.listFlagsById(project.id, [item.flagId])

@@ -15,9 +15,6 @@ import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { type Experiment, experimentResource } from '#core/resources/experiment.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { ResourceStore } from '#ports/state/resource-store.ts'
-import type { ManageExperimentsDeps } from '#services/manage/manage-experiments.ts'
 import {
   createExperiment,
   deleteExperiment,
@@ -39,7 +36,8 @@ import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
 import { isWireError, type WireError } from '#wire/wire-error.ts'
 import { buildExperimentActions } from './experiment-actions.ts'
 import { invalidInput } from './kit/answers.ts'
-import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import type { ManagementRoute } from './kit/endpoint.ts'
 import { asFilter, authorsParam, listChosenAuthors, mapParam } from './kit/list-filters.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import {
@@ -54,13 +52,10 @@ import {
 import { readBodyFields } from './kit/resource-body.ts'
 import { noSuchItem, resourceRoutes } from './kit/resource-routes.ts'
 
-type ExperimentsDeps = EndpointDeps &
-  ManageExperimentsDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
-
 /** The experiment as shown; the answer to a PATCH that deletes it says so. */
 type ShownExperiment = Experiment & { readonly deleted?: true }
 
-export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
+export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, clock } = deps
   const readFields = (
     body: UpdateExperimentJson,

@@ -4,8 +4,6 @@
 import type { TSchema } from 'typebox'
 import type { Change } from '#core/author.ts'
 import { nearestScope, scopeObjects } from '#core/scopes.ts'
-import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
-import type { ManageKeysDeps } from '#services/manage/manage-keys.ts'
 import { createPersonalKey, deletePersonalKey, type KeyRefusal } from '#services/manage/manage-keys.ts'
 import {
   createdPersonalKeySchema,
@@ -18,20 +16,17 @@ import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
 import { isLimitedToProjects } from './kit/authenticate.ts'
-import type { EndpointDeps } from './kit/endpoint.ts'
+import type { ManagementDeps } from './kit/deps.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from './kit/full-page.ts'
 import { pageParams, type QuerySpec } from './kit/query-params.ts'
-
-type PersonalKeysDeps = EndpointDeps &
-  ManageKeysDeps & { readonly management: Pick<PersonalKeyStore, 'findPersonalKey' | 'listPersonalKeys'> }
 
 const tag = 'personal_api_keys'
 const paths = ['/api/personal_api_keys']
 const onePath = ['/api/personal_api_keys/:keyId']
 const currentPath = ['/api/personal_api_keys/@current']
 
-export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
+export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...keyRoutes(deps, {
       method: 'GET',
@@ -103,19 +98,19 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
   ]
 }
 
-async function answerKey({ management }: PersonalKeysDeps, keyId: string) {
+async function answerKey({ management }: ManagementDeps, keyId: string) {
   const key = await management.findPersonalKey(keyId)
   return key === null ? refusal(notFoundHere) : answer(200, encodePersonalKey(key))
 }
 
-async function answerKeyDeletion(deps: PersonalKeysDeps, keyId: string, change: Change) {
+async function answerKeyDeletion(deps: ManagementDeps, keyId: string, change: Change) {
   const deleted = await deletePersonalKey(deps, keyId, change)
   return deleted.ok ? noContent : refusal(notFoundHere)
 }
 
 /** Endpoints that manage keys, for a key with all scopes and all projects. */
 function keyRoutes<Q extends QuerySpec, S extends TSchema>(
-  deps: PersonalKeysDeps,
+  deps: ManagementDeps,
   endpoint: Omit<InstanceEndpoint<Q, S>, 'tag' | 'scope'>,
 ): ManagementRoute[] {
   return instanceRoutes<Q, S>(deps, {

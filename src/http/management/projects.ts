@@ -3,9 +3,7 @@
 import { noSecretKeys, type Project, type SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
-import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
 import type { Page } from '#ports/state/written.ts'
-import type { ManageProjectsDeps } from '#services/manage/manage-projects.ts'
 import {
   createProject,
   deleteProject,
@@ -13,7 +11,6 @@ import {
   resetProjectKey,
   updateProject,
 } from '#services/manage/manage-projects.ts'
-import type { ManageSecretKeysDeps } from '#services/manage/manage-secret-keys.ts'
 import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage/manage-secret-keys.ts'
 import { clientSettingsIssue } from '#wire/management/client-settings.ts'
 import { postHogProjectFields } from '#wire/management/posthog-fields.ts'
@@ -29,22 +26,18 @@ import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
 import { type Caller, isLimitedToProjects } from './kit/authenticate.ts'
-import type { EndpointDeps } from './kit/endpoint.ts'
+import type { ManagementDeps } from './kit/deps.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
 import { answerCountedList, encodeTogether } from './kit/full-page.ts'
 import type { PageRequest } from './kit/page.ts'
 import { pageParams } from './kit/query-params.ts'
-
-type ProjectsDeps = EndpointDeps &
-  ManageProjectsDeps &
-  ManageSecretKeysDeps & { readonly management: Pick<SecretKeyStore, 'listSecretKeys'> }
 
 const tag = 'projects'
 const organizationPaths = ['@current', organizationId].map(id => `/api/organizations/${id}/projects`)
 const listPaths = ['/api/projects', '/api/environments', ...organizationPaths]
 const prefixes = [...projectPrefixes, ...organizationPaths.map(path => `${path}/:projectId`)]
 
-export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
+export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...instanceRoutes(deps, {
       method: 'GET',
@@ -193,21 +186,19 @@ export function listVisibleProjects(
   return deps.management.listProjects({ limit, offset, ...ids })
 }
 
-type SecretKeysDeps = { readonly management: Pick<SecretKeyStore, 'listSecretKeys'> }
-
-async function encodeProjects(deps: SecretKeysDeps, projects: readonly Project[]) {
+async function encodeProjects(deps: ManagementDeps, projects: readonly Project[]) {
   const found = await deps.management.listSecretKeys(projects.map(project => project.id))
   const keysOf = new Map<number, SecretKeys>(found.map(keys => [keys.projectId, keys]))
   return projects.map(project => encodeProject(project, keysOf.get(project.id) ?? noSecretKeys))
 }
 
-async function answerProject(deps: SecretKeysDeps, status: number, project: Project) {
+async function answerProject(deps: ManagementDeps, status: number, project: Project) {
   const [encoded] = await encodeProjects(deps, [project])
   return answer(status, encoded)
 }
 
 async function answerProjectWrite(
-  deps: SecretKeysDeps,
+  deps: ManagementDeps,
   status: number,
   written: Result<Project, ProjectRefusal>,
 ): Promise<Answer> {

@@ -2,22 +2,13 @@
 
 import type { Project } from '#core/project.ts'
 import { ok } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { EventQueries } from '#ports/events/event-queries.ts'
-import type { ResourceStore } from '#ports/state/resource-store.ts'
 import { instant } from '#wire/management/shapes.ts'
 import { encodeSurveyStats, surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
 import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError, refusal } from './kit/answers.ts'
-import type { EndpointDeps } from './kit/endpoint.ts'
+import type { ManagementDeps } from './kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
 import { readInstant } from './kit/instants.ts'
 import { textParam } from './kit/query-params.ts'
-
-type SurveyStatsDeps = EndpointDeps & {
-  readonly management: Pick<ResourceStore, 'findResource' | 'listResources'>
-  readonly events: Pick<EventQueries, 'countSurveyEvents'>
-  readonly clock: Clock
-}
 
 const tag = 'surveys'
 const scope = 'survey:read'
@@ -28,7 +19,7 @@ const query = {
   date_to: textParam('Only events until this time.'),
 }
 
-export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
+export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',

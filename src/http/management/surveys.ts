@@ -4,9 +4,6 @@ import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { type Survey, surveyResource, surveyStatuses, surveyTypes } from '#core/resources/survey.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { ResourceStore } from '#ports/state/resource-store.ts'
-import type { ManageSurveysDeps } from '#services/manage/manage-surveys.ts'
 import {
   createSurvey,
   deleteSurvey,
@@ -24,7 +21,8 @@ import {
 } from '#wire/management/surveys.ts'
 import { isWireError, type WireError, wireError } from '#wire/wire-error.ts'
 import { invalidInput } from './kit/answers.ts'
-import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import type { ManagementRoute } from './kit/endpoint.ts'
 import type { ItemCall } from './kit/item-routes.ts'
 import { asFilter, authorsParam, listChosenAuthors, uuidsParam } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
@@ -32,10 +30,7 @@ import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/qu
 import { readBodyFields } from './kit/resource-body.ts'
 import { itemAction, noSuchItem, resourceRoutes } from './kit/resource-routes.ts'
 
-type SurveysDeps = EndpointDeps &
-  ManageSurveysDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
-
-export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
+export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, clock } = deps
   const readFields = (
     body: UpdateSurveyJson,

@@ -13,7 +13,7 @@ import {
 } from '#wire/management/users.ts'
 import { answer } from './kit/answers.ts'
 import type { Caller } from './kit/authenticate.ts'
-import type { EndpointDeps } from './kit/endpoint.ts'
+import type { ManagementDeps } from './kit/deps.ts'
 import { findCurrentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { encodeCountAndNeighbours } from './kit/page.ts'
 import { limitParam, pageParams } from './kit/query-params.ts'
@@ -24,7 +24,7 @@ const tag = 'users'
 const projectCountMax = 1_000
 const organizationNames = { id: organizationId, name: 'Pennon', slug: 'pennon' }
 
-export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
+export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...instanceRoutes(deps, {
       method: 'GET',
@@ -76,7 +76,7 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
   ]
 }
 
-async function encodeOrganization(deps: EndpointDeps, caller: Caller): Promise<OrganizationJson> {
+async function encodeOrganization(deps: ManagementDeps, caller: Caller): Promise<OrganizationJson> {
   const projects: ProjectSummaryJson[] = []
   // Several pages may be needed: each holds at most a mebibyte of settings, of which little is shown here.
   for (let count = 1; projects.length < Math.min(count, projectCountMax); ) {

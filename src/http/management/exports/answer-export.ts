@@ -4,9 +4,7 @@
 import type { FastifyReply } from 'fastify'
 import Type from 'typebox'
 import { err, ok } from '#core/result.ts'
-import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ExportPlaces } from '#services/exports/export-places.ts'
 import { type ExportProgress, ExportStopped, runExport } from '#services/exports/run-export.ts'
 import { type ExportBreak, type ExportEncoder, type ExportFormat, exportFormats } from '#wire/exports/export-column.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -23,11 +21,6 @@ import {
   withDefault,
 } from '../kit/query-params.ts'
 import { acceptsGzip, openExportResponse } from './export-target.ts'
-
-export type ExportDeps = Pick<ManagementDeps, 'keyCheck' | 'servedProject' | 'logger' | 'clock'> & {
-  readonly exportPlaces: ExportPlaces
-  readonly openParquetFile: OpenParquetFile
-}
 
 export const unlimited = Number.MAX_SAFE_INTEGER
 
@@ -72,7 +65,7 @@ export interface ExportToAnswer<Row> {
 }
 
 export async function answerExport<Row>(
-  deps: ExportDeps,
+  deps: ManagementDeps,
   { project, caller, request, signal }: ProjectCall<QuerySpec, unknown>,
   asked: ExportToAnswer<Row>,
 ): Promise<Answer | StreamAnswer> {

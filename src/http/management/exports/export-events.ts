@@ -2,23 +2,20 @@
 
 import Type from 'typebox'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { EventExports } from '#ports/events/event-exports.ts'
 import { type EventRow, eventColumns } from '#wire/exports/event-columns.ts'
 import { answerFromEventStore, refusal } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { eventFilters, readEventFilters } from '../kit/event-filters.ts'
 import { encodeBoundParams, type TimeBounds } from '../kit/instants.ts'
-import { answerExport, type ExportDeps, exportParams } from './answer-export.ts'
+import { answerExport, exportParams } from './answer-export.ts'
 import { createExportEncoder } from './create-export-encoder.ts'
 import { encodeExportCursor, exportCursorParam } from './export-cursor.ts'
 
-export type ExportEventsDeps = EndpointDeps & ExportDeps & { readonly events: EventExports; readonly clock: Clock }
-
 const scope = 'query:read'
 
-export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
+export function exportEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/events/export',

@@ -3,29 +3,21 @@
 import Type from 'typebox'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { Result } from '#core/result.ts'
-import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
-import type { PersonStore } from '#ports/state/person-store.ts'
 import { exportPersons, type PersonsToExport } from '#services/exports/export-persons.ts'
 import { createPersonTest } from '#services/scans/find-persons.ts'
 import { type PersonRow, personColumns, personCursor, personRow } from '#wire/exports/person-columns.ts'
 import { refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { type PersonConditionDeps, readPersonCondition } from '../kit/person-conditions.ts'
+import { readPersonCondition } from '../kit/person-conditions.ts'
 import { noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
 import { wholeNumberParam } from '../kit/query-params.ts'
-import { answerExport, type ExportDeps, exportParams } from './answer-export.ts'
+import { answerExport, exportParams } from './answer-export.ts'
 import { createExportEncoder } from './create-export-encoder.ts'
-
-export type ExportPersonsDeps = EndpointDeps &
-  ExportDeps &
-  PersonConditionDeps &
-  Pick<ManagementDeps, 'scans'> & { readonly management: PersonStore & Pick<CohortMemberStore, 'listPersonsBelow'> }
 
 const scope = 'person:read'
 
-export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] {
+export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/persons/export',

@@ -12,7 +12,8 @@ import {
 } from '#wire/management/flags/bulk-flags.ts'
 import { answer } from '../kit/answers.ts'
 import type { Caller } from '../kit/authenticate.ts'
-import { type EndpointDeps, type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { parseIdNumber } from '../kit/item-routes.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
 import { encodeInUse } from './flag-in-use.ts'
@@ -24,7 +25,7 @@ const endpoint = {
   body: bulkFlagsSchema,
 } as const
 
-export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): ManagementRoute[] {
+export function bulkFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       ...endpoint,

@@ -1,16 +1,15 @@
 // Copies a flag to other projects. Source: PostHog's `organizations/…/feature_flags/copy_flags`.
 
 import Type from 'typebox'
-import type { CopyFlagDeps } from '#services/manage/copy-flag.ts'
 import { type CopyRefusal, copyFlag } from '#services/manage/copy-flag.ts'
 import { flagSchema } from '#wire/management/flags/flags.ts'
 import { organizationId } from '#wire/management/projects.ts'
 import { idSchema } from '#wire/management/shapes.ts'
 import { answer, invalidInput, notFoundError, permissionDenied, refusal } from '../kit/answers.ts'
 import { holdsScope, mayUseProject } from '../kit/authenticate.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
-import { encodeFlags, type ShownFlagDeps } from '../kit/flag-endpoint.ts'
+import { encodeFlags } from '../kit/flag-endpoint.ts'
 
 const targetCountMax = 50
 
@@ -40,7 +39,7 @@ const copiedSchema = Type.Object({
   failed: Type.Array(Type.Object({ project_id: Type.Integer(), errors: Type.Array(Type.String()) })),
 })
 
-export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDeps): ManagementRoute[] {
+export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return instanceRoutes(deps, {
     method: 'POST',
     paths: ['@current', organizationId].map(id => `/api/organizations/${id}/feature_flags/copy_flags`),

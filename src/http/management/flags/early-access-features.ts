@@ -2,9 +2,6 @@
 
 import { type EarlyAccessFeature, earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import { err, type Result } from '#core/result.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { ResourceStore } from '#ports/state/resource-store.ts'
-import type { ManageEarlyAccessDeps } from '#services/manage/manage-early-access.ts'
 import {
   createEarlyAccessFeature,
   deleteEarlyAccessFeature,
@@ -19,16 +16,14 @@ import {
 } from '#wire/management/flags/early-access.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from '../kit/answers.ts'
-import type { EndpointDeps, ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import type { ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from '../kit/owned-flags.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
 import { readBodyFields } from '../kit/resource-body.ts'
 import { noSuchItem, resourceRoutes } from '../kit/resource-routes.ts'
 
-type EarlyAccessDeps = EndpointDeps &
-  ManageEarlyAccessDeps & { readonly management: ResourceStore & Pick<FlagStore, 'listFlagsById'> }
-
-export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRoute[] {
+export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management } = deps
   return resourceRoutes(deps, {
     tag: 'early_access_feature',

@@ -15,11 +15,8 @@ import { answer, invalid, refusal, requiredError, stateUnavailable } from '../ki
 import { holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
-import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { flagRoutes } from '../kit/flag-endpoint.ts'
 import { readInstant } from '../kit/instants.ts'
-
-type ExplainFlagDeps = FlagEndpointDeps & Pick<ManagementDeps, 'servedProject' | 'decide' | 'clock'>
 
 const asInFlags = (description?: string) =>
   Type.Optional(Type.Unknown(description === undefined ? {} : { description }))
@@ -64,7 +61,7 @@ const explainSchema = Type.Object({
   geoip_disable: asInFlags(),
 })
 
-export function explainFlagRoutes(deps: ExplainFlagDeps): ManagementRoute[] {
+export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
   return flagRoutes(deps, {
     method: 'POST',
     path: '/explain',

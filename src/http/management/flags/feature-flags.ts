@@ -7,8 +7,7 @@ import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagSearch, FlagStore } from '#ports/state/flag-store.ts'
-import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
+import type { FlagSearch } from '#ports/state/flag-store.ts'
 import { createFlag, deleteFlag, updateFlag } from '#services/manage/manage-flags.ts'
 import {
   createFlagSchema,
@@ -22,8 +21,8 @@ import { postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, refusal, requiredError } from '../kit/answers.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeTogether } from '../kit/full-page.ts'
 import { asFilter, authorsParam, listChosenAuthors, namesParam } from '../kit/list-filters.ts'
@@ -39,11 +38,6 @@ import {
   withDefault,
 } from '../kit/query-params.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
-
-type FlagsDeps = FlagEndpointDeps &
-  ManageFlagsDeps & {
-    readonly management: Pick<FlagStore, 'listFlags' | 'searchFlags' | 'listFlagsFound' | 'listAuthors'>
-  }
 
 const tag = 'feature_flags'
 
@@ -87,7 +81,7 @@ const flagFilters = {
   eligible_for_experiment: booleanParam('true: only flags with 2 to 20 variants. false: only other flags.'),
 }
 
-async function readFlagTraits(deps: FlagsDeps, projectId: number, query: QueryValues<typeof flagFilters>) {
+async function readFlagTraits(deps: ManagementDeps, projectId: number, query: QueryValues<typeof flagFilters>) {
   return omitUndefined({
     type: query.type,
     createdBy: await listChosenAuthors(deps.management, projectId, 'feature_flag', query.created_by_id),
@@ -101,7 +95,7 @@ async function readFlagTraits(deps: FlagsDeps, projectId: number, query: QueryVa
 }
 
 /** Searches once, however many slices are read afterwards. */
-async function readFound({ management }: FlagsDeps, projectId: number, search: FlagSearch) {
+async function readFound({ management }: ManagementDeps, projectId: number, search: FlagSearch) {
   const ids = await management.searchFlags(projectId, search)
   return async ({ limit, offset }: PageRequest) => ({
     count: ids.length,
@@ -122,7 +116,7 @@ export const wrongFlagNames = {
   enabled: 'active',
 }
 
-export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
+export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',

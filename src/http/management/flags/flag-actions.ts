@@ -8,9 +8,7 @@ import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome
 import { selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import { isJsonObject, type JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
-import { type ManageFlagsDeps, updateFlag } from '#services/manage/manage-flags.ts'
+import { updateFlag } from '#services/manage/manage-flags.ts'
 import { reasonCode } from '#wire/flags/flag-texts.ts'
 import { bulkFlagsMax, bulkFlagsSchema } from '#wire/management/flags/bulk-flags.ts'
 import { flagSchema } from '#wire/management/flags/flags.ts'
@@ -19,19 +17,12 @@ import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalid, invalidInput, refusal, stateUnavailable } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
 import { answerWholeList, encodeTogether } from '../kit/full-page.ts'
 import { parseIdNumber } from '../kit/item-routes.ts'
 import { readJson } from '../kit/property-filters.ts'
 import { optionalParam, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
 import { readSubject } from './explain-flag.ts'
-
-type FlagActionsDeps = FlagEndpointDeps &
-  ManageFlagsDeps &
-  Pick<ManagementDeps, 'servedProject' | 'decide'> & {
-    readonly management: Pick<FlagStore, 'listFlagsById' | 'findFlagByKey'> & DefinitionLinkReader
-  }
 
 const tag = 'feature_flags'
 /** Flags in memory at a time: one may take a megabyte. */
@@ -70,7 +61,7 @@ const subjectQuery = {
   groups: groupsParam(),
 }
 
-export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
+export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...flagRoutes(deps, {
       ...{ method: 'GET', path: '/dependent_flags', id: 'feature_flags_dependent_flags', tag, scope: scope.read },
@@ -188,7 +179,7 @@ function applyTagAction(now: readonly string[], action: string, tags: readonly s
 
 /** Evaluates the served flags, which are the active ones. Returns outcomes by key. */
 async function evaluateFlags(
-  deps: FlagActionsDeps,
+  deps: ManagementDeps,
   project: { readonly id: number; readonly apiToken: string },
   distinctId: string,
   {

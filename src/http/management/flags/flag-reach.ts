@@ -14,10 +14,8 @@ import { type ReachCounts, ReachTally } from '#core/flags/evaluation/reach-tally
 import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
-import { type DraftFlagDeps, draftFlag } from '#services/manage/draft-flag.ts'
+import { draftFlag } from '#services/manage/draft-flag.ts'
 import {
-  type CountReachDeps,
   countMatching,
   countReach,
   findPopulation,
@@ -52,25 +50,12 @@ import {
 import { type Caller, holdsScope, mayUseProject, missingScopeError, readBearerSecret } from '../kit/authenticate.ts'
 import { refuseInvalid } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import {
-  type EndpointDeps,
-  type ManagementRoute,
-  type ProjectCall,
-  projectRoutes,
-  type StreamAnswer,
-} from '../kit/endpoint.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { keyTaken } from '../kit/flag-endpoint.ts'
 import { findUnacceptedField, listPropertyNames } from '../kit/misspelt.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
 import { refuseSkippedValidation } from '../kit/skip-validation.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
-
-type FlagReachDeps = EndpointDeps &
-  CountReachDeps &
-  DraftFlagDeps &
-  Pick<ManagementDeps, 'servedProject' | 'definitionsReady' | 'keyCheck' | 'logger' | 'monotonicNowMs'> & {
-    readonly management: Pick<FlagStore, 'findFlag' | 'findFlagVersion'>
-  }
 
 const tag = 'feature_flags'
 /** Counts of chosen conditions would reveal properties of single persons. */
@@ -82,7 +67,7 @@ const sentIdentityParam = booleanParam(
 /** How often a line reports progress. */
 const lineMs = 250
 
-export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
+export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       ...{

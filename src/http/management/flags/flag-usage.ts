@@ -1,9 +1,5 @@
 // How often a flag was called, by value and by hour or day, and how many persons it exposed to its variants.
 
-import type { Clock } from '#ports/clock.ts'
-import type { InsightQueries } from '#ports/events/insight-queries.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import { answerExposure } from '#services/insights/flag-exposure.ts'
 import { answerFlagUsage, type FlagCallRange, type FlagCallRangeIssue } from '#services/insights/flag-usage.ts'
 import {
@@ -14,15 +10,10 @@ import {
 } from '#wire/management/flags/flag-usage.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
-import type { EndpointDeps, ManagementRoute } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import type { ManagementRoute } from '../kit/endpoint.ts'
 import { flagRoutes } from '../kit/flag-endpoint.ts'
 import { choiceParam, textParam, withDefault } from '../kit/query-params.ts'
-
-export type FlagCallsEndpointDeps = EndpointDeps & {
-  readonly management: Pick<FlagStore, 'findFlag' | 'listLastCalls'> & Pick<ImportJobStore, 'listJobsInExperiments'>
-  readonly events: InsightQueries
-  readonly clock: Clock
-}
 
 const query = {
   date_from: textParam('Start: a time, a date, a span such as -7d or mStart, or `all`. Default: -30d.'),
@@ -30,7 +21,7 @@ const query = {
   interval: withDefault(choiceParam(['hour', 'day'], 'Bucket size, in the project’s time zone. Default: day.'), 'day'),
 }
 
-export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] {
+export function flagUsageRoutes(deps: ManagementDeps): ManagementRoute[] {
   const insights = { insights: deps.events, clock: deps.clock }
   return [
     ...flagRoutes(deps, {

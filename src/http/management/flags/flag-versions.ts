@@ -3,7 +3,6 @@
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
-import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
 import { restoreFlag } from '#services/manage/manage-flags.ts'
 import {
   encodeFlagVersion,
@@ -16,8 +15,8 @@ import {
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, notFoundError, refusal } from '../kit/answers.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeObjects, encodeTogether } from '../kit/full-page.ts'
 import type { PageRequest } from '../kit/page.ts'
@@ -25,13 +24,10 @@ import { pageParams, type QueryValues, wholeNumberParam } from '../kit/query-par
 import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 import { buildFlagActivity, buildProjectActivity, diffFlags } from './flag-activity.ts'
 
-type FlagVersionsDeps = FlagEndpointDeps &
-  ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlagVersions' | 'listProjectFlagVersions'> }
-
 const tag = 'feature_flags'
 const noSuchVersion = notFoundError('The flag has no such version; its versions are listed at …/versions/.')
 
-export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
+export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...flagRoutes(deps, {
       method: 'GET',

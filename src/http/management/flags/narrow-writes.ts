@@ -19,7 +19,6 @@ import {
   disabledDependencies,
   type NarrowWriteRefusal,
   type Obstacle,
-  type WriteNarrowlyDeps,
   writeNarrowly,
 } from '#services/manage/write-narrowly.ts'
 import { writtenFlagSchema } from '#wire/management/flags/flags.ts'
@@ -27,11 +26,10 @@ import { nullable } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, changedAtOnce, refusal } from '../kit/answers.ts'
 import type { Caller } from '../kit/authenticate.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
-import { answerFlagWrite, type FlagEndpointDeps, flagRoutes } from '../kit/flag-endpoint.ts'
+import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
 import { encodeInUse } from './flag-in-use.ts'
-
-type NarrowWritesDeps = FlagEndpointDeps & WriteNarrowlyDeps
 
 interface Switch {
   readonly change: NarrowWrite
@@ -59,7 +57,7 @@ const everyoneSchema = Type.Object({
   ),
 })
 
-export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
+export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
   const action = (name: string) =>
     ({
       method: 'POST',
@@ -106,7 +104,7 @@ export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
 }
 
 async function answerWrite(
-  deps: FlagEndpointDeps,
+  deps: ManagementDeps,
   caller: Caller,
   written: Result<WrittenFlag, NarrowWriteRefusal>,
   sentVersion?: number,

@@ -14,13 +14,9 @@ import { invalidInput, notFoundError, refusal, requiredError, stateUnavailable }
 import { holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
-import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { flagRoutes } from '../kit/flag-endpoint.ts'
 import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
 import { readSubject } from './explain-flag.ts'
-
-type TestEvaluationDeps = FlagEndpointDeps &
-  Pick<ManagementDeps, 'servedProject' | 'decide' | 'clock'> & { readonly management: PersonStore & PersonFinder }
 
 const idLengthMax = 1_000
 
@@ -38,7 +34,7 @@ const bodySchema = Type.Object({
   timestamp: Type.Optional(nullable(Type.String({ description: 'Only null: past states of persons are not stored.' }))),
 })
 
-export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[] {
+export function testEvaluationRoutes(deps: ManagementDeps): ManagementRoute[] {
   return flagRoutes(deps, {
     method: 'POST',
     path: '/test_evaluation',

@@ -12,7 +12,6 @@ import {
 } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
-import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { TooManyJobs } from '#ports/state/import-job-store.ts'
 import {
   createJob,
@@ -48,17 +47,11 @@ import {
 } from '../kit/answers.ts'
 import { type Caller, holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectRoutes } from '../kit/endpoint.ts'
+import { type ManagementRoute, type ProjectEndpoint, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
 import { addressWith } from '../kit/page.ts'
 import { pageParams, requiredParam, textParam } from '../kit/query-params.ts'
 import { countsCursorParam, findCountsPage } from './import-counts.ts'
-
-type ImportJobsDeps = EndpointDeps &
-  ManageJobsDeps &
-  Pick<ManagementDeps, 'randomBytes'> & {
-    readonly events: Pick<ImportedRows, 'countImportedRows' | 'findImportedRows' | 'listImportedCounts'>
-  }
 
 const tag = 'import_jobs'
 const uuidCountMax = 200
@@ -74,7 +67,7 @@ const noDestinations = invalidInput(
 )
 const noSuchJob = notFoundError('The project has no import job with this id.')
 
-export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
+export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, events } = deps
   return [
     ...projectRoutes(deps, {

@@ -4,9 +4,7 @@
 import type { LogStream } from '#core/events/log-stream.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { RefusedStore } from '#ports/state/accounting-store.ts'
-import type { LogBindingStore } from '#ports/state/log-binding.ts'
-import { findProgress, type ProgressStore } from '#services/progress/find-progress.ts'
+import { findProgress } from '#services/progress/find-progress.ts'
 import { instant } from '#wire/management/shapes.ts'
 import {
   ingestionStatusSchema,
@@ -16,18 +14,12 @@ import {
 } from '#wire/management/status.ts'
 import { answer } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-
-type IngestionStatusDeps = EndpointDeps &
-  Pick<ManagementDeps, 'log' | 'clock'> & {
-    readonly management: ProgressStore & Pick<LogBindingStore, 'listOutcomes'> & Pick<RefusedStore, 'listRefused'>
-  }
 
 /** How long the counts are stored. */
 const lookBackMs = 30 * dayMs
 
-export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRoute[] {
+export function ingestionStatusRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/ingestion_status',
@@ -54,7 +46,7 @@ export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRout
   })
 }
 
-async function readStreamStatus(deps: IngestionStatusDeps, stream: LogStream): Promise<StreamStatusJson> {
+async function readStreamStatus(deps: ManagementDeps, stream: LogStream): Promise<StreamStatusJson> {
   // Read the position first: records appended in between make the lag larger, never negative.
   const { doneOffset: offset } = await findProgress(deps.management, stream)
   const { endOffset, appendedAtMs } = await deps.log.status(stream, offset)

@@ -8,14 +8,11 @@ import { wireError } from '#wire/wire-error.ts'
 import { permissionDenied, refusal } from '../kit/answers.ts'
 import { isLimitedToProjects } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { pageParams } from '../kit/query-params.ts'
 
-type LostRecordsDeps = EndpointDeps & Pick<ManagementDeps, 'log'>
-
-export function lostRecordsRoutes(deps: LostRecordsDeps): ManagementRoute[] {
+export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return instanceRoutes(deps, {
     method: 'GET',
     paths: ['/api/instance/lost_records'],

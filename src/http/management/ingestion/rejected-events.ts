@@ -9,10 +9,9 @@ import { nearMiss } from '#core/nearest-name.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { RejectedCursor, RejectedFilter, RejectedView, RejectStore } from '#ports/events/reject-store.ts'
+import type { RejectedCursor, RejectedFilter, RejectedView } from '#ports/events/reject-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ActivityStore } from '#ports/state/activity-store.ts'
-import type { RejectReplay, ReplayReport } from '#services/capture/replay-rejects.ts'
+import type { ReplayReport } from '#services/capture/replay-rejects.ts'
 import {
   encodeRejectedEvent,
   type RejectReplayReportJson,
@@ -33,7 +32,7 @@ import {
   notFoundError,
   refusal,
 } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
 import { encodeBoundParams, readBounds } from '../kit/instants.ts'
@@ -49,12 +48,6 @@ import {
   textParam,
   uuidParam,
 } from '../kit/query-params.ts'
-
-type RejectsDeps = EndpointDeps & {
-  readonly events: Pick<RejectStore, 'listRejected'>
-  readonly rejects: RejectReplay
-  readonly management: Pick<ActivityStore, 'recordActivity'>
-}
 
 const tag = 'events'
 const replayLimitMax = 1_000
@@ -77,7 +70,7 @@ const listQuery = {
   cursor: cursorParam(),
 }
 
-export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
+export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',
@@ -117,7 +110,7 @@ export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
   ]
 }
 
-async function listRejected(deps: RejectsDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
+async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
   const { project, query, signal } = call
   const { cursor, limit, id, ...named } = query
   const filter = readFilter(deps, project, named)
@@ -138,7 +131,7 @@ async function listRejected(deps: RejectsDeps, call: ProjectCall<typeof listQuer
 }
 
 async function findRejected(
-  deps: RejectsDeps,
+  deps: ManagementDeps,
   { project, params, signal }: ProjectCall<Record<string, never>, unknown>,
 ): Promise<Answer> {
   const rejectId = params.rejectId!
@@ -154,7 +147,7 @@ const noSuchReject = notFoundError(
 )
 
 async function replayRejects(
-  deps: RejectsDeps,
+  deps: ManagementDeps,
   { change, project, body, signal }: ProjectCall<Record<string, never>, Static<typeof rejectReplaySchema>>,
 ): Promise<Answer> {
   const { ids, filter, limit = replayLimitMax, cursor, dry_run: isDryRun = false, partial: isPartial = false } = body
@@ -228,7 +221,7 @@ type NamedFilter = {
 }
 
 function readFilter(
-  deps: RejectsDeps,
+  deps: ManagementDeps,
   project: Project,
   named: NamedFilter,
   prefix = '',

@@ -5,8 +5,7 @@ import { unpackItems } from '#core/capture/packed-items.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { RecordingStore, RecordingView } from '#ports/events/recording-store.ts'
+import type { RecordingView } from '#ports/events/recording-store.ts'
 import { type RecordingCursor, recordingRetentionDays } from '#ports/events/recording-store.ts'
 import {
   encodeReplayMessage,
@@ -15,13 +14,11 @@ import {
   replayMessageWithItemsSchema,
 } from '#wire/management/replay-messages.ts'
 import { type Answer, answerFromEventStore, invalid, notFoundHere, refusal } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
 import { encodeBoundParams, readBounds } from '../kit/instants.ts'
 import { firstPageParams, limitParam, optionalParam, type QueryParam, textParam } from '../kit/query-params.ts'
-
-type RecordingsDeps = EndpointDeps & { readonly events: RecordingStore; readonly clock: Clock }
 
 const tag = 'replay'
 const scope = 'session_recording:read'
@@ -37,7 +34,7 @@ const listQuery = {
   cursor: cursorParam(),
 }
 
-export function replayMessagesRoutes(deps: RecordingsDeps): ManagementRoute[] {
+export function replayMessagesRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',
@@ -71,7 +68,7 @@ export function replayMessagesRoutes(deps: RecordingsDeps): ManagementRoute[] {
   ]
 }
 
-async function listRecordings(deps: RecordingsDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
+async function listRecordings(deps: ManagementDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
   const { project, query, signal } = call
   const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
   const bounds = readBounds(query, zone)

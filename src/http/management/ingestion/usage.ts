@@ -3,20 +3,16 @@
 import { ok } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { UsageStore } from '#ports/state/accounting-store.ts'
 import { usageSchema } from '#wire/management/status.ts'
 import { answer, invalidInput, refusal } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { readInstant } from '../kit/instants.ts'
 import { textParam } from '../kit/query-params.ts'
 
-type UsageDeps = EndpointDeps & { readonly management: Pick<UsageStore, 'listUsage'>; readonly clock: Clock }
-
 const daysMax = 3_660
 
-export function usageRoutes(deps: UsageDeps): ManagementRoute[] {
+export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/usage',

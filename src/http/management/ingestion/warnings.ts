@@ -1,21 +1,17 @@
 // Ingestion warnings: events that were stored although something about them deserves attention.
 
 import { dayMs } from '#core/time.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { WarningStore } from '#ports/state/accounting-store.ts'
 import { instant } from '#wire/management/shapes.ts'
 import { type WarningJson, warningsSchema } from '#wire/management/status.ts'
 import { answer } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-
-type WarningsDeps = EndpointDeps & { readonly management: Pick<WarningStore, 'listWarnings'>; readonly clock: Clock }
 
 /** How long warnings are stored. */
 const lookBackMs = 30 * dayMs
 const sampleCountMax = 50
 
-export function warningsRoutes(deps: WarningsDeps): ManagementRoute[] {
+export function warningsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/ingestion_warnings',

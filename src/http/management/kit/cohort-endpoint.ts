@@ -4,21 +4,19 @@
 import type { Static, TSchema } from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { Result } from '#core/result.ts'
-import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { CohortRefusal, MemberReport, WrittenCohort } from '#services/manage/manage-cohorts.ts'
 import type { flagWarningSchema } from '#wire/management/flags/flags.ts'
 import { encodeCohort, encodeMemberReport } from '#wire/management/persons/cohorts.ts'
 import { type Answer, answer, invalidInput, notFoundError, notFoundHere, refusal } from './answers.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
-import type { EndpointDeps, ManagementRoute } from './endpoint.ts'
+import type { ManagementDeps } from './deps.ts'
+import type { ManagementRoute } from './endpoint.ts'
 import { type ItemEndpoint, itemRoutes, parseIdNumber } from './item-routes.ts'
 import type { QuerySpec } from './query-params.ts'
 
-export type CohortEndpointDeps = EndpointDeps & { readonly management: Pick<CohortStore, 'findCohort'> }
-
 /** Routes that are called with the cohort that `:cohortId` names; 404 when the project has no such cohort. */
 export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
-  deps: CohortEndpointDeps,
+  deps: ManagementDeps,
   endpoint: ItemEndpoint<Cohort, Q, S>,
 ): ManagementRoute[] {
   const find = async (projectId: number, text: string) => {

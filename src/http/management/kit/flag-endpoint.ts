@@ -4,30 +4,20 @@
 import type { TSchema } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'
 import { encodeFlagInUse, type FlagJson } from '#wire/management/flags/flags.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, notFoundError, notFoundHere, refusal } from './answers.ts'
 import { type Caller, holdsScope } from './authenticate.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
-import type { EndpointDeps, ManagementRoute } from './endpoint.ts'
+import type { ManagementDeps } from './deps.ts'
+import type { ManagementRoute } from './endpoint.ts'
 import { type ItemEndpoint, itemRoutes } from './item-routes.ts'
 import type { QuerySpec } from './query-params.ts'
 
-/** Dependencies of endpoints that are called with a flag and answer with it. */
-export type FlagEndpointDeps = EndpointDeps & ShownFlagDeps & { readonly management: Pick<FlagStore, 'findFlag'> }
-
-/** Dependencies of endpoints that answer with flags. */
-export interface ShownFlagDeps {
-  readonly management: Pick<FlagStore, 'listFlagOwners' | 'listLastCalls'>
-  readonly clock: Clock
-}
-
 /** Routes called with the flag that `:flagId` names by id or key; 404 when the project has no such flag. */
 export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
-  deps: EndpointDeps & { readonly management: Pick<FlagStore, 'findFlag'> },
+  deps: ManagementDeps,
   endpoint: ItemEndpoint<Flag, Q, S>,
 ): ManagementRoute[] {
   const find = (projectId: number, id: string) => deps.management.findFlag(projectId, id)
@@ -38,7 +28,7 @@ const noSuchFlag = notFoundError('The project has no flag with this id or key. D
 
 /** Flags of one project with their owners, calls and status; features are shown only to a key that may read them. */
 export async function encodeFlags(
-  { management, clock }: ShownFlagDeps,
+  { management, clock }: ManagementDeps,
   caller: Caller,
   flags: readonly Flag[],
 ): Promise<FlagJson[]> {
@@ -60,7 +50,7 @@ export async function encodeFlags(
  * have refused.
  */
 export async function answerFlagWrite(
-  deps: ShownFlagDeps,
+  deps: ManagementDeps,
   caller: Caller,
   status: number,
   written: Result<WrittenFlag, FlagRefusal>,

@@ -10,7 +10,6 @@ import { conditionProbe, type FlagProbe } from '#core/flags/evaluation/flag-prob
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, stateUnavailable } from './answers.ts'
 import { type Caller, holdsScope, missingScopeError } from './authenticate.ts'
@@ -29,11 +28,9 @@ export const personConditions = {
   properties: personPropertiesParam(),
 }
 
-export type PersonConditionDeps = Pick<ManagementDeps, 'servedProject'> & { readonly management: DefinitionLinkReader }
-
 /** The probe of a query's conditions; null without conditions. */
 export async function readPersonCondition(
-  { management, servedProject }: PersonConditionDeps,
+  { management, servedProject }: ManagementDeps,
   caller: Caller,
   project: Project,
   query: QueryValues<typeof personConditions>,

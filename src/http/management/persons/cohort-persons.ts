@@ -5,10 +5,8 @@ import Type from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err } from '#core/result.ts'
-import type { CohortStore } from '#ports/state/cohort-store.ts'
-import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
-import type { CohortPersonsDeps, NoMembers } from '#services/scans/cohort-persons.ts'
+import type { NoMembers } from '#services/scans/cohort-persons.ts'
 import { type CohortCounter, listCohortsOfPerson, listMembers } from '#services/scans/cohort-persons.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import { waitOrStop } from '#services/shared/wait-or-stop.ts'
@@ -34,11 +32,11 @@ import {
   requiredError,
   stateUnavailable,
 } from '../kit/answers.ts'
-import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { ItemCall } from '../kit/item-routes.ts'
-import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
+import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 import { limitParam, type QuerySpec, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
@@ -49,12 +47,7 @@ const countWaitMs = 3_000
 /** The most cohorts tested with one read of the person. */
 const testedCohortsMax = 200
 
-export function cohortPersonsRoutes(
-  deps: CohortEndpointDeps &
-    ManageCohortsDeps &
-    CohortPersonsDeps & { readonly management: Pick<CohortStore, 'listCohorts'> & PersonFinder },
-  counter: CohortCounter,
-): ManagementRoute[] {
+export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter): ManagementRoute[] {
   return [
     ...cohortRoutes(deps, {
       method: 'PATCH',

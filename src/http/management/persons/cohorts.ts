@@ -4,10 +4,7 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { CohortStore } from '#ports/state/cohort-store.ts'
-import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'
-import type { CohortPersonsDeps } from '#services/scans/cohort-persons.ts'
 import { createCohortCounter } from '#services/scans/cohort-persons.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import {
@@ -25,25 +22,20 @@ import { postHogCohortFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
-import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from '../kit/cohort-endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
-import type { PersonFinder } from '../kit/person-filters.ts'
 import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
-
-type CohortsDeps = CohortEndpointDeps &
-  ManageCohortsDeps &
-  CohortPersonsDeps & { readonly management: Pick<CohortStore, 'listCohorts'> & PersonFinder }
 
 const tag = 'cohorts'
 /** Large enough for a table with the maximum number of rows, each with a uuid and one or two more columns. */
 const formBytesMax = 8 * 1024 * 1024
 const skipUse = booleanParam('Delete the cohort even if it is in use. Requires a key with all scopes.')
 
-export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
+export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const counter = createCohortCounter(deps)
   const encode = (cohort: Cohort) => encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) })
   return [

@@ -2,8 +2,7 @@
 
 import { omitUndefined } from '#core/omit-undefined.ts'
 import type { ErasureTerms } from '#core/persons/erasure.ts'
-import type { ErasureStore } from '#ports/state/erasure-store.ts'
-import { type ErasePersonsDeps, erasePersons } from '#services/manage/erase-persons.ts'
+import { erasePersons } from '#services/manage/erase-persons.ts'
 import {
   bulkErasedSchema,
   bulkErasureSchema,
@@ -13,20 +12,19 @@ import {
 } from '#wire/management/persons/erasures.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { answer, invalidInput, refusal, requiredError } from '../kit/answers.ts'
-import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { asFilter } from '../kit/list-filters.ts'
-import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
+import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 import { booleanParam, choiceParam, pageParams, uuidParam } from '../kit/query-params.ts'
-
-type ErasePersonsRouteDeps = EndpointDeps & ErasePersonsDeps & { readonly management: ErasureStore & PersonFinder }
 
 const tag = 'persons'
 
 /** An empty value is refused: PostHog treats it as true, while a reader would take it for false. */
 const switchParam = (description: string) => asFilter(booleanParam(description))
 
-export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute[] {
+export function erasePersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'POST',

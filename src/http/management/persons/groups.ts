@@ -3,18 +3,14 @@
 import Type from 'typebox'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err } from '#core/result.ts'
-import type { GroupStore } from '#ports/state/group-store.ts'
-import type { DeleteGroupTypeDeps } from '#services/manage/delete-group-type.ts'
 import { deleteGroupType } from '#services/manage/delete-group-type.ts'
 import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management/persons/groups.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { answer, invalidInput, noContent, notFoundError, refusal } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
 import { pageParams, requiredParam, searchParam, textParam, wholeNumberParam } from '../kit/query-params.ts'
-
-type GroupsDeps = EndpointDeps & DeleteGroupTypeDeps & { readonly management: GroupStore }
 
 const tag = 'groups'
 const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
@@ -34,7 +30,7 @@ const usedByImport = invalidInput(
   'Events of an import job use this group type: publish or discard the job first.',
 )
 
-export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
+export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',

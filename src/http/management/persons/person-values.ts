@@ -2,12 +2,10 @@
 
 import Type from 'typebox'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import type { EventQueries } from '#ports/events/event-queries.ts'
 import { answerFromEventStore, listAnswer } from '../kit/answers.ts'
-import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { requiredParam, searchParam, textParam } from '../kit/query-params.ts'
-
-type PersonValuesDeps = EndpointDeps & { readonly events: Pick<EventQueries, 'listPropertyValues'> }
 
 /** As in PostHog. */
 const valueCountMax = 20
@@ -21,7 +19,7 @@ const valuesSchema = Type.Object({
   is_sample: Type.Boolean({ description: 'True if not all persons were examined.' }),
 })
 
-export function personValuesRoutes(deps: PersonValuesDeps): ManagementRoute[] {
+export function personValuesRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/persons/values',

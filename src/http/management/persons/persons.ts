@@ -3,39 +3,22 @@
 import { type ImportJob, toStagingId } from '#core/imports/import-job.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
-import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
-import type { PersonFilters, PersonStore, PersonView } from '#ports/state/person-store.ts'
-import type { ManageJobsDeps } from '#services/imports/manage-jobs.ts'
+import type { PersonFilters, PersonView } from '#ports/state/person-store.ts'
 import { joinStagedPersons, listPersonsWithJob } from '#services/imports/persons-with-job.ts'
-import { createPersonTest, type FindPersonsDeps, findPersons, type PersonSearch } from '#services/scans/find-persons.ts'
+import { createPersonTest, findPersons, type PersonSearch } from '#services/scans/find-persons.ts'
 import { searchPersons } from '#services/scans/search-persons.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type Answer, answer, invalidInput, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { addressWith } from '../kit/page.ts'
-import { notEvaluableError, type PersonConditionDeps, readPersonCondition } from '../kit/person-conditions.ts'
-import {
-  findPersonById,
-  noSuchPerson,
-  type PersonFinder,
-  personFilters,
-  readPersonFilters,
-} from '../kit/person-filters.ts'
+import { notEvaluableError, readPersonCondition } from '../kit/person-conditions.ts'
+import { findPersonById, noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
 import { limitParam, pageParams, refusedParam, searchParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
-
-type PersonsDeps = EndpointDeps &
-  ManageJobsDeps &
-  FindPersonsDeps &
-  PersonConditionDeps &
-  Pick<ManagementDeps, 'clock'> & {
-    readonly management: PersonStore & PersonFinder & Pick<CohortMemberStore, 'listPersonsBelow'>
-  }
 
 const tag = 'persons'
 
@@ -46,7 +29,7 @@ const noOffset = invalidInput(
 
 const listQuery = { ...pageParams(), cursor: searchCursorParam(), ...personFilters, ...importJobParam }
 
-export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
+export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',
@@ -105,7 +88,7 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
 }
 
 async function listPersons(
-  deps: PersonsDeps,
+  deps: ManagementDeps,
   call: ProjectCall<typeof listQuery, unknown>,
   job: ImportJob | null,
 ): Promise<Answer> {
@@ -152,7 +135,7 @@ async function listPersons(
 
 /** @param id `uuid` or `id` of a person. @param job whose persons are found too. */
 async function findPerson(
-  deps: PersonsDeps,
+  deps: ManagementDeps,
   project: Project,
   id: string,
   job: ImportJob | null,

@@ -2,8 +2,6 @@
 
 import { openRepairsMax, type PersonRepair, type RebuildRequest, repairedIdsMax } from '#core/persons/person-repair.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import type { PersonRepairStore } from '#ports/state/person-repair-store.ts'
-import type { PersonStore } from '#ports/state/person-store.ts'
 import {
   encodeRebuild,
   rebuildSchema,
@@ -13,13 +11,10 @@ import {
 } from '#wire/management/persons/repairs.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, notFoundError, refusal, requiredError } from '../kit/answers.ts'
-import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { parseIdNumber } from '../kit/item-routes.ts'
-import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
-
-type RepairPersonsDeps = EndpointDeps & {
-  readonly management: PersonRepairStore & PersonFinder & Pick<PersonStore, 'findPersonsOfIds'>
-}
+import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 
 const tag = 'persons'
 
@@ -36,7 +31,7 @@ const tooManyRepairs: Answer = {
 const noSuchRebuild = notFoundError('The project has no rebuild with this id; only the latest are kept.')
 const tooManyIds = invalidInput('uuid', 'Only a person with up to 2,500 distinct ids can be split.')
 
-export function repairPersonsRoutes(deps: RepairPersonsDeps): ManagementRoute[] {
+export function repairPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management } = deps
   return [
     ...projectRoutes(deps, {

@@ -9,12 +9,11 @@ import { TableLines, toolAnswerSchema } from '#wire/insights/tool-texts.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, answerFromEventStore, encodeEach, invalidInput, refusal } from '../kit/answers.ts'
-import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { type HogQLQueryDeps, runHogQL, sqlError } from './hogql-query.ts'
-import { type CompleteDeps, isKnownComplete } from './query.ts'
-import { readTaxonomy, type TaxonomyDeps, taxonomyKinds } from './read-taxonomy.ts'
-
-type AgentToolsDeps = EndpointDeps & HogQLQueryDeps & CompleteDeps & TaxonomyDeps
+import type { ManagementDeps } from '../kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { runHogQL, sqlError } from './hogql-query.ts'
+import { isKnownComplete } from './query.ts'
+import { readTaxonomy, taxonomyKinds } from './read-taxonomy.ts'
 
 const tag = 'mcp_tools'
 const scope = 'query:read'
@@ -40,7 +39,7 @@ const taxonomyArgs = Type.Object(
   { additionalProperties: false },
 )
 
-export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
+export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'POST',

@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
-import type { EventNameField, EventNameQuery, EventQueries } from '#ports/events/event-queries.ts'
+import type { EventNameField, EventNameQuery } from '#ports/events/event-queries.ts'
 import {
   encodeEventDefinition,
   encodePropertyDefinition,
@@ -12,7 +12,7 @@ import {
 } from '#wire/management/definitions.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { answerFromEventStore, invalidInput } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { asFilter, commaListParam, mapParam, namesParam } from '../kit/list-filters.ts'
@@ -26,14 +26,12 @@ import {
   withDefault,
 } from '../kit/query-params.ts'
 
-type DefinitionsDeps = EndpointDeps & { readonly events: Pick<EventQueries, 'listEventNames' | 'listPropertyNames'> }
-
 const tag = 'definitions'
 const search = searchParam('Substring of the name, case-insensitive.')
 const excludeHidden = booleanParam('No effect: names are never hidden.')
 const kinds = ['event', 'person'] as const
 
-export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
+export function definitionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',

@@ -3,12 +3,10 @@
 import { isUuid } from '#core/events/uuid.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { ok } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { EventCursor, EventQueries, EventView } from '#ports/events/event-queries.ts'
-import type { ManageJobsDeps } from '#services/imports/manage-jobs.ts'
+import type { EventCursor, EventView } from '#ports/events/event-queries.ts'
 import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management/events.ts'
 import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-filters.ts'
 import { answerCursorList, encodeRows } from '../kit/full-page.ts'
@@ -16,17 +14,11 @@ import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { encodeBoundParams } from '../kit/instants.ts'
 import { firstPageParams, limitParam } from '../kit/query-params.ts'
 
-type EventsDeps = EndpointDeps &
-  ManageJobsDeps & {
-    readonly events: Pick<EventQueries, 'listEvents' | 'findEvent'>
-    readonly clock: Clock
-  }
-
 const tag = 'events'
 
 const eventsQuery = { ...eventFilters, ...importJobParam, limit: limitParam(), ...firstPageParams() }
 
-export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
+export function eventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',
@@ -63,7 +55,7 @@ export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
 }
 
 async function listEvents(
-  deps: EventsDeps,
+  deps: ManagementDeps,
   call: ProjectCall<typeof eventsQuery, unknown>,
   importJobId: number | undefined,
 ): Promise<Answer> {

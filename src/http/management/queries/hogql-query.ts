@@ -6,9 +6,10 @@ import type { Project } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import { withPropertyHint } from '#core/sql/property-hint.ts'
 import type { EventScope } from '#ports/events/event-queries.ts'
-import type { SqlFailure, SqlQueries, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
+import type { SqlFailure, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalid, invalidInput, permissionDenied, refusal, requiredError } from '../kit/answers.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 
 /** A query of `POST …/query/`, of any kind. */
 export interface AskedQuery extends Pick<EventScope, 'importJobId'> {
@@ -18,16 +19,12 @@ export interface AskedQuery extends Pick<EventScope, 'importJobId'> {
   readonly isComplete: boolean
 }
 
-export interface HogQLQueryDeps {
-  readonly events: Pick<SqlQueries, 'runSql'>
-}
-
 /** As in PostHog: rows without a limit, and with one. */
 const rowCounts = { default: 100, max: 50_000 }
 
 /** See `AnswerQuery`. */
 export async function answerHogQLQuery(
-  { events }: HogQLQueryDeps,
+  { events }: ManagementDeps,
   { project, query, isComplete: complete, importJobId }: AskedQuery,
   signal: AbortSignal,
 ): Promise<Answer> {
@@ -57,7 +54,7 @@ export async function answerHogQLQuery(
 
 /** Runs SQL with PostHog's row limits. */
 export function runHogQL(
-  events: HogQLQueryDeps['events'],
+  events: ManagementDeps['events'],
   query: Omit<SqlQuery, 'defaultRowCount' | 'rowCountMax'>,
   signal: AbortSignal,
 ): Promise<Result<SqlRows, SqlFailure>> {

@@ -15,12 +15,9 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
 import { holdsScope, mayUseProject, readBearerSecret } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { propertiesParam } from '../kit/property-filters.ts'
 import { booleanParam, type QueryParam, textListParam, withDefault } from '../kit/query-params.ts'
-
-type LiveEventsDeps = EndpointDeps & Pick<ManagementDeps, 'liveEvents' | 'keyCheck' | 'servedProject'>
 
 const scope = 'query:read'
 const contentType = 'text/event-stream'
@@ -38,7 +35,7 @@ const liveQuery = {
   rejected: withDefault(booleanParam('Whether to include rejects. Default: true.'), true),
 }
 
-export function liveEventsRoutes(deps: LiveEventsDeps): ManagementRoute[] {
+export function liveEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/events/live',
@@ -60,7 +57,7 @@ export function liveEventsRoutes(deps: LiveEventsDeps): ManagementRoute[] {
 }
 
 async function answerLiveEvents(
-  deps: LiveEventsDeps,
+  deps: ManagementDeps,
   { project, query, caller, request, signal }: ProjectCall<typeof liveQuery, unknown>,
 ): Promise<Answer | StreamAnswer> {
   if (request.method === 'HEAD')

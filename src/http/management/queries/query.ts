@@ -4,29 +4,21 @@ import Type from 'typebox'
 import { isJsonObject, type JsonObject } from '#core/json.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ManageJobsDeps } from '#services/imports/manage-jobs.ts'
-import { type CaughtUpDeps, isCaughtUp } from '#services/progress/is-caught-up.ts'
+import { isCaughtUp } from '#services/progress/is-caught-up.ts'
 import { sqlAnswerSchema } from '#wire/insights/sql-answer.ts'
 import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
 import { postHogQueryFields } from '#wire/management/posthog-fields.ts'
 import { jsonObjectSchema } from '#wire/management/shapes.ts'
 import { type Answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
-import type { EndpointDeps } from '../kit/endpoint.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { idleParam } from '../kit/query-params.ts'
-import { type AskedQuery, answerHogQLQuery, type HogQLQueryDeps } from './hogql-query.ts'
-import { answerTrendsQuery, type TrendsQueryDeps } from './trends-query.ts'
-
-export type QueryDeps = EndpointDeps & TrendsQueryDeps & HogQLQueryDeps & CompleteDeps & ManageJobsDeps
-
-/** The dependencies of `isKnownComplete`. */
-export type CompleteDeps = Pick<CaughtUpDeps, 'log' | 'startedAtMs' | 'isProcessing' | 'clock'> & {
-  readonly management: CaughtUpDeps['positions']
-}
+import { type AskedQuery, answerHogQLQuery } from './hogql-query.ts'
+import { answerTrendsQuery } from './trends-query.ts'
 
 /** Answers one kind of query. Errors name fields from `query`; failures of the event store may be thrown. */
-export type AnswerQuery = (deps: QueryDeps, asked: AskedQuery, signal: AbortSignal) => Promise<Answer>
+export type AnswerQuery = (deps: ManagementDeps, asked: AskedQuery, signal: AbortSignal) => Promise<Answer>
 
 /** By the `kind` of the query. */
 const kinds = new Map<string, AnswerQuery>([
@@ -46,7 +38,7 @@ const body = Type.Object({
   query: jsonObjectSchema(`The query. \`kind\` is one of ${kindNames}; the other fields depend on it.`),
 })
 
-export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
+export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'POST',
     path: '/query',
@@ -84,7 +76,7 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
  * Whether the worker has processed all accepted events. False if the log or the state is unavailable: stored events can
  * still be counted.
  */
-export async function isKnownComplete(deps: CompleteDeps, projectId: number): Promise<boolean> {
+export async function isKnownComplete(deps: ManagementDeps, projectId: number): Promise<boolean> {
   const { log, management: positions, clock, startedAtMs, isProcessing } = deps
   try {
     return await isCaughtUp({ log, positions, clock, startedAtMs, isProcessing }, projectId)

@@ -3,16 +3,11 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { EventQueries, PropertyNameQuery, PropertyValueQuery } from '#ports/events/event-queries.ts'
-import type { GroupStore } from '#ports/state/group-store.ts'
+import type { PropertyNameQuery, PropertyValueQuery } from '#ports/events/event-queries.ts'
 import { eventsText, propertiesText, valuesText } from '#wire/insights/tool-texts.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, notFoundError, requiredError } from '../kit/answers.ts'
-
-export interface TaxonomyDeps {
-  readonly events: Pick<EventQueries, 'listEvents' | 'listEventNames' | 'listPropertyNames' | 'listPropertyValues'>
-  readonly management: Pick<GroupStore, 'listGroupTypes'>
-}
+import type { ManagementDeps } from '../kit/deps.ts'
 
 /** As in PostHog. */
 const eventCountMax = 500
@@ -30,7 +25,7 @@ interface Asked {
 
 interface Kind {
   readonly fields: readonly string[]
-  readonly read: (deps: TaxonomyDeps, asked: Asked) => Taxonomy
+  readonly read: (deps: ManagementDeps, asked: Asked) => Taxonomy
 }
 
 const noActions = notFoundError('Actions are not supported: use kind event_properties with event names.')
@@ -47,7 +42,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 export const taxonomyKinds = Object.keys(kinds)
 
 export async function readTaxonomy(
-  deps: TaxonomyDeps,
+  deps: ManagementDeps,
   projectId: number,
   query: JsonObject,
   signal: AbortSignal,
@@ -62,7 +57,7 @@ export async function readTaxonomy(
   return kind.read(deps, { projectId, fields, signal })
 }
 
-async function readEvents({ events }: TaxonomyDeps, { projectId, fields, signal }: Asked): Taxonomy {
+async function readEvents({ events }: ManagementDeps, { projectId, fields, signal }: Asked): Taxonomy {
   const limit = readWholeNumber(fields, 'limit', { unlessGiven: eventCountMax, minimum: 1, maximum: eventCountMax })
   if (!limit.ok) return limit
   const offset = readWholeNumber(fields, 'offset', { unlessGiven: 0, minimum: 0, maximum: 10_000_000 })
@@ -76,7 +71,7 @@ async function readEvents({ events }: TaxonomyDeps, { projectId, fields, signal 
   return ok(eventsText(results, next < count ? next : null))
 }
 
-async function readEventProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
+async function readEventProperties(deps: ManagementDeps, asked: Asked): Taxonomy {
   const name = readText(asked.fields, 'event_name')
   if (!name.ok) return name
   const of = { kind: 'event', events: [name.value], onlyOfEvents: true } as const
@@ -86,7 +81,7 @@ async function readEventProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
   return isKnown ? ok('These events have no property of at most 16,384 characters.') : err(noSuchEvent)
 }
 
-async function readEventValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
+async function readEventValues(deps: ManagementDeps, asked: Asked): Taxonomy {
   const event = readText(asked.fields, 'event_name')
   if (!event.ok) return event
   const sampled = { kind: 'event', events: [event.value], onlyOfEvents: true } as const
@@ -95,7 +90,7 @@ async function readEventValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
   )
 }
 
-async function readEntityProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
+async function readEntityProperties(deps: ManagementDeps, asked: Asked): Taxonomy {
   const entity = await findEntity(deps, asked)
   if (!entity.ok) return entity
   const { sampled, of } = entity.value
@@ -103,7 +98,7 @@ async function readEntityProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy 
   return ok((await readProperties(deps, asked, sampled, who)) ?? 'There are no properties.')
 }
 
-async function readEntityValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
+async function readEntityValues(deps: ManagementDeps, asked: Asked): Taxonomy {
   const entity = await findEntity(deps, asked)
   if (!entity.ok) return entity
   const whose = entity.value.of === 'person' ? '50,000 persons' : '50,000 groups'
@@ -114,7 +109,7 @@ type Sampled = Pick<PropertyNameQuery, 'kind' | 'events' | 'onlyOfEvents'>
 
 /** Null without any property. */
 async function readProperties(
-  { events }: TaxonomyDeps,
+  { events }: ManagementDeps,
   { projectId, signal }: Asked,
   sampled: Sampled,
   of: string,
@@ -126,7 +121,7 @@ async function readProperties(
 
 /** @param explainAbsence the error when neither a value nor the property is found. */
 async function readValues(
-  { events }: TaxonomyDeps,
+  { events }: ManagementDeps,
   { projectId, fields, signal }: Asked,
   { of, sampled, whose }: { readonly of: PropertyValueQuery['of']; readonly sampled: Sampled; readonly whose: string },
   explainAbsence: () => Promise<WireError>,
@@ -143,7 +138,7 @@ async function readValues(
 }
 
 /** An event name is known if an event with it exists. */
-async function isEvent({ events }: TaxonomyDeps, { projectId, signal }: Asked, event: string): Promise<boolean> {
+async function isEvent({ events }: ManagementDeps, { projectId, signal }: Asked, event: string): Promise<boolean> {
   const found = await events.listEvents({ projectId, event, descending: true, limit: 1 }, signal)
   return found.events.length > 0
 }
@@ -155,7 +150,7 @@ interface Entity {
 
 /** As in PostHog, an entity is also known by its plural. */
 async function findEntity(
-  { management }: TaxonomyDeps,
+  { management }: ManagementDeps,
   { projectId, fields }: Asked,
 ): Promise<Result<Entity, WireError>> {
   const entity = readText(fields, 'entity')

@@ -2,22 +2,17 @@
 
 import type { Condition } from '#core/insights/conditions.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import { answerTrends, type TrendsDeps, type TrendsIssue } from '#services/insights/trends.ts'
+import { answerTrends, type TrendsIssue } from '#services/insights/trends.ts'
 import { readTestAccountFilters } from '#wire/insights/property-filters.ts'
 import { readTrendsQuery } from '#wire/insights/trends-query.ts'
 import { encodeTrendResult } from '#wire/insights/trends-results.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, refusal } from '../kit/answers.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import type { AskedQuery } from './hogql-query.ts'
 
-export interface TrendsQueryDeps {
-  readonly events: TrendsDeps['insights']
-  readonly management: TrendsDeps['management']
-  readonly clock: TrendsDeps['clock']
-}
-
 export async function answerTrendsQuery(
-  { events: insights, management, clock }: TrendsQueryDeps,
+  { events: insights, management, clock }: ManagementDeps,
   { project, query: json, isComplete: complete, importJobId }: AskedQuery,
   signal: AbortSignal,
 ): Promise<Answer> {
