@@ -16,7 +16,6 @@ import { answerCursorList, encodeTogether } from './kit/full-page.ts'
 import { asFilter, authorsParam, commaListParam } from './kit/list-filters.ts'
 import { limitParam, type QueryParam, type QueryValues, textParam, wholeNumberParam } from './kit/query-params.ts'
 
-const tag = 'activity_log'
 /** A search that takes longer ends its page, which may be empty then. */
 const searchMsMax = 1_000
 const filters = {
@@ -59,14 +58,18 @@ const readScopes: Readonly<Partial<Record<ActivityKind, string>>> = {
 export function activityLogRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      ...{ method: 'GET', path: '/activity_log', id: 'activity_log_list', tag, scope: 'activity_log:read' },
+      route: 'GET /activity_log',
+      id: 'activity_log_list',
+      scope: 'activity_log:read',
       summary: 'List changes in a project with their authors, newest first: those of objects that the key may read.',
       query: filters,
       success: { status: 200, schema: uncountedPageSchema(activitySchema) },
       handle: call => answerActivity(deps, call, call.project.id),
     }),
     ...instanceRoutes(deps, {
-      ...{ method: 'GET', paths: ['/api/activity_log'], id: 'activity_log_list_all', tag, scope: '*' },
+      route: 'GET /api/activity_log',
+      id: 'activity_log_list_all',
+      scope: '*',
       summary: 'List changes in all projects and of personal API keys with their authors, newest first.',
       query: filters,
       success: { status: 200, schema: uncountedPageSchema(activitySchema) },

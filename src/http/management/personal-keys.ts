@@ -21,16 +21,10 @@ import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './k
 import { answerCountedList, encodeObjects } from './kit/full-page.ts'
 import { pageParams, type QuerySpec } from './kit/query-params.ts'
 
-const tag = 'personal_api_keys'
-const paths = ['/api/personal_api_keys']
-const onePath = ['/api/personal_api_keys/:keyId']
-const currentPath = ['/api/personal_api_keys/@current']
-
 export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...keyRoutes(deps, {
-      method: 'GET',
-      paths,
+      route: 'GET /api/personal_api_keys',
       id: 'personal_api_keys_list',
       summary: 'List personal API keys, without their secrets.',
       query: pageParams(),
@@ -44,8 +38,7 @@ export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
         ),
     }),
     ...keyRoutes(deps, {
-      method: 'POST',
-      paths,
+      route: 'POST /api/personal_api_keys',
       id: 'personal_api_keys_create',
       summary: 'Create a personal API key. The key itself, `value`, is returned only once.',
       body: createPersonalKeySchema,
@@ -60,36 +53,30 @@ export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...instanceRoutes(deps, {
-      method: 'GET',
-      paths: currentPath,
+      route: 'GET /api/personal_api_keys/@current',
       id: 'personal_api_keys_current',
-      tag,
       summary: 'Get the calling key: its scopes and projects.',
       scope: 'any',
       success: { status: 200, schema: personalKeySchema },
       handle: ({ caller }) => answerKey(deps, caller.id),
     }),
     ...instanceRoutes(deps, {
-      method: 'DELETE',
-      paths: currentPath,
+      route: 'DELETE /api/personal_api_keys/@current',
       id: 'personal_api_keys_current_destroy',
-      tag,
       summary: 'Delete the calling key. It stops working immediately.',
       scope: 'any',
       success: { status: 204 },
       handle: ({ caller, change }) => answerKeyDeletion(deps, caller.id, change),
     }),
     ...keyRoutes(deps, {
-      method: 'GET',
-      paths: onePath,
+      route: 'GET /api/personal_api_keys/:keyId',
       id: 'personal_api_keys_retrieve',
       summary: 'Get one personal API key, without its secret.',
       success: { status: 200, schema: personalKeySchema },
       handle: ({ params }) => answerKey(deps, params.keyId!),
     }),
     ...keyRoutes(deps, {
-      method: 'DELETE',
-      paths: onePath,
+      route: 'DELETE /api/personal_api_keys/:keyId',
       id: 'personal_api_keys_destroy',
       summary: 'Delete a personal API key. It stops working immediately.',
       success: { status: 204 },
@@ -111,11 +98,10 @@ async function answerKeyDeletion(deps: ManagementDeps, keyId: string, change: Ch
 /** Endpoints that manage keys, for a key with all scopes and all projects. */
 function keyRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: ManagementDeps,
-  endpoint: Omit<InstanceEndpoint<Q, S>, 'tag' | 'scope'>,
+  endpoint: Omit<InstanceEndpoint<Q, S>, 'scope'>,
 ): ManagementRoute[] {
   return instanceRoutes<Q, S>(deps, {
     ...endpoint,
-    tag,
     scope: '*',
     handle: async call => (isLimitedToProjects(call.caller) ? refusal(limitedKey) : endpoint.handle(call)),
   })

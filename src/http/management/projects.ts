@@ -32,18 +32,16 @@ import { answerCountedList, encodeTogether } from './kit/full-page.ts'
 import type { PageRequest } from './kit/page.ts'
 import { pageParams } from './kit/query-params.ts'
 
-const tag = 'projects'
 const organizationPaths = ['@current', organizationId].map(id => `/api/organizations/${id}/projects`)
-const listPaths = ['/api/projects', '/api/environments', ...organizationPaths]
-const prefixes = [...projectPrefixes, ...organizationPaths.map(path => `${path}/:projectId`)]
+const otherListPaths = ['/api/environments', ...organizationPaths]
+const own = { tag: 'projects', prefixes: [...projectPrefixes, ...organizationPaths.map(path => `${path}/:projectId`)] }
 
 export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...instanceRoutes(deps, {
-      method: 'GET',
-      paths: listPaths,
+      route: 'GET /api/projects',
+      aliases: otherListPaths,
       id: 'projects_list',
-      tag,
       summary: 'List the projects that the key can access, by ascending id.',
       scope: 'project:read',
       query: pageParams(),
@@ -57,10 +55,9 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
         ),
     }),
     ...instanceRoutes(deps, {
-      method: 'POST',
-      paths: listPaths,
+      route: 'POST /api/projects',
+      aliases: otherListPaths,
       id: 'projects_create',
-      tag,
       summary: 'Create a project.',
       scope: 'project:write',
       body: createProjectSchema,
@@ -86,22 +83,18 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '',
-      prefixes,
+      ...own,
+      route: 'GET /',
       id: 'projects_retrieve',
-      tag,
       summary: 'Get one project.',
       scope: 'project:read',
       success: { status: 200, schema: projectSchema },
       handle: async ({ project }) => answerProject(deps, 200, project),
     }),
     ...projectRoutes(deps, {
-      method: 'PATCH',
-      path: '',
-      prefixes,
+      ...own,
+      route: 'PATCH /',
       id: 'projects_update',
-      tag,
       summary: 'Update fields of a project. Omitted quotas and settings are unchanged; null unsets them.',
       scope: 'project:write',
       body: updateProjectSchema,
@@ -116,11 +109,9 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'DELETE',
-      path: '',
-      prefixes,
+      ...own,
+      route: 'DELETE /',
       id: 'projects_destroy',
-      tag,
       summary: 'Delete a project. Its id is never reused.',
       scope: 'project:write',
       success: { status: 204 },
@@ -130,11 +121,9 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'PATCH',
-      path: '/reset_token',
-      prefixes,
+      ...own,
+      route: 'PATCH /reset_token',
       id: 'projects_reset_token',
-      tag,
       summary: 'Generate a new project API key. The old key stops working immediately.',
       scope: 'project:write',
       success: { status: 200, schema: projectSchema },
@@ -144,11 +133,9 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'PATCH',
-      path: '/rotate_secret_token',
-      prefixes,
+      ...own,
+      route: 'PATCH /rotate_secret_token',
       id: 'projects_rotate_secret_token',
-      tag,
       summary:
         'Generate a new secret key, `secret_api_token`, returned only once. The previous key becomes the backup.',
       scope: 'project:write',
@@ -160,11 +147,9 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'PATCH',
-      path: '/delete_secret_token_backup',
-      prefixes,
+      ...own,
+      route: 'PATCH /delete_secret_token_backup',
       id: 'projects_delete_secret_token_backup',
-      tag,
       summary: 'Delete the backup secret key, from before the last rotation.',
       scope: 'project:write',
       success: { status: 200, schema: projectSchema },

@@ -10,7 +10,6 @@ import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/end
 import { readInstant } from './kit/instants.ts'
 import { textParam } from './kit/query-params.ts'
 
-const tag = 'surveys'
 const scope = 'survey:read'
 /** An answer about all surveys covers the newest ones, at most this many. */
 const surveysMax = 1_000
@@ -22,10 +21,8 @@ const query = {
 export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/surveys/stats',
+      route: 'GET /surveys/stats',
       id: 'surveys_stats',
-      tag,
       summary: `Count how often surveys were shown, dismissed and answered: the newest ${surveysMax} that are not archived.`,
       scope,
       query,
@@ -33,10 +30,8 @@ export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async call => count(call, await activeSurveyIds(call.project), {}),
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/surveys/:surveyId/stats',
+      route: 'GET /surveys/:surveyId/stats',
       id: 'surveys_stats_of_one',
-      tag,
       summary: 'Count how often one survey was shown, dismissed and answered.',
       scope,
       // PostHog's tools send the id twice.

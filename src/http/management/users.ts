@@ -19,7 +19,6 @@ import { encodeCountAndNeighbours } from './kit/page.ts'
 import { limitParam, pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
 
-const tag = 'users'
 /** The most projects that an organization lists; `/api/projects/` has all. */
 const projectCountMax = 1_000
 const organizationNames = { id: organizationId, name: 'Pennon', slug: 'pennon' }
@@ -27,10 +26,8 @@ const organizationNames = { id: organizationId, name: 'Pennon', slug: 'pennon' }
 export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...instanceRoutes(deps, {
-      method: 'GET',
-      paths: ['/api/users/@me'],
+      route: 'GET /api/users/@me',
       id: 'users_me',
-      tag,
       summary: 'Get the caller: the personal API key, its current project and the organization.',
       scope: 'user:read',
       // Tools that test a key send a limit with every request.
@@ -50,10 +47,8 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...instanceRoutes(deps, {
-      method: 'GET',
-      paths: ['/api/organizations'],
+      route: 'GET /api/organizations',
       id: 'organizations_list',
-      tag: 'organizations',
       summary: 'List the single organization of this instance; tools look up its id by slug here.',
       scope: 'organization:read',
       query: pageParams(),
@@ -64,10 +59,9 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...instanceRoutes(deps, {
-      method: 'GET',
-      paths: ['/api/organizations/@current', `/api/organizations/${organizationId}`],
+      route: 'GET /api/organizations/@current',
+      aliases: [`/api/organizations/${organizationId}`],
       id: 'organizations_current',
-      tag: 'organizations',
       summary: 'Get the single organization of this instance.',
       scope: 'organization:read',
       success: { status: 200, schema: organizationSchema },

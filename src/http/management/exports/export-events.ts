@@ -17,10 +17,8 @@ const scope = 'query:read'
 
 export function exportEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
-    method: 'GET',
-    path: '/events/export',
+    route: 'GET /events/export',
     id: 'events_export',
-    tag: 'events',
     summary: 'Download all matching events, in the order of the event list. `cursor` resumes an interrupted export.',
     scope,
     group: 'exports',

@@ -19,10 +19,8 @@ const scope = 'person:read'
 
 export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
-    method: 'GET',
-    path: '/persons/export',
+    route: 'GET /persons/export',
     id: 'persons_export',
-    tag: 'persons',
     summary: 'Download all matching persons, newest first. `cursor` resumes an interrupted export.',
     scope,
     group: 'exports',

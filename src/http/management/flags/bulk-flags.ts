@@ -18,20 +18,14 @@ import { parseIdNumber } from '../kit/item-routes.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
 import { encodeInUse } from './flag-in-use.ts'
 
-const endpoint = {
-  method: 'POST',
-  tag: 'feature_flags',
-  scope: 'feature_flag:write',
-  body: bulkFlagsSchema,
-} as const
-
 export function bulkFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      ...endpoint,
-      path: '/feature_flags/bulk_delete',
+      route: 'POST /feature_flags/bulk_delete',
       id: 'feature_flags_bulk_delete',
       summary: 'Delete flags by id. Flags in use are kept; the response says what uses them.',
+      scope: 'feature_flag:write',
+      body: bulkFlagsSchema,
       success: { status: 200, schema: bulkDeletedSchema },
       handle: async call => {
         const { done, errors } = await retireSentFlags(deps, call, 'delete')
@@ -39,11 +33,12 @@ export function bulkFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      ...endpoint,
-      path: '/feature_flags/bulk_archive',
+      route: 'POST /feature_flags/bulk_archive',
       id: 'feature_flags_bulk_archive',
       summary:
         'Archive flags by id, which also disables them. Flags in use are kept; the response says what uses them.',
+      scope: 'feature_flag:write',
+      body: bulkFlagsSchema,
       success: { status: 200, schema: bulkArchivedSchema },
       handle: async call => {
         const { done, errors } = await retireSentFlags(deps, call, 'archive')

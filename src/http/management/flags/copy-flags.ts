@@ -41,8 +41,8 @@ const copiedSchema = Type.Object({
 
 export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return instanceRoutes(deps, {
-    method: 'POST',
-    paths: ['@current', organizationId].map(id => `/api/organizations/${id}/feature_flags/copy_flags`),
+    route: 'POST /api/organizations/@current/feature_flags/copy_flags',
+    aliases: [`/api/organizations/${organizationId}/feature_flags/copy_flags`],
     id: 'feature_flags_copy',
     tag: 'feature_flags',
     summary: 'Copy a flag to other projects. A flag with the same key there is overwritten as a new version.',

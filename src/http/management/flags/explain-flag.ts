@@ -63,10 +63,8 @@ const explainSchema = Type.Object({
 
 export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
   return flagRoutes(deps, {
-    method: 'POST',
-    path: '/explain',
+    route: 'POST /feature_flags/:flagId/explain',
     id: 'feature_flags_explain',
-    tag: 'feature_flags',
     summary: 'Explain the value of the flag for one person, step by step. Nothing is stored.',
     scope: 'feature_flag:read',
     body: explainSchema,

@@ -39,8 +39,6 @@ import {
 } from '../kit/query-params.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 
-const tag = 'feature_flags'
-
 const activeText = 'Only active or only inactive flags. `STALE`: only active flags with that status.'
 const isActive = booleanParam(activeText)
 const activeParam: QueryParam<boolean | 'STALE' | undefined> = {
@@ -119,10 +117,8 @@ export const wrongFlagNames = {
 export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/feature_flags',
+      route: 'GET /feature_flags',
       id: 'feature_flags_list',
-      tag,
       summary: 'List flags, newest first. Deleted flags are excluded, archived ones by default.',
       scope: 'feature_flag:read',
       query: {
@@ -152,10 +148,8 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/feature_flags',
+      route: 'POST /feature_flags',
       id: 'feature_flags_create',
-      tag,
       summary: 'Create a flag. This process serves it as soon as it responds.',
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
@@ -181,20 +175,16 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      method: 'GET',
-      path: '',
+      route: 'GET /feature_flags/:flagId',
       id: 'feature_flags_retrieve',
-      tag,
       summary: 'Get one flag by id or key. Deleted flags are found by id only.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagSchema },
       handle: async ({ caller, item: flag }) => answer(200, (await encodeFlags(deps, caller, [flag]))[0]),
     }),
     ...flagRoutes(deps, {
-      method: 'GET',
-      path: '/status',
+      route: 'GET /feature_flags/:flagId/status',
       id: 'feature_flags_status',
-      tag,
       summary: 'Get whether the flag is in use, and the reason for this status.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagStatusSchema },
@@ -204,10 +194,8 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      method: 'PATCH',
-      path: '',
+      route: 'PATCH /feature_flags/:flagId',
       id: 'feature_flags_update',
-      tag,
       summary: 'Update fields of a flag; increments its version. `deleted: true` deletes it, `false` restores it.',
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
@@ -235,10 +223,8 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      method: 'DELETE',
-      path: '',
+      route: 'DELETE /feature_flags/:flagId',
       id: 'feature_flags_destroy',
-      tag,
       summary: 'Delete a flag: it is no longer served, and its key can be reused. Its history is kept.',
       scope: 'feature_flag:write',
       success: { status: 204 },

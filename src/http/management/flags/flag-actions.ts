@@ -24,10 +24,8 @@ import { readJson } from '../kit/property-filters.ts'
 import { optionalParam, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
 import { readSubject } from './explain-flag.ts'
 
-const tag = 'feature_flags'
 /** Flags in memory at a time: one may take a megabyte. */
 const shownTogether = 20
-const scope = { read: 'feature_flag:read', write: 'feature_flag:write' } as const
 
 const tagsSchema = Type.Object({
   ...bulkFlagsSchema.properties,
@@ -64,7 +62,9 @@ const subjectQuery = {
 export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...flagRoutes(deps, {
-      ...{ method: 'GET', path: '/dependent_flags', id: 'feature_flags_dependent_flags', tag, scope: scope.read },
+      route: 'GET /feature_flags/:flagId/dependent_flags',
+      id: 'feature_flags_dependent_flags',
+      scope: 'feature_flag:read',
       summary: 'List the flags that depend on this one, including inactive ones.',
       success: { status: 200, schema: dependentSchema },
       handle: async ({ project, item: flag }) => {
@@ -78,7 +78,9 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      ...{ method: 'POST', path: '/feature_flags/bulk_keys', id: 'feature_flags_bulk_keys', tag, scope: scope.read },
+      route: 'POST /feature_flags/bulk_keys',
+      id: 'feature_flags_bulk_keys',
+      scope: 'feature_flag:read',
       summary: `Get the keys of up to ${bulkFlagsMax} flags by id, including deleted ones.`,
       body: bulkFlagsSchema,
       success: { status: 200, schema: keysSchema },
@@ -95,8 +97,10 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      ...{ method: 'POST', path: '/feature_flags/bulk_update_tags', id: 'feature_flags_bulk_update_tags', tag },
-      ...{ scope: scope.write, summary: 'Add, remove or replace tags of flags by id.' },
+      route: 'POST /feature_flags/bulk_update_tags',
+      id: 'feature_flags_bulk_update_tags',
+      scope: 'feature_flag:write',
+      summary: 'Add, remove or replace tags of flags by id.',
       body: tagsSchema,
       success: { status: 200, schema: taggedSchema },
       handle: async ({ change, project, body: { ids, action, tags } }) => {
@@ -122,8 +126,10 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      ...{ method: 'GET', path: '/feature_flags/evaluation_reasons', id: 'feature_flags_evaluation_reasons', tag },
-      ...{ scope: scope.read, summary: 'Evaluate all flags for a person, with reasons. Nothing is stored or counted.' },
+      route: 'GET /feature_flags/evaluation_reasons',
+      id: 'feature_flags_evaluation_reasons',
+      scope: 'feature_flag:read',
+      summary: 'Evaluate all flags for a person, with reasons. Nothing is stored or counted.',
       query: { ...subjectQuery, distinct_id: requiredParam(textParam('Distinct id to evaluate flags for.')) },
       success: { status: 200, schema: reasonsSchema },
       handle: async ({ project, query }) => {
@@ -143,7 +149,9 @@ export function flagActionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      ...{ method: 'GET', path: '/feature_flags/my_flags', id: 'feature_flags_my_flags', tag, scope: scope.read },
+      route: 'GET /feature_flags/my_flags',
+      id: 'feature_flags_my_flags',
+      scope: 'feature_flag:read',
       summary: 'List flags with their value for the calling key: the person whose distinct id is the id of the key.',
       query: subjectQuery,
       success: { status: 200, schema: myFlagsSchema },

@@ -57,7 +57,6 @@ import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
 import { refuseSkippedValidation } from '../kit/skip-validation.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
-const tag = 'feature_flags'
 /** Counts of chosen conditions would reveal properties of single persons. */
 const scope = 'feature_flag:read person:read'
 const contentType = 'application/x-ndjson'
@@ -70,13 +69,9 @@ const lineMs = 250
 export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      ...{
-        method: 'POST',
-        path: '/feature_flags/user_blast_radius',
-        id: 'feature_flags_user_blast_radius',
-        tag,
-        scope,
-      },
+      route: 'POST /feature_flags/user_blast_radius',
+      id: 'feature_flags_user_blast_radius',
+      scope,
       summary: 'Count the persons, or groups of a type, that match a condition, by their stored properties.',
       body: blastRadiusBodySchema,
       success: { status: 200, schema: blastRadiusSchema },
@@ -135,7 +130,9 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      ...{ method: 'POST', path: '/feature_flags/reach', id: 'feature_flags_reach', tag, scope },
+      route: 'POST /feature_flags/reach',
+      id: 'feature_flags_reach',
+      scope,
       summary: 'Count whom a draft of a flag affects: who gains it, who loses it, who changes variant. JSON lines.',
       group: 'exports',
       query: { skip_validation: sentIdentityParam },

@@ -25,10 +25,8 @@ export function flagUsageRoutes(deps: ManagementDeps): ManagementRoute[] {
   const insights = { insights: deps.events, clock: deps.clock }
   return [
     ...flagRoutes(deps, {
-      method: 'GET',
-      path: '/usage',
+      route: 'GET /feature_flags/:flagId/usage',
       id: 'feature_flags_usage',
-      tag: 'feature_flags',
       summary: 'Count flag calls and persons by value, per hour or day.',
       scope: 'feature_flag:read',
       query,
@@ -44,10 +42,8 @@ export function flagUsageRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      method: 'GET',
-      path: '/exposure',
+      route: 'GET /feature_flags/:flagId/exposure',
       id: 'feature_flags_exposure',
-      tag: 'feature_flags',
       summary:
         'Count persons by the variant they first saw, per hour or day, and check the split against the definition.',
       scope: 'feature_flag:read',

@@ -24,16 +24,13 @@ import { pageParams, type QueryValues, wholeNumberParam } from '../kit/query-par
 import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 import { buildFlagActivity, buildProjectActivity, diffFlags } from './flag-activity.ts'
 
-const tag = 'feature_flags'
 const noSuchVersion = notFoundError('The flag has no such version; its versions are listed at …/versions/.')
 
 export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...flagRoutes(deps, {
-      method: 'GET',
-      path: '/versions',
+      route: 'GET /feature_flags/:flagId/versions',
       id: 'feature_flags_versions_list',
-      tag,
       summary: 'List all versions of a flag, newest first.',
       scope: 'feature_flag:read',
       query: pageParams(),
@@ -49,10 +46,8 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      method: 'GET',
-      path: '/versions/:version',
+      route: 'GET /feature_flags/:flagId/versions/:version',
       id: 'feature_flags_versions_retrieve',
-      tag,
       summary: 'Get the flag as of one version.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagVersionSchema },
@@ -64,10 +59,8 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      method: 'GET',
-      path: '/versions/:version/diff/:otherVersion',
+      route: 'GET /feature_flags/:flagId/versions/:version/diff/:otherVersion',
       id: 'feature_flags_versions_diff',
-      tag,
       summary: 'Compare two versions of a flag.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagDiffSchema },
@@ -80,10 +73,8 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      method: 'POST',
-      path: '/versions/:version/restore',
+      route: 'POST /feature_flags/:flagId/versions/:version/restore',
       id: 'feature_flags_versions_restore',
-      tag,
       summary: 'Restore an earlier version as the newest one. Everything it refers to must still exist.',
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
@@ -99,10 +90,8 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/feature_flags/activity',
+      route: 'GET /feature_flags/activity',
       id: 'feature_flags_activity_all',
-      tag,
       summary: 'List changes of all flags with their authors, newest first.',
       scope: 'feature_flag:read',
       query: activityParams,
@@ -119,10 +108,8 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...flagRoutes(deps, {
-      method: 'GET',
-      path: '/activity',
+      route: 'GET /feature_flags/:flagId/activity',
       id: 'feature_flags_activity',
-      tag,
       summary: 'List changes of the flag with their authors, newest first.',
       scope: 'feature_flag:read',
       query: activityParams,

@@ -60,10 +60,8 @@ const everyoneSchema = Type.Object({
 export function narrowWritesRoutes(deps: ManagementDeps): ManagementRoute[] {
   const action = (name: string) =>
     ({
-      method: 'POST',
-      path: `/${name}`,
+      route: `POST /feature_flags/:flagId/${name}`,
       id: `feature_flags_${name}`,
-      tag: 'feature_flags',
       scope: 'feature_flag:write',
       success: { status: 200, schema: writtenFlagSchema },
     }) as const

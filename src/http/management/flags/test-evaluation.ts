@@ -36,10 +36,8 @@ const bodySchema = Type.Object({
 
 export function testEvaluationRoutes(deps: ManagementDeps): ManagementRoute[] {
   return flagRoutes(deps, {
-    method: 'POST',
-    path: '/test_evaluation',
+    route: 'POST /feature_flags/:flagId/test_evaluation',
     id: 'feature_flags_test_evaluation',
-    tag: 'feature_flags',
     summary:
       'Evaluate the flag for one person, with the reason. Nothing is stored or counted. `explain` returns every step.',
     // The answer contains stored data of the person.

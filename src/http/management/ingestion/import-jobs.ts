@@ -47,13 +47,12 @@ import {
 } from '../kit/answers.ts'
 import { type Caller, holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import { type ManagementRoute, type ProjectEndpoint, projectRoutes } from '../kit/endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
 import { addressWith } from '../kit/page.ts'
 import { pageParams, requiredParam, textParam } from '../kit/query-params.ts'
 import { countsCursorParam, findCountsPage } from './import-counts.ts'
 
-const tag = 'import_jobs'
 const uuidCountMax = 200
 const tooManyJobs: Readonly<Record<TooManyJobs, string>> = {
   too_many_open: `The project has ${openJobsMax} import jobs that are neither published nor discarded: publish or discard one first.`,
@@ -71,10 +70,8 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, events } = deps
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/import_jobs',
+      route: 'GET /import_jobs',
       id: 'import_jobs_list',
-      tag,
       summary: 'List import jobs, newest first.',
       scope: 'import_job:read',
       query: pageParams(),
@@ -91,10 +88,8 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
         ),
     }),
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/import_jobs',
+      route: 'POST /import_jobs',
       id: 'import_jobs_create',
-      tag,
       summary:
         'Create an import job. Batches that name it in the X-Import-Job header stay hidden until it is published.',
       scope: 'import_job:write',
@@ -114,10 +109,8 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/import_jobs/:jobId',
+      route: 'GET /import_jobs/:jobId',
       id: 'import_jobs_retrieve',
-      tag,
       summary: 'Get one import job: its state, and the progress of publishing or discarding.',
       scope: 'import_job:read',
       success: { status: 200, schema: importJobSchema },
@@ -127,10 +120,8 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'PATCH',
-      path: '/import_jobs/:jobId',
+      route: 'PATCH /import_jobs/:jobId',
       id: 'import_jobs_update',
-      tag,
       summary: "Report the importer's progress. 409 once the job is being published or discarded.",
       scope: 'import_job:write',
       body: updateImportJobSchema,
@@ -140,29 +131,22 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
         return tooLong ?? answerJob(await updateJob(deps, project.id, parseJobId(params), body, change))
       },
     }),
-    ...projectRoutes(
-      deps,
-      createJobAction(
+    ...projectRoutes(deps, {
+      ...jobAction(
         'publish',
         'Publish the job: its events become visible, and its persons and links are merged into the project.',
-        {
-          handle: async ({ change, project, params }) =>
-            answerJob(await publishJob(deps, project.id, parseJobId(params), change)),
-        },
       ),
-    ),
-    ...projectRoutes(
-      deps,
-      createJobAction('discard', 'Discard the job, or undo it within 30 days of publishing.', {
-        handle: async ({ change, project, params }) =>
-          answerJob(await discardJob(deps, project.id, parseJobId(params), change)),
-      }),
-    ),
+      handle: async ({ change, project, params }) =>
+        answerJob(await publishJob(deps, project.id, parseJobId(params), change)),
+    }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/import_jobs/:jobId/report',
+      ...jobAction('discard', 'Discard the job, or undo it within 30 days of publishing.'),
+      handle: async ({ change, project, params }) =>
+        answerJob(await discardJob(deps, project.id, parseJobId(params), change)),
+    }),
+    ...projectRoutes(deps, {
+      route: 'GET /import_jobs/:jobId/report',
       id: 'import_jobs_report',
-      tag,
       summary: 'Report what is stored for the job, and the outcomes of all other events.',
       scope: 'import_job:read',
       success: { status: 200, schema: importReportSchema },
@@ -184,10 +168,8 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/import_jobs/:jobId/counts',
+      route: 'GET /import_jobs/:jobId/counts',
       id: 'import_jobs_counts',
-      tag,
       summary: 'List stored events of the job by UTC day and name, beyond those in the report.',
       scope: 'import_job:read',
       query: { cursor: countsCursorParam() },
@@ -202,10 +184,8 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/import_jobs/:jobId/events',
+      route: 'GET /import_jobs/:jobId/events',
       id: 'import_jobs_events',
-      tag,
       summary: `Get up to ${uuidCountMax} stored events of the job by uuid, published or not.`,
       scope: 'import_job:read query:read',
       query: { uuids: requiredParam(textParam('Uuids, separated by commas.')) },
@@ -227,22 +207,14 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-function createJobAction(
-  name: 'publish' | 'discard',
-  summary: string,
-  { handle }: Pick<ProjectEndpoint<Record<never, never>, Type.TUnknown>, 'handle'>,
-): ProjectEndpoint<Record<never, never>, Type.TUnknown> {
-  return {
-    method: 'POST',
-    path: `/import_jobs/:jobId/${name}`,
-    id: `import_jobs_${name}`,
-    tag,
-    summary: `${summary} Idempotent; the job's state shows when it is complete.`,
-    scope: 'import_job:write',
-    success: { status: 202, schema: importJobSchema },
-    handle,
-  }
-}
+/** What the two actions have in common. @param summary says what the action does. */
+const jobAction = <const Name extends string>(name: Name, summary: string) => ({
+  route: `POST /import_jobs/:jobId/${name}` as const,
+  id: `import_jobs_${name}`,
+  summary: `${summary} Idempotent; the job's state shows when it is complete.`,
+  scope: 'import_job:write',
+  success: { status: 202, schema: importJobSchema },
+})
 
 function parseJobId(params: Readonly<Record<string, string>>): number {
   const text = params.jobId!

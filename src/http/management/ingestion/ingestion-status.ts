@@ -21,8 +21,7 @@ const lookBackMs = 30 * dayMs
 
 export function ingestionStatusRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
-    method: 'GET',
-    path: '/ingestion_status',
+    route: 'GET /ingestion_status',
     id: 'ingestion_status',
     tag: 'ingestion',
     summary:

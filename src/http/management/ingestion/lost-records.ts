@@ -14,8 +14,7 @@ import { pageParams } from '../kit/query-params.ts'
 
 export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return instanceRoutes(deps, {
-    method: 'GET',
-    paths: ['/api/instance/lost_records'],
+    route: 'GET /api/instance/lost_records',
     id: 'lost_records_list',
     tag: 'ingestion',
     summary:

@@ -73,8 +73,7 @@ const listQuery = {
 export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/rejected_events',
+      route: 'GET /rejected_events',
       id: 'rejected_events_list',
       tag,
       summary:
@@ -85,8 +84,7 @@ export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call => answerFromEventStore(() => listRejected(deps, call)),
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/rejected_events/:rejectId',
+      route: 'GET /rejected_events/:rejectId',
       id: 'rejected_events_retrieve',
       tag,
       summary: 'Get one reject, as in the list. Its id is the `rejectId` of an ingestion warning.',
@@ -95,8 +93,7 @@ export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call => answerFromEventStore(() => findRejected(deps, call)),
     }),
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/rejected_events/replay',
+      route: 'POST /rejected_events/replay',
       id: 'rejected_events_replay',
       tag,
       summary:

@@ -37,8 +37,7 @@ const listQuery = {
 export function replayMessagesRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/replay_messages',
+      route: 'GET /replay_messages',
       id: 'replay_messages_list',
       tag,
       summary: `List requests with session recording snapshots, newest first. Kept for ${recordingRetentionDays.row} days.`,
@@ -48,8 +47,7 @@ export function replayMessagesRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call => answerFromEventStore(() => listRecordings(deps, call)),
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/replay_messages/:uuid',
+      route: 'GET /replay_messages/:uuid',
       id: 'replay_messages_retrieve',
       tag,
       summary: `Get one request with its snapshots, which are kept for ${recordingRetentionDays.items} days.`,

@@ -14,10 +14,8 @@ const daysMax = 3_660
 
 export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
-    method: 'GET',
-    path: '/usage',
+    route: 'GET /usage',
     id: 'usage',
-    tag: 'usage',
     summary: 'Get usage against each quota, and imported events, per UTC day. Days without usage may be omitted.',
     scope: 'project:read',
     query: {

@@ -13,8 +13,7 @@ const sampleCountMax = 50
 
 export function warningsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
-    method: 'GET',
-    path: '/ingestion_warnings',
+    route: 'GET /ingestion_warnings',
     id: 'ingestion_warnings_list',
     tag: 'ingestion',
     summary: `List ingestion warnings of the last 30 days by type, with up to ${sampleCountMax} examples each.`,

@@ -23,7 +23,7 @@ export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
     const id = parseIdNumber(text)
     return id === null ? null : deps.management.findCohort(projectId, id)
   }
-  return itemRoutes(deps, { itemPath: '/cohorts/:cohortId', find, missing: noSuchCohort }, endpoint)
+  return itemRoutes(deps, { param: 'cohortId', find, missing: noSuchCohort }, endpoint)
 }
 
 export const noSuchCohort = notFoundError('The project has no cohort with this id.')

@@ -57,9 +57,11 @@ export interface ProjectCall<Q extends QuerySpec, B> extends Call<Q, B> {
 }
 
 interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
-  readonly method: Route['method']
+  /** The method and the path, which is below the project unless the endpoint is one of the instance. */
+  readonly route: `${Route['method']} /${string}`
   readonly id: string
-  readonly tag: string
+  /** Groups endpoints in the OpenAPI document; the first name of the path when absent. */
+  readonly tag?: string
   readonly summary: string
   /** The scope that a key needs, several separated by spaces when it needs each of them; `any` for every valid key. */
   readonly scope: string
@@ -91,14 +93,12 @@ export interface StreamAnswer {
 }
 
 export interface InstanceEndpoint<Q extends QuerySpec, S extends TSchema> extends EndpointBase<Q, S> {
-  /** Complete paths. */
-  readonly paths: readonly string[]
+  /** Other paths of the same endpoint. */
+  readonly aliases?: readonly string[]
   readonly handle: (call: Call<Q, Static<S>>) => Promise<Answer>
 }
 
 export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends EndpointBase<Q, S> {
-  /** Below the project, such as `/feature_flags/:flagId`; '' for the project itself. */
-  readonly path: string
   /** Prefixes that end in `:projectId`; `projectPrefixes` when absent. */
   readonly prefixes?: readonly string[]
   readonly handle: (call: ProjectCall<Q, Static<S>>) => Promise<Answer | StreamAnswer>
@@ -118,7 +118,7 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   endpoint: InstanceEndpoint<Q, S>,
 ): ManagementRoute[] {
   const read = createRequestReader(deps, endpoint)
-  return endpoint.paths.map(path =>
+  return [pathOf(endpoint), ...(endpoint.aliases ?? [])].map(path =>
     toRoute(deps, endpoint, path, async (request, signal) => {
       const call = await read(request, signal)
       return 'status' in call ? call : endpoint.handle(call)
@@ -133,7 +133,7 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
 ): ManagementRoute[] {
   const read = createRequestReader(deps, endpoint)
   return (endpoint.prefixes ?? projectPrefixes).map(prefix =>
-    toRoute(deps, endpoint, `${prefix}${endpoint.path}`, async (request, signal) => {
+    toRoute(deps, endpoint, `${prefix}${pathOf(endpoint)}`, async (request, signal) => {
       const caller = readCaller(request)
       const project = await findRequestedProject(deps.management, caller, request)
       if (project === null) return refusal(noSuchProject)
@@ -186,13 +186,23 @@ const noBody = wireError(
 /** The body of a write that takes none: any field in it is refused, since it would be ignored. */
 const noFields = Type.Object({})
 
+function methodOf({ route }: { readonly route: string }): Route['method'] {
+  return route.slice(0, route.indexOf(' ')) as Route['method']
+}
+
+/** Without a final slash: '' for the project itself. */
+function pathOf({ route }: { readonly route: string }): string {
+  return route.slice(route.indexOf('/')).replace(/\/$/, '')
+}
+
 function createRequestReader<Q extends QuerySpec, S extends TSchema>(
   { clock }: Pick<EndpointDeps, 'clock'>,
   endpoint: EndpointBase<Q, S>,
 ) {
   const { body: schema = noFields, postHogFields, wrongNames, uniqueKeysIn } = endpoint
+  const method = methodOf(endpoint)
   const parseBody =
-    endpoint.method === 'GET' || endpoint.ignoresBody === true
+    method === 'GET' || endpoint.ignoresBody === true
       ? null
       : createBodyParser(schema, endpoint.success.schema ?? null, {
           jsonBytesMax: managementBodyBytesMax,
@@ -201,7 +211,7 @@ function createRequestReader<Q extends QuerySpec, S extends TSchema>(
           ...(wrongNames === undefined ? {} : { wrongNames }),
           ...(uniqueKeysIn === undefined ? {} : { uniqueKeysIn }),
         })
-  const makesSomething = endpoint.method === 'POST' && endpoint.success.status === 201
+  const makesSomething = method === 'POST' && endpoint.success.status === 201
   const needsBody = makesSomething && endpoint.body !== undefined && endpoint.bodyIsOptional !== true
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
     const query = readQuery(endpoint.query ?? {}, request.query as object)
@@ -230,7 +240,7 @@ function toRoute(
 ): ManagementRoute {
   const contentType = endpoint.success.contentType ?? 'application/json'
   return {
-    method: endpoint.method,
+    method: methodOf(endpoint),
     path,
     access: 'personal_key',
     scope: endpoint.scope,
@@ -239,7 +249,11 @@ function toRoute(
     tooLarge: tooLargeError(endpoint),
     operation: {
       id: endpoint.id,
-      tag: endpoint.tag,
+      tag:
+        endpoint.tag ??
+        pathOf(endpoint)
+          .replace(/^\/api/, '')
+          .split('/')[1]!,
       summary: endpoint.summary,
       query: endpoint.query ?? {},
       body: endpoint.body ?? null,

@@ -21,7 +21,7 @@ export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
   endpoint: ItemEndpoint<Flag, Q, S>,
 ): ManagementRoute[] {
   const find = (projectId: number, id: string) => deps.management.findFlag(projectId, id)
-  return itemRoutes(deps, { itemPath: '/feature_flags/:flagId', find, missing: noSuchFlag }, endpoint)
+  return itemRoutes(deps, { param: 'flagId', find, missing: noSuchFlag }, endpoint)
 }
 
 const noSuchFlag = notFoundError('The project has no flag with this id or key. Deleted flags are found by id only.')

@@ -13,9 +13,9 @@ import {
 import type { QuerySpec } from './query-params.ts'
 
 export interface ProjectItem<T> {
-  /** Below the project, with one parameter, such as `/feature_flags/:flagId`. */
-  readonly itemPath: string
-  /** @param id the value of the path's parameter. */
+  /** The parameter of the path that names the item. */
+  readonly param: string
+  /** @param id the value of the parameter. */
   readonly find: (projectId: number, id: string) => Promise<T | null>
   /** The 404 when there is no such item. */
   readonly missing: WireError
@@ -27,22 +27,18 @@ export interface ItemCall<T, Q extends QuerySpec, B> extends ProjectCall<Q, B> {
 
 export interface ItemEndpoint<T, Q extends QuerySpec, S extends TSchema>
   extends Omit<ProjectEndpoint<Q, S>, 'prefixes' | 'handle'> {
-  /** Below the item, such as `/versions`; '' for the item itself. */
-  readonly path: string
   readonly handle: (call: ItemCall<T, Q, Static<S>>) => Promise<Answer>
 }
 
 export function itemRoutes<T, Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
-  { itemPath, find, missing }: ProjectItem<T>,
+  { param, find, missing }: ProjectItem<T>,
   endpoint: ItemEndpoint<T, Q, S>,
 ): ManagementRoute[] {
-  const parameter = itemPath.slice(itemPath.indexOf(':') + 1)
   return projectRoutes<Q, S>(deps, {
     ...endpoint,
-    path: `${itemPath}${endpoint.path}`,
     handle: async call => {
-      const item = await find(call.project.id, call.params[parameter]!)
+      const item = await find(call.project.id, call.params[param]!)
       return item === null ? refusal(missing) : endpoint.handle({ ...call, item })
     },
   })

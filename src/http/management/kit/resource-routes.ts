@@ -97,8 +97,9 @@ export function resourceRoutes<
     ...{ list: `List ${noun}s, newest first.`, create: `Create ${aNoun}.`, retrieve: `Get one ${noun}.` },
     ...{ update: `Update fields of ${aNoun}.`, destroy: `Delete ${aNoun}.`, ...declared.summaries },
   }
+  const param = `${noun.split(' ').at(-1)}Id`
   const items: ProjectItem<T> = {
-    itemPath: `/${tag}/:${noun.split(' ').at(-1)}Id`,
+    param,
     missing: noSuchItem(resource),
     find: async (projectId, text) => {
       const id = resources[resource].fields.id.kind === 'integer' ? parseIdNumber(text) : text.toLowerCase()
@@ -108,7 +109,6 @@ export function resourceRoutes<
     },
   }
   const [read, write] = [`${resource}:read`, `${resource}:write`]
-  const listPath = `/${tag}`
   const itemAnswer = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
     answer(status, (await endpoints.encode(caller, project.id, [item]))[0])
   const answerWritten = async (status: number, call: ProjectCall<QuerySpec, unknown>, result: Result<T, WireError>) =>
@@ -117,7 +117,7 @@ export function resourceRoutes<
 
   return [
     ...projectRoutes(deps, {
-      ...{ method: 'GET', path: listPath, id: `${tag}_list`, tag, summary: summaries.list, scope: read },
+      ...{ route: `GET /${tag}`, id: `${tag}_list`, summary: summaries.list, scope: read },
       query,
       success: { status: 200, schema: countedPageSchema(schemas.item) },
       handle: call => {
@@ -132,19 +132,19 @@ export function resourceRoutes<
       },
     }),
     ...projectRoutes(deps, {
-      ...{ method: 'POST', path: listPath, id: `${tag}_create`, tag, summary: summaries.create, scope: write },
+      ...{ route: `POST /${tag}`, id: `${tag}_create`, summary: summaries.create, scope: write },
       body: schemas.create,
       postHogFields,
       success: { status: 201, schema: schemas.item },
       handle: async call => answerWritten(201, call, await endpoints.create(call)),
     }),
     ...itemRoutes(deps, items, {
-      ...{ method: 'GET', path: '', id: `${tag}_retrieve`, tag, summary: summaries.retrieve, scope: read },
+      ...{ route: `GET /${tag}/:${param}`, id: `${tag}_retrieve`, summary: summaries.retrieve, scope: read },
       success: { status: 200, schema: schemas.item },
       handle: call => itemAnswer(200, call, call.item),
     }),
     ...itemRoutes(deps, items, {
-      ...{ method: 'PATCH', path: '', id: `${tag}_partial_update`, tag, summary: summaries.update, scope: write },
+      ...{ route: `PATCH /${tag}/:${param}`, id: `${tag}_partial_update`, summary: summaries.update, scope: write },
       body: schemas.update,
       postHogFields,
       success: { status: 200, schema: schemas.item },
@@ -153,7 +153,7 @@ export function resourceRoutes<
     ...(replace === undefined
       ? []
       : itemRoutes(deps, items, {
-          ...{ method: 'PUT', path: '', id: `${tag}_update`, tag, summary: replace.summary, scope: write },
+          ...{ route: `PUT /${tag}/:${param}`, id: `${tag}_update`, summary: replace.summary, scope: write },
           body: schemas.create,
           postHogFields,
           success: { status: 200, schema: schemas.item },
@@ -161,14 +161,14 @@ export function resourceRoutes<
         })),
     ...actions.flatMap(({ name, summary, body, status, run }) =>
       itemRoutes(deps, items, {
-        ...{ method: 'POST', path: `/${name}`, id: `${tag}_${name}`, tag, summary, scope: write },
+        ...{ route: `POST /${tag}/:${param}/${name}`, id: `${tag}_${name}`, summary, scope: write },
         body,
         success: { status, schema: schemas.item },
         handle: async call => answerWritten(status, call, await run(call)),
       }),
     ),
     ...itemRoutes(deps, items, {
-      ...{ method: 'DELETE', path: '', id: `${tag}_destroy`, tag, summary: summaries.destroy, scope: write },
+      ...{ route: `DELETE /${tag}/:${param}`, id: `${tag}_destroy`, summary: summaries.destroy, scope: write },
       success: { status: 204 },
       handle: async call => {
         const deleted = await endpoints.destroy(call)

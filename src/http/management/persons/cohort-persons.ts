@@ -40,8 +40,6 @@ import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 import { limitParam, type QuerySpec, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
-const tag = 'cohorts'
-
 /** How long an answer waits for a count before it reports that the count is under way. */
 const countWaitMs = 3_000
 /** The most cohorts tested with one read of the person. */
@@ -50,10 +48,8 @@ const testedCohortsMax = 200
 export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter): ManagementRoute[] {
   return [
     ...cohortRoutes(deps, {
-      method: 'PATCH',
-      path: '/add_persons_to_static_cohort',
+      route: 'PATCH /cohorts/:cohortId/add_persons_to_static_cohort',
       id: 'cohorts_add_persons_to_static_cohort',
-      tag,
       summary:
         'Add persons to a static cohort. Flags use the change immediately; `members` lists ids without a person.',
       scope: 'cohort:write',
@@ -65,10 +61,8 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       },
     }),
     ...cohortRoutes(deps, {
-      method: 'PATCH',
-      path: '/remove_person_from_static_cohort',
+      route: 'PATCH /cohorts/:cohortId/remove_person_from_static_cohort',
       id: 'cohorts_remove_person_from_static_cohort',
-      tag,
       summary: 'Remove one or more persons from a static cohort. Flags use the change immediately.',
       scope: 'cohort:write',
       body: removeMembersSchema,
@@ -80,10 +74,8 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       },
     }),
     ...cohortRoutes(deps, {
-      method: 'GET',
-      path: '/persons',
+      route: 'GET /cohorts/:cohortId/persons',
       id: 'cohorts_persons_list',
-      tag,
       summary:
         'List the persons in a cohort by their stored properties, oldest first. With `cursor`, pages before the last may be short or empty.',
       scope: 'cohort:read person:read',
@@ -106,10 +98,8 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       },
     }),
     ...cohortRoutes(deps, {
-      method: 'POST',
-      path: '/recount',
+      route: 'POST /cohorts/:cohortId/recount',
       id: 'cohorts_recount',
-      tag,
       summary: 'Count the members now. 202 with `is_calculating: true` if counting takes longer.',
       scope: 'cohort:write',
       success: { status: 200, schema: cohortSchema },
@@ -125,10 +115,8 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/persons/cohorts',
+      route: 'GET /persons/cohorts',
       id: 'persons_cohorts',
-      tag: 'persons',
       summary:
         'List the cohorts that a person is currently in, newest first. Cohorts that cannot be evaluated have no members.',
       scope: 'person:read cohort:read',

@@ -30,7 +30,6 @@ import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
 
-const tag = 'cohorts'
 /** Large enough for a table with the maximum number of rows, each with a uuid and one or two more columns. */
 const formBytesMax = 8 * 1024 * 1024
 const skipUse = booleanParam('Delete the cohort even if it is in use. Requires a key with all scopes.')
@@ -41,10 +40,8 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...cohortPersonsRoutes(deps, counter),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/cohorts',
+      route: 'GET /cohorts',
       id: 'cohorts_list',
-      tag,
       summary: 'List cohorts, newest first, without deleted ones.',
       scope: 'cohort:read',
       query: {
@@ -65,10 +62,8 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/cohorts',
+      route: 'POST /cohorts',
       id: 'cohorts_create',
-      tag,
       summary:
         'Create a cohort by filters, or a static cohort with members by id. `members` lists ids without a person.',
       scope: 'cohort:write',
@@ -93,20 +88,16 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...cohortRoutes(deps, {
-      method: 'GET',
-      path: '',
+      route: 'GET /cohorts/:cohortId',
       id: 'cohorts_retrieve',
-      tag,
       summary: 'Get one cohort, even if deleted.',
       scope: 'cohort:read',
       success: { status: 200, schema: cohortSchema },
       handle: async ({ item: cohort }) => answer(200, encode(cohort)),
     }),
     ...cohortRoutes(deps, {
-      method: 'PATCH',
-      path: '',
+      route: 'PATCH /cohorts/:cohortId',
       id: 'cohorts_update',
-      tag,
       summary:
         'Update fields of a cohort; increments its version. Ids and `csv` add members. `deleted: true` deletes it, `false` restores it.',
       scope: 'cohort:write',
@@ -132,10 +123,8 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...cohortRoutes(deps, {
-      method: 'DELETE',
-      path: '',
+      route: 'DELETE /cohorts/:cohortId',
       id: 'cohorts_destroy',
-      tag,
       summary:
         'Delete a cohort that is not used by a flag or another cohort. `deleted: false` restores it with its members.',
       scope: 'cohort:write',

@@ -19,18 +19,14 @@ import { asFilter } from '../kit/list-filters.ts'
 import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 import { booleanParam, choiceParam, pageParams, uuidParam } from '../kit/query-params.ts'
 
-const tag = 'persons'
-
 /** An empty value is refused: PostHog treats it as true, while a reader would take it for false. */
 const switchParam = (description: string) => asFilter(booleanParam(description))
 
 export function erasePersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/persons/bulk_delete',
+      route: 'POST /persons/bulk_delete',
       id: 'persons_bulk_delete',
-      tag,
       summary: 'Erase persons by uuid or distinct id, optionally with their events and recordings.',
       scope: 'person:write',
       body: bulkErasureSchema,
@@ -56,10 +52,8 @@ export function erasePersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/persons/deletion_status',
+      route: 'GET /persons/deletion_status',
       id: 'persons_deletion_status',
-      tag,
       summary: 'List erasures, newest first: who was erased, when, by which key, and whether any data remains.',
       scope: 'person:read',
       query: {
@@ -82,10 +76,8 @@ export function erasePersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'DELETE',
-      path: '/persons/:uuid',
+      route: 'DELETE /persons/:uuid',
       id: 'persons_destroy',
-      tag,
       summary: 'Erase a person with its distinct ids and flag assignments, optionally with its events and recordings.',
       scope: 'person:write',
       query: {

@@ -33,8 +33,7 @@ const usedByImport = invalidInput(
 export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/groups_types',
+      route: 'GET /groups_types',
       id: 'groups_types_list',
       tag,
       summary: 'List the group types of the project, at most five. Returns a plain list.',
@@ -46,8 +45,7 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'DELETE',
-      path: '/groups_types/:groupTypeIndex',
+      route: 'DELETE /groups_types/:groupTypeIndex',
       id: 'groups_types_destroy',
       tag,
       summary:
@@ -66,10 +64,8 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/groups',
+      route: 'GET /groups',
       id: 'groups_list',
-      tag,
       summary: 'List groups of one type, newest first.',
       scope: 'group:read',
       query: {
@@ -91,10 +87,8 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/groups/find',
+      route: 'GET /groups/find',
       id: 'groups_find',
-      tag,
       summary: 'Get one group by type and key.',
       scope: 'group:read',
       query: { group_type_index: typeIndex, group_key: requiredParam(textParam('Group key.')) },

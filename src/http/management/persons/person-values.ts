@@ -21,10 +21,8 @@ const valuesSchema = Type.Object({
 
 export function personValuesRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
-    method: 'GET',
-    path: '/persons/values',
+    route: 'GET /persons/values',
     id: 'persons_values',
-    tag: 'persons',
     summary: 'List the most frequent values of a property among up to 50,000 persons.',
     scope: 'person:read',
     query: {

@@ -20,8 +20,6 @@ import { findPersonById, noSuchPerson, personFilters, readPersonFilters } from '
 import { limitParam, pageParams, refusedParam, searchParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
-const tag = 'persons'
-
 const noOffset = invalidInput(
   'offset',
   'With cursor or import_job, or filtered by properties, e-mail or cohort: follow next instead.',
@@ -32,10 +30,8 @@ const listQuery = { ...pageParams(), cursor: searchCursorParam(), ...personFilte
 export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/persons',
+      route: 'GET /persons',
       id: 'persons_list',
-      tag,
       summary:
         'List persons, newest first. Filters are combined with AND. When filtered by properties or cohort, `next` contains a cursor.',
       scope: 'person:read',
@@ -44,10 +40,8 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call => answerWithJob(deps, call, job => listPersons(deps, call, job)),
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/persons/:uuid',
+      route: 'GET /persons/:uuid',
       id: 'persons_retrieve',
-      tag,
       summary: 'Get one person by uuid or id; 404 if it was merged into another.',
       scope: 'person:read',
       query: importJobParam,
@@ -59,10 +53,8 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
         }),
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/persons/:uuid/distinct_ids',
+      route: 'GET /persons/:uuid/distinct_ids',
       id: 'persons_distinct_ids_list',
-      tag,
       summary: 'List all distinct ids of a person, in byte order. Following `next` neither skips nor repeats any.',
       scope: 'person:read',
       query: {

@@ -35,10 +35,8 @@ export function repairPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management } = deps
   return [
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/persons/:uuid/split',
+      route: 'POST /persons/:uuid/split',
       id: 'persons_split',
-      tag,
       summary: 'Split a person: each of its distinct ids becomes a person of its own, made of its own events.',
       scope: 'person:write',
       body: splitSchema,
@@ -60,8 +58,7 @@ export function repairPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/person_rebuilds',
+      route: 'POST /person_rebuilds',
       id: 'persons_rebuild',
       tag,
       summary: 'Rebuild persons from their stored events, or report what would change.',
@@ -84,8 +81,7 @@ export function repairPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/person_rebuilds/:rebuildId',
+      route: 'GET /person_rebuilds/:rebuildId',
       id: 'persons_rebuild_status',
       tag,
       summary: 'Get a rebuild of persons: whether it is done, and what it changed or would change.',

@@ -15,7 +15,6 @@ import { runHogQL, sqlError } from './hogql-query.ts'
 import { isKnownComplete } from './query.ts'
 import { readTaxonomy, taxonomyKinds } from './read-taxonomy.ts'
 
-const tag = 'mcp_tools'
 const scope = 'query:read'
 
 const sqlArgs = Type.Object(
@@ -42,10 +41,8 @@ const taxonomyArgs = Type.Object(
 export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/mcp_tools/execute_sql',
+      route: 'POST /mcp_tools/execute_sql',
       id: 'mcp_tools_execute_sql',
-      tag,
       scope,
       summary: 'Run SQL like `/query/`; returns the rows as a text table.',
       body: Type.Object({ args: sqlArgs }),
@@ -66,10 +63,8 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'POST',
-      path: '/mcp_tools/read_taxonomy',
+      route: 'POST /mcp_tools/read_taxonomy',
       id: 'mcp_tools_read_taxonomy',
-      tag,
       scope,
       summary: 'List available events, properties and values, as text.',
       body: Type.Object({ args: taxonomyArgs }),

@@ -34,8 +34,7 @@ const kinds = ['event', 'person'] as const
 export function definitionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/event_definitions',
+      route: 'GET /event_definitions',
       id: 'event_definitions_list',
       tag,
       summary: "List the names of the project's events, in alphabetical order.",
@@ -64,8 +63,7 @@ export function definitionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/property_definitions',
+      route: 'GET /property_definitions',
       id: 'property_definitions_list',
       tag,
       summary: 'List the property names of about 2,000 of the newest events, or of their persons.',

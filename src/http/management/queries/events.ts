@@ -14,17 +14,13 @@ import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
 import { encodeBoundParams } from '../kit/instants.ts'
 import { firstPageParams, limitParam } from '../kit/query-params.ts'
 
-const tag = 'events'
-
 const eventsQuery = { ...eventFilters, ...importJobParam, limit: limitParam(), ...firstPageParams() }
 
 export function eventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/events',
+      route: 'GET /events',
       id: 'events_list',
-      tag,
       summary:
         'List events, newest first, without a time limit by default. Following `next` neither skips nor repeats any.',
       scope: 'query:read',
@@ -33,10 +29,8 @@ export function eventsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call => answerWithJob(deps, call, job => answerFromEventStore(() => listEvents(deps, call, job?.id))),
     }),
     ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/events/:uuid',
+      route: 'GET /events/:uuid',
       id: 'events_retrieve',
-      tag,
       summary: 'Get one event by uuid.',
       scope: 'query:read',
       query: importJobParam,

@@ -37,10 +37,8 @@ const liveQuery = {
 
 export function liveEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
-    method: 'GET',
-    path: '/events/live',
+    route: 'GET /events/live',
     id: 'events_live',
-    tag: 'events',
     summary: 'Stream events as they are accepted, as server-sent events, until the client disconnects.',
     scope,
     group: 'live',

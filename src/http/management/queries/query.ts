@@ -40,10 +40,8 @@ const body = Type.Object({
 
 export function queryRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
-    method: 'POST',
-    path: '/query',
+    route: 'POST /query',
     id: 'query_create',
-    tag: 'query',
     summary: `Run an insight or SQL query over events. Query kinds: ${kindNames}.`,
     scope: 'query:read',
     query: {
