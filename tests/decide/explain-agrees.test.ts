@@ -42,7 +42,7 @@ describe('an explanation', () => {
           const position = served.flags.findIndex(flag => flag?.id === stored.id)
           const outcome = answered.outcomes[position]
           const where = `SEED=${seed}, flag ${JSON.stringify(stored)}, ${JSON.stringify(shown)}`
-          assert.equal(shown.answered, outcome !== undefined, where)
+          assert.equal(shown.left_out === null, outcome !== undefined, where)
           if (outcome !== undefined)
             assert.deepEqual(saidBy(shown), saidBy(flagDetail(served.flags[position]!, outcome)), where)
           leadsThere(shown, where)
@@ -108,26 +108,26 @@ function leadsThere(shown: ExplanationJson, where: string): void {
         results.every(result => result === 'passed'),
         where,
       )
-      assert.equal(condition.rollout.in, true, where)
-      const { hash, threshold } = condition.rollout
-      assert.ok(hash === null || hash <= threshold!, where)
+      const { hash, percentage } = condition.rollout
+      assert.ok(hash === null || hash <= percentage! / 100, where)
     }
     if (condition.result === 'out_of_rollout_bound' && condition.rollout.hash !== null)
-      assert.ok(condition.rollout.hash > condition.rollout.threshold! && !condition.rollout.in, where)
-    if (condition.result === 'no_condition_match') {
+      assert.ok(condition.rollout.hash > condition.rollout.percentage! / 100, where)
+    if (condition.result.startsWith('no_condition_match')) {
       const first = results.findIndex(result => result !== 'passed')
       assert.ok(first >= 0, where)
       for (const filter of condition.filters.slice(first + 1)) assert.equal(filter.result, 'not_evaluated', where)
     }
-    if (!condition.reached)
+    if (condition.result === 'not_reached')
       assert.ok(
         results.every(result => result === 'not_evaluated'),
         where,
       )
   }
-  if (shown.variant?.by === 'hash') {
-    const { hash, variants, chosen } = shown.variant
-    assert.equal(variants.find(({ from, to }) => from <= hash! && hash! < to)?.key, chosen, where)
+  const { hash, variants, chosen } = shown.variant ?? { hash: null, variants: [], chosen: null }
+  if (hash !== null && isMatch) {
+    assert.equal(variants.find(({ from, to }) => from <= hash && hash < to)?.key ?? null, chosen, where)
+    assert.notEqual(matched[0]!.bucketing, null, where)
   }
 }
 

@@ -248,8 +248,10 @@ async function explanationAgrees(
     results.map((_result, index) => model.path[index] ?? 'not_reached'),
   )
   for (const { result, rollout, filters } of shown.conditions) {
-    if (result === 'matched') assert.notEqual(rollout.in, false)
-    if (result === 'rollout_miss') assert.equal(rollout.in, false)
+    const { hash, percentage } = rollout
+    if (result === 'matched' && hash !== null) assert.ok(hash <= percentage! / 100)
+    if (result === 'rollout_miss' && hash !== null) assert.ok(hash > percentage! / 100)
+    if (result === 'rollout_miss' && hash === null) assert.equal(subject.distinctId, '')
     const firstOff = filters.findIndex(filter => filter.result !== 'passed')
     const isOff = ['no_condition_match', 'failed', 'not_reached'].includes(result)
     assert.equal(firstOff >= 0, isOff && filters.length > 0)

@@ -45,21 +45,22 @@ describe('a flag of version 2', () => {
     assert.ok(!text.includes('secret'), text)
     assert.deepEqual([body.reason.code, body.reason.condition_index, body.failed], ['experiment_split', 2, false])
     assert.ok([10, 20].includes(body.value) && body.payload === `${body.value}`)
-    const told = (body.conditions as ExplainedConditionJson[]).map(({ result, note, rule, filters, rollout }) => {
+    const told = (body.conditions as ExplainedConditionJson[]).map(({ result, rule, filters, rollout }) => {
       const [{ negated, compared }] = filters as [ExplainedFilterJson]
-      return [result, note, rule!.rule_type, rule!.holdout?.held_out, negated, compared!.value, rollout.in]
+      return [result, rule!.rule_type, rule!.holdout?.held_out, negated, compared!.value, rollout.percentage]
     })
     assert.deepEqual(told, [
-      ['no_condition_match', null, 'targeted_release', undefined, undefined, 'free', null],
-      ['rollout_miss', 'the next rule is evaluated', 'percentage_rollout', undefined, undefined, 'free', false],
-      ['matched', null, 'experiment', false, true, 1, true],
+      ['no_condition_match', 'targeted_release', undefined, undefined, 'free', null],
+      ['rollout_miss', 'percentage_rollout', undefined, undefined, 'free', 0],
+      ['matched', 'experiment', false, true, 1, 100],
     ])
     const { chosen, hash, variants } = body.variant
     assert.equal(variants.find(({ from, to }: Record<string, number>) => from! <= hash && hash < to!).key, chosen)
-    assert.match(body.summary, /^typed is (10|20) for person-1: Matched rule 3\.$/)
+    assert.deepEqual(body.conditions[2].bucketing, { by: 'distinct_id', identifier: 'person-1' })
+    assert.equal(body.reason.description, 'Matched rule 3')
     const failed = await ask('typed/explain/', { distinct_id: 'person-3' })
     assert.deepEqual([failed.body.value, failed.body.failed, failed.body.reason.code], [null, true, 'error'])
-    assert.match(failed.body.summary, /unknown because it could not be computed for person-3: Invalid property\.$/)
+    assert.equal(failed.body.reason.description, 'Invalid property')
   })
 
   it('appears in PostHog’s tools as on, with its value as the payload', async t => {
@@ -94,7 +95,7 @@ describe('a flag of version 2', () => {
   it('that cannot be read is reported with the reason', async t => {
     const { ask } = await start(t, { ...document, version: 3 })
     const { body } = await ask('typed/explain/', { distinct_id: 'person-0' })
-    assert.deepEqual([body.answered, body.failed, body.reason.description], [true, true, 'Unsupported definition'])
+    assert.deepEqual([body.left_out, body.failed, body.reason.description], [null, true, 'Unsupported definition'])
     assert.match(body.problems[0], /cannot be evaluated/)
   })
 })

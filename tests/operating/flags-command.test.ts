@@ -103,7 +103,7 @@ describe('pennon flags', () => {
     const lines = await linesOf(['explain', 'adult', 'ada', '--property', 'age=18'])
     assert.match(lines.join('\n'), /^adult is true .*\n {2}set 1: matched.*\n {6}✓ age gt 17: 18 \(request\)$/)
     const young = await linesOf(['explain', 'adult', 'ada', '--property', 'age=16', '--group', 'company=acme'])
-    assert.match(young[0]!, /No matching condition set \(set 1 failed at: age gt 17\)\.$/)
+    assert.match(young[0]!, /No matching condition set\.$/)
     assert.match(young.join('\n'), /set 1: no condition match\n {6}✗ age gt 17: 16 \(request\)$/)
     const odd = await linesOf(['explain', 'adult', 'ada', '--property', 'age=old'])
     assert.match(odd.at(-1)!, /^ {6}· age gt 17: old \(request\); .*number/, 'the reason why it cannot be compared')
@@ -115,7 +115,6 @@ describe('pennon flags', () => {
       },
     })
     const bar = await linesOf(['explain', 'bar', 'ada', '--property', 'age=16'])
-    assert.match(bar[0]!, new RegExp(`\\(set 1 failed at: flag ${id} is true\\)`))
     assert.match(bar.at(-1)!, /✗ flag \d+ is true: false \(flag\); the flag adult$/)
     const variants = [{ key: 'only', rollout_percentage: 100 }]
     const filters = { ...everybody, multivariate: { variants } }

@@ -30,7 +30,7 @@ export function explainFlag(key: string, distinctId: string, options: ExplainOpt
     }
     const explanation = await requestFlag(api, key, () => api.post(flagPath(key, 'explain/'), body))
     if (options.json === true) printJson(explanation)
-    else printLines(explanationLines(explanation as unknown as ExplanationJson, terminalOf(process.stdout)))
+    else printLines(explanationLines(explanation as unknown as ExplanationJson, distinctId, terminalOf(process.stdout)))
   })
 }
 
@@ -53,33 +53,57 @@ function jsonOrText(text: string): JsonValue {
   }
 }
 
-export function explanationLines(explanation: ExplanationJson, terminal: Terminal): string[] {
-  const lines = [terminal.paint('bold', printableName(explanation.summary))]
-  for (const { condition_index, result, note, filters, rollout, variant, rule } of explanation.conditions) {
-    const percentage = rollout.percentage ?? 100
-    const share = rollout.in === null ? '' : `; ${percentage} %: ${rollout.in ? 'in' : 'out'}`
-    const hashed = result === 'matched' && explanation.variant?.by === 'hash' ? explanation.variant.chosen : null
-    const named = variant !== null ? `; variant ${variant}` : hashed !== null ? `; variant ${hashed}, by hash` : ''
-    const name = rule === undefined ? 'set' : `${rule.rule_type.replaceAll('_', ' ')}, rule`
-    const line = `${name} ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}${note === null ? '' : `; ${note}`}`
+const leftOutTexts: Record<NonNullable<ExplanationJson['left_out']>, string> = {
+  deleted: 'is deleted and therefore not served',
+  inactive: 'is inactive and therefore not served',
+  encrypted_payloads: 'has encrypted payloads and is therefore not served as a flag',
+  unreadable: 'is not served because its definition is invalid',
+  dependency_cycle: 'is not served because the flags it depends on form a cycle',
+  filtered_out: 'is not served to this caller because of its runtime or evaluation contexts',
+}
+
+function explanationLines(explanation: ExplanationJson, distinctId: string, terminal: Terminal): string[] {
+  const lines = [terminal.paint('bold', printableName(answerLine(explanation, distinctId)))]
+  for (const condition of explanation.conditions) {
+    const { result, filters } = condition
     const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
-    lines.push(`  ${terminal.paint(style, printableName(line))}`)
-    for (const filter of filters) {
-      const { result, compared, note } = filter
-      const sign = result === 'passed' ? '✓' : result === 'failed' ? '✗' : '·'
-      const found =
-        compared === null
-          ? ''
-          : `: ${compared.source === 'absent' ? 'absent' : `${formatValue(compared.value)} (${compared.source})`}`
-      lines.push(
-        `      ${sign} ${printableName(`${describeFilter(filter)}${found}${note === null ? '' : `; ${note}`}`)}`,
-      )
-    }
+    lines.push(`  ${terminal.paint(style, printableName(conditionLine(condition, explanation.variant)))}`)
+    for (const filter of filters) lines.push(`      ${printableName(filterLine(filter))}`)
   }
   for (const problem of explanation.problems) lines.push(terminal.paint('yellow', `  ! ${printableName(problem)}`))
   return lines
 }
 
-function formatValue(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value ?? null)
+function answerLine({ flag, left_out, value, failed, reason }: ExplanationJson, distinctId: string): string {
+  const result = failed
+    ? 'unknown because it could not be computed'
+    : value === null
+      ? "without a value, so the caller's default applies,"
+      : JSON.stringify(value)
+  const because = reason === null ? '' : `: ${reason.description}`
+  if (left_out === null) return `${flag.key} is ${result} for ${distinctId}${because}.`
+  return `${flag.key} ${leftOutTexts[left_out]}${reason === null ? '' : `; it would be ${result}${because}`}.`
+}
+
+function conditionLine(
+  { condition_index, result, rollout, variant, rule }: ExplanationJson['conditions'][number],
+  flagVariant: ExplanationJson['variant'],
+): string {
+  const name = rule === undefined ? 'set' : `${rule.rule_type.replaceAll('_', ' ')}, rule`
+  const isOut = result === 'out_of_rollout_bound' || result === 'rollout_miss'
+  const unhashed = isOut && rollout.hash === null ? ', with no id to hash' : ''
+  const share =
+    isOut || result === 'matched' ? `; ${rollout.percentage ?? 100} %: ${isOut ? 'out' : 'in'}${unhashed}` : ''
+  const isHashed = result === 'matched' && variant === null && flagVariant !== null && flagVariant.hash !== null
+  const named = variant !== null ? `; variant ${variant}` : isHashed ? `; variant ${flagVariant.chosen}, by hash` : ''
+  return `${name} ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}`
+}
+
+function filterLine(filter: ExplanationJson['conditions'][number]['filters'][number]): string {
+  const { result, compared, note } = filter
+  const sign = result === 'passed' ? '✓' : result === 'failed' ? '✗' : '·'
+  const value = typeof compared?.value === 'string' ? compared.value : JSON.stringify(compared?.value ?? null)
+  const found =
+    compared === null ? '' : `: ${compared.source === 'absent' ? 'absent' : `${value} (${compared.source})`}`
+  return `${sign} ${describeFilter(filter)}${found}${note === null ? '' : `; ${note}`}`
 }

@@ -6,9 +6,13 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
-import type { ExplainedFlag, LeftOutReason } from '#core/flags/evaluation/explained-flag.ts'
+import {
+  type ExplainedFlag,
+  type LeftOutReason,
+  type ProjectToExplain,
+  projectToExplain,
+} from '#core/flags/evaluation/explained-flag.ts'
 import { needsGroupRow, needsStoredPerson } from '#core/flags/evaluation/flag-needs.ts'
-import { type ProjectToExplain, projectToExplain } from '#core/flags/evaluation/project-to-explain.ts'
 import { needsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import type { DecideService } from './decide.ts'
 import type { SubjectRequest } from './load-subject.ts'

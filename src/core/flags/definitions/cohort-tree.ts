@@ -12,7 +12,13 @@ export type CohortEntry =
   /** A property of the person, or another flag's value. */
   | { readonly kind: 'test'; readonly filter: StoredFilter; readonly isNegated: boolean }
   /** `wanted` is null for an operator that never matches. */
-  | { readonly kind: 'cohort'; readonly id: number; readonly wanted: boolean | null; readonly isNegated: boolean }
+  | {
+      readonly kind: 'cohort'
+      readonly id: number
+      readonly wanted: boolean | null
+      readonly filter: StoredFilter
+      readonly isNegated: boolean
+    }
   /** What the person did. Evaluations have no such data, so no person is a member by it, negated or not. */
   | { readonly kind: 'behavior' }
 
@@ -69,7 +75,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
       if (id === null)
         throw new UnreadableFilters(`the value of a cohort filter is not an id: ${formatValue(filter.value)}`)
       cohortIds.add(id)
-      return { kind: 'cohort', id, wanted, isNegated }
+      return { kind: 'cohort', id, wanted, filter, isNegated }
     }
     if (filter.type === 'flag') {
       const flagId = dependencyId(filter.key)

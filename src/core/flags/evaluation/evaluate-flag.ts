@@ -165,16 +165,19 @@ function findCohortMissReason(
     for (const [index, { cohort }] of cohortTests.entries()) {
       if (cohort.ok) continue
       reader.failure = cohort.error
-      if (reader.trace !== null) reader.trace.cohortAnswered(index, false, cohort.error)
+      if (reader.trace !== null) reader.trace.testAnswered(tests.length + index, false, cohort.error)
       return null
     }
   }
   for (let index = fromCohort; index < cohortTests.length; index++) {
     const { cohort, wanted } = cohortTests[index]!
     if (!cohort.ok) continue // reported above
-    if (wanted === null) return 'no_condition_match'
+    if (wanted === null) {
+      if (reader.trace !== null) reader.trace.testAnswered(tests.length + index, false, null)
+      return 'no_condition_match'
+    }
     const isMember = cohort.value.isMember(reader, decided)
-    if (reader.trace !== null) reader.trace.cohortAnswered(index, isMember, reader.failure)
+    if (reader.trace !== null) reader.trace.testAnswered(tests.length + index, isMember === wanted, reader.failure)
     if (reader.failure !== null) {
       reader.pausedTestIndex = tests.length + index
       return null

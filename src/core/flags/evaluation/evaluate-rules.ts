@@ -56,8 +56,12 @@ function outcomeOf(compiled: CompiledRule, reader: SubjectReader): PreparedOutco
   }
   if (!isInRuleRollout(rule, reader)) return rule.continuesOnMiss ? null : compiled.missed
   if (rule.type === 'percentage_rollout') return values[0]!
-  const hash01 = flagHash01(rule.seed, reader.subject.distinctId, 'variant')
-  if (reader.trace !== null) reader.trace.variantHashed(hash01)
+  const { distinctId } = reader.subject
+  const hash01 = flagHash01(rule.seed, distinctId, 'variant')
+  if (reader.trace !== null) {
+    reader.trace.bucketed('distinct_id', distinctId)
+    reader.trace.variantHashed(hash01)
+  }
   const picked = pickVariant(hash01, variantBounds)
   // Past the end is the last variant, even of weight 0.
   return values[picked < 0 ? values.length - 1 : picked]!
@@ -68,7 +72,7 @@ function isHeldOut({ seed, exclusionPercentage }: RuleHoldout, { subject, trace 
   if (distinctId === '') return false
   const hash01 = holdoutHash01(distinctId, seed)
   const isHit = isInRollout(hash01, exclusionPercentage)
-  if (trace !== null) trace.ruleHoldoutAsked(distinctId, hash01, isHit)
+  if (trace !== null) trace.holdoutAsked(distinctId, hash01, isHit)
   return isHit
 }
 

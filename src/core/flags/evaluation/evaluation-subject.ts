@@ -151,7 +151,7 @@ export class SubjectReader {
   #readPersonValue(key: PersonKey): JsonValue | undefined {
     const requested = requestedProperty(this.#layers, key)
     if (requested !== undefined) {
-      if (this.trace !== null) this.trace.personRead(key.name, requestedLayer(this.#layers, key), requested)
+      if (this.trace !== null) this.trace.valueRead('person', key.name, requestedLayer(this.#layers, key), requested)
       return requested
     }
     if (this.#personFailure !== null) {
@@ -159,7 +159,7 @@ export class SubjectReader {
       return undefined
     }
     const stored = this.#storedPerson === null ? undefined : readProperty(this.#storedPerson.properties, key)
-    if (this.trace !== null) this.trace.personRead(key.name, stored === undefined ? 'absent' : 'stored', stored)
+    if (this.trace !== null) this.trace.valueRead('person', key.name, storedSource(stored), stored)
     if (stored !== undefined || key.substitute === null) return stored
     const substituted = this.#readPersonValue(key.substitute)
     if (this.trace !== null && this.failure === null) this.trace.personSubstituted(key.name, key.substitute.name)
@@ -171,7 +171,7 @@ export class SubjectReader {
     if (name !== 'created_at') return undefined
     if (this.#personFailure !== null) this.failure = this.#personFailure
     const value = this.#storedPerson === null ? undefined : new Date(this.#storedPerson.createdAtMs).toISOString()
-    if (this.trace !== null) this.trace.metadataRead(name, value)
+    if (this.trace !== null) this.trace.valueRead('person_metadata', name, storedSource(value), value)
     return value
   }
 
@@ -212,13 +212,17 @@ export class SubjectReader {
       return undefined
     }
     const stored = row === undefined || row.value === null ? undefined : ownValue(row.value, key)
-    return this.#groupRead(typeIndex, key, stored === undefined ? 'absent' : 'stored', stored)
+    return this.#groupRead(typeIndex, key, storedSource(stored), stored)
   }
 
-  #groupRead(typeIndex: number, key: string, from: ValueSource, value: JsonValue | undefined) {
-    if (this.trace !== null) this.trace.groupRead(typeIndex, key, from, value)
+  #groupRead(typeIndex: number, key: string, source: ValueSource, value: JsonValue | undefined) {
+    if (this.trace !== null) this.trace.valueRead(typeIndex, key, source, value)
     return value
   }
+}
+
+function storedSource(value: JsonValue | undefined): ValueSource {
+  return value === undefined ? 'absent' : 'stored'
 }
 
 function neverExpires(): boolean {

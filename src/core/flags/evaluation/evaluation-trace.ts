@@ -13,9 +13,12 @@ export type BucketedBy = 'group_key' | 'distinct_id' | 'device_id' | 'anon_disti
 /** Where a property's value was found. `distinct_id`: the request's own id, for the property of that name. */
 export type ValueSource = 'request' | 'geoip' | 'distinct_id' | 'group_key' | 'stored' | 'absent'
 
+/** Whose property was read: the index of a group type stands for a group. */
+export type ReadScope = 'person' | 'person_metadata' | number
+
 export interface TracedRead {
+  readonly source: ValueSource
   readonly value: JsonValue | undefined
-  readonly from: ValueSource
   /** The property that was read instead; null when none was. */
   readonly substitute: string | null
 }
@@ -30,15 +33,14 @@ export interface TracedBucketing {
 
 export interface TracedHoldout {
   readonly identifier: string
+  /** Null when everyone is held out, which needs no hash. */
   readonly hash01: number | null
   readonly isHeldOut: boolean
 }
 
 export interface TracedSet {
-  /** By the index of the filter among those that are not cohort filters; a hole was not tested. */
+  /** In the order in which the filters are tested; a hole was not tested. */
   readonly tests: TracedAnswer[]
-  /** Whether the subject is a member, by the index of the filter among the cohort filters. */
-  readonly cohorts: TracedAnswer[]
   bucketing: TracedBucketing | null
   /** For a rule with a holdout that was tested. */
   holdout: TracedHoldout | null
@@ -60,9 +62,7 @@ export interface FlagTrace {
 
 export class EvaluationTrace {
   readonly #flags = new Map<object, FlagTrace>()
-  readonly #personReads = new Map<string, TracedRead>()
-  readonly #metadataReads = new Map<string, TracedRead>()
-  readonly #groupReads = new Map<string, TracedRead>()
+  readonly #reads = new Map<string, TracedRead>()
   readonly #leaves = new Map<object, TracedAnswer>()
   /** The traces of the flag that is being evaluated and of its current set. */
   #flag: FlagTrace | null = null
@@ -73,17 +73,9 @@ export class EvaluationTrace {
     return this.#flags.get(flag)
   }
 
-  /** The last read of a person property; undefined when it was not read. */
-  personReadOf(key: string): TracedRead | undefined {
-    return this.#personReads.get(key)
-  }
-
-  metadataReadOf(name: string): TracedRead | undefined {
-    return this.#metadataReads.get(name)
-  }
-
-  groupReadOf(typeIndex: number, key: string): TracedRead | undefined {
-    return this.#groupReads.get(`${typeIndex} ${key}`)
+  /** The last read of a property; undefined when it was not read. */
+  readOf(scope: ReadScope, key: string): TracedRead | undefined {
+    return this.#reads.get(`${scope} ${key}`)
   }
 
   /** The last answer of an entry of a cohort's tree. @param leaf the object that `leafAnswered` was called with. */
@@ -104,29 +96,20 @@ export class EvaluationTrace {
     this.#flag!.enrollment = { value }
   }
 
+  /** The holdout of the current rule, or of the flag before its first set. */
   holdoutAsked(identifier: string, hash01: number | null, isHeldOut: boolean): void {
-    this.#flag!.holdout = { identifier, hash01, isHeldOut }
+    const asked = this.#set ?? this.#flag!
+    asked.holdout = { identifier, hash01, isHeldOut }
   }
 
   beginSet(index: number): void {
     const { sets } = this.#flag!
-    sets[index] ??= {
-      tests: [],
-      cohorts: [],
-      bucketing: null,
-      holdout: null,
-      rolloutHash01: null,
-      missed: undefined,
-    }
+    sets[index] ??= { tests: [], bucketing: null, holdout: null, rolloutHash01: null, missed: undefined }
     this.#set = sets[index]
   }
 
   testAnswered(index: number, holds: boolean, failure: Failure): void {
     if (failure !== outOfTime) this.#set!.tests[index] = failure ?? holds
-  }
-
-  cohortAnswered(index: number, isMember: boolean, failure: Failure): void {
-    if (failure !== outOfTime) this.#set!.cohorts[index] = failure ?? isMember
   }
 
   /** @param leaf the object that `leafAnswerOf` will be called with. */
@@ -146,10 +129,6 @@ export class EvaluationTrace {
     this.#set!.missed = missed
   }
 
-  ruleHoldoutAsked(identifier: string, hash01: number, isHeldOut: boolean): void {
-    this.#set!.holdout = { identifier, hash01, isHeldOut }
-  }
-
   /** @param reason the outcome's reason, even when the rule did not match and the next rule decides. */
   ruleAnswered({ reason }: Pick<FlagOutcome, 'reason'>): void {
     const isMatch = reason === 'targeting_match' || reason === 'experiment_split'
@@ -165,23 +144,15 @@ export class EvaluationTrace {
     this.#flag!.variantHash01 = hash01
   }
 
-  personRead(key: string, from: ValueSource, value: JsonValue | undefined): void {
-    this.#personReads.set(key, { value, from, substitute: null })
+  valueRead(scope: ReadScope, key: string, source: ValueSource, value: JsonValue | undefined): void {
+    this.#reads.set(`${scope} ${key}`, { source, value, substitute: null })
   }
 
-  /** @param substitute the property that was read instead; it may be absent as well. */
+  /** @param substitute the person property that was read instead; it may be absent as well. */
   personSubstituted(key: string, substitute: string): void {
-    const read = this.#personReads.get(substitute)!
-    const isFound = read.from !== 'absent'
-    this.#personReads.set(key, { ...read, substitute: isFound ? (read.substitute ?? substitute) : null })
-  }
-
-  metadataRead(name: string, value: JsonValue | undefined): void {
-    this.#metadataReads.set(name, { value, from: value === undefined ? 'absent' : 'stored', substitute: null })
-  }
-
-  groupRead(typeIndex: number, key: string, from: ValueSource, value: JsonValue | undefined): void {
-    this.#groupReads.set(`${typeIndex} ${key}`, { value, from, substitute: null })
+    const read = this.readOf('person', substitute)!
+    const isFound = read.source !== 'absent'
+    this.#reads.set(`person ${key}`, { ...read, substitute: isFound ? (read.substitute ?? substitute) : null })
   }
 }
 

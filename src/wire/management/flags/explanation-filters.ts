@@ -1,12 +1,11 @@
 // The filters of an explanation, each with the value that was compared, the source of that value, and the result.
 
-import type { CohortEntry } from '#core/flags/definitions/cohort-tree.ts'
-import { readCohortReference } from '#core/flags/definitions/cohort-tree.ts'
+import { type CohortEntry, readCohortReference } from '#core/flags/definitions/cohort-tree.ts'
 import { dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
 import type { StoredFilter } from '#core/flags/definitions/flag-filters.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { CompiledCohort } from '#core/flags/evaluation/compiled-cohort.ts'
-import type { TracedAnswer, TracedRead } from '#core/flags/evaluation/evaluation-trace.ts'
+import type { ReadScope, TracedAnswer } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { ExplainedFlag } from '#core/flags/evaluation/explained-flag.ts'
 import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import { matchNote } from '#core/flags/match/match-note.ts'
@@ -22,256 +21,205 @@ export interface ExplanationView {
   readonly showsCohorts: boolean
 }
 
-/** How many filters may still be shown, so that an explanation stays small whatever is defined. */
-export interface Budget {
-  filters: number
+export interface FilterToExplain {
+  readonly filter: StoredFilter
+  /** Its position in the definition. */
+  readonly index: number
+  /** The group type of its set; null for persons. */
+  readonly typeIndex: number | null
+  readonly negation?: boolean
+  /** For a filter on a cohort that could be compiled. */
+  readonly cohort?: CompiledCohort
 }
 
-const valueCharsMax = 256
-const shortened = new WeakMap<object, JsonValue>()
-const leafCountMax = 200
+type Leaf = Omit<ExplainedFilterJson, 'filter_index' | 'cohort'>
+type Comparison = Pick<Leaf, 'compared' | 'note'>
 
-/** A short value as it is; else the beginning of its text. */
-export function truncateValue(value: JsonValue): JsonValue {
-  if (typeof value === 'string') return value.length <= valueCharsMax ? value : `${value.slice(0, valueCharsMax)}…`
-  if (typeof value !== 'object' || value === null) return value
-  // Many filters may show the same value, and a stored value may be as large as 640 KiB.
-  const known = shortened.get(value)
-  if (known !== undefined) return known
-  const text = compactJson(value)
-  const short = text.length <= valueCharsMax ? value : `${text.slice(0, valueCharsMax)}…`
-  shortened.set(value, short)
-  return short
-}
+const defaultOperators: Readonly<Record<string, string | null>> = { flag: null, cohort: 'in' }
 
-type Leaf = Pick<ExplainedFilterJson, 'type' | 'key' | 'operator' | 'value' | 'result' | 'compared' | 'note'>
+/** The filters of one flag. Counts what it shows, so that an explanation stays small whatever is defined. */
+export class ExplainedFilters {
+  readonly #explained: ExplainedFlag
+  readonly #view: ExplanationView
+  /** How many filters and entries of cohorts may still be shown. */
+  #left = 1_000
 
-/**
- * Explains a filter of any type but `cohort`.
- * @param typeIndex the group type of its set; null for persons.
- * @param answer undefined when the filter was not checked.
- */
-export function explainFilter(
-  explained: ExplainedFlag,
-  view: ExplanationView,
-  filter: StoredFilter,
-  typeIndex: number | null,
-  answer: TracedAnswer | undefined,
-  isNegated = false,
-): Leaf {
-  const operator = filter.operator ?? (filter.type === 'flag' ? null : 'exact')
-  const fields = { type: filter.type, key: truncateText(filter.key), operator, value: truncateValue(filter.value) }
-  if (answer === undefined) return { ...fields, result: 'not_evaluated', compared: null, note: null }
-  if (typeof answer === 'string') {
+  constructor(explained: ExplainedFlag, view: ExplanationView) {
+    this.#explained = explained
+    this.#view = view
+  }
+
+  /** As many as may still be shown. @param answers by position; undefined for a filter that was not tested. */
+  encode(filters: readonly FilterToExplain[], answers: readonly (TracedAnswer | undefined)[]): ExplainedFilterJson[] {
+    const shown: ExplainedFilterJson[] = []
+    for (const [place, { filter, index, typeIndex, negation, cohort }] of filters.entries()) {
+      if (this.#left-- <= 0) break
+      const leaf = this.#encodeLeaf(filter, answers[place], negation ?? false, typeIndex)
+      shown.push({
+        ...leaf,
+        filter_index: index,
+        ...(filter.type === 'cohort' && { cohort: this.#encodeCohort(filter, cohort) }),
+      })
+    }
+    return shown
+  }
+
+  /** The value that was read for a property. */
+  read(scope: ReadScope, key: string): ComparedJson {
+    const read = this.#explained.trace.readOf(scope, key)
+    if (read?.value === undefined) return absent
+    const { source, substitute } = read
+    const isShown = typeof scope === 'number' ? this.#view.showsGroups : this.#view.showsPersons
+    if (source === 'stored' && !isShown) return { source, value: null, substitute, hidden: true }
+    return { source, value: truncateValue(read.value), substitute }
+  }
+
+  #encodeLeaf(
+    filter: StoredFilter,
+    answer: TracedAnswer | undefined,
+    isNegated: boolean,
+    typeIndex: number | null,
+  ): Leaf {
+    const { type, key, operator = null, value } = filter
+    const leaf = {
+      ...{ type, key: truncateText(key), value: truncateValue(value) },
+      operator: operator ?? (type in defaultOperators ? defaultOperators[type]! : 'exact'),
+      ...(isNegated && { negated: true as const }),
+    }
+    if (answer === undefined) return { ...leaf, result: 'not_evaluated', compared: null, note: null }
+    if (typeof answer === 'string')
+      return {
+        ...leaf,
+        result: 'error',
+        compared: null,
+        note: reasonDescription({ reason: answer, conditionIndex: null }),
+      }
+    const holds = answer !== isNegated
+    if (type === 'flag') return { ...leaf, result: resultOf(answer), ...this.#compareFlag(filter) }
+    if (type === 'cohort') return { ...leaf, result: resultOf(answer), ...compareCohort(filter, holds) }
+    const scope = type === 'group' ? (filter.groupTypeIndex ?? typeIndex) : type
+    const comparison = this.#compareProperty(filter, scope, holds)
+    return { ...leaf, result: answer || comparison.note === null ? resultOf(answer) : 'error', ...comparison }
+  }
+
+  #compareProperty({ key, operator, value }: StoredFilter, scope: ReadScope | null, holds: boolean): Comparison {
+    const { trace, project } = this.#explained
+    const compared = scope === null ? absent : this.read(scope, key)
+    if (holds) return { compared, note: null }
+    const property = scope === null ? undefined : trace.readOf(scope, key)?.value
+    return { compared, note: matchNote({ operator: operator ?? 'exact', filter: value, property }, project.project) }
+  }
+
+  #compareFlag(filter: StoredFilter): Comparison {
+    const { evaluation, project } = this.#explained
+    const id = dependencyId(filter.key)
+    const outcome = evaluation.outcomes[project.flags.findIndex(flag => flag !== undefined && flag.id === id)]
+    const stored = project.definitions.flags.find(flag => flag.id === id)
+    const value = outcome === undefined ? false : (flagValue(outcome) ?? null)
+    const compared: ComparedJson = { source: 'flag', value, substitute: null }
+    if (id === null) return { compared: absent, note: `"${truncateText(filter.key)}" is not a flag id: never matches` }
+    if (filter.operator !== 'flag_evaluates_to')
+      return { compared, note: 'filters on flags need the operator flag_evaluates_to; any other never matches' }
+    if (typeof filter.value !== 'boolean' && typeof filter.value !== 'string')
+      return { compared, note: "the filter's value is not true, false or a variant key: never matches" }
+    if (stored === undefined) return { compared: absent, note: `the flag ${id} does not exist` }
+    const named = `the flag ${truncateText(stored.key)}`
+    if (configVersion(stored.filters) !== 1)
+      return { compared, note: `${named} is a version 2 flag, which filters cannot test` }
+    if (!stored.active) return { compared, note: `${named} is inactive, which counts as false` }
+    if (outcome === undefined) return { compared, note: `${named} is not served to this caller, which counts as false` }
+    return { compared, note: outcome.kind === 'unknown' ? `${named} failed: ${reasonDescription(outcome)}` : named }
+  }
+
+  #encodeCohort(
+    filter: StoredFilter,
+    compiled: CompiledCohort | undefined,
+  ): NonNullable<ExplainedFilterJson['cohort']> {
+    const { id } = readCohortReference(filter)
+    const stored = this.#storedCohort(id)
+    const leaves: CohortLeafJson[] = []
+    const shown = new Set<number>()
+    let leftOut = 0
+    const walk = (entry: CohortEntry, path: string): void => {
+      if (entry.kind === 'group') {
+        const group = `${path}${entry.isAny ? 'OR' : 'AND'}`
+        for (const [index, inner] of entry.entries.entries()) walk(inner, `${group}.${index}.`)
+        return
+      }
+      if (this.#left-- <= 0) {
+        leftOut++
+        return
+      }
+      leaves.push({ ...this.#encodeEntry(entry), path: path.slice(0, -1) })
+      // A cohort is shown once, however many entries refer to it.
+      if (entry.kind !== 'cohort' || shown.has(entry.id)) return
+      shown.add(entry.id)
+      const { cohort: other } = this.#explained.project.cohorts.reach(entry.id, () => undefined)
+      if (other.ok && other.value.tree !== null) walk(other.value.tree.top, `${path}cohort.`)
+    }
+    const { showsCohorts } = this.#view
+    if (showsCohorts && compiled !== undefined && compiled.tree !== null) walk(compiled.tree.top, '')
     return {
-      ...fields,
-      result: 'error',
-      compared: null,
-      note: reasonDescription({ reason: answer, conditionIndex: null }),
+      ...{ id, name: stored?.name ?? null, is_static: stored?.isStatic ?? null },
+      ...{ leaves, leaves_left_out: leftOut },
+      ...(showsCohorts ? {} : { hidden: true as const }),
     }
   }
-  const { compared, note } =
-    filter.type === 'flag'
-      ? explainComparedFlag(explained, filter)
-      : explainComparedProperty(explained, view, filter, typeIndex, answer !== isNegated)
-  const result = answer ? 'passed' : note === null || filter.type === 'flag' ? 'failed' : 'error'
-  return { ...fields, result, compared, note }
-}
 
-function explainComparedProperty(
-  explained: ExplainedFlag,
-  view: ExplanationView,
-  filter: StoredFilter,
-  setTypeIndex: number | null,
-  holds: boolean,
-): { compared: ComparedJson; note: string | null } {
-  const { trace, project } = explained
-  const typeIndex = filter.groupTypeIndex ?? setTypeIndex
-  const isGroup = filter.type === 'group'
-  const read = isGroup
-    ? typeIndex === null
-      ? undefined
-      : trace.groupReadOf(typeIndex, filter.key)
-    : filter.type === 'person_metadata'
-      ? trace.metadataReadOf(filter.key)
-      : trace.personReadOf(filter.key)
-  const { timezone, propertyMatchingVersion } = project.project
-  const note = holds
-    ? null
-    : matchNote(
-        { operator: filter.operator ?? 'exact', filter: filter.value, property: read?.value },
-        { timezone, propertyMatchingVersion },
-      )
-  return { compared: encodeRead(read, isGroup ? view.showsGroups : view.showsPersons), note }
-}
+  #encodeEntry(entry: Exclude<CohortEntry, { kind: 'group' }>): Leaf {
+    if (entry.kind === 'behavior') {
+      const note = 'behavioral filters are not supported: they match no one'
+      return { type: 'behavioral', key: '', operator: null, value: null, result: 'failed', compared: null, note }
+    }
+    const filter =
+      entry.kind === 'test' ? entry.filter : { ...entry.filter, key: this.#storedCohort(entry.id)?.name ?? '' }
+    return this.#encodeLeaf(filter, this.#explained.trace.leafAnswerOf(entry), entry.isNegated, null)
+  }
 
-export function encodeRead(read: TracedRead | undefined, showsStored: boolean): ComparedJson {
-  if (read === undefined || read.value === undefined) return { source: 'absent', value: null, substitute: null }
-  const { from: source, substitute } = read
-  if (source === 'stored' && !showsStored) return { source, value: null, substitute, hidden: true }
-  return { source, value: truncateValue(read.value), substitute }
-}
-
-function explainComparedFlag(
-  explained: ExplainedFlag,
-  filter: StoredFilter,
-): { compared: ComparedJson; note: string | null } {
-  const { evaluation, project } = explained
-  const id = dependencyId(filter.key)
-  const position = project.flags.findIndex(flag => flag !== undefined && flag.id === id)
-  const outcome = evaluation.outcomes[position]
-  const stored = project.definitions.flags.find(flag => flag.id === id)
-  const value = outcome === undefined ? false : (flagValue(outcome) ?? null)
-  const compared: ComparedJson = { source: 'flag', value, substitute: null }
-  if (id === null) return { compared: absent, note: `"${truncateText(filter.key)}" is not a flag id: never matches` }
-  if (filter.operator !== 'flag_evaluates_to')
-    return { compared, note: `filters on flags need the operator flag_evaluates_to; any other never matches` }
-  if (typeof filter.value !== 'boolean' && typeof filter.value !== 'string')
-    return { compared, note: "the filter's value is not true, false or a variant key: never matches" }
-  if (stored === undefined) return { compared: absent, note: `the flag ${id} does not exist` }
-  const named = `the flag ${truncateText(stored.key)}`
-  if (configVersion(stored.filters) !== 1)
-    return { compared, note: `${named} is a version 2 flag, which filters cannot test` }
-  if (!stored.active) return { compared, note: `${named} is inactive, which counts as false` }
-  if (outcome === undefined) return { compared, note: `${named} is not served to this caller, which counts as false` }
-  return { compared, note: outcome.kind === 'unknown' ? `${named} failed: ${reasonDescription(outcome)}` : named }
+  #storedCohort(id: number | null) {
+    return this.#explained.project.definitions.cohorts.find(cohort => cohort.id === id)
+  }
 }
 
 const absent: ComparedJson = { source: 'absent', value: null, substitute: null }
 
-/** @param answer whether the subject is a member; undefined when the filter was not checked. */
-export function explainCohortFilter(
-  explained: ExplainedFlag,
-  view: ExplanationView,
-  filter: StoredFilter,
-  cohort: CompiledCohort | null,
-  answer: TracedAnswer | undefined,
-  budget: Budget,
-): Leaf & Pick<ExplainedFilterJson, 'cohort'> {
-  const { id, wanted } = readCohortReference(filter)
-  const stored = explained.project.definitions.cohorts.find(known => known.id === id)
-  const { leaves, leftOut } = explainTree(explained, view, cohort, budget)
-  return {
-    type: 'cohort',
-    key: truncateText(filter.key),
-    operator: filter.operator ?? 'in',
-    value: truncateValue(filter.value),
-    ...cohortResult(wanted, answer),
-    cohort: {
-      id,
-      name: stored?.name ?? null,
-      is_static: stored?.isStatic ?? null,
-      leaves,
-      leaves_left_out: leftOut,
-      ...(view.showsCohorts ? {} : { hidden: true as const }),
-    },
-  }
+function resultOf(answer: boolean): 'passed' | 'failed' {
+  return answer ? 'passed' : 'failed'
 }
 
-/** An operator that never matches decides without checking membership. */
-function cohortResult(
-  wanted: boolean | null,
-  answer: TracedAnswer | undefined,
-): Pick<Leaf, 'result' | 'compared' | 'note'> {
-  if (typeof answer === 'string') {
-    return { result: 'error', compared: null, note: reasonDescription({ reason: answer, conditionIndex: null }) }
-  }
-  const note = wanted === null ? 'the operator is neither in nor not_in: never matches' : null
-  if (answer === undefined) return { result: 'not_evaluated', compared: null, note }
-  const compared: ComparedJson = { source: 'cohort', value: answer, substitute: null }
-  return { result: answer === wanted ? 'passed' : 'failed', compared, note }
-}
-
-function explainTree(
-  explained: ExplainedFlag,
-  view: ExplanationView,
-  cohort: CompiledCohort | null,
-  budget: Budget,
-): { leaves: CohortLeafJson[]; leftOut: number } {
-  const leaves: CohortLeafJson[] = []
-  const shown = new Set<number>()
-  let leftOut = 0
-  if (view.showsCohorts && cohort !== null && cohort.tree !== null) walk(cohort.tree.top, '')
-  return { leaves, leftOut }
-
-  function walk(entry: CohortEntry, path: string): void {
-    if (entry.kind === 'group') {
-      const group = `${path}${entry.isAny ? 'OR' : 'AND'}`
-      for (const [index, inner] of entry.entries.entries()) walk(inner, `${group}.${index}.`)
-      return
-    }
-    if (leaves.length >= leafCountMax || budget.filters <= 0) {
-      leftOut++
-      return
-    }
-    budget.filters--
-    leaves.push({ ...explainLeaf(explained, view, entry), path: path.slice(0, -1) })
-    // A cohort is shown once, however many entries refer to it.
-    if (entry.kind !== 'cohort' || shown.has(entry.id)) return
-    shown.add(entry.id)
-    const { cohort: other } = explained.project.cohorts.reach(entry.id, () => undefined)
-    if (other.ok && other.value.tree !== null) walk(other.value.tree.top, `${path}cohort.`)
-  }
-}
-
-function explainLeaf(
-  explained: ExplainedFlag,
-  view: ExplanationView,
-  entry: Exclude<CohortEntry, { kind: 'group' }>,
-): Omit<CohortLeafJson, 'path'> {
-  if (entry.kind === 'behavior') {
-    const note = 'behavioral filters are not supported: they match no one'
-    return {
-      type: 'behavioral',
-      key: '',
-      operator: null,
-      value: null,
-      result: 'failed',
-      compared: null,
-      note,
-      negated: false,
-    }
-  }
-  const answer = explained.trace.leafAnswerOf(entry)
-  if (entry.kind === 'test') {
-    const leaf = explainFilter(explained, view, entry.filter, null, answer, entry.isNegated)
-    return { ...leaf, negated: entry.isNegated }
-  }
-  const name = explained.project.definitions.cohorts.find(cohort => cohort.id === entry.id)?.name
-  const isMember = typeof answer === 'boolean' ? answer === ((entry.wanted ?? true) !== entry.isNegated) : answer
-  return {
-    type: 'cohort',
-    key: name === undefined ? '' : truncateText(name),
-    operator: entry.wanted === null ? null : entry.wanted ? 'in' : 'not_in',
-    value: entry.id,
-    ...cohortResult(entry.wanted, isMember),
-    ...(typeof answer === 'boolean' ? { result: answer ? 'passed' : 'failed' } : {}),
-    negated: entry.isNegated,
-  }
-}
-
-/** The identifier that was hashed. A stored override is another distinct id of the person. */
-export function encodeIdentifier(
-  bucketing: { readonly identifier: string; readonly by: string } | null,
-  { showsPersons }: ExplanationView,
-): string | null {
-  if (bucketing === null || (bucketing.by === 'stored_override' && !showsPersons)) return null
-  return truncateText(bucketing.identifier)
+function compareCohort(filter: StoredFilter, holds: boolean): Comparison {
+  const { wanted } = readCohortReference(filter)
+  if (wanted === null) return { compared: null, note: 'the operator is neither in nor not_in: never matches' }
+  return { compared: { source: 'cohort', value: holds === wanted, substitute: null }, note: null }
 }
 
 /** A filter's condition in words, with cohorts by their names. */
-export function describeFilter(filter: ExplainedFilterJson): string {
-  return filter.negated ? `not (${describePlainFilter(filter)})` : describePlainFilter(filter)
-}
-
-function describePlainFilter({ type, key, operator, value, cohort }: ExplainedFilterJson): string {
-  if (type === 'cohort') return `${operator === 'not_in' ? 'not in' : 'in'} cohort ${cohort?.name ?? cohort?.id ?? key}`
+export function describeFilter({ type, key, operator, value, cohort, negated }: ExplainedFilterJson): string {
   const name = type === 'person' ? key : `${type} ${key}`
   const asked = typeof value === 'string' ? value : JSON.stringify(value ?? null)
-  if (operator === 'flag_evaluates_to') return `${name} is ${asked}`
-  return `${name} ${(operator ?? 'exact').replaceAll('_', ' ')} ${asked}`
+  const text =
+    type === 'cohort'
+      ? `${operator === 'not_in' ? 'not in' : 'in'} cohort ${cohort?.name ?? cohort?.id ?? key}`
+      : operator === 'flag_evaluates_to'
+        ? `${name} is ${asked}`
+        : `${name} ${(operator ?? 'exact').replaceAll('_', ' ')} ${asked}`
+  return negated ? `not (${text})` : text
 }
+
+const valueCharsMax = 256
+const shortened = new WeakMap<object, JsonValue>()
 
 export function truncateText(text: string): string {
   return text.length <= valueCharsMax ? text : `${text.slice(0, valueCharsMax)}…`
+}
+
+/** A short value as it is; else the beginning of its text. */
+export function truncateValue(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return truncateText(value)
+  if (typeof value !== 'object' || value === null) return value
+  // Many filters may show the same value, and a stored value may be as large as 640 KiB.
+  return shortened.getOrInsertComputed(value, () => {
+    const text = compactJson(value)
+    return text.length <= valueCharsMax ? value : truncateText(text)
+  })
 }

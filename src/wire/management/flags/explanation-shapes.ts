@@ -19,19 +19,8 @@ const typedValueSchema = Type.Unknown({
 const flagValueSchema = Type.Union([Type.Boolean(), Type.String(), Type.Null()])
 
 /** Where a compared value was found: `distinct_id` is the request's own id, `flag` and `cohort` are their results. */
-export const comparedSources = [
-  'request',
-  'geoip',
-  'distinct_id',
-  'group_key',
-  'stored',
-  'flag',
-  'cohort',
-  'absent',
-] as const
-
-export const comparedSchema = Type.Object({
-  source: literals(comparedSources),
+const comparedSchema = Type.Object({
+  source: literals(['request', 'geoip', 'distinct_id', 'group_key', 'stored', 'flag', 'cohort', 'absent']),
   value: Type.Unknown({ description: 'Null if absent or hidden; long values are truncated.' }),
   substitute: nullable(
     Type.String({
@@ -44,29 +33,26 @@ export const comparedSchema = Type.Object({
 })
 export type ComparedJson = Static<typeof comparedSchema>
 
-export const filterResults = ['passed', 'failed', 'not_evaluated', 'error'] as const
-
 const leafFields = {
   type: Type.String(),
   key: Type.String(),
   operator: nullable(Type.String()),
   value: Type.Unknown({ description: 'Value of the filter; long values are truncated.' }),
-  result: literals(filterResults),
+  result: literals(['passed', 'failed', 'not_evaluated', 'error']),
+  negated: Type.Optional(Type.Literal(true, { description: 'The result is that of the negated filter.' })),
   compared: nullable(comparedSchema),
   note: nullable(Type.String()),
 }
 
 /** An entry of a cohort's tree: a leaf, or another cohort that it refers to. */
-export const cohortLeafSchema = Type.Object({
+const cohortLeafSchema = Type.Object({
   ...leafFields,
   path: Type.String({ description: 'Path in the tree: `OR.0.AND.1`.' }),
-  negated: Type.Boolean(),
 })
 export type CohortLeafJson = Static<typeof cohortLeafSchema>
 
-export const explainedFilterSchema = Type.Object({
+const explainedFilterSchema = Type.Object({
   ...leafFields,
-  negated: Type.Optional(Type.Literal(true, { description: 'For rules: the result of the filter is negated.' })),
   filter_index: Type.Integer({ description: 'Index in `properties`; cohort filters are evaluated last.' }),
   cohort: Type.Optional(
     Type.Object({
@@ -81,17 +67,22 @@ export const explainedFilterSchema = Type.Object({
 })
 export type ExplainedFilterJson = Static<typeof explainedFilterSchema>
 
-const hashedSchema = {
-  identifier: nullable(Type.String({ description: 'Null for a `stored_override` if the key may not read persons.' })),
-  identifier_source: nullable(
-    Type.String({ description: 'group_key, distinct_id, device_id, anon_distinct_id or stored_override.' }),
-  ),
-  hash: nullable(Type.Number({ description: '0 to 1; null if nothing was hashed.' })),
-}
+const hashSchema = nullable(Type.Number({ description: '0 to 1; null if nothing was hashed.' }))
 
-export const conditionResults = [
+const holdoutSchema = nullable(
+  Type.Object({
+    id: Type.Union([Type.String(), Type.Integer(), Type.Null()]),
+    exclusion_percentage: Type.Number(),
+    identifier: nullable(Type.String()),
+    hash: hashSchema,
+    held_out: nullable(Type.Boolean({ description: 'Null if the holdout was not reached.' })),
+  }),
+)
+
+const conditionResults = [
   'matched',
   'no_condition_match',
+  'no_condition_match_behavioral_cohort',
   'out_of_rollout_bound',
   'no_group_type',
   'rollout_miss',
@@ -101,35 +92,31 @@ export const conditionResults = [
   'not_reached',
 ] as const
 
-export const explainedConditionSchema = Type.Object({
+const explainedConditionSchema = Type.Object({
   condition_index: Type.Integer(),
   aggregation: Type.String({ description: '`person`, or the name of the hashed group type.' }),
-  reached: Type.Boolean(),
   result: literals(conditionResults),
-  note: nullable(Type.String()),
   filters: Type.Array(explainedFilterSchema, { description: 'In evaluation order.' }),
   filters_left_out: Type.Integer(),
+  bucketing: nullable(
+    Type.Object(
+      {
+        by: literals(['group_key', 'distinct_id', 'device_id', 'anon_distinct_id', 'stored_override']),
+        identifier: nullable(
+          Type.String({ description: 'Null for a `stored_override` if the key may not read persons.' }),
+        ),
+      },
+      { description: 'What was hashed for the rollout and the variant; null if nothing was.' },
+    ),
+  ),
   rollout: Type.Object({
     percentage: nullable(Type.Number({ description: 'Null or 100: everyone, without hashing.' })),
-    ...hashedSchema,
-    threshold: nullable(Type.Number({ description: 'Included if the hash is at most this value.' })),
-    in: nullable(Type.Boolean()),
+    hash: nullable(Type.Number({ description: 'Included if at most `percentage` / 100; null if nothing was hashed.' })),
   }),
   variant: nullable(Type.String({ description: 'Variant that the condition set forces for all matches.' })),
   rule: Type.Optional(
     Type.Object(
-      {
-        id: Type.String(),
-        rule_type: Type.String(),
-        holdout: nullable(
-          Type.Object({
-            id: nullable(Type.Integer()),
-            exclusion_percentage: Type.Number(),
-            hash: nullable(Type.Number({ description: 'Null if nothing was hashed.' })),
-            held_out: nullable(Type.Boolean()),
-          }),
-        ),
-      },
+      { id: Type.String(), rule_type: Type.String(), holdout: holdoutSchema },
       { description: 'For version 2 flags, which have rules instead of condition sets.' },
     ),
   ),
@@ -146,11 +133,9 @@ const dependencySchema = Type.Object({
 
 export const explanationSchema = Type.Object({
   flag: Type.Object({ id: Type.Integer(), key: Type.String(), version: Type.Integer(), active: Type.Boolean() }),
-  summary: Type.String(),
-  answered: Type.Boolean({
-    description: 'Whether /flags returns the flag. If not, value and reason are hypothetical.',
+  left_out: Type.Union([literals(leftOutReasons), Type.Null()], {
+    description: 'Why /flags does not return the flag: value and reason are then hypothetical. Null if it does.',
   }),
-  left_out: nullable(literals(leftOutReasons)),
   value: typedValueSchema,
   payload: nullable(Type.String()),
   failed: Type.Boolean({ description: 'Whether the flag could not be computed; see `reason`.' }),
@@ -162,22 +147,13 @@ export const explanationSchema = Type.Object({
     geoip: Type.String({ description: 'not_needed, no_address, found or not_found.' }),
   }),
   enrollment: nullable(Type.Object({ property: Type.String(), decides: Type.Boolean(), compared: comparedSchema })),
-  holdout: nullable(
-    Type.Object({
-      id: Type.String(),
-      exclusion_percentage: Type.Number(),
-      identifier: Type.String(),
-      hash: nullable(Type.Number()),
-      held_out: Type.Boolean(),
-    }),
-  ),
+  holdout: holdoutSchema,
   conditions: Type.Array(explainedConditionSchema),
   conditions_left_out: Type.Integer(),
   variant: nullable(
     Type.Object({
       chosen: nullable(Type.String()),
-      by: literals(['condition', 'hash', 'holdout', 'none']),
-      ...hashedSchema,
+      hash: nullable(Type.Number({ description: 'Null if no hash chose: the condition or the holdout did.' })),
       variants: Type.Array(
         Type.Object({ key: Type.String(), rollout_percentage: Type.Number(), from: Type.Number(), to: Type.Number() }),
       ),

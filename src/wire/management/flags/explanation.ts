@@ -1,50 +1,44 @@
-// The explanation of one flag for one subject: its value and the reason, step by step, from the evaluator's trace. Its
-// size is bounded whatever is defined. Source: ours, docs/operating/explain.md.
+// The explanation of one flag for one subject: its value and the reason, and the evaluator's trace beside the definition.
+// Its size is bounded whatever is defined. Source: ours, docs/operating/explain.md.
 
-import { readFilters, type StoredFilters } from '#core/flags/definitions/flag-filters.ts'
+import { filtersInTestOrder, readFilters } from '#core/flags/definitions/flag-filters.ts'
+import type { Rule } from '#core/flags/definitions/rules-document.ts'
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import { usableGroupKey } from '#core/flags/evaluation/evaluation-subject.ts'
-import type { ExplainedFlag, LeftOutReason } from '#core/flags/evaluation/explained-flag.ts'
+import type { TracedHoldout, TracedSet } from '#core/flags/evaluation/evaluation-trace.ts'
+import { dependencyCycle, type ExplainedFlag, missingDependencies } from '#core/flags/evaluation/explained-flag.ts'
 import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
-import { dependencyCycle, missingDependencies } from '#core/flags/evaluation/project-to-explain.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
+import type { Result } from '#core/result.ts'
 import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
 import { instant } from '../shapes.ts'
-import { explainConditions, filterCountMax } from './explanation-conditions.ts'
 import {
-  describeFilter,
+  ExplainedFilters,
   type ExplanationView,
-  encodeIdentifier,
-  encodeRead,
+  type FilterToExplain,
   truncateText,
   truncateValue,
 } from './explanation-filters.ts'
-import { explainRules } from './explanation-rules.ts'
-import type { ExplanationJson } from './explanation-shapes.ts'
+import type { ExplainedConditionJson, ExplanationJson } from './explanation-shapes.ts'
 
+const conditionCountMax = 100
 const dependencyCountMax = 100
 const problemCountMax = 20
-const variantCountMax = 200
 
 export function encodeExplanation(explained: ExplainedFlag, view: ExplanationView): ExplanationJson {
   const { stored, flag, evaluation, position, subject, leftOut } = explained
   const outcome = flag === undefined ? undefined : evaluation.outcomes[position]
-  const reason = outcome === undefined ? null : encodeReason(outcome)
-  const value = typedValueOf(outcome)
-  const steps = flag === undefined ? nothingEvaluated : encodeSteps(explained, flag, outcome, view)
   return {
     flag: { id: stored.id, key: stored.key, version: stored.version, active: stored.active },
-    summary: summaryOf(explained, outcome, reason, noMatchCodes.includes(reason?.code ?? '') ? failedAt(steps) : ''),
-    answered: leftOut === null,
     left_out: leftOut,
-    value,
+    value: decidedValue(outcome),
     payload: stored.hasEncryptedPayloads ? null : (outcome?.payload ?? null),
     failed: outcome?.kind === 'unknown',
-    reason,
+    reason: encodeReason(outcome),
     evaluated_at: instant(subject.nowMs),
     loaded: encodeLoaded(explained),
-    ...steps,
+    ...(flag === undefined ? nothingEvaluated : encodeSteps(explained, flag, outcome, view)),
     ...encodeDependencies(explained),
     problems: explained.project.problems.slice(0, problemCountMax).map(({ flagKey, message }) => {
       return flagKey === stored.key ? message : `${truncateText(flagKey)}: ${message}`
@@ -52,12 +46,18 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
   }
 }
 
-const noMatchCodes = ['no_condition_match', 'no_rule_match']
-
-function typedValueOf(outcome: FlagOutcome | undefined): JsonValue {
+function decidedValue(outcome: FlagOutcome | undefined): JsonValue {
   if (outcome === undefined || outcome.kind === 'unknown') return null
   return outcome.typed === undefined ? (flagValue(outcome) ?? null) : truncateValue(outcome.typed.value)
 }
+
+function encodeReason(outcome: FlagOutcome | undefined): ExplanationJson['reason'] {
+  if (outcome === undefined) return null
+  const { reason, conditionIndex } = outcome
+  return { code: reasonCode(reason), condition_index: conditionIndex, description: reasonDescription(outcome) }
+}
+
+type Steps = Pick<ExplanationJson, 'enrollment' | 'holdout' | 'conditions' | 'conditions_left_out' | 'variant'>
 
 const nothingEvaluated: Steps = {
   enrollment: null,
@@ -67,160 +67,188 @@ const nothingEvaluated: Steps = {
   variant: null,
 }
 
-function encodeReason(outcome: FlagOutcome): NonNullable<ExplanationJson['reason']> {
-  const code = reasonCode(outcome.reason)
-  return { code, condition_index: outcome.conditionIndex, description: reasonDescription(outcome) }
-}
-
-const leftOutTexts: Record<LeftOutReason, string> = {
-  deleted: 'is deleted and therefore not served',
-  inactive: 'is inactive and therefore not served',
-  encrypted_payloads: 'has encrypted payloads and is therefore not served as a flag',
-  unreadable: 'is not served because its definition is invalid',
-  dependency_cycle: 'is not served because the flags it depends on form a cycle',
-  filtered_out: 'is not served to this caller because of its runtime or evaluation contexts',
-}
-
-function summaryOf(
-  { stored, leftOut, project, request }: ExplainedFlag,
-  outcome: FlagOutcome | undefined,
-  reason: ExplanationJson['reason'],
-  details: string,
-): string {
-  const name = truncateText(stored.key)
-  const because = reason === null ? '' : `: ${reason.description}${details}`
-  const value = typedValueOf(outcome)
-  const isUnknown = outcome === undefined || outcome.kind === 'unknown'
-  const result = isUnknown
-    ? 'unknown because it could not be computed'
-    : value === null
-      ? "without a value, so the caller's default applies,"
-      : JSON.stringify(value)
-  if (leftOut === null) return `${name} is ${result} for ${truncateText(request.distinctId ?? '')}${because}.`
-  const problem = project.problems.find(({ flagId }) => flagId === stored.id)
-  if (leftOut === 'unreadable') return `${name} ${leftOutTexts.unreadable}: ${problem?.message ?? 'unknown'}.`
-  const wouldBe = reason === null ? '' : `; it would be ${result}${because}`
-  return `${name} ${leftOutTexts[leftOut]}${wouldBe}.`
-}
-
-const failedSetsShown = 3
-
-/** The filter at which each set failed. */
-function failedAt({ conditions }: Steps): string {
-  const failed = conditions.flatMap(({ condition_index, filters, rule }) => {
-    const at = filters.find(({ result }) => result === 'failed' || result === 'error')
-    const name = rule === undefined ? 'set' : 'rule'
-    return at === undefined ? [] : [`${name} ${condition_index + 1} failed at: ${describeFilter(at)}`]
-  })
-  const more = failed.length > failedSetsShown ? `; and ${failed.length - failedSetsShown} more` : ''
-  return failed.length === 0 ? '' : ` (${failed.slice(0, failedSetsShown).join('; ')}${more})`
-}
-
-type Steps = Pick<ExplanationJson, 'enrollment' | 'holdout' | 'conditions' | 'conditions_left_out' | 'variant'>
-
+/** Shows the first conditions, and the one that decided even if it comes later. */
 function encodeSteps(
   explained: ExplainedFlag,
   flag: CompiledFlag,
   outcome: PreparedOutcome | undefined,
   view: ExplanationView,
 ): Steps {
-  const { rules } = flag
-  if (rules !== null) {
-    const traced = explained.trace.of(flag)
-    const steps = explainRules(explained, rules, traced, outcome, view, { filters: filterCountMax })
-    return { enrollment: null, holdout: null, ...steps }
-  }
-  const definition = readFilters(explained.project.definitions.flags.find(({ id }) => id === flag.id)!.filters)
-  const traced = explained.trace.of(flag)
+  const { conditions, holdout, chosen, variants } = definitionOf(explained, flag, outcome)
+  const trace = explained.trace.of(flag)
+  const filters = new ExplainedFilters(explained, view)
+  const decidedIndex = outcome?.conditionIndex ?? -1
+  const shown = [...conditions.entries()].filter(([index]) => index < conditionCountMax || index === decidedIndex)
   return {
-    enrollment: encodeEnrollment(explained, flag, view),
-    holdout:
-      traced?.holdout == null
+    enrollment:
+      flag.enrollmentKey === null || trace?.enrollment == null
         ? null
         : {
-            id: definition.holdout?.id ?? '',
-            exclusion_percentage: flag.holdoutPercentage ?? 0,
-            identifier: truncateText(traced.holdout.identifier),
-            hash: traced.holdout.hash01,
-            held_out: traced.holdout.isHeldOut,
+            property: truncateText(flag.enrollmentKey.name),
+            decides: trace.enrollment.value !== undefined,
+            compared: filters.read('person', flag.enrollmentKey.name),
           },
-    ...explainConditions(explained, flag, definition, view, outcome?.conditionIndex ?? null),
-    variant: encodeVariant(explained, flag, definition, outcome, view),
+    holdout: holdout === null ? null : encodeHoldout(holdout, trace?.holdout),
+    conditions: shown.map(([index, condition]) => encodeCondition(condition, index, trace?.sets[index], filters, view)),
+    conditions_left_out: conditions.length - shown.length,
+    variant: variants.length === 0 && chosen === null ? null : { chosen, hash: trace?.variantHash01 ?? null, variants },
   }
 }
 
-function encodeEnrollment(
-  { trace }: ExplainedFlag,
-  flag: CompiledFlag,
-  view: ExplanationView,
-): ExplanationJson['enrollment'] {
-  const enrollment = trace.of(flag)?.enrollment
-  if (flag.enrollmentKey === null || enrollment == null) return null
-  const property = flag.enrollmentKey.name
-  const compared = encodeRead(trace.personReadOf(property), view.showsPersons)
-  return { property: truncateText(property), decides: enrollment.value !== undefined, compared }
+interface Definition {
+  readonly conditions: readonly Condition[]
+  readonly holdout: Holdout | null
+  /** The variant that was served. */
+  readonly chosen: string | null
+  readonly variants: VariantJson[]
 }
 
-function encodeVariant(
-  { trace }: ExplainedFlag,
+/** A condition set, or a rule. */
+interface Condition {
+  readonly aggregation: string
+  /** In the order in which they are tested. */
+  readonly filters: readonly FilterToExplain[]
+  readonly rolloutPercentage: number | null
+  readonly variant: string | null
+  readonly rule?: Rule
+}
+
+interface Holdout {
+  readonly id: string | number | null
+  readonly exclusionPercentage: number
+}
+
+type VariantJson = NonNullable<ExplanationJson['variant']>['variants'][number]
+
+function definitionOf(
+  { project }: ExplainedFlag,
   flag: CompiledFlag,
-  { variants }: StoredFilters,
-  outcome: FlagOutcome | undefined,
-  view: ExplanationView,
-): ExplanationJson['variant'] {
-  const chosen = outcome?.kind === 'variant' ? outcome.variantKey : null
-  if (variants.length === 0 && chosen === null) return null
-  const traced = trace.of(flag)
-  const hash = traced?.variantHash01 ?? null
-  const bucketing = hash === null ? null : (traced?.sets[outcome?.conditionIndex ?? -1]?.bucketing ?? null)
-  const by =
-    chosen === null
-      ? 'none'
-      : outcome?.reason === 'holdout_condition_value'
-        ? 'holdout'
-        : hash === null
-          ? 'condition'
-          : 'hash'
+  outcome: PreparedOutcome | undefined,
+): Definition {
+  if (flag.rules !== null) {
+    const { rules } = flag.rules
+    const served = rules.find(({ rule, values }) => rule.type === 'experiment' && values.includes(outcome!))
+    const variants = served?.rule.type === 'experiment' ? served.rule.variants : []
+    return {
+      conditions: rules.map(({ rule }) => conditionOfRule(rule)),
+      holdout: null,
+      chosen: variants[served?.values.indexOf(outcome!) ?? -1]?.key ?? null,
+      variants: variants.map(({ key, weight }, index) => encodeBounds(key, weight, index, served!.variantBounds)),
+    }
+  }
+  const stored = readFilters(project.definitions.flags.find(({ id }) => id === flag.id)!.filters)
   return {
-    chosen: chosen === null ? null : truncateText(chosen),
-    by,
-    identifier: encodeIdentifier(bucketing, view),
-    identifier_source: bucketing?.by ?? null,
-    hash,
-    variants: variants.slice(0, variantCountMax).map((variant, index) => ({
-      key: truncateText(variant.key),
-      rollout_percentage: variant.rolloutPercentage,
-      from: index === 0 ? 0 : flag.variantBounds[index - 1]!,
-      to: flag.variantBounds[index]!,
-    })),
+    conditions: stored.sets.map((set, index) => {
+      const { groupTypeIndex: typeIndex, cohortTests, rolloutPercentage } = flag.sets[index]!
+      const { others, cohorts } = filtersInTestOrder(set)
+      const group = typeIndex === null ? undefined : project.groupTypeNames[typeIndex]
+      return {
+        aggregation: typeIndex === null ? 'person' : (group ?? `group type ${typeIndex} (does not exist)`),
+        filters: [
+          ...others.map(filter => ({ filter, typeIndex, index: set.filters.indexOf(filter) })),
+          ...cohorts.map((filter, place) => {
+            const { cohort } = cohortTests[place]!
+            return { filter, typeIndex, index: set.filters.indexOf(filter), ...(cohort.ok && { cohort: cohort.value }) }
+          }),
+        ],
+        rolloutPercentage,
+        variant: set.variant,
+      }
+    }),
+    holdout: stored.holdout,
+    chosen: outcome?.kind === 'variant' ? truncateText(outcome.variantKey) : null,
+    variants: stored.variants.map(({ key, rolloutPercentage }, index) =>
+      encodeBounds(key, rolloutPercentage, index, flag.variantBounds),
+    ),
   }
 }
 
-function encodeLoaded({
-  subject,
-  request,
-  readsPerson,
-  groupTypesRead,
-  project,
-}: ExplainedFlag): ExplanationJson['loaded'] {
-  const { person } = subject
-  const found = person.ok ? (person.value === null ? 'not_found' : 'found') : person.error
+function conditionOfRule(rule: Rule): Condition {
   return {
-    person: request.onlyUseOverridePersonProperties ? 'left_aside' : readsPerson ? found : 'not_needed',
+    aggregation: 'person',
+    filters: rule.predicates.map(({ key, operator, value = null, negation }, index) => {
+      return {
+        filter: { type: 'person', key, operator, value, groupTypeIndex: null },
+        typeIndex: null,
+        index,
+        negation,
+      }
+    }),
+    rolloutPercentage: rule.type === 'targeted_release' ? null : rule.rolloutPercentage,
+    variant: null,
+    rule,
+  }
+}
+
+function encodeBounds(key: string, percentage: number, index: number, bounds: readonly number[]): VariantJson {
+  return {
+    ...{ key: truncateText(key), rollout_percentage: percentage },
+    ...{ from: bounds[index - 1] ?? 0, to: bounds[index]! },
+  }
+}
+
+function encodeCondition(
+  { aggregation, filters, rolloutPercentage, variant, rule }: Condition,
+  index: number,
+  traced: TracedSet | undefined,
+  explained: ExplainedFilters,
+  { showsPersons }: ExplanationView,
+): ExplainedConditionJson {
+  const shown = explained.encode(filters, traced?.tests ?? [])
+  const bucketing = traced?.bucketing ?? null
+  // A stored override is another distinct id of the person.
+  const isHidden = bucketing?.by === 'stored_override' && !showsPersons
+  return {
+    condition_index: index,
+    aggregation,
+    result: resultOf(traced),
+    filters: shown,
+    filters_left_out: filters.length - shown.length,
+    bucketing: bucketing && { ...bucketing, identifier: isHidden ? null : truncateText(bucketing.identifier) },
+    rollout: { percentage: rolloutPercentage, hash: traced?.rolloutHash01 ?? null },
+    variant: variant === null ? null : truncateText(variant),
+    ...(rule && {
+      rule: {
+        ...{ id: rule.id, rule_type: rule.type },
+        holdout: rule.type === 'experiment' && rule.holdout ? encodeHoldout(rule.holdout, traced?.holdout) : null,
+      },
+    }),
+  }
+}
+
+function resultOf(traced: TracedSet | undefined): ExplainedConditionJson['result'] {
+  if (traced === undefined) return 'not_reached'
+  if (traced.missed === undefined) return 'failed'
+  return (traced.missed ?? 'matched') as ExplainedConditionJson['result']
+}
+
+/** @param traced null or undefined when it was not tested. */
+function encodeHoldout({ id, exclusionPercentage }: Holdout, traced: TracedHoldout | null | undefined) {
+  return {
+    ...{ id, exclusion_percentage: exclusionPercentage },
+    identifier: traced == null ? null : truncateText(traced.identifier),
+    hash: traced?.hash01 ?? null,
+    held_out: traced?.isHeldOut ?? null,
+  }
+}
+
+function encodeLoaded(explained: ExplainedFlag): ExplanationJson['loaded'] {
+  const { subject, request, readsPerson, groupTypesRead, project } = explained
+  const { onlyUseOverridePersonProperties: leftAside, geoipAddress } = request
+  const found = geoipAddress === '' ? 'no_address' : subject.geoip === null ? 'not_found' : 'found'
+  return {
+    person: leftAside ? 'left_aside' : readsPerson ? loadedResult(subject.person) : 'not_needed',
     groups: groupTypesRead.map(typeIndex => {
       const name = project.groupTypeNames[typeIndex]!
-      const row = subject.groupRows.get(typeIndex)!
-      const result = row.ok ? (row.value === null ? 'not_found' : 'found') : row.error
-      return { group_type: name, group_key: truncateText(usableGroupKey(ownValue(subject.groups, name))), result }
+      const key = usableGroupKey(ownValue(subject.groups, name))
+      return { group_type: name, group_key: truncateText(key), result: loadedResult(subject.groupRows.get(typeIndex)!) }
     }),
-    geoip: !project.readsGeoip
-      ? 'not_needed'
-      : request.geoipAddress === ''
-        ? 'no_address'
-        : subject.geoip === null
-          ? 'not_found'
-          : 'found',
+    geoip: project.readsGeoip ? found : 'not_needed',
   }
+}
+
+function loadedResult(row: Result<object | null, string>): string {
+  return row.ok ? (row.value === null ? 'not_found' : 'found') : row.error
 }
 
 function encodeDependencies(
@@ -230,15 +258,10 @@ function encodeDependencies(
   const before = project.order.filter(at => at !== position)
   return {
     dependencies: before.slice(0, dependencyCountMax).map(at => {
-      const flag = project.flags[at]!
+      const { id, key } = project.flags[at]!
       const outcome = evaluation.outcomes[at]
-      return {
-        id: flag.id,
-        key: flag.key,
-        value: outcome === undefined ? false : (flagValue(outcome) ?? null),
-        failed: outcome?.kind === 'unknown',
-        reason: outcome === undefined ? null : encodeReason(outcome),
-      }
+      const value = outcome === undefined ? false : (flagValue(outcome) ?? null)
+      return { id, key, value, failed: outcome?.kind === 'unknown', reason: encodeReason(outcome) }
     }),
     dependencies_left_out: Math.max(0, before.length - dependencyCountMax),
     missing_dependencies: missingDependencies(explained)

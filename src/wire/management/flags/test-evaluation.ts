@@ -86,15 +86,15 @@ function shownValue(value: unknown, failed: boolean): boolean | string | null {
 }
 
 function testedCondition(condition: ExplainedConditionJson, explanation: ExplanationJson): TestedConditionJson {
-  const { condition_index: index, reached, result, rollout, variant, filters, rule } = condition
-  const matches = result !== 'no_condition_match' && result !== 'no_group_type' && result !== 'failed'
+  const { condition_index: index, result, rollout, variant, filters, rule } = condition
+  const matches = !result.startsWith('no_') && result !== 'failed'
   const { result: flagResult, decidedIndex } = resultOf(explanation)
   const isDecisive = rule === undefined ? result === 'matched' && flagResult !== false : true
   const matched = isDecisive && index === decidedIndex
   return {
     index,
     matched,
-    ...(reached && { properties_matched: matches }),
+    ...(result !== 'not_reached' && { properties_matched: matches }),
     explanation: describeConditionResult(condition, matched),
     rollout_percentage: rollout.percentage ?? 100,
     rollout_excluded: result === 'out_of_rollout_bound' || result === 'rollout_miss',
@@ -103,28 +103,26 @@ function testedCondition(condition: ExplainedConditionJson, explanation: Explana
   }
 }
 
-function describeConditionResult({ result, note, rollout, filters }: ExplainedConditionJson, decided: boolean): string {
-  const more = note === null ? '' : `: ${note}`
+function describeConditionResult({ result, rollout, filters }: ExplainedConditionJson, decided: boolean): string {
   switch (result) {
     case 'matched':
-      return decided ? `Matches, and decides the value${more}.` : `Matches, but does not decide the value${more}.`
+      return `Matches, ${decided ? 'and decides' : 'but does not decide'} the value.`
     case 'experiment_paused':
       return 'The filters match, but the experiment is paused: the default value is served.'
     case 'holdout':
       return 'The filters match, but the subject is in the holdout: the default value is served.'
     case 'out_of_rollout_bound':
     case 'rollout_miss':
-      return `The filters match, but the rollout of ${rollout.percentage} % excludes the subject${more}.`
-    case 'no_condition_match': {
+      return `The filters match, but the rollout of ${rollout.percentage} % excludes the subject.`
+    case 'no_condition_match':
+    case 'no_condition_match_behavioral_cohort': {
       const failed = filters.find(filter => filter.result === 'failed' || filter.result === 'error')
-      return failed === undefined
-        ? `Does not match${more}.`
-        : `Does not match: ${describeFilter(failed)} does not match.`
+      return `Does not match${failed === undefined ? '' : `: ${describeFilter(failed)} does not match`}.`
     }
     case 'no_group_type':
-      return `Does not match${more}.`
+      return 'Does not match: the request has no group of this type, or its key is not a string or number.'
     case 'failed':
-      return `Could not be evaluated${more}.`
+      return 'Could not be evaluated.'
     case 'not_reached':
       return 'Not evaluated: the value was already decided.'
     default:
