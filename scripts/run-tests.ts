@@ -47,8 +47,8 @@ const together = {
   requests: ['tests/{capture,http}/*.test.ts'],
   decide: ['tests/decide/*.test.ts'],
   management: ['tests/management/*.test.ts'],
-  // The guide starts an instance, and publish-and-undo takes longer than all the others.
-  imports: ['tests/import/!(guide|publish-and-undo).test.ts'],
+  // publish-and-undo takes longer than all the others.
+  imports: ['tests/import/!(publish-and-undo).test.ts'],
   insights: ['tests/insights/*.test.ts'],
   stores: ['tests/{ports,persons}/*.test.ts'],
   vectors: ['tests/{conformance,tidy}/*.test.ts'],
@@ -60,7 +60,7 @@ const sets: Record<string, TestSet> = {
   unit: { patterns: unitTests, together, first: [], timeoutMs: 240_000 },
   ci: {
     patterns: ['tests/**/*.ci.ts'],
-    share: { patterns: exhaustiveTests, parts: 4 },
+    share: { patterns: exhaustiveTests, parts: 5 },
     together: {},
     first: longest,
     timeoutMs: 1_200_000,
