@@ -1,5 +1,5 @@
 // Recorded requests, and one of each SDK, sent to a whole instance over HTTP. Checks the answers, and the events that
-// the private API then returns. `sdk-requests.test.ts` tests the edge alone.
+// the private API then returns.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -2,8 +2,9 @@
 // clock, and what has to be found afterwards.
 
 import { readFileSync } from 'node:fs'
-import { sdkRequests } from './sdks/all-sdks.ts'
+import { clientSdks } from './sdks/client-sdks.ts'
 import { receivedAt } from './sdks/sdk-request.ts'
+import { serverSdks } from './sdks/server-sdks.ts'
 
 export interface Recorded {
   readonly name: string
@@ -146,9 +147,12 @@ function headersOfV1(projectKey: string, items: readonly Item[], nowMs: number):
   }
 }
 
-/** @param projectKey for all of them. */
+/**
+ * One request per SDK and range of versions, as they send it.
+ * @param projectKey which each body has where the SDK puts it.
+ */
 export function requestsOfSdks(projectKey: string): Recorded[] {
-  return sdkRequests(projectKey).map(({ sdk, stored, ...request }) => ({
+  return [...serverSdks(projectKey), ...clientSdks(projectKey)].map(({ sdk, stored, ...request }) => ({
     ...request,
     name: sdk,
     kind: 'events',

@@ -1,5 +1,4 @@
-// The type of an SDK's capture request and its stored events, and the times that all of them share. `all-sdks.ts`
-// collects the requests.
+// The type of an SDK's capture request and its stored events, and the parts that most of them share.
 
 import { gzipSync } from 'node:zlib'
 
@@ -39,28 +38,40 @@ export const sentAtMs = Date.parse(sentAt)
 export const corrected = sentAt
 export const asWritten = happenedAt
 
-export const formType = 'application/x-www-form-urlencoded'
+export const form = { 'content-type': 'application/x-www-form-urlencoded' }
 export const json = { 'content-type': 'application/json' }
+export const gzippedJson = { ...json, 'content-encoding': 'gzip' }
+const properties = { plan: 'pro' }
 
 export function post(
   sdk: string,
   path: string,
   headers: Readonly<Record<string, string>>,
   body: object | string | Uint8Array<ArrayBuffer>,
-  stored: readonly StoredBySdk[],
+  ...stored: readonly StoredBySdk[]
 ): SdkRequest {
   const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
   return { sdk, method: 'POST', path, headers, body: bytes, stored }
+}
+
+/** The event that most requests hold, as a client writes it. */
+export function signUp(distinctId: string, over: object = {}): object {
+  return { event: 'sign up', distinct_id: distinctId, properties, ...over }
+}
+
+/** The same event as it has to be stored. */
+export function signedUp(distinctId: string, timestamp: string, over: Partial<StoredBySdk> = {}): StoredBySdk {
+  return { event: 'sign up', distinctId, timestamp, properties, ...over }
 }
 
 export function gzip(value: unknown): Uint8Array<ArrayBuffer> {
   return gzipSync(JSON.stringify(value))
 }
 
-export function uuidOf(distinctId: string): string {
-  return `0197c5a0-0000-7000-9000-${Buffer.from(distinctId).toString('hex').slice(-12).padStart(12, '0')}`
+export function base64(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64')
 }
 
-export function uuid(number: number): string {
-  return `0197c5a0-0000-7000-8000-${String(number).padStart(12, '0')}`
+export function uuidOf(distinctId: string): string {
+  return `0197c5a0-0000-7000-9000-${Buffer.from(distinctId).toString('hex').slice(-12).padStart(12, '0')}`
 }
