@@ -221,12 +221,13 @@ describe('the capture endpoints, given bad input', () => {
     )
   })
 
-  it('asks for a retry when the log rejects events, and never answers 200', async t => {
+  it('asks for a retry when the log rejects events, also pages of other origins, and never answers 200', async t => {
     for (const code of ['full', 'unavailable', 'timeout'] as const) {
       const server = await startCaptureServer(t, {
         wrapLog: log => ({ ...log, append: () => Promise.reject(new PortError('event-log', code)) }),
       })
-      const response = await server.post('/capture/', json(event))
+      const response = await server.post('/capture/', json(event), { origin: 'https://shop.example' })
+      assert.equal(response.headers.get('access-control-allow-origin'), 'https://shop.example')
       const retryAfter = response.headers.get('retry-after') ?? ''
       assert.ok(/^\d+$/.test(retryAfter) && Number(retryAfter) >= 1 && Number(retryAfter) <= 30, retryAfter)
       await assertRefused(server, Promise.resolve(response), 503, 'transient_error')
