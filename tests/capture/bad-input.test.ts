@@ -91,6 +91,8 @@ describe('the capture endpoints, given bad input', () => {
       [{ api_key: testToken, batch: [item], historical_migration: 'true' }, 'invalid_shape', 'historical_migration'],
       [{ api_key: testToken, batch: [item], sent_at: 5 }, 'invalid_shape', 'sent_at'],
       [{ api_key: testToken, token: testToken, batch: [item] }, 'invalid_shape', 'api_key'],
+      [{ batch: [{ ...item, token: testToken }] }, 'missing_api_key', 'api_key'],
+      [{ $token: testToken, batch: [item] }, 'missing_api_key', 'api_key'],
       [{ ...event, event: 5 }, 'invalid_shape', 'event'],
       [{ api_key: testToken, distinct_id: 'u' }, 'missing_event_name', 'event'],
       [{ api_key: testToken, batch: [item, { event: 'b' }] }, 'missing_distinct_id', 'batch.1.distinct_id'],

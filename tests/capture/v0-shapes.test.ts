@@ -1,6 +1,5 @@
 // The allowed contents of a v0 body: shapes, types of fields, tokens, distinct ids and uuids (docs/wire/ingestion.md 2),
-// with bodies as clients write them and the answers that they get. `src/wire/capture/capture-request.test.ts` has what is
-// read from an accepted body.
+// with bodies as clients write them and the answers that they get.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -17,6 +16,7 @@ after(() => edge.close())
 const json = JSON.stringify
 const item = { event: 'e', distinct_id: 'u' }
 const event = { ...item, api_key: testToken }
+const marked = { ...item, historical_migration: true }
 /** The body of one event with these fields, which are JSON text. */
 const written = (fields: string) => `{"api_key":"${testToken}","event":"e",${fields}}`
 const uuid = '0197c5a0-0000-7000-8000-000000000abc'
@@ -87,6 +87,7 @@ describe('shapes of v0', () => {
       [[{ event: '$performance_event' }], 0],
       [{ api_key: 'phx_bad', batch: [{ event: '$performance_event' }] }, 0],
       [{ api_key: testToken, batch: [item] }, 1, '/engage/'],
+      [{ ...event, data: [item, item] }, 1],
     ]
     for (const [body, count, path] of bodies) {
       const answer = await sent(body, path)
@@ -101,7 +102,15 @@ describe('shapes of v0', () => {
       { name: '$identify', setJson: '{"a":1}' },
       '/engage',
     ],
+    ['a named update on /engage', event, { name: 'e' }, '/engage'],
+    ['no mark of imports in an item', { api_key: testToken, batch: [marked] }, { historicalMigration: false }],
+    ['no mark of imports in an event', { ...marked, api_key: testToken }, { historicalMigration: false }],
   ])
+  it('hint that a list under events must be sent as batch', async () => {
+    const { body, code } = await sent({ api_key: testToken, events: [item] })
+    assert.equal(code, 'missing_event_name')
+    assert.match(JSON.parse(body).hint, /a list of events is in `batch`/)
+  })
   refuses([
     ['text', '"text"', noShape],
     ['a number', '5', noShape],
@@ -127,6 +136,12 @@ describe('shapes of v0', () => {
 describe('fields of a v0 event', () => {
   stores([
     ['no properties', event, { propertiesJson: '{}' }],
+    [
+      'PHP’s empty lists',
+      { ...event, properties: [], $set: [], $set_once: [] },
+      { propertiesJson: '{}', setJson: null, setOnceJson: null },
+    ],
+    ['fields that are null', { ...event, $set: null, timestamp: null, offset: null }, { setJson: null }],
     ['the largest offset', written('"distinct_id":"u","offset":9223372036854775807'), { timestampMs: 0 }],
     ['the smallest offset', written('"distinct_id":"u","offset":-9223372036854775808'), {}],
     [
@@ -138,6 +153,8 @@ describe('fields of a v0 event', () => {
     ['a uuid without dashes', { ...event, uuid: uuid.replaceAll('-', '') }, { uuid }],
     ['a uuid in braces', { ...event, uuid: `{${uuid}}` }, { uuid }],
     ['a uuid as a URN', { ...event, uuid: `urn:uuid:${uuid}` }, { uuid }],
+    ['an old message id that is a uuid', { ...event, uuid: '', messageId: uuid }, { uuid }],
+    ['an old message id that is none', { ...event, uuid: null, messageId: 'msg-1' }, {}],
     ['the nil uuid', { ...event, uuid: '00000000-0000-0000-0000-000000000000' }, {}],
     [
       'NUL in properties',
@@ -189,8 +206,15 @@ describe('fields of a v0 event', () => {
 
 describe('project keys in v0 bodies', () => {
   const withKey = (api_key: unknown) => ({ ...item, api_key })
+  const keyInside = { ...item, properties: { token: testToken } }
   stores([
     ['$token', { ...item, $token: testToken }, {}],
+    ['a key of an item under data', { data: [{ ...item, token: testToken }] }, {}],
+    ['a key among an item’s properties', { batch: [{ ...item, properties: { token: testToken } }] }, {}],
+    ['a key of the query', item, {}, `/e/?token=${testToken}`],
+    ['an item’s key before the query’s', { batch: [event] }, {}, '/e/?token=phc_b'],
+    ['the key among the properties before the query’s', keyInside, {}, '/e/?token=phc_b'],
+    ['a form’s key before the query’s', `data=${json(item)}&token=${testToken}`, {}, '/e/?token=phc_b'],
     [
       'a key among the properties where the field is null',
       { ...item, token: null, properties: { token: testToken } },
@@ -202,6 +226,7 @@ describe('project keys in v0 bodies', () => {
     ['null', withKey(null), noKey, 401],
     ['a number among the properties', { ...item, properties: { token: 5 } }, noKey, 401],
     ['an unknown key of 64 bytes', withKey('a'.repeat(64)), unknownKey, 401],
+    ['a key that is not ASCII', withKey('é'), badKey('not_ascii'), 401],
     ['a personal key', withKey('phx_a'), badKey('personal_api_key'), 401],
     ['__proto__', withKey('__proto__'), unknownKey, 401],
     ['two keys', [event, { ...item, token: 'phc_b' }], twoKeys, 401],
@@ -235,12 +260,22 @@ describe('distinct ids of v0', () => {
     [json('x'.repeat(200)), 'x'.repeat(200)],
     [json('😀'.repeat(201)), '😀'.repeat(200)],
     [json(`${'x'.repeat(199)}😀😀`), `${'x'.repeat(199)}😀`],
+    ['1e400', '1e400'],
+    ['-1E+401', '-1E+401'],
   ]
-  stores(
-    ids.map(
-      ([literal, distinctId]) => [literal.slice(0, 40), written(`"distinct_id":${literal}`), { distinctId }] as const,
-    ),
-  )
+  const inside: readonly (readonly [properties: string, distinctId: string])[] = [
+    ['{"distinct_id":null,"$distinct_id":"aliased"}', 'aliased'],
+    ['{"distinct_id":"inside","$distinct_id":"aliased"}', 'inside'],
+    ['{"distinct_id":12345678901234567891}', '12345678901234567891'],
+    ['{"é":1,"distinct_id":12345678901234567891}', '12345678901234567891'],
+    ['{"distinct_id":[1e400]}', '[1e400]'],
+    ['{"distinct_id":1,"a":{"distinct_id":2},"distinct_id" : 1.50 }', '1.5'],
+  ]
+  const fields = [
+    ...ids.map(([literal, distinctId]) => [`"distinct_id":${literal}`, distinctId] as const),
+    ...inside.map(([properties, distinctId]) => [`"properties":${properties}`, distinctId] as const),
+  ]
+  stores(fields.map(([field, distinctId]) => [field.slice(0, 60), written(field), { distinctId }] as const))
   refuses([
     ['none', written('"properties":{}'), noId],
     ['null twice', written('"distinct_id":null,"properties":{"distinct_id":null}'), noId],

@@ -1,9 +1,9 @@
 // How a v0 request may be sent: paths, methods, query, encodings, forms, CORS, limits (docs/wire/ingestion.md 1), and
-// combinations of these. The tests of `src/wire/capture` have each query and each encoding by itself.
+// combinations of these.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import lzString from 'lz-string'
 import { type CaptureRouteDeps, captureRoutes } from '#http/handlers/capture.ts'
 import { type CaptureEdge, type EdgeRequest, startCaptureEdge } from '../support/capture-edge.ts'
@@ -61,6 +61,8 @@ function refuses(rows: readonly (readonly [...Row, detail: string | RegExp, stat
 const notJson = /^failed to parse request: /
 const notUtf8 = 'failed to decode request: invalid UTF8 in request payload'
 const badGzip = 'failed to decode request: invalid GZIP data'
+const badLz64 = 'failed to decode request: decompress_lz64: failed decompress to UTF16'
+const badLz64Text = 'failed to decode request: decompress_lz64: failed UTF16 to UTF8 conversion'
 const noForm = 'failed to decode request: expected form data in POST request payload'
 const badQuery = /query string/
 
@@ -94,6 +96,9 @@ describe('query of v0', () => {
   const twoTimes = { path: '/e/?_=1751367610000&sent_at=1751367610000', body }
   accepts([
     ['a body beside empty data', { path: '/e/?data=', body }],
+    ['data before a body', { path: `/e/?data=${inUrl(body)}`, body: 'ignored' }],
+    ['data with blanks that were plus signs', { path: `/e/?data=${base64(body).replaceAll('=', '%3D')}` }],
+    ['data that is JSON', { path: `/e/?data=${encodeURIComponent(body)}` }],
     ['an unknown compression', { path: '/e/?compression=snappy', body }],
     ['beacon=0', { path: '/e/?beacon=0', body }],
     ['beacon=2', { path: '/e/?beacon=2', body }],
@@ -112,6 +117,12 @@ describe('query of v0', () => {
 
 describe('compression and base64 of v0', () => {
   const gz = gzipSync(body)
+  const named = (size: number) => {
+    const bytes = gzipSync(body)
+    bytes.writeUInt32LE(size, bytes.length - 4)
+    return bytes
+  }
+  const asLz64 = (text: string) => ({ path: '/e/?compression=lz64', body: text })
   accepts([
     ['gzip by ?compression=GZip-JS', { path: '/batch?compression=GZip-JS', body: gz }],
     ['gzip by header and query', { path: '/e/?compression=gzip', headers: encoded('gzip'), body: gz }],
@@ -122,6 +133,24 @@ describe('compression and base64 of v0', () => {
     ['JSON that the query says is base64, under gzip', { path: '/e/?compression=b64', headers: encoded('gzip'), body }],
     ...['base64', 'B64'].map(hint => [hint, { path: `/i/v0/e?compression=${hint}`, body: base64(body) }] as const),
     ['br', { headers: encoded('br'), body: brotliCompressSync(body) }],
+    ['zstd', { headers: encoded('zstd'), body: zstdCompressSync(body) }],
+    ['deflate', { headers: encoded('deflate'), body: deflateSync(body) }],
+    ['raw deflate', { headers: encoded('deflate'), body: deflateRawSync(body) }],
+    ...['br', 'zstd', 'deflate', 'identity'].map(
+      encoding => [`JSON under ${encoding}`, { headers: encoded(encoding), body }] as const,
+    ),
+    // To raw deflate, its first bytes are a whole stream.
+    ['JSON in lines under deflate', { headers: encoded('deflate'), body: JSON.stringify(event, null, 2) }],
+    ['gzip in two members', { body: Buffer.concat([gzipSync(body.slice(0, 9)), gzipSync(body.slice(9))]) }],
+    ['base64 of gzip', { body: base64(gz) }],
+    ['base64 on any path', { path: '/batch', body: base64(body) }],
+    ['base64 of base64 on an old path', { body: base64(base64(body)) }],
+    ['gzip that a query calls lz64', { path: '/e/?compression=lz64', body: gz }],
+    ...['lz64', 'lz-string', 'LZ64'].map(
+      name => [`lz64 by ?compression=${name}`, { path: `/batch?compression=${name}`, body: lz64 }] as const,
+    ),
+    ['lz64 by header', { path: '/batch', headers: encoded('lz64'), body: lz64 }],
+    ['lz64 in data', { path: `/e/?compression=lz64&data=${encodeURIComponent(lz64)}` }],
     [
       'lz64 named by a form',
       { path: '/batch', headers: formType, body: form({ compression: 'LZ-String', data: lz64 }) },
@@ -131,15 +160,21 @@ describe('compression and base64 of v0', () => {
   refuses([
     ['JSON that a header calls gzip', { headers: encoded('gzip'), body }, badGzip],
     ['GET with base64 of JSON that a query calls gzip', { path: `/e/?compression=gzip&data=${inUrl(body)}` }, badGzip],
+    ['half of gzip', { body: gz.subarray(0, 40) }, badGzip],
+    ...[0, 1, 0xffff_ffff].map(size => [`a trailer that names ${size} bytes`, { body: named(size) }, badGzip] as const),
     ['gzip with trailing bytes', { body: Buffer.concat([gz, Buffer.from('behind')]) }, badGzip],
     ['gzip of gzip', { body: gzipSync(gz) }, 'failed to decode request: invalid gzip data'],
     ['the first bytes of gzip, and another method', { body: Buffer.from([0x1f, 0x8b, 9]) }, notUtf8],
     ['gzip of base64 off the old paths', { path: '/batch', body: gzipSync(base64(body)) }, notJson],
+    ['base64 of base64 off the old paths', { path: '/batch', body: base64(base64(body)) }, notJson],
+    ['text that only looks like base64', { body: 'abc=abcd' }, notJson],
     ['base64 with a line break', { body: `${base64(body)}\n` }, notJson],
     ['base64 of URLs', { body: Buffer.from(body).toString('base64url') }, notJson],
     ['a byte order mark', { body: `\ufeff${body}` }, notJson],
     ['UTF-16', { body: Buffer.from(body, 'utf16le') }, notUtf8],
     ['lz64 by header in capitals', { headers: encoded('LZ64'), body: lz64 }, notUtf8],
+    ...[body, lz64.slice(0, -9), '===='].map(text => [`${text.slice(0, 9)} as lz64`, asLz64(text), badLz64] as const),
+    ['lz64 of half a character', asLz64(lzString.compressToBase64('"\ud800"')), badLz64Text],
   ])
 })
 
@@ -151,6 +186,13 @@ describe('forms of v0', () => {
       { headers: formType, body: form({ ip: '1', x: 'y'.repeat(200), data: body }) },
     ],
     ['a field within 128 bytes', { headers: formType, body: `x=${'y'.repeat(119)}&data=${encodeURIComponent(body)}` }],
+    ['a form under another type', { headers: { 'content-type': 'text/plain' }, body: form({ data: base64(body) }) }],
+    ['JSON in a form', { headers: formType, body: form({ data: body }) }],
+    [
+      'base64 of gzip in a form',
+      { path: '/e/?compression=gzip-js', headers: formType, body: form({ data: base64(gzipSync(body)) }) },
+    ],
+    ['lz64 in a form', { path: '/batch?compression=lz64', headers: formType, body: `data=${lz64}` }],
     ['base64 of a form', { headers: formType, body: base64(form({ data: body })) }],
     [
       'JSON under a form type with a charset',
@@ -158,6 +200,8 @@ describe('forms of v0', () => {
     ],
   ])
   refuses([
+    ['JSON under it', { headers: formType, body }, noForm],
+    ['data twice', { headers: formType, body: 'data=a&data=b' }, /invalid urlencoded form data/],
     ['base64 of JSON under it', { headers: formType, body: base64(body) }, noForm],
     [
       'a field after 128 bytes',
