@@ -17,7 +17,7 @@ import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { countMatching } from './count-reach.ts'
 import { createPersonTest, type FindPersonsDeps, type FoundPersons, findPersons } from './find-persons.ts'
-import type { ScanDeps } from './subject-scans.ts'
+import { runPiece, type ScanDeps } from './subject-scans.ts'
 
 export interface CohortPersonsDeps extends FindPersonsDeps {
   readonly management: Pick<CohortMemberStore, 'listCohortMembers' | 'countCohortMembers'> &
@@ -76,15 +76,19 @@ export function listCohortsOfPerson(
   cohorts: readonly Cohort[],
   signal: AbortSignal,
 ): Promise<Result<readonly Cohort[], 'not_served'>> {
-  const { pace, searches } = deps.scans
+  const { slices, searches } = deps.scans
   return searches.run(projectId, signal, async () => {
     const served = deps.servedProject(projectId)
     if (served === null) return err('not_served')
     const probes = new Map<Cohort, FlagProbe>()
     const byId = definitionsById(served.definitions)
     for (const cohort of cohorts) {
-      if (!cohort.isStatic) probes.set(cohort, createMemberProbe(served, cohort.id, byId))
-      await takeLock()
+      if (cohort.isStatic) continue
+      await runPiece(slices, () => {
+        probes.set(cohort, createMemberProbe(served, cohort.id, byId))
+        return true
+      })
+      signal.throwIfAborted()
     }
     const staticIds = cohorts.flatMap(cohort => probes.get(cohort)?.staticCohortIds ?? cohort.id)
     const { results } = await deps.management.listPersonsAfter(projectId, { afterPersonId: personId - 1, limit: 1 }, [
@@ -101,16 +105,10 @@ export function listCohortsOfPerson(
           ? ok(person.staticCohortIds.includes(cohort.id))
           : await createPersonTest(probe, deps.scans, nowMs)(person)
       if (isMember.ok && isMember.value) found.push(cohort)
-      await takeLock()
+      signal.throwIfAborted()
     }
     return ok(found)
   })
-
-  async function takeLock(): Promise<void> {
-    if (!pace.isTimeUp()) return
-    await pace.turn()
-    signal.throwIfAborted()
-  }
 }
 
 export interface CohortCounter {

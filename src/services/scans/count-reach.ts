@@ -40,7 +40,7 @@ export async function countMatching(
     all += page.offCount
     for (const subject of page.subjects) {
       const evaluation = probe.evaluationOf(subject.read())
-      await finishEvaluation(evaluation, deps.scans.pace)
+      await finishEvaluation(evaluation, deps.scans.slices)
       const holds = probe.holds(evaluation)
       if (!holds.ok) return holds
       all++
@@ -137,7 +137,7 @@ export async function countReach(
   async function evaluate(probe: FlagProbe | null, subject: EvaluationSubject): Promise<FlagOutcome | null> {
     if (probe === null) return off
     const evaluation = probe.evaluationOf(subject)
-    await finishEvaluation(evaluation, deps.scans.pace)
+    await finishEvaluation(evaluation, deps.scans.slices)
     return probe.outcomeOf(evaluation)
   }
 

@@ -35,7 +35,8 @@ export interface PersonSearch<T> {
     limit: number,
   ) => Promise<PersonsPage<PersonInCohorts> & { readonly nextAfter?: number | null }>
   /**
-   * Encodes a found person. It is called during the search, so that its cost is spread over turns of the event loop.
+   * Encodes a found person. It is called during the search, so that its cost is spread over turns of the event loop: the
+   * next evaluation yields when the time is up.
    */
   readonly encode: (person: PersonView) => T
 }
@@ -43,10 +44,10 @@ export interface PersonSearch<T> {
 /** @returns err when the condition can never be evaluated. */
 export type PersonTest = (person: PersonInCohorts) => MaybePromise<Result<boolean, UnknownReason>>
 
-export function createPersonTest(probe: FlagProbe, { pace }: SubjectScans, nowMs: number): PersonTest {
+export function createPersonTest(probe: FlagProbe, { slices }: SubjectScans, nowMs: number): PersonTest {
   return person => {
     const evaluation = probe.evaluationOf(probedPerson([probe], person, nowMs))
-    const finished = finishEvaluation(evaluation, pace)
+    const finished = finishEvaluation(evaluation, slices)
     return finished instanceof Promise ? finished.then(() => probe.holds(evaluation)) : probe.holds(evaluation)
   }
 }
@@ -67,7 +68,7 @@ export function findPersons<T>(
 }
 
 async function fillPageSlice<T>(
-  { monotonicNowMs, scans: { pace } }: FindPersonsDeps,
+  { monotonicNowMs }: Pick<FindPersonsDeps, 'monotonicNowMs'>,
   { test, read, encode }: PersonSearch<T>,
   { after, limit }: { readonly after: number; readonly limit: number },
   signal: AbortSignal,
@@ -87,7 +88,6 @@ async function fillPageSlice<T>(
       if (holds.value) {
         results.push(encode(person))
         foundChars += person.propertiesJson.length
-        if (pace.isTimeUp()) await pace.turn()
       }
       last = person.id
     }

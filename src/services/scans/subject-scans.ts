@@ -12,10 +12,10 @@ import { ProjectQueue } from '#core/project-queue.ts'
 import type { CohortMemberStore, PassedPersons } from '#ports/state/cohort-store.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
-import { createScanPace, type ScanPace } from './scan-pace.ts'
+import { createSliceQueue, type SliceQueue, unfinished } from '../shared/slice-queue.ts'
 
 export interface SubjectScans {
-  readonly pace: ScanPace
+  readonly slices: SliceQueue
   /** The queue of counts, which scan everything. */
   readonly counts: ProjectQueue
   /** The queue of searches that fill a page, a second at most each. */
@@ -25,24 +25,34 @@ export interface SubjectScans {
 /** Thrown when too many scans of a project are queued. */
 export class TooManyScansError extends Error {}
 
+const sliceMs = 10
 /** The maximum number of scans of each kind that may wait per project while one runs. */
 const waitingMax = 16
 
 export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
   const tooManyScans = () => new TooManyScansError('too many scans of this project are queued')
   const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, tooManyScans)
-  return { pace: createScanPace({ monotonicNowMs }), counts: createQueue(), searches: createQueue() }
+  return { slices: createSliceQueue({ sliceMs, monotonicNowMs }), counts: createQueue(), searches: createQueue() }
 }
 
-/** Completes an evaluation, with turns of the event loop in between when it takes long. */
-export function finishEvaluation(evaluation: FlagEvaluation, pace: ScanPace): MaybePromise<void> {
-  const isDone = evaluation.advance(pace.isTimeUp)
-  return isDone && !pace.isTimeUp() ? undefined : finishInLaterTurns(evaluation, pace)
+/**
+ * Calls a piece of a scan until it is done (true), with turns of the event loop in between when it takes long. When this
+ * turn's slice is used up already, the piece begins in a later turn.
+ */
+export function runPiece(slices: SliceQueue, piece: (isTimeUp: () => boolean) => boolean): MaybePromise<unknown> {
+  let isArriving = true
+  return slices.run(isTimeUp => {
+    if (isArriving) {
+      isArriving = false
+      if (isTimeUp()) return unfinished
+    }
+    return piece(isTimeUp) ? undefined : unfinished
+  })
 }
 
-async function finishInLaterTurns(evaluation: FlagEvaluation, pace: ScanPace): Promise<void> {
-  await pace.turn()
-  while (!evaluation.advance(pace.isTimeUp)) await pace.turn()
+/** Completes an evaluation, as a piece of a scan. */
+export function finishEvaluation(evaluation: FlagEvaluation, slices: SliceQueue): MaybePromise<unknown> {
+  return runPiece(slices, isTimeUp => evaluation.advance(isTimeUp))
 }
 
 /** The subjects that a flag decides for. */

@@ -1,6 +1,6 @@
-// Shares slices of time among all evaluations of a front: however many are under way, a turn of the event loop spends
-// about one slice on them. An evaluation that ends before it checks the time needs no slice: twenty flags do not wait
-// for thousands.
+// Shares slices of time among all evaluations of requests, or all scans, of a front: however many are under way, a turn
+// of the event loop spends about one slice on them. Work that ends before it checks the time needs no slice: twenty
+// flags do not wait for thousands.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 
@@ -12,36 +12,35 @@ export const unfinished: unique symbol = Symbol('unfinished')
  */
 export type SlicedWork<T> = (isTimeUp: () => boolean) => T | typeof unfinished
 
-export interface SliceQueue {
-  /**
-   * Begins the work at once. When others are waiting, or this turn's slice is used up, the work continues after those
-   * that came before: first come, first served. Errors of the work go to its caller.
-   * @returns `full` when the work would have to wait and too many already do.
-   */
-  run<T>(work: SlicedWork<T>): MaybePromise<T> | 'full'
-}
+export type SliceQueue = ReturnType<typeof createSliceQueue>
 
 export interface SliceQueueOptions {
   readonly sliceMs: number
-  readonly waitingMax: number
+  /** How much work may wait. Default: no limit. */
+  readonly waitingMax?: number
   readonly monotonicNowMs: () => number
   /** Calls back once the event loop has done its other work. Default: `setImmediate`. */
   readonly inNextTurn?: (callback: () => void) => void
 }
 
-export function createSliceQueue(options: SliceQueueOptions): SliceQueue {
-  const { sliceMs, waitingMax, monotonicNowMs, inNextTurn = setImmediate } = options
+export function createSliceQueue(options: SliceQueueOptions) {
+  const { sliceMs, waitingMax = Number.POSITIVE_INFINITY, monotonicNowMs, inNextTurn = setImmediate } = options
   /** In order of arrival; the first is running. Each returns whether it is done. */
   const waiting: ((isTimeUp: () => boolean) => boolean)[] = []
   /** When this turn's slice ends; null until work checks the time. While it is set, `endTurn` is scheduled. */
   let sliceEndMs: number | null = null
 
   return {
-    run(work) {
+    /**
+     * Begins the work at once. When others are waiting, or this turn's slice is used up, the work continues after those
+     * that came before: first come, first served. Errors of the work go to its caller.
+     * @returns `full` when the work would have to wait and too many already do.
+     */
+    run<T>(work: SlicedWork<T>): MaybePromise<T> | 'full' {
       const made = work(isTimeUpOnArrival)
       if (made !== unfinished) return made
       if (waiting.length >= waitingMax) return 'full'
-      return new Promise((resolve, reject) => {
+      return new Promise<T>((resolve, reject) => {
         waiting.push(isTimeUp => {
           try {
             const madeNow = work(isTimeUp)
