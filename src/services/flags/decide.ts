@@ -22,12 +22,12 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import { createSliceQueue, type SlicedWork, unfinished } from '../shared/slice-queue.ts'
 import { guardSubjects } from './guarded-subjects.ts'
+import { createHashKeyWrites } from './hash-key-writes.ts'
 import { createVisitorHasher, type MissingVisitorPart } from './hash-visitor.ts'
 import { createLateLogins } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 import { type GuardOptions, guardStore, storeLimits } from './store-guard.ts'
-import { createStoreRoundRobin } from './store-round-robin.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of the project with this API key; null when there is none. */
@@ -122,16 +122,16 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     metrics,
     ...limits,
   })
-  const writes = guardStore({
-    port: 'hash-key-overrides',
-    task: 'saving the flags of users who log in',
-    without,
-    logger,
-    metrics,
-    ...limits,
-  })
-  const roundRobin = createStoreRoundRobin({
-    guard: writes,
+  const writes = createHashKeyWrites({
+    hashKeys,
+    guard: guardStore({
+      port: 'hash-key-overrides',
+      task: 'saving the flags of users who log in',
+      without,
+      logger,
+      metrics,
+      ...limits,
+    }),
     atOnceMax: options.writesAtOnceMax,
     onDropped: reason => metrics.loginsDropped.inc({ why: reason }),
     ...limits,
@@ -141,11 +141,11 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     loadHashKeys: createHashKeyLoader({
       hashKeys,
       reads,
-      writes: roundRobin,
+      writes,
       lateLogins: createLateLogins({
         hashKeys,
         reads,
-        writes: roundRobin,
+        writes,
         onDropped: () => metrics.loginsDropped.inc({ why: 'person_missing' }),
         ...limits,
       }),

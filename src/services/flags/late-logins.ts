@@ -4,32 +4,20 @@
 // number is bounded, because any client with a public key can add some. Source: ours; docs/wire/evaluation.md 5.13
 // requires less.
 
-import type {
-  HashKeyAssignment,
-  HashKeyOverrideReader,
-  HashKeyOverrideWriter,
-} from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyWrites } from './hash-key-writes.ts'
 import type { GuardOptions, StoreGuard } from './store-guard.ts'
-import { keepHashKeyInTurn, type StoreRoundRobin } from './store-round-robin.ts'
 
 export interface LateLoginsOptions {
-  readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
+  readonly hashKeys: HashKeyOverrideReader
   readonly reads: StoreGuard
-  readonly writes: StoreRoundRobin
+  readonly writes: HashKeyWrites
   readonly startTimer: GuardOptions['startTimer']
   /** Called for each log-in that is dropped because too many wait. */
   readonly onDropped: () => void
-  /** How many log-ins of all projects may wait at once, at least 1. Default: 2,000. */
-  readonly waitingMax?: number
 }
 
-export interface LateLogins {
-  /**
-   * Retries finding the person for about a minute. Of several anonymous ids for one person, the first counts. At the
-   * limit, the project with the most waiting log-ins loses its oldest one.
-   */
-  note(assignment: HashKeyAssignment): void
-}
+export type LateLogins = ReturnType<typeof createLateLogins>
 
 interface LateLogin {
   readonly assignment: HashKeyAssignment
@@ -39,16 +27,21 @@ interface LateLogin {
 
 /** Pauses between tries. Events are usually processed within a second. */
 const pausesMs = [300, 700, 1_500, 3_000, 6_000, 15_000, 30_000]
-const defaultWaitingMax = 2_000
+/** How many log-ins of all projects may wait. */
+const waitingMax = 2_000
 
-export function createLateLogins(options: LateLoginsOptions): LateLogins {
-  const { hashKeys, reads, writes, startTimer, onDropped, waitingMax = defaultWaitingMax } = options
+export function createLateLogins(options: LateLoginsOptions) {
+  const { hashKeys, reads, writes, startTimer, onDropped } = options
   /** By project, then by distinct id, oldest first. A project without log-ins has no entry. */
   const waiting = new Map<number, Map<string, LateLogin>>()
   let waitingCount = 0
 
   return {
-    note(assignment) {
+    /**
+     * Retries finding the person for about a minute. Of several anonymous ids for one person, the first counts. At the
+     * limit, the project with the most waiting log-ins loses its oldest one.
+     */
+    note(assignment: HashKeyAssignment): void {
       const { projectId, distinctId } = assignment
       if (waiting.get(projectId)?.has(distinctId)) return
       if (waitingCount >= waitingMax) dropOldest(projectId)
@@ -89,7 +82,7 @@ export function createLateLogins(options: LateLoginsOptions): LateLogins {
     const { projectId, distinctId } = login.assignment
     const found = await reads.run(() => hashKeys.findHashKeys(projectId, distinctId))
     if (login.isDropped) return
-    const kept = found.ok && found.value !== null && (await keepHashKeyInTurn(writes, hashKeys, login.assignment)).ok
+    const kept = found.ok && found.value !== null && (await writes.keep(login.assignment)).ok
     if (login.isDropped) return
     if (kept) remove(login)
     else tryLater(login, look + 1)

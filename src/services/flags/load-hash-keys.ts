@@ -7,22 +7,17 @@ import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-reques
 import { type HashKeyOverrides, noHashKeyOverrides } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { FlagNeeds } from '#core/flags/evaluation/flag-needs.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
-import type {
-  HashKeyAssignment,
-  HashKeyOverrideReader,
-  HashKeyOverrideWriter,
-  HashKeyRow,
-} from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyWrites } from './hash-key-writes.ts'
 import type { LateLogins } from './late-logins.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
-import { keepHashKeyInTurn, type StoreRoundRobin } from './store-round-robin.ts'
 
 export interface LoadHashKeysOptions {
-  readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
+  readonly hashKeys: HashKeyOverrideReader
   /** The guard of the store that is read. */
   readonly reads: StoreGuard
   /** Writes have a separate guard: while nothing can be written, stored rows still count. */
-  readonly writes: StoreRoundRobin
+  readonly writes: HashKeyWrites
   /** For persons who are not stored yet. */
   readonly lateLogins: LateLogins
   /** Bounds reading and writing together. */
@@ -88,8 +83,7 @@ export function createHashKeyLoader(
   ): MaybePromise<HashKeyOverrides> {
     const leftMs = untilMs - monotonicNowMs()
     if (leftMs <= 0) return { rows, failure }
-    const assignment = toAssignment(project, request, flagKeys)
-    const kept = keepHashKeyInTurn(writes, hashKeys, assignment, leftMs)
+    const kept = writes.keep(toAssignment(project, request, flagKeys), leftMs)
     // The stored rows count, not the rows that this request wanted to write: another request of this person may have
     // been first.
     const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
