@@ -111,7 +111,7 @@ const modules: Record<string, readonly string[]> = {
   'services/live': [],
   'services/flags': ['services/shared'],
   'services/manage': ['services/progress', 'services/shared'],
-  'services/scans': [],
+  'services/scans': ['services/shared'],
   'services/capture': ['services/shared'],
   'services/progress': [],
   'services/processing': ['services/imports', 'services/shared'],
