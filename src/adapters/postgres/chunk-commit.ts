@@ -2,35 +2,30 @@
 // same order in every worker; then compares each change with the stored version, one after the other as if each were
 // written alone; then writes the result in lists. Anything unexpected ends the transaction.
 
-import * as shared from '#adapters/sql/processing/chunk-queries.ts'
-import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
-import { warningSamplesPerDay } from '#core/events/warning-types.ts'
-import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import {
+  groupColumns,
+  groupWarningsByDay,
+  personColumns,
+  sampleColumns,
+} from '#adapters/sql/processing/chunk-columns.ts'
+import { CommitRefused, expectCount, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
 import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
-import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
-import { chunkTexts, lockTexts, numberParameters } from './chunk-texts.ts'
+import { inserts, lockTexts, numberAll, writeTexts } from './chunk-texts.ts'
 import { writeVisitors } from './cookieless-visitors.ts'
 import { saveAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
-import { runInSlices } from './write-lists.ts'
-
-/** Thrown to leave the transaction: a row has changed since the chunk was loaded. */
-export class VersionConflict extends Error {}
+import { runForEach, runInSlices } from './write-lists.ts'
 
 /** Persons as stored within the transaction, by `personKey`. */
 type StoredPersons = Map<string, { readonly id: number; readonly version: number }>
 
-const insertGroupTypeText = numberParameters(shared.insertGroupTypeText)
-const hasGroupTypeText = numberParameters(shared.hasGroupTypeText)
+const texts = numberAll(sharedTexts)
 const countImportUndosText = `
   SELECT count(*)::int AS count FROM unnest($1::bigint[], $2::bigint[]) AS k (id, import_undos)
   JOIN project AS p ON p.id = k.id AND p.import_undos = k.import_undos`
-const keepGroupTypeText = `${hasGroupTypeText} FOR SHARE`
-const noteChangedSubjectsText = numberParameters(shared.noteChangedSubjectsText)
-const noteRevisionText = numberParameters(shared.noteRevisionText)
 
-/** @throws VersionConflict, or what the driver throws. */
+/** @throws CommitRefused, or what the driver throws. */
 export async function writeChanges(session: Session, changes: ChunkChanges): Promise<void> {
   const { importUndos } = changes
   if (importUndos !== undefined && importUndos.size > 0) {
@@ -48,18 +43,15 @@ export async function writeChanges(session: Session, changes: ChunkChanges): Pro
   await writeGroups(session, changes)
   await writeGroupTypes(session, changes)
   if (changes.visitors !== undefined) await writeVisitors(session, changes.visitors)
-  if (changes.imports !== undefined) await writeImportChanges(session, changes.imports, expectCount)
+  if (changes.imports !== undefined) await writeImportChanges(session, changes.imports)
   const cuts = (changes.cuts ?? []).map(cut => {
     return [cut.projectId, cut.distinctId, cut.personUuid, cut.createdAtMs, cut.atMs] as const
   })
-  if (cuts.length > 0) await runInSlices(session, chunkTexts.saveCuts, cuts)
-  await runInSlices(
-    session,
-    chunkTexts.noteCalls,
-    changes.calledFlags.map(({ projectId, flagKey, calledAtMs }) => [projectId, flagKey, calledAtMs]),
-  )
+  await runInSlices(session, inserts.cuts, cuts)
+  const calls = changes.calledFlags.map(({ projectId, flagKey, calledAtMs }) => [projectId, flagKey, calledAtMs])
+  await runInSlices(session, writeTexts.noteCalls, calls)
   const changed = changedSubjectsText(changes)
-  if (changed !== null) await session.query(noteChangedSubjectsText, [changed])
+  if (changed !== null) await session.query(texts.noteChangedSubjects, [changed])
   await writeWarnings(session, changes.warnings)
   await countOutcomes(session, changes.outcomes)
 }
@@ -81,7 +73,7 @@ async function writePersonless(
   const sorted = [...personless, ...never].toSorted((a, b) => a[0] - b[0] || compare(a[1], b[1]))
   const { rows } = await runInSlices<{ project_id: number; distinct_id: string }>(
     session,
-    chunkTexts.insertPersonless,
+    `${inserts.personless} RETURNING project_id, distinct_id`,
     sorted,
   )
   expectCount((await runInSlices(session, lockTexts.findMapped, personless)).rowCount, 0)
@@ -97,27 +89,21 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
   const settled = settle(changes.persons, row => personKey(row.projectId, row.uuid), versions)
   const byUuid = (a: Person, b: Person) => compare(a.uuid, b.uuid) || a.projectId - b.projectId
 
-  const inserts = settled.inserts.toSorted(byUuid)
-  const inserted = await runInSlices<{ id: number; project_id: number; uuid: string }>(
+  const added = settled.inserts.toSorted(byUuid)
+  const inserted = await runForEach<{ id: number; project_id: number; uuid: string }>(
     session,
-    chunkTexts.insertPersons,
-    inserts.map(row => [row.projectId, row.uuid, ...personColumns(row)]),
+    `${inserts.persons} RETURNING id, project_id, uuid`,
+    added.map(row => [row.projectId, row.uuid, ...personColumns(row)]),
   )
-  expectCount(inserted.rowCount, inserts.length)
-  for (const { id, project_id, uuid } of inserted.rows) persons.set(personKey(project_id, uuid), { id, version: 0 })
+  for (const { id, project_id, uuid } of inserted) persons.set(personKey(project_id, uuid), { id, version: 0 })
 
   const updates = settled.updates.toSorted((a, b) => byUuid(a.row, b.row))
-  const updated = await runInSlices(
-    session,
-    chunkTexts.updatePersons,
-    updates.map(({ row, storedVersion }) => [
-      persons.get(personKey(row.projectId, row.uuid))!.id,
-      storedVersion,
-      ...personColumns(row),
-    ]),
-  )
-  expectCount(updated.rowCount, updates.length)
-  for (const row of [...inserts, ...updates.map(update => update.row)]) {
+  const updated = updates.map(({ row, storedVersion }) => {
+    const { id } = persons.get(personKey(row.projectId, row.uuid))!
+    return [id, storedVersion, ...personColumns(row)]
+  })
+  await runForEach(session, writeTexts.updatePersons, updated)
+  for (const row of [...added, ...updates.map(update => update.row)]) {
     const key = personKey(row.projectId, row.uuid)
     persons.set(key, { id: persons.get(key)!.id, version: row.version })
   }
@@ -125,17 +111,6 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
 }
 
 type Person = ChunkChanges['persons'][number]['row']
-
-function personColumns(row: Person): (string | number)[] {
-  return [
-    jsonText(row.properties),
-    encodeMarks(row.marks),
-    row.createdAtMs,
-    flagBit(row.isIdentified),
-    row.version,
-    row.lastSeenAtMs,
-  ]
-}
 
 /** Locks every existing person in the changes: to be updated, to be deleted, or target of a mapping. */
 async function lockPersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
@@ -159,6 +134,8 @@ async function lockPersons(session: Session, changes: ChunkChanges): Promise<Sto
   return new Map(rows.map(({ id, project_id, uuid, version }) => [personKey(project_id, uuid), { id, version }]))
 }
 
+type Mapping = ChunkChanges['mappings'][number]['row']
+
 async function writeMappings(session: Session, { mappings }: ChunkChanges, persons: StoredPersons): Promise<void> {
   const keyOf = (row: { projectId: number; distinctId: string }) => `${row.projectId} ${row.distinctId}`
   const known = mappings
@@ -173,27 +150,23 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
     locked.rows.map(row => [keyOf({ projectId: row.project_id, distinctId: row.distinct_id }), row.version]),
   )
   for (const { row } of mappings) personOf(persons, row.projectId, row.personUuid)
-  const { inserts, updates } = settle(mappings, keyOf, versions)
-  const inserted = await runInSlices(
+  const settled = settle(mappings, keyOf, versions)
+  const idOf = (row: Mapping) => personOf(persons, row.projectId, row.personUuid).id
+  await runForEach(
     session,
-    chunkTexts.insertMappings,
-    inserts
+    inserts.mappings,
+    settled.inserts
       .toSorted((a, b) => a.projectId - b.projectId || compare(a.distinctId, b.distinctId))
-      .map(row => [row.projectId, row.distinctId, personOf(persons, row.projectId, row.personUuid).id, row.version]),
+      .map(row => [row.projectId, row.distinctId, idOf(row), row.version]),
   )
-  expectCount(inserted.rowCount, inserts.length)
-  const updated = await runInSlices(
+  await runForEach(
     session,
-    chunkTexts.updateMappings,
-    updates.map(({ row, storedVersion }) => [
-      row.projectId,
-      row.distinctId,
-      storedVersion,
-      personOf(persons, row.projectId, row.personUuid).id,
-      row.version,
+    writeTexts.updateMappings,
+    settled.updates.map(({ row, storedVersion }) => [
+      ...[row.projectId, row.distinctId, storedVersion],
+      ...[idOf(row), row.version],
     ]),
   )
-  expectCount(updated.rowCount, updates.length)
 }
 
 async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, persons: StoredPersons): Promise<void> {
@@ -204,7 +177,7 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   for (const { projectId, uuid, survivorUuid, loadedVersion } of deletedPersons) {
     const { id, version } = personOf(persons, projectId, uuid)
     const survivorId = personOf(persons, projectId, survivorUuid).id
-    if (version !== loadedVersion) throw new VersionConflict()
+    if (version !== loadedVersion) throw new CommitRefused()
     merged.push([id, version])
     heirlooms.set(survivorId, [...(heirlooms.get(survivorId) ?? []), id, ...(heirlooms.get(id) ?? [])])
     heirlooms.delete(id)
@@ -212,11 +185,10 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   }
   const moves = [...heirlooms].flatMap(([survivorId, from]) => from.map(id => [id, survivorId]))
   const pairs = [moves.map(move => move[0]), moves.map(move => move[1])]
-  await session.query(chunkTexts.moveOverrides, pairs)
-  await session.query(chunkTexts.moveMemberships, pairs)
+  await session.query(writeTexts.moveOverrides, pairs)
+  await session.query(writeTexts.moveMemberships, pairs)
   // A distinct id attached since the load would lose its person: its foreign key fails the delete, which is a conflict.
-  const deleted = await runInSlices(session, chunkTexts.deletePersons, merged)
-  expectCount(deleted.rowCount, merged.length)
+  await runForEach(session, writeTexts.deletePersons, merged)
 }
 
 async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<void> {
@@ -237,77 +209,56 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   const versions = new Map(
     locked.rows.map(row => [keyOf(row.project_id, row.group_type_index, row.group_key), row.version]),
   )
-  const { inserts, updates } = settle(groups, row => keyOf(row.projectId, row.typeIndex, row.key), versions)
-  const valuesOf = (row: (typeof inserts)[number]) => [
-    jsonText(row.properties),
-    encodeMarks(row.marks),
-    row.createdAtMs,
-    row.version,
-  ]
-  const inserted = await runInSlices(
+  const settled = settle(groups, row => keyOf(row.projectId, row.typeIndex, row.key), versions)
+  await runForEach(
     session,
-    chunkTexts.insertGroups,
-    inserts
+    inserts.groups,
+    settled.inserts
       .toSorted((a, b) => a.projectId - b.projectId || a.typeIndex - b.typeIndex || compare(a.key, b.key))
-      .map(row => [row.projectId, row.typeIndex, row.key, ...valuesOf(row)]),
+      .map(row => [row.projectId, row.typeIndex, row.key, ...groupColumns(row)]),
   )
-  expectCount(inserted.rowCount, inserts.length)
-  const updated = await runInSlices(
+  await runForEach(
     session,
-    chunkTexts.updateGroups,
-    updates.map(({ row, storedVersion }) => [row.projectId, row.typeIndex, row.key, storedVersion, ...valuesOf(row)]),
+    writeTexts.updateGroups,
+    settled.updates.map(({ row, storedVersion }) => [
+      ...[row.projectId, row.typeIndex, row.key, storedVersion],
+      ...groupColumns(row),
+    ]),
   )
-  expectCount(updated.rowCount, updates.length)
 }
 
 /** A project has five at most. A new one changes what flags can aggregate by, so definitions are read again. */
 async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }: ChunkChanges): Promise<void> {
   // Locked, so that a deletion of the type waits for the groups written here, and finds them.
   for (const { projectId, name, index } of usedGroupTypes)
-    expectCount((await session.query(keepGroupTypeText, [projectId, name, index])).rowCount ?? 0, 1)
+    expectCount((await session.query(`${texts.hasGroupType} FOR SHARE`, [projectId, name, index])).rowCount ?? 0, 1)
   const changedProjects = new Set<number>()
   for (const { projectId, name, index } of groupTypes) {
-    const { rowCount } = await session.query(insertGroupTypeText, [projectId, name, index])
+    const { rowCount } = await session.query(texts.insertGroupType, [projectId, name, index])
     if (rowCount === 1) changedProjects.add(projectId)
-    else if ((await session.query(hasGroupTypeText, [projectId, name, index])).rowCount === 0)
-      throw new VersionConflict()
+    else if ((await session.query(texts.hasGroupType, [projectId, name, index])).rowCount === 0)
+      throw new CommitRefused()
   }
   for (const projectId of changedProjects) {
-    const { rows } = await session.query<{ value: number }>(shared.bumpRevisionText)
-    await session.query(noteRevisionText, [rows[0]!.value, projectId])
+    const { rows } = await session.query<{ value: number }>(texts.bumpRevision)
+    await session.query(texts.noteRevision, [rows[0]!.value, projectId])
   }
 }
 
 async function writeWarnings(session: Session, warnings: readonly IngestionWarning[]): Promise<void> {
-  if (warnings.length === 0) return
+  const days = groupWarningsByDay(warnings)
   const keyOf = (projectId: number, type: string, day: string) => `${projectId} ${day} ${type}`
-  const ofDays = [
-    ...Map.groupBy(warnings, ({ projectId, type, timestampMs }) => keyOf(projectId, type, utcDay(timestampMs))),
-  ].toSorted(([a], [b]) => compare(a, b))
   const counted = await runInSlices<{ project_id: number; type: string; day: string; warning_count: number }>(
     session,
-    chunkTexts.countWarnings,
-    ofDays.map(([, ofDay]) => {
-      const { projectId, type, timestampMs } = ofDay[0]!
-      const lastSeenMs = ofDay.reduce((latest, warning) => Math.max(latest, warning.timestampMs), 0)
-      return [projectId, type, utcDay(timestampMs), ofDay.length, lastSeenMs]
-    }),
+    inserts.warningCounts,
+    days.map(({ columns }) => columns),
   )
-  const countsSoFar = new Map(counted.rows.map(row => [keyOf(row.project_id, row.type, row.day), row.warning_count]))
-  const samples = ofDays.flatMap(([key, ofDay]) =>
-    ofDay.slice(0, Math.max(0, warningSamplesPerDay(ofDay[0]!.type) - (countsSoFar.get(key)! - ofDay.length))),
-  )
-  await runInSlices(
-    session,
-    chunkTexts.insertWarnings,
-    samples.map(({ projectId, type, timestampMs, details }) => [
-      projectId,
-      type,
-      utcDay(timestampMs),
-      timestampMs,
-      jsonText(details),
-    ]),
-  )
+  const counts = new Map(counted.rows.map(row => [keyOf(row.project_id, row.type, row.day), row.warning_count]))
+  const samples = days.flatMap(ofDay => {
+    const [projectId, type, day] = ofDay.columns
+    return sampleColumns(ofDay, counts.get(keyOf(projectId, type, day))!)
+  })
+  await runInSlices(session, inserts.warnings, samples)
 }
 
 async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]): Promise<void> {
@@ -317,17 +268,14 @@ async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]
     sums.set(key, { ...outcome, count: outcome.count + (sums.get(key)?.count ?? 0) })
   }
   const sorted = [...sums].toSorted(([a], [b]) => compare(a, b)).map(([, sum]) => sum)
-  await runInSlices(
-    session,
-    chunkTexts.countOutcomes,
-    sorted.map(({ projectId, lane, outcome, reason, count }) => [projectId, lane, outcome, reason, count]),
-  )
+  const rows = sorted.map(({ projectId, lane, outcome, reason, count }) => [projectId, lane, outcome, reason, count])
+  await runInSlices(session, inserts.outcomes, rows)
 }
 
 /**
  * Compares changes with the stored versions, in their order; of several changes to one row the last one counts.
  * @param versions of the existing rows that were looked up.
- * @throws VersionConflict
+ * @throws CommitRefused
  */
 function settle<Row extends { readonly version: number }>(
   changes: readonly Versioned<Row>[],
@@ -337,7 +285,7 @@ function settle<Row extends { readonly version: number }>(
   const latest = new Map<string, Row>()
   for (const { row, loadedVersion } of changes) {
     const key = keyOf(row)
-    if ((latest.get(key)?.version ?? versions.get(key) ?? null) !== loadedVersion) throw new VersionConflict()
+    if ((latest.get(key)?.version ?? versions.get(key) ?? null) !== loadedVersion) throw new CommitRefused()
     latest.set(key, row)
   }
   const inserts: Row[] = []
@@ -352,7 +300,7 @@ function settle<Row extends { readonly version: number }>(
 
 function personOf(persons: StoredPersons, projectId: number, uuid: string): { id: number; version: number } {
   const person = persons.get(personKey(projectId, uuid))
-  if (person === undefined) throw new VersionConflict()
+  if (person === undefined) throw new CommitRefused()
   return person
 }
 
@@ -366,8 +314,4 @@ function removeRepeats<T>(items: readonly T[], keyOf: (item: T) => string): T[] 
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
-}
-
-function expectCount(count: number, expected: number): void {
-  if (count !== expected) throw new VersionConflict()
 }

@@ -2,7 +2,7 @@
 
 import type { ChunkReads } from '#adapters/sql/processing/load-chunk.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import { chunkTexts } from './chunk-texts.ts'
+import { loadTexts } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 
 /** Each read throws what the driver throws. */
@@ -18,24 +18,24 @@ export function createChunkReads(session: Session): ChunkReads {
     return [pairs.map(([projectId]) => projectId), pairs.map(([, id]) => id)]
   }
   return {
-    projects: ids => readRows(chunkTexts.loadProjects, [ids]),
-    groupTypes: projectIds => readRows(chunkTexts.loadGroupTypes, [projectIds]),
-    mappedPersons: (ids, textBytes) => readRows(chunkTexts.loadMappedPersons, listsOf(ids), textBytes),
-    personTexts: personIds => readRows(chunkTexts.loadPersonTexts, [personIds]),
+    projects: ids => readRows(loadTexts.projects, [ids]),
+    groupTypes: projectIds => readRows(loadTexts.groupTypes, [projectIds]),
+    mappedPersons: (ids, textBytes) => readRows(loadTexts.mappedPersons, listsOf(ids), textBytes),
+    personTexts: personIds => readRows(loadTexts.personTexts, [personIds]),
     personMappings: (personIds, countMax) =>
-      readRows(chunkTexts.loadPersonMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
-    personless: ids => readRows(chunkTexts.loadPersonless, listsOf(ids)),
-    erasedIds: ids => readRows(chunkTexts.loadErasedIds, listsOf(ids)),
-    importJobs: ids => readRows(chunkTexts.loadImportJobs, [ids]),
+      readRows(loadTexts.personMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
+    personless: ids => readRows(loadTexts.personless, listsOf(ids)),
+    erasedIds: ids => readRows(loadTexts.erasedIds, listsOf(ids)),
+    importJobs: ids => readRows(loadTexts.importJobs, [ids]),
     generated: events =>
-      readRows(chunkTexts.loadGenerated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),
+      readRows(loadTexts.generated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),
     groups: (keys, textBytes) => {
       const lists = [
         keys.map(key => key.project_id),
         keys.map(key => key.group_type_index),
         keys.map(key => key.group_key),
       ]
-      return readRows(chunkTexts.loadGroups, lists, textBytes)
+      return readRows(loadTexts.groups, lists, textBytes)
     },
   }
 }

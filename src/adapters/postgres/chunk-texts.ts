@@ -1,7 +1,8 @@
 // The chunk's statements for PostgreSQL: with lists (`unnest`) instead of one statement for each row. Statements for a
 // single row come from `adapters/sql/processing/chunk-queries.ts`, with numbered parameters.
 
-import type { ChunkTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import type { LoadTexts, WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import { buildInserts } from '#adapters/sql/processing/inserts.ts'
 
 /** `?` → `$1`, `$2`, … */
 export function numberParameters(text: string): string {
@@ -9,9 +10,21 @@ export function numberParameters(text: string): string {
   return text.replaceAll('?', () => `$${++count}`)
 }
 
-export const chunkTexts: ChunkTexts<string> = {
+export function numberAll<T extends Readonly<Record<string, string>>>(
+  texts: T,
+): { readonly [Name in keyof T]: string } {
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, numberParameters(text)])) as T
+}
+
+export const inserts = buildInserts((table, columns, onConflict = '') => {
+  const pairs = columns.split(', ').map(column => column.split(' '))
+  const lists = pairs.map(([, type], index) => `$${index + 1}::${type}[]`)
+  return `INSERT INTO ${table} (${pairs.map(([name]) => name)}) SELECT * FROM unnest(${lists}) ${onConflict}`
+})
+
+export const loadTexts: LoadTexts<string> = {
   /** project ids */
-  loadProjects: `
+  projects: `
   SELECT *, (EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id)
     OR EXISTS (
       SELECT 1 FROM person_repair WHERE project_id = project.id AND done_at IS NULL AND changes_persons = 1))::int AS is_undone,
@@ -19,11 +32,11 @@ export const chunkTexts: ChunkTexts<string> = {
   FROM project WHERE deleted = 0 AND id = ANY($1::bigint[])`,
 
   /** project ids */
-  loadGroupTypes: `
+  groupTypes: `
   SELECT * FROM group_type_mapping WHERE project_id = ANY($1::bigint[]) ORDER BY project_id, group_type_index`,
 
   /** project ids, distinct ids, the longest text: longer ones are left out */
-  loadMappedPersons: `
+  mappedPersons: `
   SELECT d.distinct_id, d.version AS mapping_version, p.id, p.project_id, p.uuid,
     octet_length(p.properties) + octet_length(p.property_marks) AS text_bytes,
     CASE WHEN octet_length(p.properties) <= $3::int THEN p.properties END AS properties,
@@ -34,10 +47,10 @@ export const chunkTexts: ChunkTexts<string> = {
   JOIN person AS p ON p.id = d.person_id`,
 
   /** person ids */
-  loadPersonTexts: `SELECT id, properties, property_marks FROM person WHERE id = ANY($1::bigint[])`,
+  personTexts: `SELECT id, properties, property_marks FROM person WHERE id = ANY($1::bigint[])`,
 
   /** person ids, rows of a person at most, rows at most */
-  loadPersonMappings: `
+  personMappings: `
   SELECT d.person_id, d.distinct_id, d.version
   FROM unnest($1::bigint[]) AS k (person_id)
   CROSS JOIN LATERAL (
@@ -46,31 +59,31 @@ export const chunkTexts: ChunkTexts<string> = {
   LIMIT $3::int`,
 
   /** project ids, distinct ids */
-  loadPersonless: `
+  personless: `
   SELECT d.project_id, d.distinct_id, d.next_version
   FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
   JOIN personless_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id`,
 
   /** project ids, distinct ids */
-  loadErasedIds: `
+  erasedIds: `
   SELECT d.project_id, d.distinct_id, e.deletes_events, e.deletes_recordings, e.log_id, e.log_ends
   FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
   JOIN erased_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
   JOIN person_erasure AS e ON e.id = d.erasure_id`,
 
   /** job ids */
-  loadImportJobs: `
+  importJobs: `
   SELECT id, project_id, state, step, options,
     (EXISTS (SELECT 1 FROM import_note WHERE import_job_id = import_job.id))::int AS has_notes
   FROM import_job WHERE id = ANY($1::bigint[])`,
 
   /** project ids, uuids */
-  loadGenerated: `
+  generated: `
   SELECT g.project_id, g.uuid, g.timestamp, g.import_job_id FROM unnest($1::bigint[], $2::text[]) AS k (project_id, uuid)
   JOIN import_generated AS g ON g.project_id = k.project_id AND g.uuid = k.uuid`,
 
   /** project ids, type indexes, keys, the longest text: longer ones are left out */
-  loadGroups: `
+  groups: `
   SELECT g.project_id, g.group_type_index, g.group_key,
     octet_length(g.group_properties) + octet_length(g.property_marks) AS text_bytes,
     CASE WHEN octet_length(g.group_properties) <= $4::int THEN g.group_properties END AS group_properties,
@@ -79,18 +92,9 @@ export const chunkTexts: ChunkTexts<string> = {
   FROM unnest($1::bigint[], $2::int[], $3::text[]) AS k (project_id, type_index, group_key)
   JOIN "group" AS g
     ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key`,
+}
 
-  /** project ids, distinct ids; returns those that were not there. */
-  insertPersonless: `
-  INSERT INTO personless_distinct_id (project_id, distinct_id) SELECT * FROM unnest($1::bigint[], $2::text[])
-  ON CONFLICT (project_id, distinct_id) DO NOTHING RETURNING project_id, distinct_id`,
-
-  insertPersons: `
-  INSERT INTO person (project_id, uuid, properties, property_marks, created_at, is_identified, version, last_seen_at)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::int[], $7::bigint[],
-    $8::bigint[])
-  ON CONFLICT (project_id, uuid) DO NOTHING RETURNING id, project_id, uuid`,
-
+export const writeTexts: WriteTexts = {
   /** ids, versions in the table, then the new values. */
   updatePersons: `
   UPDATE person AS p SET properties = v.properties, property_marks = v.property_marks, created_at = v.created_at,
@@ -103,11 +107,6 @@ export const chunkTexts: ChunkTexts<string> = {
   deletePersons: `
   DELETE FROM person AS p USING unnest($1::bigint[], $2::bigint[]) AS v (id, stored_version)
   WHERE p.id = v.id AND p.version = v.stored_version`,
-
-  insertMappings: `
-  INSERT INTO person_distinct_id (project_id, distinct_id, person_id, version)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[])
-  ON CONFLICT (project_id, distinct_id) DO NOTHING`,
 
   /** project ids, distinct ids, versions in the table, then the new values. */
   updateMappings: `
@@ -142,11 +141,6 @@ export const chunkTexts: ChunkTexts<string> = {
   ORDER BY v.survivor_id, c.cohort_id
   ON CONFLICT (person_id, cohort_id) DO NOTHING`,
 
-  insertGroups: `
-  INSERT INTO "group" (project_id, group_type_index, group_key, group_properties, property_marks, created_at, version)
-  SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
-  ON CONFLICT (project_id, group_type_index, group_key) DO NOTHING`,
-
   /** project ids, type indexes, keys, versions in the table, then the new values. */
   updateGroups: `
   UPDATE "group" AS g SET group_properties = v.properties, property_marks = v.property_marks,
@@ -155,13 +149,6 @@ export const chunkTexts: ChunkTexts<string> = {
     AS v (project_id, type_index, group_key, stored_version, properties, property_marks, created_at, version)
   WHERE g.project_id = v.project_id AND g.group_type_index = v.type_index AND g.group_key = v.group_key
     AND g.version = v.stored_version`,
-
-  /** project ids, distinct ids, person uuids, times of creation, times of the cuts */
-  saveCuts: `
-  INSERT INTO person_cut (project_id, distinct_id, person_uuid, created_at, cut_at)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
-  ON CONFLICT (project_id, distinct_id) DO UPDATE
-    SET person_uuid = excluded.person_uuid, created_at = excluded.created_at, cut_at = excluded.cut_at`,
 
   /**
    * project ids, keys, times. In the order of the ids, which is the same in every worker. Only workers write this
@@ -175,25 +162,6 @@ export const chunkTexts: ChunkTexts<string> = {
   ORDER BY f.id
   ON CONFLICT (flag_id) DO UPDATE SET called_at = excluded.called_at
     WHERE excluded.called_at > flag_last_call.called_at`,
-
-  /** Returns each day's count so far. */
-  countWarnings: `
-  INSERT INTO ingestion_warning_day (project_id, type, day, warning_count, last_seen)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
-  ON CONFLICT (project_id, type, day) DO UPDATE SET
-    warning_count = ingestion_warning_day.warning_count + excluded.warning_count,
-    last_seen = greatest(ingestion_warning_day.last_seen, excluded.last_seen)
-  RETURNING project_id, type, day, warning_count`,
-
-  insertWarnings: `
-  INSERT INTO ingestion_warning (project_id, type, day, timestamp, details)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[])`,
-
-  countOutcomes: `
-  INSERT INTO chunk_outcome (project_id, lane, outcome, reason, event_count)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
-  ON CONFLICT (project_id, lane, outcome, reason) DO UPDATE SET
-    event_count = chunk_outcome.event_count + excluded.event_count`,
 }
 
 /** Locks, which all workers take in one order, and checks of existing rows. */

@@ -4,9 +4,6 @@ import {
   type IdentifyRow,
   identifyColumns,
   identifyOf,
-  insertIdentifiesHead,
-  insertSessionsHead,
-  keepLastText,
   type SessionRow,
   sessionColumns,
   sessionOf,
@@ -18,6 +15,7 @@ import type {
   VisitorSessionName,
   WantedIdentifies,
 } from '#core/processing/visitors.ts'
+import { inserts } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 import { runInSlices } from './write-lists.ts'
 
@@ -40,14 +38,6 @@ const findText = `
 const sessionsText = `
   SELECT c.* FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS k (project_id, hash, identifies)
   JOIN cookieless_session AS c ON c.project_id = k.project_id AND c.hash = k.hash AND c.identifies = k.identifies`
-
-const insertIdentifiesText = `${insertIdentifiesHead}
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[])
-  ON CONFLICT DO NOTHING`
-
-const insertSessionsText = `${insertSessionsHead}
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[])
-  ${keepLastText}`
 
 /** @throws what the driver throws, as do the other functions of this file. */
 export async function loadIdentifies(session: Session, wanted: WantedIdentifies): Promise<LoadedIdentifies> {
@@ -72,8 +62,8 @@ export async function loadSessions(
 }
 
 export async function writeVisitors(session: Session, { identifies, sessions }: VisitorChanges): Promise<void> {
-  await runInSlices(session, insertIdentifiesText, identifies.map(identifyColumns))
-  await runInSlices(session, insertSessionsText, sessions.map(sessionColumns))
+  await runInSlices(session, inserts.identifies, identifies.map(identifyColumns))
+  await runInSlices(session, inserts.sessions, sessions.map(sessionColumns))
 }
 
 function toNameColumns(wanted: readonly { readonly projectId: number; readonly hash: string }[]): [number[], string[]] {

@@ -1,6 +1,7 @@
 // Runs a statement whose parameters are lists, one per column, for any number of rows, in slices small enough for the
 // server and for this process.
 
+import { expectCount } from '#adapters/sql/processing/chunk-queries.ts'
 import type { Session } from './open-postgres.ts'
 
 const sliceRowsMax = 2_000
@@ -22,6 +23,17 @@ export async function runInSlices<Answer extends object>(
     start = end
   }
   return { rowCount, rows: answers }
+}
+
+/** Expects the statement to find or change a row for each one. @throws CommitRefused when it does not. */
+export async function runForEach<Answer extends object>(
+  session: Session,
+  statement: string,
+  rows: readonly (readonly (string | number)[])[],
+): Promise<Answer[]> {
+  const answer = await runInSlices<Answer>(session, statement, rows)
+  expectCount(answer.rowCount, rows.length)
+  return answer.rows
 }
 
 function findSliceEnd(rows: readonly (readonly (string | number)[])[], start: number): number {

@@ -12,7 +12,7 @@ import type {
 import type { ChunkReads, ErasedIdRow, ImportJobRow, LoadedProjectRow } from '#adapters/sql/processing/load-chunk.ts'
 import type { GroupTypeTable, StateSchema } from '#adapters/sql/tables/schema.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import { chunkTexts } from './chunk-texts.ts'
+import { loadTexts } from './chunk-texts.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
 /** Rows of other ids that the first query asks for: persons usually have few. */
@@ -21,19 +21,16 @@ const sparePersonMappings = 1_000
 
 /** Every read is synchronous. */
 export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
-  const mappedPersons = prepareListQuery<MappedPersonRow>(database, chunkTexts.loadMappedPersons)
-  const personTexts = prepareListQuery<PersonTextRow>(database, chunkTexts.loadPersonTexts)
-  const personMappings = prepareListQuery<PersonMappingRow>(database, chunkTexts.loadPersonMappings)
-  const personless = prepareListQuery<{ distinct_id: string; next_version: number }>(
-    database,
-    chunkTexts.loadPersonless,
-  )
-  const erasedIds = prepareListQuery<ErasedIdRow>(database, chunkTexts.loadErasedIds)
-  const importJobs = prepareListQuery<ImportJobRow>(database, chunkTexts.loadImportJobs)
-  const generated = prepareListQuery<StateSchema['import_generated']>(database, chunkTexts.loadGenerated)
-  const projects = prepareListQuery<LoadedProjectRow>(database, chunkTexts.loadProjects)
-  const groupTypes = prepareListQuery<Selectable<GroupTypeTable>>(database, chunkTexts.loadGroupTypes)
-  const groups = prepareListQuery<LoadedGroupRow>(database, chunkTexts.loadGroups)
+  const mappedPersons = prepareListQuery<MappedPersonRow>(database, loadTexts.mappedPersons)
+  const personTexts = prepareListQuery<PersonTextRow>(database, loadTexts.personTexts)
+  const personMappings = prepareListQuery<PersonMappingRow>(database, loadTexts.personMappings)
+  const personless = prepareListQuery<{ distinct_id: string; next_version: number }>(database, loadTexts.personless)
+  const erasedIds = prepareListQuery<ErasedIdRow>(database, loadTexts.erasedIds)
+  const importJobs = prepareListQuery<ImportJobRow>(database, loadTexts.importJobs)
+  const generated = prepareListQuery<StateSchema['import_generated']>(database, loadTexts.generated)
+  const projects = prepareListQuery<LoadedProjectRow>(database, loadTexts.projects)
+  const groupTypes = prepareListQuery<Selectable<GroupTypeTable>>(database, loadTexts.groupTypes)
+  const groups = prepareListQuery<LoadedGroupRow>(database, loadTexts.groups)
 
   return {
     projects: ids => projects([], ids),

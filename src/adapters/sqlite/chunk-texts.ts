@@ -1,15 +1,16 @@
 // The chunk's statements for SQLite: one row each, or for a list of ids one parameter for each id.
 
-import type { ChunkTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import type { LoadTexts, WriteTexts } from '#adapters/sql/processing/chunk-queries.ts'
+import { buildInserts } from '#adapters/sql/processing/inserts.ts'
 
 /** `(?, ?, …)` */
 function placeholders(count: number): string {
   return `(${Array(count).fill('?').join(', ')})`
 }
 
-export const chunkTexts: ChunkTexts<(count: number) => string> = {
+export const loadTexts: LoadTexts<(count: number) => string> = {
   /** Parameters: project ids. */
-  loadProjects: count => `
+  projects: count => `
   SELECT *, EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id)
     OR EXISTS (
       SELECT 1 FROM person_repair WHERE project_id = project.id AND done_at IS NULL AND changes_persons = 1) AS is_undone,
@@ -17,11 +18,11 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
   FROM project WHERE deleted = 0 AND id IN ${placeholders(count)}`,
 
   /** Parameters: project ids. */
-  loadGroupTypes: count => `
+  groupTypes: count => `
   SELECT * FROM group_type_mapping WHERE project_id IN ${placeholders(count)} ORDER BY project_id, group_type_index`,
 
   /** Parameters: longest properties, longest marks (longer ones are left out), project_id, then distinct ids. */
-  loadMappedPersons: count => `
+  mappedPersons: count => `
   SELECT d.distinct_id, d.version AS mapping_version, p.id, p.project_id, p.uuid,
     octet_length(p.properties) + octet_length(p.property_marks) AS text_bytes,
     CASE WHEN octet_length(p.properties) <= ? THEN p.properties END AS properties,
@@ -31,51 +32,50 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
   WHERE d.project_id = ? AND d.distinct_id IN ${placeholders(count)}`,
 
   /** Parameters: person ids. */
-  loadPersonTexts: count => `
+  personTexts: count => `
   SELECT id, properties, property_marks FROM person WHERE id IN ${placeholders(count)}`,
 
   /** Parameters: person ids, rows at most. */
-  loadPersonMappings: count => `
+  personMappings: count => `
   SELECT person_id, distinct_id, version FROM person_distinct_id WHERE person_id IN ${placeholders(count)} LIMIT ?`,
 
   /** Parameters: project_id, then distinct ids. */
-  loadPersonless: count => `
+  personless: count => `
   SELECT distinct_id, next_version FROM personless_distinct_id
   WHERE project_id = ? AND distinct_id IN ${placeholders(count)}`,
 
   /** Parameters: project_id, then distinct ids. */
-  loadErasedIds: count => `
+  erasedIds: count => `
   SELECT d.project_id, d.distinct_id, e.deletes_events, e.deletes_recordings, e.log_id, e.log_ends
   FROM erased_distinct_id AS d JOIN person_erasure AS e ON e.id = d.erasure_id
   WHERE d.project_id = ? AND d.distinct_id IN ${placeholders(count)}`,
 
   /** Parameters: job ids. */
-  loadImportJobs: count => `
+  importJobs: count => `
   SELECT id, project_id, state, step, options, EXISTS (SELECT 1 FROM import_note WHERE import_job_id = import_job.id) AS has_notes
   FROM import_job WHERE id IN ${placeholders(count)}`,
 
   /** Parameters: project_id, then uuids. */
-  loadGenerated: count => `
+  generated: count => `
   SELECT project_id, uuid, timestamp, import_job_id FROM import_generated WHERE project_id = ? AND uuid IN ${placeholders(count)}`,
 
   /** Parameters: longest properties, longest marks (longer ones are left out), project_id, group_type_index, then keys. */
-  loadGroups: count => `
+  groups: count => `
   SELECT project_id, group_type_index, group_key,
     octet_length(group_properties) + octet_length(property_marks) AS text_bytes,
     CASE WHEN octet_length(group_properties) <= ? THEN group_properties END AS group_properties,
     CASE WHEN octet_length(property_marks) <= ? THEN property_marks END AS property_marks,
     created_at, version
   FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key IN ${placeholders(count)}`,
+}
 
-  insertPersonless: `
-  INSERT INTO personless_distinct_id (project_id, distinct_id) VALUES (?, ?)
-  ON CONFLICT (project_id, distinct_id) DO NOTHING`,
+export const inserts = buildInserts((table, columns, onConflict = '') => {
+  const names = columns.split(', ').map(column => column.split(' ')[0])
+  return `INSERT INTO ${table} (${names}) VALUES ${placeholders(names.length)} ${onConflict}`
+})
 
-  insertPersons: `
-  INSERT INTO person
-    (project_id, uuid, properties, property_marks, created_at, is_identified, version, last_seen_at)
-  VALUES ${placeholders(8)} ON CONFLICT (project_id, uuid) DO NOTHING`,
-
+/** By the row, with checks and clean-up that PostgreSQL does within its lists. */
+export const rowTexts = {
   /** …, project_id, uuid, loaded version */
   updatePersons: `
   UPDATE person SET properties = ?, property_marks = ?, created_at = ?, is_identified = ?, version = ?, last_seen_at = ?
@@ -83,11 +83,6 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
 
   /** id, loaded version */
   deletePersons: `DELETE FROM person WHERE id = ? AND version = ?`,
-
-  /** project_id, distinct_id, person_id, version */
-  insertMappings: `
-  INSERT INTO person_distinct_id (project_id, distinct_id, person_id, version)
-  VALUES ${placeholders(4)} ON CONFLICT (project_id, distinct_id) DO NOTHING`,
 
   /** person_id, version, project_id, distinct_id, loaded version */
   updateMappings: `
@@ -104,21 +99,10 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
   INSERT INTO cohort_person (person_id, cohort_id) SELECT ?, cohort_id FROM cohort_person WHERE person_id = ?
   ON CONFLICT (person_id, cohort_id) DO NOTHING`,
 
-  insertGroups: `
-  INSERT INTO "group"
-    (project_id, group_type_index, group_key, group_properties, property_marks, created_at, version)
-  VALUES ${placeholders(7)} ON CONFLICT (project_id, group_type_index, group_key) DO NOTHING`,
-
   /** …, project_id, group_type_index, group_key, loaded version */
   updateGroups: `
   UPDATE "group" SET group_properties = ?, property_marks = ?, created_at = ?, version = ?
   WHERE project_id = ? AND group_type_index = ? AND group_key = ? AND version = ?`,
-
-  /** project_id, distinct_id, person_uuid, created_at, cut_at */
-  saveCuts: `
-  INSERT INTO person_cut (project_id, distinct_id, person_uuid, created_at, cut_at) VALUES ${placeholders(5)}
-  ON CONFLICT (project_id, distinct_id) DO UPDATE
-    SET person_uuid = excluded.person_uuid, created_at = excluded.created_at, cut_at = excluded.cut_at`,
 
   /** called_at, project_id, key */
   noteCalls: `
@@ -127,26 +111,6 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
   ON CONFLICT (flag_id) DO UPDATE SET called_at = excluded.called_at
     WHERE excluded.called_at > flag_last_call.called_at`,
 
-  /** project_id, type, day, count, last_seen; returns the day's count so far. */
-  countWarnings: `
-  INSERT INTO ingestion_warning_day (project_id, type, day, warning_count, last_seen) VALUES ${placeholders(5)}
-  ON CONFLICT (project_id, type, day) DO UPDATE SET
-    warning_count = ingestion_warning_day.warning_count + excluded.warning_count,
-    last_seen = CASE WHEN excluded.last_seen > ingestion_warning_day.last_seen
-      THEN excluded.last_seen ELSE ingestion_warning_day.last_seen END
-  RETURNING warning_count`,
-
-  insertWarnings: `
-  INSERT INTO ingestion_warning (project_id, type, day, timestamp, details) VALUES ${placeholders(5)}`,
-
-  countOutcomes: `
-  INSERT INTO chunk_outcome (project_id, lane, outcome, reason, event_count) VALUES ${placeholders(5)}
-  ON CONFLICT (project_id, lane, outcome, reason) DO UPDATE SET
-    event_count = chunk_outcome.event_count + excluded.event_count`,
-}
-
-/** Checks and clean-up that PostgreSQL does within its lists. */
-export const rowTexts = {
   findPersonId: `SELECT id FROM person WHERE project_id = ? AND uuid = ?`,
 
   /** person_id */
@@ -161,4 +125,7 @@ export const rowTexts = {
 
   /** project_id, distinct_id */
   hasPersonless: `SELECT 1 FROM personless_distinct_id WHERE project_id = ? AND distinct_id = ?`,
-}
+
+  /** id, import_undos */
+  hasImportUndos: `SELECT 1 FROM project WHERE id = ? AND import_undos = ?`,
+} satisfies WriteTexts & Record<string, string>

@@ -5,9 +5,6 @@ import {
   type IdentifyRow,
   identifyColumns,
   identifyOf,
-  insertIdentifiesHead,
-  insertSessionsHead,
-  keepLastText,
   type SessionRow,
   sessionColumns,
   sessionOf,
@@ -19,7 +16,8 @@ import type {
   VisitorSessionName,
   WantedIdentifies,
 } from '#core/processing/visitors.ts'
-import type { SqliteDatabase } from './open-sqlite.ts'
+import { inserts } from './chunk-texts.ts'
+import { prepareAll, type SqliteDatabase } from './open-sqlite.ts'
 
 export interface VisitorReads {
   loadIdentifies(wanted: WantedIdentifies): LoadedIdentifies
@@ -47,14 +45,9 @@ export function prepareVisitorReads(database: SqliteDatabase): VisitorReads {
 }
 
 export function prepareVisitorWriter(database: SqliteDatabase): (changes: VisitorChanges) => void {
-  const insertIdentify = database.prepare<unknown[]>(
-    `${insertIdentifiesHead} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-  )
-  const insertSession = database.prepare<unknown[]>(
-    `${insertSessionsHead} VALUES (?, ?, ?, ?, ?, ?, ?) ${keepLastText}`,
-  )
+  const insert = prepareAll(database, inserts)
   return ({ identifies, sessions }) => {
-    for (const identify of identifies) insertIdentify.run(...identifyColumns(identify))
-    for (const session of sessions) insertSession.run(...sessionColumns(session))
+    for (const identify of identifies) insert.identifies.run(...identifyColumns(identify))
+    for (const session of sessions) insert.sessions.run(...sessionColumns(session))
   }
 }

@@ -1,100 +1,78 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import * as texts from '#adapters/sql/imports/import-texts.ts'
+import { importTexts } from '#adapters/sql/imports/import-texts.ts'
 import { makeAssignmentRecords } from '#adapters/sql/imports/kept-assignments.ts'
+import { expectCount } from '#adapters/sql/processing/chunk-queries.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { chunkTexts, rowTexts } from './chunk-texts.ts'
-import type { SqliteDatabase } from './open-sqlite.ts'
+import { inserts, rowTexts } from './chunk-texts.ts'
+import { prepareAll, type SqliteDatabase } from './open-sqlite.ts'
 
-/** @throws what SQLite throws. */
-export type ImportWriter = (changes: ImportChanges) => void
-
-/** @param expectOne ends the transaction with a conflict unless one row was changed. */
-export function prepareImportWriter(database: SqliteDatabase, expectOne: (changes: number) => void): ImportWriter {
-  const prepare = (sql: string) => database.prepare<unknown[]>(sql)
-  const insertLink = prepare(texts.insertLinkText)
-  const countNotes = database.prepare<unknown[], number>(texts.countNotesText).pluck()
-  const countStoredRows = prepare(texts.countStoredRowsText)
-  const insertSample = prepare(texts.insertNoteSampleText)
-  const nameGroupType = prepare(texts.nameGroupTypeText)
-  const passOnGroupType = prepare(texts.passOnGroupTypeText)
-  const leaveGroupType = prepare(texts.leaveGroupTypeText)
-  const deleteLink = prepare(texts.deleteLinkText)
-  const deleteMapping = prepare(texts.deleteMappingText)
-  const deleteGroup = prepare(texts.deleteGroupText)
-  const raiseNextVersion = prepare(texts.raiseNextVersionText)
-  const hasPerson = prepare(texts.hasPersonText)
-  const insertGenerated = prepare(texts.insertGeneratedText)
+/** @throws CommitRefused, or what SQLite throws, as does `prepareAssignmentKeeper`. */
+export function prepareImportWriter(database: SqliteDatabase): (changes: ImportChanges) => void {
+  const sql = prepareAll(database, { ...importTexts, ...rowTexts })
+  const insert = prepareAll(database, inserts)
+  const countNotes = database.prepare<unknown[], number>(importTexts.countNotes).pluck()
   const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
-  const hasMappings = prepare(rowTexts.hasMappings)
-  const deleteOverrides = prepare(rowTexts.deleteOverrides)
-  const deleteMemberships = prepare(rowTexts.deleteMemberships)
-  const deletePerson = prepare(chunkTexts.deletePersons)
-
-  const hasJob = prepare(texts.hasJobText)
-  const takeHashKey = prepare(texts.takeHashKeyText)
-  const returnHashKey = prepare(texts.returnHashKeyText)
-  const takeMembership = prepare(texts.takeMembershipText)
-  const returnMembership = prepare(texts.returnMembershipText)
 
   function returnAssignments({ returnedAssignments }: ImportChanges): void {
     for (const { projectId, uuid, assignments, survivorUuid, given } of returnedAssignments) {
       const [id, survivorId] = [uuid, survivorUuid].map(name => findPersonId.get(projectId, name))
-      for (const [flagKey, hashKey] of given.hashKeys) takeHashKey.run(survivorId, flagKey, hashKey)
-      for (const cohortId of given.cohortIds) takeMembership.run(survivorId, cohortId)
-      for (const [flagKey, hashKey] of assignments.hashKeys) returnHashKey.run(projectId, id, flagKey, hashKey)
-      for (const cohortId of assignments.cohortIds) returnMembership.run(id, cohortId)
+      for (const [flagKey, hashKey] of given.hashKeys) sql.takeHashKey.run(survivorId, flagKey, hashKey)
+      for (const cohortId of given.cohortIds) sql.takeMembership.run(survivorId, cohortId)
+      for (const [flagKey, hashKey] of assignments.hashKeys) sql.returnHashKey.run(projectId, id, flagKey, hashKey)
+      for (const cohortId of assignments.cohortIds) sql.returnMembership.run(id, cohortId)
     }
   }
 
   return changes => {
-    for (const { id, state, step } of changes.jobs) expectOne(hasJob.get(id, state, step ?? '') === undefined ? 0 : 1)
+    for (const { id, state, step } of changes.jobs)
+      expectCount(sql.hasJob.get(id, state, step ?? '') === undefined ? 0 : 1)
     for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
-      expectOne(hasPerson.get(projectId, uuid, loadedVersion) === undefined ? 0 : 1)
+      expectCount(sql.hasPerson.get(projectId, uuid, loadedVersion) === undefined ? 0 : 1)
     for (const link of changes.links) {
       const { importJobId, distinctId, otherId, dangerously, timestampMs, uuid } = link
-      insertLink.run(importJobId, distinctId, otherId, flagBit(dangerously), timestampMs, uuid)
+      insert.links.run(importJobId, distinctId, otherId, flagBit(dangerously), timestampMs, uuid)
     }
-    for (const { importJobId, count } of changes.storedRows) countStoredRows.run(count, importJobId)
+    for (const { importJobId, count } of changes.storedRows) sql.countStoredRows.run(count, importJobId)
     for (const { importJobId, reason, count, samples } of changes.notes) {
       const samplesLeft = noteSampleCountMax - (countNotes.get(importJobId, reason, count)! - count)
       for (const details of samples.slice(0, Math.max(0, samplesLeft)))
-        insertSample.run(importJobId, reason, jsonText(details))
+        sql.insertNoteSample.run(importJobId, reason, jsonText(details))
     }
     for (const { importJobId, typeIndex, name, isAdded } of changes.namedGroupTypes)
-      nameGroupType.run(importJobId, typeIndex, name, flagBit(isAdded))
+      insert.namedGroupTypes.run(importJobId, typeIndex, name, flagBit(isAdded))
     for (const { importJobId, typeIndex } of changes.leftGroupTypes) {
-      passOnGroupType.run(typeIndex, typeIndex, importJobId)
-      leaveGroupType.run(importJobId, typeIndex)
+      sql.passOnGroupType.run(typeIndex, typeIndex, importJobId)
+      sql.leaveGroupType.run(importJobId, typeIndex)
     }
     returnAssignments(changes)
-    for (const id of changes.doneLinkIds) deleteLink.run(id)
+    for (const id of changes.doneLinkIds) sql.deleteLink.run(id)
     for (const { projectId, distinctId, loadedVersion } of changes.removedMappings)
-      expectOne(deleteMapping.run(projectId, distinctId, loadedVersion).changes)
+      expectCount(sql.deleteMapping.run(projectId, distinctId, loadedVersion).changes)
     for (const { projectId, uuid, loadedVersion } of changes.removedPersons) {
       const id = findPersonId.get(projectId, uuid)
-      expectOne(id === undefined || hasMappings.get(id) !== undefined ? 0 : 1)
-      deleteOverrides.run(id)
-      deleteMemberships.run(id)
-      expectOne(deletePerson.run(id, loadedVersion).changes)
+      expectCount(id === undefined || sql.hasMappings.get(id) !== undefined ? 0 : 1)
+      sql.deleteOverrides.run(id)
+      sql.deleteMemberships.run(id)
+      expectCount(sql.deletePersons.run(id, loadedVersion).changes)
     }
     for (const { projectId, typeIndex, key, loadedVersion } of changes.removedGroups)
-      expectOne(deleteGroup.run(projectId, typeIndex, key, loadedVersion).changes)
+      expectCount(sql.deleteGroup.run(projectId, typeIndex, key, loadedVersion).changes)
     for (const { projectId, distinctId, version } of changes.nextVersions)
-      raiseNextVersion.run(projectId, distinctId, version)
+      sql.raiseNextVersion.run(projectId, distinctId, version)
     for (const { projectId, uuid, timestampMs, importJobId } of changes.generated)
-      insertGenerated.run(projectId, uuid, timestampMs, importJobId)
+      insert.generated.run(projectId, uuid, timestampMs, importJobId)
   }
 }
 
 /** Stores the assignments of the persons that the changes merge away; call it before the merge. */
 export function prepareAssignmentKeeper(database: SqliteDatabase): (changes: ChunkChanges) => void {
   const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
-  const listHashKeys = database.prepare<unknown[], [string, string]>(texts.listHashKeysText).raw()
-  const listMemberships = database.prepare<unknown[], number>(texts.listMembershipsText).pluck()
-  const saveAssignments = database.prepare<unknown[]>(texts.saveAssignmentsText)
+  const listHashKeys = database.prepare<unknown[], [string, string]>(importTexts.listHashKeys).raw()
+  const listMemberships = database.prepare<unknown[], number>(importTexts.listMemberships).pluck()
+  const saveAssignments = database.prepare<unknown[]>(inserts.assignments)
 
   return ({ imports, deletedPersons }) => {
     if (imports == null || imports.keepsAssignmentsFor === null) return

@@ -51,6 +51,12 @@ export function openStateForReading(dataFolder: string): SqliteDatabase {
   })
 }
 
+/** The statements by the names of their texts. */
+export function prepareAll<T extends Readonly<Record<string, string>>>(database: SqliteDatabase, texts: T) {
+  const statements = Object.entries(texts).map(([name, text]) => [name, database.prepare<unknown[]>(text)])
+  return Object.fromEntries(statements) as { readonly [Name in keyof T]: Database.Statement<unknown[]> }
+}
+
 /** A PortError for a failure of SQLite or of the files; anything else, such as our own bugs, is returned as it is. */
 export function toStatePortError(cause: unknown): unknown {
   if (cause instanceof Database.SqliteError) return new PortError('state', toPortErrorCode(cause.code), cause)

@@ -35,7 +35,7 @@ export function sessionOf(row: SessionRow): VisitorSession {
   }
 }
 
-/** In the order of the columns that the engines' inserts name. */
+/** In the order of the columns that `inserts.ts` names. */
 export function identifyColumns({ projectId, hash, offset, uuid, ordinal, day }: VisitorIdentify) {
   return [projectId, hash, offset, uuid, ordinal, day] as const
 }
@@ -43,10 +43,3 @@ export function identifyColumns({ projectId, hash, offset, uuid, ordinal, day }:
 export function sessionColumns({ projectId, hash, identifies, offset, sessionId, lastMs, day }: VisitorSession) {
   return [projectId, hash, identifies, offset, sessionId, lastMs, day] as const
 }
-
-export const insertIdentifiesHead = `
-  INSERT INTO cookieless_identify (project_id, hash, log_offset, uuid, ordinal, day)`
-export const insertSessionsHead = `
-  INSERT INTO cookieless_session (project_id, hash, identifies, log_offset, session_id, last_at, day)`
-export const keepLastText = `
-  ON CONFLICT (project_id, hash, identifies, log_offset) DO UPDATE SET last_at = excluded.last_at`
