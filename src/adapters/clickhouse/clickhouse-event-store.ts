@@ -2,7 +2,6 @@
 // function per port, and bounds how many queries a project may run.
 
 import { type Ask, createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts'
-import { cacheUsage, findCachedUsage } from '#adapters/clickhouse/insights/cached-usage.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ProjectQueue } from '#core/project-queue.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -25,7 +24,7 @@ import { createExportQueries, type ExportQueriesOptions } from './exports/export
 import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
 import { findFirstEventTime } from './insights/first-event-time.ts'
 import { countExposures } from './insights/flag-exposure.ts'
-import { countFlagUsage } from './insights/flag-usage.ts'
+import { cacheUsage, countFlagUsage, findCachedUsage } from './insights/flag-usage.ts'
 import { countTrend } from './insights/trend-counts.ts'
 import { type MigrateOptions, migrate } from './migrate.ts'
 import { findChargedTimes } from './queries/charged-times.ts'

@@ -1,9 +1,17 @@
 // Ranks the counts of a flag's calls: the values called most are reported separately, the others together.
 
-/** Calls of one value, and the persons who made them, per bucket. */
-export interface ValueUsage {
-  /** `true`, `false` or a variant; '' when the call has no answer. */
-  readonly value: string
+/** The calls of one value in one bucket, and the persons who made them. */
+export interface UsageCell {
+  /** The start of the bucket. */
+  readonly fromMs: number
+  /** `true`, `false` or a variant; '' when the calls have no answer; null for values that are only counted together. */
+  readonly value: string | null
+  readonly calls: number
+  readonly persons: number
+}
+
+/** Counts per bucket. */
+interface UsageLine {
   readonly calls: readonly number[]
   readonly persons: readonly number[]
 }
@@ -11,37 +19,34 @@ export interface ValueUsage {
 /** How often a flag was called. */
 export interface FlagUsage {
   /** Most calls first; of equally many, in the order of their text. */
-  readonly values: readonly ValueUsage[]
+  readonly values: readonly (UsageLine & { readonly value: string })[]
   /** All other values together, null when there are none. A person counts once for each of them. */
-  readonly rest: Omit<ValueUsage, 'value'> | null
+  readonly rest: UsageLine | null
 }
 
 /** How many values are reported separately. Flags have fewer; anyone with the project's key may make up answers. */
-export const usageValuesMax = 25
+const usageValuesMax = 25
 
-/** Adds up the counts of each value from different buckets, and ranks the values. */
+/** @param starts of all buckets. */
 export function rankUsage(
-  parts: Iterable<ValueUsage>,
-  rests: Iterable<Omit<ValueUsage, 'value'>>,
+  cells: readonly UsageCell[],
+  starts: readonly number[],
   valuesMax: number = usageValuesMax,
 ): FlagUsage {
-  const sums = new Map<string, ValueUsage>()
-  for (const part of parts) {
-    const sum = sums.get(part.value)
-    sums.set(part.value, sum === undefined ? part : { ...addUsage(sum, part), value: part.value })
+  const totals = new Map<string, number>()
+  for (const { value, calls } of cells) if (value !== null) totals.set(value, calls + (totals.get(value) ?? 0))
+  const ranked = [...totals].sort(([a, aCalls], [b, bCalls]) => bCalls - aCalls || (a < b ? -1 : 1))
+  const named = new Set(ranked.slice(0, valuesMax).map(([value]) => value))
+  const indexOf = new Map(starts.map((ms, index) => [ms, index]))
+  const lines = new Map<string | null, { calls: number[]; persons: number[] }>()
+  for (const { fromMs, value, calls, persons } of cells) {
+    const line = lines.getOrInsertComputed(value !== null && named.has(value) ? value : null, () => ({
+      calls: starts.map(() => 0),
+      persons: starts.map(() => 0),
+    }))
+    const index = indexOf.get(fromMs)!
+    line.calls[index]! += calls
+    line.persons[index]! += persons
   }
-  const ranked = [...sums.values()]
-    .map(usage => ({ usage, total: usage.calls.reduce((sum, count) => sum + count, 0) }))
-    .sort((a, b) => b.total - a.total || (a.usage.value < b.usage.value ? -1 : 1))
-    .map(({ usage }) => usage)
-  const others = [...ranked.slice(valuesMax), ...rests]
-  return { values: ranked.slice(0, valuesMax), rest: others.length === 0 ? null : others.reduce(addUsage) }
-}
-
-function addUsage(a: Omit<ValueUsage, 'value'>, b: Omit<ValueUsage, 'value'>): Omit<ValueUsage, 'value'> {
-  const { calls, persons } = a
-  return {
-    calls: calls.map((count, index) => count + b.calls[index]!),
-    persons: persons.map((count, index) => count + b.persons[index]!),
-  }
+  return { values: [...named].map(value => ({ value, ...lines.get(value)! })), rest: lines.get(null) ?? null }
 }

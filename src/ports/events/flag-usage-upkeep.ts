@@ -2,7 +2,7 @@
 // its calls again. They only save time: `InsightQueries.countFlagUsage` uses those that are still correct, and counts
 // the calls of all other buckets (docs/decisions/0046).
 
-import type { Buckets } from '#core/insights/buckets.ts'
+import type { FlagUsageQuery } from './insight-queries.ts'
 
 /** How long cached counts are stored: those that are still requested are counted again then. */
 export const cachedUsageDays = 90
@@ -20,37 +20,21 @@ export interface FlagUsageUpkeep {
     signal?: AbortSignal,
   ): Promise<readonly BusyFlag[]>
   /**
-   * The UTC days on which distinct ids called flags, for ids that moved to another person since a time, and when the
-   * last one moved, both in epoch ms.
+   * The UTC days on which distinct ids called flags, for ids that moved to another person since a time, each with when the
+   * last one moved, all in epoch ms.
    */
-  listMovedDays(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<readonly MovedDay[]>
-  /** The cached counts of these buckets that are still correct. */
-  listCachedUsage(query: CachedUsageQuery, signal?: AbortSignal): Promise<readonly CachedUsage[]>
+  listMovedDays(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<ReadonlyMap<number, number>>
+  /** The cached counts of these buckets that are still correct, each with a time before it was counted. */
+  listCachedUsage(
+    query: FlagUsageQuery,
+    signal?: AbortSignal,
+  ): Promise<readonly { readonly fromMs: number; readonly cachedAtMs: number }[]>
   /** Counts the calls of these buckets, and caches the counts. Repeating it replaces them. */
-  cacheUsage(query: CachedUsageQuery & { readonly nowMs: number }, signal?: AbortSignal): Promise<void>
+  cacheUsage(query: FlagUsageQuery & { readonly nowMs: number }, signal?: AbortSignal): Promise<void>
 }
 
 export interface BusyFlag {
   readonly flagKey: string
   /** About how many calls there are, by the start of their UTC day in epoch ms; no days without calls. */
   readonly callsOfDay: ReadonlyMap<number, number>
-}
-
-export interface CachedUsageQuery {
-  readonly projectId: number
-  readonly flagKey: string
-  /** At least one. */
-  readonly buckets: Pick<Buckets, 'edges'>
-}
-
-export interface CachedUsage {
-  readonly fromMs: number
-  readonly endMs: number
-  /** A time before anything was counted. */
-  readonly cachedAtMs: number
-}
-
-export interface MovedDay {
-  readonly dayMs: number
-  readonly movedAtMs: number
 }

@@ -6,7 +6,7 @@ import { minOf } from '#core/min-max.ts'
 import type { Project } from '#core/project.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { BusyFlag, FlagUsageUpkeep, MovedDay } from '#ports/events/flag-usage-upkeep.ts'
+import type { BusyFlag, FlagUsageUpkeep } from '#ports/events/flag-usage-upkeep.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
@@ -99,54 +99,52 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
       about.busyUntilMs = nowMs + Math.min(busyForMsMax, (performance.now() - startedMs) / busyShare)
     }
     if (about.busyFlags.length === 0) return true
-    recordMoves(about, await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs, turn.signal))
+    const { moved } = about
+    const latest = await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs, turn.signal)
+    for (const [day, movedAtMs] of latest) moved.set(day, Math.max(movedAtMs + clockSlackMs, moved.get(day) ?? 0))
     about.movedUntilMs = nowMs
+    const closed = (['day', 'hour'] as const).map(interval => listClosedEdges(project, interval, nowMs))
     for (const flag of about.busyFlags)
-      for (const interval of ['day', 'hour'] as const)
-        if (!(await keepBuckets({ project, flag, interval, moved: about.moved, nowMs }, turn))) return false
-    about.moved.clear()
+      for (const edges of closed) if (!(await keepBuckets(project.id, flag, edges, moved, turn))) return false
+    moved.clear()
     return true
   }
 
   async function keepBuckets(
-    what: {
-      readonly project: Project
-      readonly flag: BusyFlag
-      readonly interval: 'hour' | 'day'
-      readonly moved: ReadonlyMap<number, number>
-      readonly nowMs: number
-    },
+    projectId: number,
+    { flagKey, callsOfDay }: BusyFlag,
+    closed: readonly number[],
+    moved: ReadonlyMap<number, number>,
     turn: Turn,
   ): Promise<boolean> {
-    const { project, flag, interval, moved, nowMs } = what
-    const firstMs = minOf(flag.callsOfDay.keys())
-    const edges = listClosedEdges(project, interval, nowMs).filter(ms => ms > firstMs - dayMs)
+    const firstMs = minOf(callsOfDay.keys())
+    const edges = closed.filter(ms => ms > firstMs - dayMs)
     if (edges.length < 2) return true
-    const query = { projectId: project.id, flagKey: flag.flagKey, buckets: { edges } }
+    const query = { projectId, flagKey, buckets: { edges } }
     const listed = await events.listCachedUsage(query, turn.signal)
     const cached = new Map(listed.map(({ fromMs, cachedAtMs }) => [fromMs, cachedAtMs]))
+    const nowMs = clock.nowMs()
     const isDue = (index: number) => {
       const cachedAtMs = cached.get(edges[index]!)
-      return (
-        cachedAtMs === undefined ||
-        cachedAtMs > nowMs ||
-        findLatestMerge(moved, edges[index]!, edges[index + 1]!) > cachedAtMs
-      )
+      if (cachedAtMs === undefined || cachedAtMs > nowMs) return true
+      return daysOf(edges[index]!, edges[index + 1]!).some(day => (moved.get(day) ?? 0) > cachedAtMs)
+    }
+    // As if each day's calls were evenly spread.
+    const estimateCalls = (index: number) => {
+      const [fromMs, endMs] = [edges[index]!, edges[index + 1]!]
+      const share = (day: number) => (Math.min(endMs, day + dayMs) - Math.max(fromMs, day)) / dayMs
+      return daysOf(fromMs, endMs).reduce((sum, day) => sum + (callsOfDay.get(day) ?? 0) * share(day), 0)
     }
     // The latest first: they are queried most.
-    for (let end = edges.length - 1; end > 0; ) {
-      if (!isDue(end - 1)) {
-        end--
-        continue
-      }
+    for (let end = edges.length - 1; end > 0; end--) {
+      if (!isDue(end - 1)) continue
       let from = end - 1
-      let calls = estimateCalls(flag, edges[from]!, edges[end]!)
-      for (; from > 0 && calls < callsPerQuery && isDue(from - 1); from--)
-        calls += estimateCalls(flag, edges[from - 1]!, edges[from]!)
+      for (let calls = estimateCalls(from); from > 0 && calls < callsPerQuery && isDue(from - 1); )
+        calls += estimateCalls(--from)
       if (performance.now() >= turn.endMs) return false
       const buckets = { edges: edges.slice(from, end + 1) }
       await events.cacheUsage({ ...query, buckets, nowMs: clock.nowMs() }, turn.signal)
-      end = from
+      end = from + 1
     }
     return true
   }
@@ -169,24 +167,11 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
   }
 }
 
-/** The approximate number of calls in a range, as if each day's calls were evenly spread. */
-function estimateCalls({ callsOfDay }: BusyFlag, fromMs: number, endMs: number): number {
-  let calls = 0
-  for (let day = fromMs - (fromMs % dayMs); day < endMs; day += dayMs)
-    calls += ((callsOfDay.get(day) ?? 0) * (Math.min(endMs, day + dayMs) - Math.max(fromMs, day))) / dayMs
-  return calls
-}
-
-function recordMoves({ moved }: KnownProject, days: readonly MovedDay[]): void {
-  for (const { dayMs, movedAtMs } of days)
-    moved.set(dayMs, Math.max(movedAtMs + clockSlackMs, moved.get(dayMs) ?? movedAtMs))
-}
-
-/** The time of the latest merge that affects a range, plus slack; -∞ if there is none. */
-function findLatestMerge(moved: ReadonlyMap<number, number>, fromMs: number, endMs: number): number {
-  let latest = Number.NEGATIVE_INFINITY
-  for (const [day, movedAtMs] of moved) if (day < endMs && day + dayMs > fromMs) latest = Math.max(latest, movedAtMs)
-  return latest
+/** The starts of the UTC days that a range touches. */
+function daysOf(fromMs: number, endMs: number): number[] {
+  const days: number[] = []
+  for (let day = fromMs - (fromMs % dayMs); day < endMs; day += dayMs) days.push(day)
+  return days
 }
 
 /**
@@ -195,13 +180,6 @@ function findLatestMerge(moved: ReadonlyMap<number, number>, fromMs: number, end
  */
 function listClosedEdges({ timezone }: Project, interval: 'hour' | 'day', nowMs: number): readonly number[] {
   const todayMs = nowMs - (nowMs % dayMs)
-  const range = { fromMs: todayMs - cachedDays[interval] * dayMs, endMs: todayMs }
-  const buckets = makeBuckets(range, interval, { timezone, weekStartDay: 0 }, 10_000)
-  // The last bucket was cut off at the end of the range.
-  return buckets === null ? [] : buckets.edges.filter(ms => ms < todayMs || isBucketStart(ms, interval, timezone))
-}
-
-function isBucketStart(ms: number, interval: 'hour' | 'day', timezone: string): boolean {
-  const buckets = makeBuckets({ fromMs: ms, endMs: ms + 1 }, interval, { timezone, weekStartDay: 0 }, 1)
-  return buckets?.edges[0] === ms
+  const range = { fromMs: todayMs - cachedDays[interval] * dayMs, endMs: todayMs + 2 * dayMs }
+  return makeBuckets(range, interval, { timezone, weekStartDay: 0 }, 10_000)!.edges.filter(ms => ms <= todayMs)
 }

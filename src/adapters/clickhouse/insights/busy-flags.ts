@@ -3,7 +3,7 @@
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { BusyFlag, FlagUsageUpkeep, MovedDay } from '#ports/events/flag-usage-upkeep.ts'
+import type { BusyFlag, FlagUsageUpkeep } from '#ports/events/flag-usage-upkeep.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 
@@ -42,7 +42,7 @@ export async function listMovedDays(
   projectId: number,
   movedFromMs: number,
   signal: AbortSignal,
-): Promise<MovedDay[]> {
+): Promise<Map<number, number>> {
   const moved = `SELECT distinct_id, max(stored_at) AS moved_at FROM person_distinct_id_overrides
     WHERE project_id = {project:UInt32} AND stored_at >= ${timeParam('from')} GROUP BY distinct_id`
   const query_params = { project: projectId, from: movedFromMs, event: flagCallEventName }
@@ -53,9 +53,9 @@ export async function listMovedDays(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  if ((await anyMoved.json<[number]>()).length === 0) return []
+  if ((await anyMoved.json()).length === 0) return new Map()
   const result = await client.query({
-    query: `SELECT toInt32(toDate32(timestamp)) AS day, toUnixTimestamp64Milli(max(m.moved_at))
+    query: `SELECT toInt32(toDate32(timestamp)) AS day, toFloat64(toUnixTimestamp64Milli(max(m.moved_at)))
       FROM events AS e INNER JOIN (${moved}) AS m USING (distinct_id)
       WHERE project_id = {project:UInt32} AND event = {event:String}
         AND distinct_id IN (SELECT distinct_id FROM (${moved}))
@@ -64,6 +64,5 @@ export async function listMovedDays(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const rows = await result.json<[day: number, movedAtMs: number | string]>()
-  return rows.map(([day, movedAt]) => ({ dayMs: day * dayMs, movedAtMs: Number(movedAt) }))
+  return new Map((await result.json<[number, number]>()).map(([day, movedAtMs]) => [day * dayMs, movedAtMs]))
 }
