@@ -14,7 +14,7 @@ import { sendStage } from '#importer/send/send-stage.ts'
 import { computeProgressFigures, readServiceJob, reportState } from '#importer/send/service-job.ts'
 import { createRejectLine } from '#importer/stages/reject-files.ts'
 import { updateReport } from '#importer/verify/sent.ts'
-import { forgetVerification } from '#importer/verify/verify-stage.ts'
+import { storeVerification } from '#importer/verify/verify-stage.ts'
 import { refuse } from '../refuse.ts'
 import { requireManifest } from './job/job-stages.ts'
 import { changeJob, type Job } from './job/open-job.ts'
@@ -54,7 +54,7 @@ async function retry(job: Job, rejects: string, signal: AbortSignal): Promise<vo
   const retried = addRetry(context, rejects)
   const progress = runProgress({ folder: retried.folder })
   try {
-    forgetVerification(folder)
+    storeVerification(folder, null)
     // The service forgets its verification too, which does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
     await reportState(api, serviceJob.id, 'sending', computeProgressFigures(sent, context.manifest, repaired))

@@ -4,7 +4,7 @@
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { countRecordsRead } from '#importer/job/manifest.ts'
-import type { ProgressFigures } from '#importer/job/progress-figures.ts'
+import type { ProgressFigures } from '#importer/job/progress.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 import { describeDamage, listDamagedFiles } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'

@@ -1,7 +1,7 @@
 // How fetching a part can fail. The class of the error decides what happens next: stop, wait, retry, or ask for less.
 
 import { JobStopped } from '../job/job-paused.ts'
-import { isSqliteDiskFull } from '../job/sqlite-damage.ts'
+import { isSqliteDiskFull } from '../job/sqlite-file.ts'
 
 /** Waiting does not help: the user must change something, and the message says what. */
 export class FetchStop extends JobStopped {}

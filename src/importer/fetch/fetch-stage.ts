@@ -61,8 +61,8 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
   mkdirSync(join(folder, 'raw'), { recursive: true, mode: 0o700 })
   const unlock = tryFileLock(join(folder, 'fetch.lock'))
   if (unlock === null) throw new FetchStop(`Another process fetches into ${folder}. Wait for its end, or stop it.`)
-  using state = new FetchState(folder)
   try {
+    using state = new FetchState(folder)
     state.bindTo(options.config)
     state.moveFutureCallsTo(options.clock.nowMs())
     return await runFetch(options, state)

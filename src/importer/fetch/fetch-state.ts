@@ -3,9 +3,8 @@
 
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { JobFolder } from '../job/job-folder.ts'
-import { isSqliteDamage } from '../job/sqlite-damage.ts'
+import { isSqliteDamage, SqliteFile } from '../job/sqlite-file.ts'
 import { formatOtherExport } from './fetch-config.ts'
 import { FetchStop } from './fetch-faults.ts'
 import type { FetchPart, PartAsks } from './fetch-source.ts'
@@ -40,8 +39,8 @@ export interface FetchedPart {
  */
 export function readFetchedParts(folder: string): FetchedParts | null {
   if (!existsSync(join(folder, stateFile))) return null
-  using state = new FetchState(folder)
   try {
+    using state = new FetchState(folder)
     const config = state.config()
     if (config === null) return null
     const { waiting: partsWaiting, empty: partsEmpty } = state.counts()
@@ -85,24 +84,12 @@ const schema = `
 
 const selectParts = 'SELECT id, asks, state, bytes, saved_bytes AS savedBytes FROM part'
 
-export class FetchState {
-  readonly #database: Database.Database
+export class FetchState extends SqliteFile {
   readonly #folder: string
 
-  /** @throws JobStopped when the file is damaged. */
   constructor(folder: string) {
+    super(join(folder, stateFile), `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${schema}`, () => undefined)
     this.#folder = folder
-    this.#database = new Database(join(folder, stateFile))
-    try {
-      this.#database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${schema}`)
-    } catch (error) {
-      this.#database.close()
-      throw toStateDamage(folder, error)
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.#database.close()
   }
 
   /**
@@ -116,13 +103,13 @@ export class FetchState {
       if (this.#hasData()) throw new FetchStop(formatOtherExport(this.#folder, bound, config))
       for (const id of this.ids()) rmSync(toPartFile(this.#folder, id).path, { force: true })
     }
-    this.#database.exec('DELETE FROM part; DELETE FROM warning; DELETE FROM fetch')
+    this.sql.exec('DELETE FROM part; DELETE FROM warning; DELETE FROM fetch')
     this.#run('INSERT INTO fetch VALUES (?, 0)', config)
   }
 
   /** Whether any file has data, even a complete file whose row does not say `done` yet or the start of a large file. */
   #hasData(): boolean {
-    const rows = this.#database.prepare(selectParts).iterate() as IterableIterator<Row>
+    const rows = this.sql.prepare(selectParts).iterate() as IterableIterator<Row>
     for (const { id, state, savedBytes } of rows)
       if (state === 'done' || savedBytes > 0 || existsSync(toPartFile(this.#folder, id).finalPath)) return true
     return false
@@ -130,12 +117,12 @@ export class FetchState {
 
   /** Null before the first fetch. */
   config(): string | null {
-    return (this.#database.prepare('SELECT config FROM fetch').pluck().get() as string | undefined) ?? null
+    return (this.sql.prepare('SELECT config FROM fetch').pluck().get() as string | undefined) ?? null
   }
 
   /** Whether all parts were listed and none is waiting. */
   isComplete(): boolean {
-    return this.#database.prepare('SELECT is_complete FROM fetch').pluck().get() === 1
+    return this.sql.prepare('SELECT is_complete FROM fetch').pluck().get() === 1
   }
 
   markComplete(isComplete: boolean): void {
@@ -145,7 +132,7 @@ export class FetchState {
   /** Appends a part. @returns the stored part, which keeps its state if it was known before. */
   addPart(part: FetchPart): StoredPart {
     this.#insert(part, '(SELECT coalesce(max(place), 0) + 1 FROM part)')
-    return toStoredPart(this.#database.prepare(`${selectParts} WHERE id = ?`).get(part.id) as Row)
+    return toStoredPart(this.sql.prepare(`${selectParts} WHERE id = ?`).get(part.id) as Row)
   }
 
   /** @param place in SQL. */
@@ -155,11 +142,11 @@ export class FetchState {
   }
 
   inTransaction<T>(work: () => T): T {
-    return this.#database.transaction(work)()
+    return this.sql.transaction(work)()
   }
 
   ids(): string[] {
-    return this.#database.prepare('SELECT id FROM part ORDER BY place').pluck().all() as string[]
+    return this.sql.prepare('SELECT id FROM part ORDER BY place').pluck().all() as string[]
   }
 
   /** Deletes a part and its warnings. */
@@ -170,7 +157,7 @@ export class FetchState {
 
   /** The oldest waiting part that is not among `others`. */
   nextWaiting(isExcluded: (id: string) => boolean): StoredPart | null {
-    const rows = this.#database.prepare(`${selectParts} WHERE state = 'waiting' ORDER BY place, id`).iterate()
+    const rows = this.sql.prepare(`${selectParts} WHERE state = 'waiting' ORDER BY place, id`).iterate()
     for (const row of rows as IterableIterator<Row>) if (!isExcluded(row.id)) return toStoredPart(row)
     return null
   }
@@ -224,7 +211,7 @@ export class FetchState {
 
   /** Times of the calls of the last hours, ascending. */
   callsMs(): number[] {
-    return this.#database.prepare('SELECT at_ms FROM call ORDER BY at_ms').pluck().all() as number[]
+    return this.sql.prepare('SELECT at_ms FROM call ORDER BY at_ms').pluck().all() as number[]
   }
 
   addWarning(part: string, line: string): void {
@@ -232,11 +219,11 @@ export class FetchState {
   }
 
   warnings(): FetchWarning[] {
-    return this.#database.prepare('SELECT part, line FROM warning ORDER BY part').all() as FetchWarning[]
+    return this.sql.prepare('SELECT part, line FROM warning ORDER BY part').all() as FetchWarning[]
   }
 
   counts(): { readonly [figure in 'waiting' | 'done' | 'empty' | 'bytesDone']: number } {
-    const rows = this.#database
+    const rows = this.sql
       .prepare('SELECT state, count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM part GROUP BY state')
       .all() as { state: PartState; n: number; bytes: number }[]
     const findRow = (state: PartState) => rows.find(row => row.state === state) ?? { n: 0, bytes: 0 }
@@ -250,13 +237,13 @@ export class FetchState {
 
   /** In the order of the source, oldest first. */
   fetchedParts(): FetchedPart[] {
-    return this.#database
+    return this.sql
       .prepare("SELECT 'raw/' || id AS object, sha256, bytes FROM part WHERE state = 'done' ORDER BY place, id")
       .all() as FetchedPart[]
   }
 
   #run(sql: string, ...values: readonly (string | number | null)[]): void {
-    this.#database.prepare(sql).run(...values)
+    this.sql.prepare(sql).run(...values)
   }
 }
 

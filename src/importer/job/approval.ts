@@ -3,18 +3,19 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import type { JobFolder } from './job-folder.ts'
-import { readState, writeState } from './job-state.ts'
+import { stateValue } from './job-state.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
 import { hashMapping, type ImportPlan } from './plan.ts'
 import { sha256Hex } from './sha256.ts'
 
-export interface ApprovalHashes {
-  readonly manifest: string
-  readonly mapping: string
-  readonly target: string
-  readonly limits: string
+/** What an approval covers, and what users call it. */
+const coveredNames = {
+  manifest: `the events (${manifestFile})`,
+  mapping: 'the source or its configuration',
+  target: 'the target',
+  limits: 'the limits',
 }
+export type ApprovalHashes = Readonly<Record<keyof typeof coveredNames, string>>
 
 export interface Approval {
   readonly approvedAt: string
@@ -27,7 +28,6 @@ export function hashManifest(manifest: Manifest): string {
   return sha256Hex(JSON.stringify(manifest))
 }
 
-/** What an approval covers. */
 export interface ApprovedParts {
   readonly plan: ImportPlan
   readonly manifest: Manifest
@@ -53,30 +53,11 @@ export function approve(parts: ApprovedParts, approvedAt: string): Approval {
   return { approvedAt, hashes, sha256 }
 }
 
-const changedNames: Record<keyof ApprovalHashes, string> = {
-  manifest: `the events (${manifestFile})`,
-  mapping: 'the source or its configuration',
-  target: 'the target',
-  limits: 'the limits',
-}
-
 /** @returns descriptions of what changed since the approval; empty when nothing did. */
 export function listChangesSince({ hashes }: Approval, parts: ApprovedParts): readonly string[] {
   const now = hashApprovedParts(parts)
-  const names = Object.keys(changedNames) as (keyof ApprovalHashes)[]
-  return names.filter(name => now[name] !== hashes[name]).map(name => changedNames[name])
+  const names = Object.keys(coveredNames) as (keyof ApprovalHashes)[]
+  return names.filter(name => now[name] !== hashes[name]).map(name => coveredNames[name])
 }
 
-const approvalName = 'approval'
-
-export function readApproval(folder: JobFolder): Approval | null {
-  return readState(folder, approvalName)
-}
-
-export function storeApproval(folder: JobFolder, approval: Approval): void {
-  writeState(folder, approvalName, approval)
-}
-
-export function removeApproval(folder: JobFolder): void {
-  writeState(folder, approvalName, null)
-}
+export const [readApproval, storeApproval] = stateValue<Approval>('approval')

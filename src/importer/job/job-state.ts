@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib'
 import Database from 'better-sqlite3'
 import { parseJson } from '#core/json.ts'
 import type { JobFolder } from './job-folder.ts'
-import { isNotWritable, isSqliteDamage, isSqliteDiskFull } from './sqlite-damage.ts'
+import { isNotWritable, isSqliteDamage, isSqliteDiskFull } from './sqlite-file.ts'
 
 export const stateFile = 'state.db'
 /** SQLite's default. */
@@ -130,6 +130,14 @@ export function readState<T>(folder: JobFolder, name: string): T | null {
 export function writeState(folder: JobFolder, name: string, value: unknown): void {
   using state = new JobState(folder)
   state.put(name, value)
+}
+
+/** Functions that read and store one value of the state; null for none. @typeParam T as `JobState.get` has it. */
+export function stateValue<T>(name: string) {
+  return [
+    (folder: JobFolder) => readState<T>(folder, name),
+    (folder: JobFolder, value: T | null) => writeState(folder, name, value),
+  ] as const
 }
 
 const jobName = 'job'

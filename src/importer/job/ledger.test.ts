@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { JobDatabase, JobDatabaseDamage } from './job-database.ts'
+import { JobDatabase } from './job-database.ts'
 import { JobFolder } from './job-folder.ts'
 import { JobLedger } from './ledger.ts'
+import { ContentDamage } from './sqlite-file.ts'
 
 it('a fact reads the same before and after the ledger is reopened', t => {
   const folder = new JobFolder(tempDir(t))
@@ -43,6 +44,6 @@ it('a row of the ledger that is not JSON counts as damage', t => {
   ledger.addGenerated('link', { uuid: 'x', timeUs: 1, distinctId: 'u-1' } as unknown as ImportedEvent)
   ledger.flush()
   database.sql.exec("UPDATE generated SET event = '{'; UPDATE snapshot SET properties = '7'")
-  assert.throws(() => [...ledger.generatedEvents('link')], JobDatabaseDamage)
-  assert.throws(() => new JobLedger(database).person('u-1', { a: 2 }), JobDatabaseDamage)
+  assert.throws(() => [...ledger.generatedEvents('link')], ContentDamage)
+  assert.throws(() => new JobLedger(database).person('u-1', { a: 2 }), ContentDamage)
 })

@@ -7,8 +7,9 @@ import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson }
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { type JobDatabase, JobDatabaseDamage } from './job-database.ts'
+import type { JobDatabase } from './job-database.ts'
 import { RecentMap } from './recent-map.ts'
+import { ContentDamage } from './sqlite-file.ts'
 
 /** Groups are sent before links. Source: docs/wire/import.md §2.5. */
 export type GeneratedKind = 'group' | 'link'
@@ -119,7 +120,7 @@ export class JobLedger implements ImportLedger {
     this.#database.exec('DELETE FROM generated')
   }
 
-  /** By time and uuid. @throws JobDatabaseDamage */
+  /** By time and uuid. @throws ContentDamage */
   *generatedEvents(kind: GeneratedKind): IterableIterator<ImportedEvent> {
     // In pages, so that no statement stays open while the caller writes.
     const page = this.#database.prepare<[string, number, string, number], GeneratedRow>(
@@ -192,15 +193,15 @@ function prepareStatements(database: Database.Database) {
   }
 }
 
-/** @throws JobDatabaseDamage */
+/** @throws ContentDamage */
 function parseStoredObject(text: string): JsonObject {
   try {
     const value = parseJson(text)
     if (isJsonObject(value)) return value
   } catch (cause) {
-    throw new JobDatabaseDamage('a row of the ledger is not JSON', { cause })
+    throw new ContentDamage('a row of the ledger is not JSON', { cause })
   }
-  throw new JobDatabaseDamage('a row of the ledger is not a JSON object')
+  throw new ContentDamage('a row of the ledger is not a JSON object')
 }
 
 function joinKindAndKey(kind: string, key: string): string {

@@ -63,7 +63,7 @@ export type Manifest = DeepReadonly<Static<typeof manifestSchema>>
 export const manifestFile = 'manifest.json'
 
 export function readManifest(folder: JobFolder): Manifest | null {
-  return folder.readJson(manifestFile, manifestSchema, stored => renameOwnKeys(stored as StoredObject, toCamelCase))
+  return folder.readJson(manifestFile, manifestSchema, stored => renameKeys(stored, toCamelCase) as object)
 }
 
 /** How many lines of the raw files are blank. */
@@ -78,24 +78,14 @@ export function countRecordsRead(manifest: Manifest): number {
 
 /** Keys in the file are spelled as in docs/wire/import.md §2.2. */
 export function writeManifest(folder: JobFolder, manifest: Manifest): void {
-  folder.writeJson(manifestFile, renameOwnKeys(manifest as unknown as StoredObject, toSnakeCase))
+  folder.writeJson(manifestFile, renameKeys(manifest, toSnakeCase))
 }
-
-type Stored = string | number | boolean | null | readonly Stored[] | StoredObject
-type StoredObject = { readonly [key: string]: Stored }
 
 /** Safe to rename all keys: none in a manifest comes from an export. */
-function renameOwnKeys(value: StoredObject, rename: (key: string) => string): StoredObject {
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [rename(key), renameKeys(entry, rename)]))
-}
-
-function renameKeys(value: Stored, rename: (key: string) => string): Stored {
+function renameKeys(value: unknown, rename: (key: string) => string): unknown {
+  if (Array.isArray(value)) return value.map(entry => renameKeys(entry, rename))
   if (typeof value !== 'object' || value === null) return value
-  return isList(value) ? value.map(entry => renameKeys(entry, rename)) : renameOwnKeys(value, rename)
-}
-
-function isList(value: readonly Stored[] | StoredObject): value is readonly Stored[] {
-  return Array.isArray(value)
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [rename(key), renameKeys(entry, rename)]))
 }
 
 function toSnakeCase(key: string): string {

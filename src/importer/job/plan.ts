@@ -2,103 +2,74 @@
 // staging again. Source: docs/wire/import.md §2.1, §2.2.
 
 import { type JsonObject, mayKeepLiterals, parseJson } from '#core/json.ts'
-import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import { allowNull, jsonObject, Type } from '../records/file-schema.ts'
+import { allowNull, type DeepReadonly, jsonObject, type Static, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { JobStopped } from './job-paused.ts'
 import { sha256Hex } from './sha256.ts'
 
-export interface ImportTarget {
+const targetSchema = Type.Object({
   /** Address of the instance, without a slash at the end. */
-  readonly address: string
+  address: Type.String(),
   /** Address of the private API, if the instance serves it on a separate port; `address` when absent. */
-  readonly apiAddress?: string
+  apiAddress: Type.Optional(Type.String()),
   /** The project's public API key. */
-  readonly projectKey: string
+  projectKey: Type.String(),
   /** As the instance reports it to a personal key; null if it could not be asked, like the name. */
-  readonly projectId: string | null
-  readonly projectName: string | null
-}
+  projectId: allowNull(Type.String()),
+  projectName: allowNull(Type.String()),
+})
 
 /** Limits that the approval covers. */
-export interface ImportLimits {
+const limitsSchema = Type.Object({
   /** Share of rejected records above which the job pauses, 0 to 1. Source: docs/wire/import.md §2.6. */
-  readonly maxRejectShare: number
+  maxRejectShare: Type.Number(),
   /** Whether files that become unreadable are imported up to that point; otherwise the job stops at them. */
-  readonly allowsDamagedFiles?: true
+  allowsDamagedFiles: Type.Optional(Type.Literal(true)),
   /** Refuse events of the last 48 hours instead of sending them as `recent`. */
-  readonly holdLiveWindow: boolean
+  holdLiveWindow: Type.Boolean(),
   /** The age in days at which the target deletes events; null if it keeps everything or could not be asked. */
-  readonly retentionDays: number | null
-  readonly groupTypesMax: number
+  retentionDays: allowNull(Type.Number()),
+  groupTypesMax: Type.Number(),
   /** How the service treats the events and their values, in the form of its API; absent for the default. */
-  readonly joining?: JsonObject
+  joining: Type.Optional(jsonObject),
   /** Whether the project accepts imported events so old that it would drop them if they were live. */
-  readonly acceptsOld?: boolean
+  acceptsOld: Type.Optional(Type.Boolean()),
   /** The project stores every event without a person, and drops events that merge persons. */
-  readonly isPersonless?: boolean
-}
-
-export function findApiAddress({ address, apiAddress = address }: ImportTarget): string {
-  return apiAddress
-}
-
-export interface ImportPlan {
-  readonly v: 4
-  readonly jobId: string
-  /** ISO 8601. The only clock that conversion uses, so that every later run yields the same events. */
-  readonly createdAt: string
-  readonly toolVersion: string
-  readonly source: string
-  /** The argument of the source's `prepare`. */
-  readonly config: JsonObject
-  /** Present if no profile time was given, so that `config` holds the time of the last staged event instead. */
-  readonly isProfileTimeFound?: true
-  /** In reading order. Of a fetched export, filled in once everything is downloaded. */
-  readonly files: readonly RawFile[]
-  /** The options of the `pennon import fetch` that created the folder; null for local files. */
-  readonly fetch: JsonObject | null
-  /** Null to detect the format of each file. */
-  readonly format: 'json' | 'csv' | null
-  /** Null for a rehearsal without a target. */
-  readonly target: ImportTarget | null
-  readonly limits: ImportLimits
-}
-
-export const planFile = 'plan.json'
+  isPersonless: Type.Optional(Type.Boolean()),
+})
 
 const planSchema = Type.Object({
   v: Type.Literal(4),
   jobId: Type.String(),
+  /** ISO 8601. The only clock that conversion uses, so that every later run yields the same events. */
   createdAt: Type.String(),
   toolVersion: Type.String(),
   source: Type.String(),
+  /** The argument of the source's `prepare`. */
   config: jsonObject,
+  /** Present if no profile time was given, so that `config` holds the time of the last staged event instead. */
   isProfileTimeFound: Type.Optional(Type.Literal(true)),
+  /** In reading order. Of a fetched export, filled in once everything is downloaded. */
   files: Type.Array(Type.Object({ path: Type.String(), object: Type.String() })),
+  /** The options of the `pennon import fetch` that created the folder; null for local files. */
   fetch: allowNull(jsonObject),
+  /** Null to detect the format of each file. */
   format: allowNull(Type.Enum(['json', 'csv'])),
-  target: allowNull(
-    Type.Object({
-      address: Type.String(),
-      apiAddress: Type.Optional(Type.String()),
-      projectKey: Type.String(),
-      projectId: allowNull(Type.String()),
-      projectName: allowNull(Type.String()),
-    }),
-  ),
-  limits: Type.Object({
-    maxRejectShare: Type.Number(),
-    allowsDamagedFiles: Type.Optional(Type.Literal(true)),
-    holdLiveWindow: Type.Boolean(),
-    retentionDays: allowNull(Type.Number()),
-    groupTypesMax: Type.Number(),
-    joining: Type.Optional(jsonObject),
-    acceptsOld: Type.Optional(Type.Boolean()),
-    isPersonless: Type.Optional(Type.Boolean()),
-  }),
+  /** Null for a rehearsal without a target. */
+  target: allowNull(targetSchema),
+  limits: limitsSchema,
 })
+
+export type ImportTarget = DeepReadonly<Static<typeof targetSchema>>
+export type ImportLimits = DeepReadonly<Static<typeof limitsSchema>>
+export type ImportPlan = DeepReadonly<Static<typeof planSchema>>
+
+export const planFile = 'plan.json'
+
+export function findApiAddress({ address, apiAddress = address }: ImportTarget): string {
+  return apiAddress
+}
 
 /** @throws JobStopped for a job that this version cannot continue. */
 export function readPlan(folder: JobFolder): ImportPlan | null {

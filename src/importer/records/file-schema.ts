@@ -33,10 +33,13 @@ interface Properties {
 
 export type Static<S> = S extends Schema<infer T> ? T : never
 
+/** Leaves `jsonObject` as it is. */
 export type DeepReadonly<T> = T extends readonly (infer U)[]
   ? readonly DeepReadonly<U>[]
   : T extends object
-    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+    ? JsonObject extends T
+      ? T
+      : { readonly [K in keyof T]: DeepReadonly<T[K]> }
     : T
 
 type OptionalKeys<P> = { [K in keyof P]: P[K] extends OptionalSchema<unknown> ? K : never }[keyof P]

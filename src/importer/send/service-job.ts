@@ -5,14 +5,11 @@ import type { JsonObject } from '#core/json.ts'
 import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import { readState, writeState } from '../job/job-state.ts'
+import { stateValue } from '../job/job-state.ts'
 import { countBlankLines, type Manifest } from '../job/manifest.ts'
 import { type Checkpoint, sumProgress } from './checkpoint.ts'
 import type { ServiceApi } from './job-api.ts'
 import { countRepairedRejects, type RetryOutcomes, sumOutcomes } from './retry-outcomes.ts'
-
-const serviceJobName = 'service job'
-const endingName = 'ending'
 
 export interface ServiceJob {
   /** The job's number, also stored in rows. */
@@ -37,13 +34,7 @@ export interface NewServiceJob {
   readonly plan: JsonObject
 }
 
-export function readServiceJob(folder: JobFolder): ServiceJob | null {
-  return readState(folder, serviceJobName)
-}
-
-export function storeServiceJob(folder: JobFolder, job: ServiceJob): void {
-  writeState(folder, serviceJobName, job)
-}
+export const [readServiceJob, storeServiceJob] = stateValue<ServiceJob>('service job')
 
 /** @param range of its events; null if it has none. */
 export function formatJobName(source: string, range: { readonly first: string; readonly last: string } | null): string {
@@ -61,14 +52,8 @@ export interface Ending {
   readonly at?: string
 }
 
-export function storeEnding(folder: JobFolder, ending: Ending): void {
-  writeState(folder, endingName, ending)
-}
-
-/** @returns null if the job was neither published nor discarded from this folder. */
-export function readEnding(folder: JobFolder): Ending | null {
-  return readState(folder, endingName)
-}
+/** Null if the job was neither published nor discarded from this folder. */
+export const [readEnding, storeEnding] = stateValue<Ending>('ending')
 
 /** A crash before it is stored leaves an empty job at the service, which does no harm. */
 export async function ensureServiceJob(

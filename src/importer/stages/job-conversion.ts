@@ -1,7 +1,10 @@
-// Converts a record: the conversion of its source plus the rules of the job, for the scan and for repaired records.
+// What the stages of a job share: their options, and the conversion of a record by its source and the rules of the job.
 
 import { formatCount } from '#core/format-count.ts'
+import type { JobFolder } from '../job/job-folder.ts'
 import type { ImportPlan } from '../job/plan.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { WaitForSpace } from '../read/disk-space.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
 import { type Conversion, type ConvertedRecord, RecordReject, type Rejected } from '../records/imported-event.ts'
@@ -9,6 +12,16 @@ import { removeLinks } from '../records/service-drops.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { UnseenNames } from '../records/unseen-names.ts'
 import type { RecordContent } from './staged-line.ts'
+
+/** What every stage of a job needs. */
+export interface StageContext {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+  /** Without it, the disk may be filled completely. */
+  readonly waitForSpace?: WaitForSpace
+}
 
 const usPerDay = 86_400_000 * usPerMs
 

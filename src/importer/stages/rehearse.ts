@@ -1,7 +1,7 @@
 // Stage 4: reads everything that would be sent, and sends nothing. Its report is what a person approves. A
 // stopped rehearsal starts again from the beginning, since it keeps no state. Source: docs/wire/import.md §2.7.
 
-import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
+import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import { DistinctCount, ReusedIds } from '#importer/stages/report/distinct-count.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
 import {
@@ -23,11 +23,9 @@ import {
   warnOfUnseenNames,
 } from '#importer/stages/report/warnings.ts'
 import { hashManifest } from '../job/approval.ts'
-import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { countBlankLines, countRecordsRead, type Manifest } from '../job/manifest.ts'
-import { hashMapping, type ImportPlan } from '../job/plan.ts'
-import type { StageProgress } from '../job/progress.ts'
+import { hashMapping } from '../job/plan.ts'
 import { isGeneratedPart, type StagedOutcome } from '../job/staged-part.ts'
 import { envelopeBytesMax } from '../records/convert-record.ts'
 import { findJoinedId } from '../records/generated-events.ts'
@@ -35,6 +33,7 @@ import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
 import { isRecent, utcDay } from '../records/source-time.ts'
 import { ExpectedCollector, storeExpected } from './expected/expected.ts'
+import type { StageContext } from './job-conversion.ts'
 import { openStagedJob } from './part-lines.ts'
 import { createRejectLine, RejectFile } from './reject-files.ts'
 import { explainSkip, findFix } from './reject-fixes.ts'
@@ -45,14 +44,8 @@ const exactIdsMax = 200_000
 const measuredEvery = 32
 const eventsPerSecond = 1_000
 
-export interface RehearseOptions {
-  readonly folder: JobFolder
-  readonly plan: ImportPlan
+export interface RehearseOptions extends StageContext {
   readonly manifest: Manifest
-  readonly progress: StageProgress
-  readonly signal: AbortSignal
-  /** Without it, the disk may be filled completely. */
-  readonly waitForSpace?: WaitForSpace
   readonly monotonicNowMs: () => number
   /** The clock for the report; if absent, the report has no time of the rehearsal. */
   readonly nowMs?: () => number

@@ -3,7 +3,7 @@
 // order alone, so the parts do not depend on where a run was stopped. Source: docs/wire/import.md §1.0 (I1 to I6), §2.1.
 
 import { isJsonObject } from '#core/json.ts'
-import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
+import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import { JobDatabase } from '../job/job-database.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -11,7 +11,6 @@ import { checkPause, JobStopped } from '../job/job-paused.ts'
 import { type GeneratedKind, JobLedger } from '../job/ledger.ts'
 import { countBlankLines, type Manifest, type RawObject, readManifest, writeManifest } from '../job/manifest.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
-import type { StageProgress } from '../job/progress.ts'
 import { isGeneratedPart, type StagedPart, type StagedResult, sumParts } from '../job/staged-part.ts'
 import { fitsOtherQuoting } from '../read/parse-record.ts'
 import { allowNull, type Static, Type } from '../records/file-schema.ts'
@@ -20,7 +19,7 @@ import type { ImportSource } from '../records/import-source.ts'
 import type { Conversion, ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
 import { formatTime, utcDay } from '../records/source-time.ts'
 import { UnseenNames, watchStateSchema } from '../records/unseen-names.ts'
-import { createJobConversion, type JobConversion } from './job-conversion.ts'
+import { createJobConversion, type JobConversion, type StageContext } from './job-conversion.ts'
 import { PartLines } from './part-lines.ts'
 import { Repeats, repeatsSchema } from './repeats.ts'
 import { decodeRecord, shownSourceMax } from './staged-line.ts'
@@ -43,14 +42,8 @@ const stateSchema = Type.Object({
 })
 type ScanState = Static<typeof stateSchema>
 
-export interface ScanOptions {
-  readonly folder: JobFolder
-  readonly plan: ImportPlan
+export interface ScanOptions extends StageContext {
   readonly source: ImportSource
-  readonly progress: StageProgress
-  readonly signal: AbortSignal
-  /** Without it, the disk may be filled completely. */
-  readonly waitForSpace?: WaitForSpace
   /** The size at which a part ends, before compression; smaller in tests. */
   readonly partBytes?: number
 }

@@ -3,16 +3,15 @@
 
 import { statSync } from 'node:fs'
 import { formatCount } from '#core/format-count.ts'
-import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
-import type { JobFolder } from '../job/job-folder.ts'
+import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
 import type { RawObject, RawSource } from '../job/manifest.ts'
-import { hashMapping, type ImportPlan } from '../job/plan.ts'
-import type { StageProgress } from '../job/progress.ts'
+import { hashMapping } from '../job/plan.ts'
 import type { CsvHeader } from '../read/parse-record.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { RecordReject } from '../records/imported-event.ts'
+import type { StageContext } from './job-conversion.ts'
 import { checkUnchangedWhileRead, hashRawFile, isAsHashed } from './raw-sources.ts'
 import { describeDamage, findDamage } from './report/rejects.ts'
 import { decodeRecord, encodeContent, encodePlace } from './staged-line.ts'
@@ -28,16 +27,10 @@ const listedCharsMax = 64 * 2 ** 20
 const fileCharsMin = 200
 const damagesSaid = 20
 
-export interface StageOptions {
-  readonly folder: JobFolder
-  readonly plan: ImportPlan
+export interface StageOptions extends StageContext {
   readonly read: ReadRecords
   /** Prepared without facts of other records, since no time depends on them. */
   readonly converter: RecordConverter
-  readonly progress: StageProgress
-  readonly signal: AbortSignal
-  /** Without it, the disk may be filled completely. */
-  readonly waitForSpace?: WaitForSpace
   /** Bytes of records per commit; fewer in tests. */
   readonly committedBytes?: number
 }

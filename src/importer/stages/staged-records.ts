@@ -3,12 +3,12 @@
 // Source: docs/wire/import.md §2.1, §2.5.
 
 import { existsSync, mkdirSync } from 'node:fs'
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import { type JobFolder, parseObject } from '../job/job-folder.ts'
-import { type RawObject, type RawSource, rawObjectSchema, rawSourceSchema } from '../job/manifest.ts'
+import { type RawSource, rawObjectSchema, rawSourceSchema } from '../job/manifest.ts'
 import { sha256Hex } from '../job/sha256.ts'
-import { isSqliteDamage } from '../job/sqlite-damage.ts'
-import { matchesSchema, type Static, Type } from '../records/file-schema.ts'
+import { isSqliteDamage, SqliteFile } from '../job/sqlite-file.ts'
+import { type DeepReadonly, matchesSchema, type Static, Type } from '../records/file-schema.ts'
 
 const stagingFile = 'staging.db'
 
@@ -35,10 +35,7 @@ type Described = Static<typeof describedSchema>
 const stagedFileSchema = Type.Object({ objects: Type.Array(rawObjectSchema), records: Type.Number() })
 
 /** The files within a raw file that was read to the end, and how many records they hold. */
-export interface StagedFile {
-  readonly objects: readonly RawObject[]
-  readonly records: number
-}
+type StagedFile = DeepReadonly<Static<typeof stagedFileSchema>>
 
 export interface StagedRecord {
   /** Its number among all records of the raw files without blank lines, from 1. */
@@ -63,36 +60,31 @@ export interface RecordPosition {
 
 const columns = `id, nullif(time_us, ${unknownTimeUs}) AS timeUs, place, extra, json`
 
-export class StagedRecords {
+function prepareStatements(sql: Database.Database) {
+  return {
+    add: sql.prepare('INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)'),
+    endFile: sql.prepare('INSERT INTO raw_file VALUES (?, ?)'),
+    describe: sql.prepare('INSERT OR REPLACE INTO staging VALUES (1, ?)'),
+    setTime: sql.prepare('UPDATE record SET time_us = ? WHERE id = ?'),
+    lastId: sql.prepare<[], { id: number | null }>('SELECT max(id) AS id FROM record'),
+    description: sql.prepare<[], { described: string }>('SELECT described FROM staging'),
+  }
+}
+
+export class StagedRecords extends SqliteFile<ReturnType<typeof prepareStatements>> {
   readonly #folder: JobFolder
-  readonly #sql: Database.Database
-  readonly #statements
   #lastId: number
   /** Null if the file has no readable description. */
-  #described: Described | null
+  #described: Described | null = null
 
   private constructor(folder: JobFolder) {
+    // With a rollback journal, appended pages are written once, not first to a WAL.
+    const pragmas = 'PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;'
+    super(folder.file(stagingFile), `${pragmas} ${schema}`, prepareStatements)
     this.#folder = folder
-    this.#sql = new Database(folder.file(stagingFile))
-    try {
-      // With a rollback journal, appended pages are written once, not first to a WAL.
-      this.#sql.exec(
-        `PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; ${schema}`,
-      )
-      this.#statements = {
-        add: this.#sql.prepare('INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)'),
-        endFile: this.#sql.prepare('INSERT INTO raw_file VALUES (?, ?)'),
-        describe: this.#sql.prepare('INSERT OR REPLACE INTO staging VALUES (1, ?)'),
-        setTime: this.#sql.prepare('UPDATE record SET time_us = ? WHERE id = ?'),
-      }
-      this.#lastId = (this.#sql.prepare('SELECT max(id) AS id FROM record').get() as { id: number | null }).id ?? 0
-      const row = this.#sql.prepare<[], { described: string }>('SELECT described FROM staging').get()
-      const described = row === undefined ? null : parseObject(row.described)
-      this.#described = matchesSchema(describedSchema, described) ? described : null
-    } catch (error) {
-      this.#sql.close()
-      throw error
-    }
+    this.#lastId = this.statements.lastId.get()!.id ?? 0
+    const described = parseObject(this.statements.description.get()?.described ?? '')
+    if (matchesSchema(describedSchema, described)) this.#described = described
   }
 
   /**
@@ -127,7 +119,7 @@ export class StagedRecords {
   }
 
   #describe(described: Described): void {
-    this.#statements.describe.run(JSON.stringify(described))
+    this.statements.describe.run(JSON.stringify(described))
     this.#described = described
   }
 
@@ -146,30 +138,17 @@ export class StagedRecords {
     return this.#lastId
   }
 
-  begin(): void {
-    this.#sql.exec('BEGIN')
-  }
-
-  /** What follows the last commit is lost when the process dies. */
-  commit(): void {
-    this.#sql.exec('COMMIT')
-  }
-
-  rollback(): void {
-    if (this.#sql.inTransaction) this.#sql.exec('ROLLBACK')
-  }
-
   add({ timeUs, place, extra, json }: NewRecord, hasFacts: boolean): void {
-    this.#statements.add.run(++this.#lastId, timeUs ?? unknownTimeUs, hasFacts ? 1 : 0, place, extra, json)
+    this.statements.add.run(++this.#lastId, timeUs ?? unknownTimeUs, hasFacts ? 1 : 0, place, extra, json)
   }
 
   endFile(number: number, file: StagedFile): void {
-    this.#statements.endFile.run(number, JSON.stringify(file))
+    this.statements.endFile.run(number, JSON.stringify(file))
   }
 
   /** The files that were read to the end, in order. @throws JobStopped if the file is damaged. */
   files(): StagedFile[] {
-    const rows = this.#sql.prepare<[], { described: string }>('SELECT described FROM raw_file ORDER BY number').all()
+    const rows = this.sql.prepare<[], { described: string }>('SELECT described FROM raw_file ORDER BY number').all()
     return rows.map(({ described }) => this.#folder.parseLine(stagingFile, described, stagedFileSchema))
   }
 
@@ -180,20 +159,20 @@ export class StagedRecords {
   /** Gives records without a readable time the time that `timeOf` finds. */
   setUnknownTimes(timeOf: (record: StagedRecord) => number | null): void {
     this.begin()
-    const rows = this.#sql.prepare<[number, number], StagedRecord>(
+    const rows = this.sql.prepare<[number, number], StagedRecord>(
       `SELECT ${columns} FROM record WHERE time_us = ? AND id > ? ORDER BY id LIMIT 100`,
     )
     for (let page = rows.all(unknownTimeUs, 0); page.length > 0; page = rows.all(unknownTimeUs, page.at(-1)!.id))
       for (const record of page) {
         const timeUs = timeOf(record)
-        if (timeUs !== null) this.#statements.setTime.run(timeUs, record.id)
+        if (timeUs !== null) this.statements.setTime.run(timeUs, record.id)
       }
     this.commit()
   }
 
   /** The first and the last readable time; null if no record has one. */
   range(): { readonly firstUs: number; readonly lastUs: number } | null {
-    const { first, last } = this.#sql
+    const { first, last } = this.sql
       .prepare('SELECT min(time_us) AS first, max(time_us) AS last FROM record WHERE time_us < ?')
       .get(unknownTimeUs) as { first: number | null; last: number | null }
     return first === null || last === null ? null : { firstUs: first, lastUs: last }
@@ -201,7 +180,7 @@ export class StagedRecords {
 
   /** Records after a position, in order. No other statement may run meanwhile. @throws JobStopped if the file is damaged. */
   *after({ timeUs, id }: RecordPosition): Generator<StagedRecord> {
-    const rows = this.#sql.prepare<[number, number], StagedRecord>(
+    const rows = this.sql.prepare<[number, number], StagedRecord>(
       `SELECT ${columns} FROM record WHERE (time_us, id) > (?, ?) ORDER BY time_us, id`,
     )
     yield* this.#read(rows.iterate(timeUs ?? unknownTimeUs, id))
@@ -209,7 +188,7 @@ export class StagedRecords {
 
   /** The same for records that were added with `hasFacts`, from the first on. */
   *withFacts(): Generator<StagedRecord> {
-    const rows = this.#sql.prepare<[], StagedRecord>(
+    const rows = this.sql.prepare<[], StagedRecord>(
       `SELECT ${columns} FROM record WHERE has_facts ORDER BY time_us, id`,
     )
     yield* this.#read(rows.iterate())
@@ -225,10 +204,6 @@ export class StagedRecords {
     } catch (error) {
       throw isSqliteDamage(error) ? this.#folder.damaged(stagingFile) : error
     }
-  }
-
-  close(): void {
-    this.#sql.close()
   }
 }
 

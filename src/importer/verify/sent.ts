@@ -13,18 +13,14 @@ import { listPlanChoices } from '#importer/stages/report/plan-choices.ts'
 import { writeReport } from '#importer/stages/report/report-html.ts'
 import { readSamples } from '#importer/stages/report/samples.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { readState, writeState } from '../job/job-state.ts'
+import { stateValue } from '../job/job-state.ts'
 import { hashMapping, type ImportPlan } from '../job/plan.ts'
 import { type Checkpoint, readCheckpoint, sumCounts, sumProgress } from '../send/checkpoint.ts'
 import { isRejectKey, type RetryOutcomes, readRetryOutcomes, sumOutcomes } from '../send/retry-outcomes.ts'
 import { readEnding, readServiceJob } from '../send/service-job.ts'
 import { readVerification } from './verify-stage.ts'
 
-const personsName = 'persons'
-
-export function storePersonsCheck(folder: JobFolder, check: PersonsCheck): void {
-  writeState(folder, personsName, check)
-}
+export const [readPersonsCheck, storePersonsCheck] = stateValue<PersonsCheck>('persons')
 
 /** @param rehearsal the job's, if it has been read. @returns null before sending starts. */
 export function readSent(folder: JobFolder, rehearsal = readRehearsal(folder)): Sent | null {
@@ -44,7 +40,7 @@ export function readSent(folder: JobFolder, rehearsal = readRehearsal(folder)): 
     seconds: checkpoint.spentMs / 1_000,
     retries: checkpoint.retries,
     verification: readVerification(folder),
-    persons: readState(folder, personsName),
+    persons: readPersonsCheck(folder),
     ending: ending?.serviceJobId === serviceJobId ? ending : null,
   }
 }

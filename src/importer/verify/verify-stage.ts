@@ -4,10 +4,11 @@ import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts
 import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import type { Verification } from '#importer/stages/report/import-report.ts'
+import { rowsErased } from '#importer/stages/report/note-messages.ts'
 import { sleepUntil } from '../fetch/waiting.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
-import { readState, writeState } from '../job/job-state.ts'
+import { stateValue } from '../job/job-state.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { isGeneratedPart, type StagedJob, sumParts } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
@@ -25,25 +26,11 @@ import {
 } from '../stages/expected/expected.ts'
 import { assignNameToPart, type ExpectedEvents } from '../stages/expected/expected-events.ts'
 import type { PersonOf } from '../stages/expected/expected-persons.ts'
-import { readErasedNotes } from './erased-rows.ts'
 import { type JobReport, readJobReport, readStoredCounts, type StoredCount } from './job-report.ts'
 import { findPropertyDifference } from './stored-properties.ts'
 
-const verificationName = 'verification'
-
-/** @returns null before the first verification of all that was sent. */
-export function readVerification(folder: JobFolder): Verification | null {
-  return readState(folder, verificationName)
-}
-
-export function storeVerification(folder: JobFolder, verification: Verification): void {
-  writeState(folder, verificationName, verification)
-}
-
-/** Must be called before more events are sent: an earlier verification does not cover them. */
-export function forgetVerification(folder: JobFolder): void {
-  writeState(folder, verificationName, null)
-}
+/** Null before the first verification of all that was sent. Store null before more events are sent: it does not cover them. */
+export const [readVerification, storeVerification] = stateValue<Verification>('verification')
 
 export interface VerifyOptions {
   readonly folder: JobFolder
@@ -283,4 +270,41 @@ function createCheck(name: Check['name'], compared: number, differences: readonl
     compared,
     differences: differences.slice(0, differencesMax),
   }
+}
+
+const erasuresPerPage = 1_000
+
+/**
+ * The service counts such rows per erasure, over all pending jobs, so at most the missing rows are attributed to this job.
+ * @returns the note about rows removed with persons since the job was created; empty if no row is missing, or if the key may
+ *   not see persons.
+ */
+export async function readErasedNotes(
+  missing: number,
+  { createdAtMs }: Pick<JobReport, 'createdAtMs'>,
+  api: Pick<ServiceApi, 'call'>,
+): Promise<JobReport['notes']> {
+  if (missing <= 0) return []
+  const removed = new Map<string, number>()
+  for (let offset = 0; ; offset += erasuresPerPage) {
+    const query = { limit: String(erasuresPerPage), offset: String(offset) }
+    const body = await allowRefusal(api.call('GET', '/persons/deletion_status/', { query }), [403])
+    if (typeof body === 'number') return []
+    // Newest first.
+    const since = readObjectList(body, 'results').filter(
+      ({ created_at }) => Date.parse(String(created_at)) >= createdAtMs,
+    )
+    for (const { erasure } of since) {
+      if (!isJsonObject(erasure)) continue
+      const counts = ownValue(erasure, 'removed') ?? null
+      const events = isJsonObject(counts) ? numberOf(ownValue(counts, 'pending_events') ?? null) : undefined
+      removed.set(String(ownValue(erasure, 'id')), events ?? 0)
+    }
+    if (since.length < erasuresPerPage) break
+  }
+  const count = Math.min(
+    missing,
+    removed.values().reduce((sum, events) => sum + events, 0),
+  )
+  return count === 0 ? [] : [{ reason: rowsErased, count, samples: [] }]
 }

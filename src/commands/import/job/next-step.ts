@@ -5,7 +5,7 @@ import { approve, listChangesSince, readApproval } from '#importer/job/approval.
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { hashMapping } from '#importer/job/plan.ts'
-import { progressFile, progressSchema } from '#importer/job/progress-figures.ts'
+import { progressFile, progressSchema } from '#importer/job/progress.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChanged } from '#importer/stages/raw-sources.ts'
 import { readRehearsal, type Sent } from '#importer/stages/report/import-report.ts'

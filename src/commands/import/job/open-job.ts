@@ -6,12 +6,12 @@ import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { refuse } from '#commands/refuse.ts'
 import { printable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetch-state.ts'
-import { JobDatabaseDamage, jobDatabaseFile } from '#importer/job/job-database.ts'
+import { jobDatabaseFile } from '#importer/job/job-database.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { checkState } from '#importer/job/job-state.ts'
 import { readPlan } from '#importer/job/plan.ts'
-import { isNotWritable, isSqliteDamage, isSqliteDiskFull } from '#importer/job/sqlite-damage.ts'
+import { isNotWritable, isSqliteDamage, isSqliteDiskFull } from '#importer/job/sqlite-file.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
@@ -161,8 +161,7 @@ export async function runOrRefuse<T>(folder: JobFolder, command: () => Promise<T
     return await command()
   } catch (error) {
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
-    if (error instanceof JobDatabaseDamage || isSqliteDamage(error))
-      refuse(printable(folder.damaged(jobDatabaseFile).message))
+    if (isSqliteDamage(error)) refuse(printable(folder.damaged(jobDatabaseFile).message))
     if (isNotWritable(error) || (error as NodeJS.ErrnoException).code === 'EROFS')
       refuse(notWritableText(folder, error))
     if (!isDiskFull(error)) throw error

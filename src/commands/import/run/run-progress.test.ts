@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { textWidth } from '#commands/client/text-width.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
-import type { ProgressFigures } from '#importer/job/progress-figures.ts'
+import type { ProgressFigures } from '#importer/job/progress.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { progressLine, runProgress } from './run-progress.ts'
 

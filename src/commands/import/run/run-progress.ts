@@ -9,8 +9,7 @@ import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
-import type { StageName } from '#importer/job/progress.ts'
-import { type ProgressFigures, ProgressTracker, progressFile } from '#importer/job/progress-figures.ts'
+import { type ProgressFigures, ProgressTracker, progressFile, type StageName } from '#importer/job/progress.ts'
 import { formatDuration } from '#importer/stages/report/format-figures.ts'
 
 const everyMs = 1_000

@@ -3,7 +3,7 @@
 
 import { refuse } from '#commands/refuse.ts'
 import { wallClock } from '#importer/fetch/waiting.ts'
-import { removeApproval } from '#importer/job/approval.ts'
+import { storeApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
@@ -81,7 +81,7 @@ export async function runImport(path: string, options: RunOptions): Promise<bool
 function removeRehearsal({ folder, path }: Job): void {
   if (readCheckpoint(folder) !== null)
     refuse(`${path} has already been sent, at least in part, so it cannot be rehearsed again`)
-  removeApproval(folder)
+  storeApproval(folder, null)
   folder.remove(reportNames.json)
 }
 

@@ -26,7 +26,7 @@ import { formatNote, rowsErased } from '#importer/stages/report/note-messages.ts
 import { formatSufficientShare } from '#importer/stages/report/rejects.ts'
 import { describeSent } from '#importer/stages/report/report-sections.ts'
 import { updateReport } from '#importer/verify/sent.ts'
-import { forgetVerification, verifyStage } from '#importer/verify/verify-stage.ts'
+import { storeVerification, verifyStage } from '#importer/verify/verify-stage.ts'
 import { requireManifest, type StageRun } from '../job/job-stages.ts'
 import { findLiveEventsBefore } from '../job/live-before.ts'
 import { describeNextStep } from '../job/next-step.ts'
@@ -85,7 +85,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<I
   const job = openStagedJob(folder, manifest)
   let sentState: OpenJobState = 'sending'
   try {
-    forgetVerification(folder)
+    storeVerification(folder, null)
     const repaired = readRetryOutcomes(folder)
     const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
       sentState = state

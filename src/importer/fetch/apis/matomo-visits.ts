@@ -8,8 +8,15 @@ import { redactSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { hours } from '#importer/fetch/fetch-windows.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
-import { type ExportApi, PageTooLarge, parseAnswer, readPages, readPageText, requestApi } from './api-request.ts'
-import { writeLines } from './written-part.ts'
+import {
+  type ExportApi,
+  PageTooLarge,
+  parseAnswer,
+  readPages,
+  readPageText,
+  requestApi,
+  writeLines,
+} from './api-request.ts'
 
 /** Visits per call. Matomo advises 10,000, which can take gigabytes for visits with many actions. */
 const pageVisits = { first: 1_000, min: 10, divisor: 2 }

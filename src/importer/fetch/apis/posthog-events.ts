@@ -15,8 +15,8 @@ import {
   readPages,
   readPageText,
   requestApi,
+  writeLines,
 } from './api-request.ts'
-import { writeLines } from './written-part.ts'
 
 const columns = ['uuid', 'event', 'distinct_id', 'properties', 'timestamp', 'created_at', 'person_id', 'elements_chain']
 const pageRows = { first: 10_000, min: 10, divisor: 4 }

@@ -6,9 +6,8 @@ import { basicCredentials, findSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { days, hours } from '#importer/fetch/fetch-windows.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
-import { type ApiRequest, type ExportApi, requestApi } from './api-request.ts'
+import { type ApiRequest, downloadGzip, type ExportApi, requestApi, writeBody } from './api-request.ts'
 import { checkGzipLines, checkZip } from './whole-files.ts'
-import { downloadGzip, writeBody } from './written-part.ts'
 
 /**
  * A zip of `.json.gz` files for whole hours of upload, both ends inclusive.

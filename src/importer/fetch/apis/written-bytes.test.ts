@@ -8,7 +8,7 @@ import { describe, it } from 'node:test'
 import { FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { createPartTools } from '../../../../tests/support/fetching.ts'
-import { downloadGzip, writeBody, writeLines } from './written-part.ts'
+import { downloadGzip, writeBody, writeLines } from './api-request.ts'
 
 const block = 64 * 1024
 const bodyOf = (chunks: readonly Buffer[]) => Readable.from(chunks) as IncomingMessage

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ProgressTracker } from './progress-figures.ts'
+import { ProgressTracker } from './progress.ts'
 
 function prepare(nowMs = 0) {
   const clock = { ms: nowMs }

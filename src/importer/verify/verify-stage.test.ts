@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { type ServiceApi, ServiceRefusal } from '../send/job-api.ts'
-import { readErasedNotes } from './erased-rows.ts'
+import { readErasedNotes } from './verify-stage.ts'
 
 const createdAtMs = Date.parse('2026-11-28T01:00:00Z')
 

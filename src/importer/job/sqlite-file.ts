@@ -1,0 +1,65 @@
+// The SQLite files of an import: opening and transactions, and what their errors mean.
+
+import Database from 'better-sqlite3'
+
+/** @typeParam S prepared statements. */
+export class SqliteFile<S = void> implements Disposable {
+  readonly sql: Database.Database
+  protected readonly statements: S
+
+  /** @param setUp SQL for each opening. */
+  constructor(file: string | Buffer, setUp: string, prepare: (sql: Database.Database) => S) {
+    this.sql = new Database(file)
+    try {
+      this.sql.exec(setUp)
+      this.statements = prepare(this.sql)
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  /** Starts a transaction that `commit` or `rollback` ends. What follows the last commit is lost when the process dies. */
+  begin(): void {
+    this.sql.exec('BEGIN')
+  }
+
+  commit(): void {
+    this.sql.exec('COMMIT')
+  }
+
+  rollback(): void {
+    if (this.sql.inTransaction) this.sql.exec('ROLLBACK')
+  }
+
+  close(): void {
+    this.sql.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
+/** The content of a file is not what an import writes. */
+export class ContentDamage extends Error {
+  readonly code = 'SQLITE_CORRUPT'
+}
+
+/** SQLITE_ERROR counts as damage because statements fail with it on a file with other tables. */
+export function isSqliteDamage(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(NOTADB|CORRUPT|ERROR)/)
+}
+
+/** The file beside a WAL has a code of its own if there is no space to create it. */
+export function isSqliteDiskFull(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(FULL|IOERR_SHMSIZE)/)
+}
+
+export function isNotWritable(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(READONLY|CANTOPEN)/)
+}
+
+function hasCode(error: unknown, codes: RegExp): boolean {
+  return error instanceof Error && codes.test(String((error as { readonly code?: unknown }).code))
+}
