@@ -1,7 +1,7 @@
 // A job in a separate folder, for tests of the stages of an import.
 
 import assert from 'node:assert/strict'
-import { createReadStream, writeFileSync } from 'node:fs'
+import { createReadStream, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
@@ -20,6 +20,7 @@ import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { createJobConversion } from '#importer/stages/job-conversion.ts'
 import { openStagedJob } from '#importer/stages/part-lines.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
+import { listRejectFiles, type RejectLine } from '#importer/stages/reject-files.ts'
 import { type ScanOptions, scanRecords } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
 import { silentProgress } from './silent-progress.ts'
@@ -29,7 +30,7 @@ import { tempDir } from './temp-dir.ts'
 export const readJsonLines: ReadRecords = async function* ({ path, object }) {
   for await (const { bytes, line, byte } of splitRecords(createReadStream(path), 'json')) {
     const text = bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes
-    yield { raw: { object, line, byte }, bytes: text, parsed: parseJsonLine(text), isJson: true, table: null }
+    yield { raw: { object, line, byte }, bytes: text, parsed: parseJsonLine(text), table: null }
   }
 }
 
@@ -184,6 +185,12 @@ export class StopSwitch {
     }
     this.left = Number.POSITIVE_INFINITY
   }
+}
+
+/** Of the last rehearsal, in the order of the file. */
+export function rejectsOf({ folder }: TestJob): RejectLine[] {
+  const texts = listRejectFiles(folder).flatMap(({ path }) => readFileSync(path, 'utf8').split('\n').slice(0, -1))
+  return texts.map(text => JSON.parse(text) as RejectLine).toSorted((a, b) => a.line - b.line)
 }
 
 /** What all records were converted to, and the events made from several of them. */

@@ -4,12 +4,10 @@ import { basename } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
-import type { Sample } from '#importer/stages/report/samples.ts'
-import { jobOf, type TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
-import { sha256Hex } from '../job/sha256.ts'
+import { readSamples } from '#importer/stages/report/samples.ts'
+import { jobOf, rejectsOf, type TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { posthog } from '../sources/posthog/posthog.ts'
 import { segment } from '../sources/segment/segment.ts'
-import type { RejectLine } from './reject-files.ts'
 import type { ImportReport } from './report/import-report.ts'
 import { createReportSections } from './report/report-sections.ts'
 
@@ -67,63 +65,6 @@ describe('a rehearsal', () => {
     assert.deepEqual(report.distinctIds, { count: 9, error: 0 })
     assert.equal(report.predicted.charged, 0)
     assert.equal(report.predicted.merges, 1)
-  })
-
-  it('continues after each reject, and shows its place, reason, field and remedy', async t => {
-    const broken: readonly (readonly [text: string | Buffer, reason: string, field: string | null])[] = [
-      [Buffer.from([0x1f, 0x8b, 0x08, 0x00]), 'compressed_input', null],
-      [Buffer.from([0x7b, 0xff, 0xfe]), 'encoding_invalid_utf8', null],
-      ['{"id":', 'json_syntax', null],
-      ['[1,2]', 'json_not_object', null],
-      [JSON.stringify({ ...good, props: 'twelve' }), 'properties_not_object', 'props'],
-      [JSON.stringify({ ...good, event: null }), 'event_missing', 'event'],
-      [JSON.stringify({ ...good, event: 7 }), 'event_not_string', 'event'],
-      [JSON.stringify({ ...good, event: 'x'.repeat(201) }), 'event_name_too_long', 'event'],
-      [JSON.stringify({ ...good, user: null }), 'distinct_id_missing', 'user'],
-      [JSON.stringify({ ...good, user: 'x'.repeat(201) }), 'distinct_id_too_long', 'distinct_id'],
-      [JSON.stringify({ ...good, at: null }), 'timestamp_missing', 'at'],
-      [JSON.stringify({ ...good, at: 'soon' }), 'timestamp_invalid', 'at'],
-      [JSON.stringify({ ...good, at: '2024-05-01 12:00:00' }), 'timestamp_zone_unknown', 'at'],
-      [JSON.stringify({ ...good, at: '1970-01-20T00:00:00Z' }), 'timestamp_out_of_range', 'at'],
-      [JSON.stringify({ ...good, at: '2026-01-15T01:00:01Z' }), 'timestamp_future', 'at'],
-      [JSON.stringify({ ...good, at: '2026-01-14T00:00:00Z' }), 'within_live_window', 'at'],
-      [JSON.stringify({ ...good, at: '2020-01-01T00:00:00Z' }), 'older_than_retention', 'timestamp'],
-      [JSON.stringify({ ...good, props: { text: 'x'.repeat(1_000_001) } }), 'record_too_large', null],
-    ]
-    const texts = broken.map(([text]) => Buffer.from(text))
-    const job = await staged(t, [line(good), ...texts, line({ ...good, id: 'last' })], {
-      limits: { holdLiveWindow: true, retentionDays: 1_000 },
-    })
-    const report = await job.rehearse()
-    assert.equal(report.balance.givingEvents, 2)
-    assert.equal(report.balance.rejected, broken.length)
-    const rejects = rejectsOf(job)
-    const seen = rejects.map(({ line: number, reason, field }) => [number, reason, field])
-    assert.deepEqual(
-      seen.toSorted((a, b) => Number(a[0]) - Number(b[0])),
-      broken.map(([, reason, field], index) => [index + 2, reason, field]),
-    )
-    for (const reject of rejects) {
-      assert.ok(reject.fix.length > 20, reject.reason)
-      assert.equal(reject.source_sha256, sha256Hex(texts[reject.line - 2]!), reject.reason)
-      assert.equal(reject.source, texts[reject.line - 2]!.toString().slice(0, 64 * 1024))
-      assert.deepEqual([reject.object, reject.adapter], ['raw.jsonl', 'generic'])
-    }
-    assert.deepEqual(
-      report.rejects.map(({ reason, count }) => [reason, count]).toSorted(),
-      broken.map(([, reason]) => [reason, 1]).toSorted(),
-    )
-  })
-
-  it('rejects events that cannot be imported', async t => {
-    const records = [
-      { event: '$snapshot', uuid: '018f3a10-0000-7000-8000-000000000701', distinct_id: 'u', timestamp: good.at },
-    ]
-    const { rejects } = await reportOf(t, records.map(line), { config: {} }, posthog)
-    assert.deepEqual(
-      rejects.map(({ reason }) => reason),
-      ['unsupported_event'],
-    )
   })
 
   it('warns of suspicious findings', async t => {
@@ -263,7 +204,7 @@ describe('a rehearsal', () => {
     ]
     const job = await staged(t, records)
     await job.rehearse()
-    const samples = readLines<Sample>(job.folder.file('rehearsal', 'samples.jsonl'))
+    const samples = readSamples(job.folder)
     const kinds = new Map<string, number>()
     for (const { of } of samples) kinds.set(of, (kinds.get(of) ?? 0) + 1)
     assert.deepEqual(Object.fromEntries(kinds), { Paid: 5, Rare: 1, 'reject:distinct_id_missing': 1 })
@@ -422,18 +363,4 @@ async function pageOf(...given: Parameters<typeof staged>): Promise<string> {
   const job = await staged(...given)
   await job.rehearse()
   return readFileSync(job.folder.file('report.html'), 'utf8')
-}
-
-function rejectsOf(job: TestJob): RejectLine[] {
-  return job.manifest.parts.flatMap(({ id }) => {
-    const path = job.folder.file('rejects', `${id}.jsonl`)
-    return existsSync(path) ? readLines<RejectLine>(path) : []
-  })
-}
-
-function readLines<T>(path: string): T[] {
-  return readFileSync(path, 'utf8')
-    .split('\n')
-    .slice(0, -1)
-    .map(text => JSON.parse(text) as T)
 }

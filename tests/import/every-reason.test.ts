@@ -1,20 +1,18 @@
-// For every reason in docs/wire/import.md §2.6, a record provokes it through the commands. It ends up in the reject
-// file with its line, byte, field, text and fix, or is counted as skipped. The import continues, and every record is
-// counted.
+// For every reason in docs/wire/import.md §2.6, a record provokes it in a rehearsal. It ends up in the reject file with its
+// line, byte, field, text and fix, or is counted as skipped. The import continues, and every record is counted.
 
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { readFileSync } from 'node:fs'
+import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { sha256Hex } from '#importer/job/sha256.ts'
+import { createRecordReader } from '#importer/read/read-files.ts'
 import type { RejectReason, SkipReason } from '#importer/records/imported-event.ts'
+import { findSource } from '#importer/sources/sources.ts'
 import type { RejectLine } from '#importer/stages/reject-files.ts'
 import { findFix } from '#importer/stages/reject-fixes.ts'
-import type { ImportReport, Rehearsal } from '#importer/stages/report/import-report.ts'
-import { ImportCommands } from '../support/import-command.ts'
-import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { mustSucceed } from '../support/pennon-command.ts'
+import type { Rehearsal } from '#importer/stages/report/import-report.ts'
+import { jobOf, rejectsOf, type TestJobOptions } from '../support/import-job.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** A record of a source file and its expected outcome. */
@@ -38,7 +36,8 @@ const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
 let nextId = 0
 /** A valid record of the generic source, changed by the given fields. */
 const line = (fields: object) => JSON.stringify({ ...good, id: `r-${nextId++}`, ...fields })
-const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString()
+/** Before the job was planned. */
+const hoursAgo = (hours: number) => new Date(Date.UTC(2026, 0, 15, -hours)).toISOString()
 
 const mapping = {
   event: 'event',
@@ -158,39 +157,20 @@ const csvCases: readonly Case[] = [
 ]
 
 describe('a bad record', () => {
-  let pennon: Pennon
-  before(async () => {
-    pennon = await startPennon()
-  })
-  after(() => pennon.stop())
-
-  it('rejects of every kind are kept with their position and a fix, and all other records are sent', async t => {
-    const { commands, rejects, report } = await rehearsed(t, 'raw.jsonl', genericCases, [
-      ...['--source', 'generic', '--mapping', 'mapping', '--host', pennon.url, '--project-key', testProjectKey],
-      ...['--hold-live-window', '--retention-days', '19000', '--max-reject-share', '100%', '--allow-damaged-files'],
-    ])
-    const sent = mustSucceed(await commands.call('run', '--json', ...(await commands.yes())))
-    const final = (JSON.parse(sent.stdout) as ImportReport).sent!
-    const { read, givingEvents, skipped, rejected, collapsed } = final.balance
-    assert.equal(read, givingEvents + skipped + rejected + collapsed)
-    assert.ok(final.balance.isBalanced && final.verification?.ok === true)
-    assert.equal(read, genericCases.length)
-    assert.equal(givingEvents, 2)
-    assert.equal(rejected, report.balance.rejected)
-    assertRejects(genericCases, rejects)
+  it('of any kind is kept with its position and a fix, and all others produce events', async t => {
+    const limits = { holdLiveWindow: true, retentionDays: 19_000 }
+    const { balance } = await rehearse(t, 'generic', 'raw.jsonl', genericCases, { config: { mapping }, limits })
+    assert.equal(balance.read, genericCases.length)
+    assert.equal(balance.givingEvents, 2)
   })
 
   for (const [source, cases] of Object.entries(jsonCases))
-    it(`rejects and skips that only ${source} has are kept or counted`, async t => {
-      const { rejects } = await rehearsed(t, 'raw.jsonl', cases, ['--source', source, '--max-reject-share', '100%'])
-      assertRejects(cases, rejects)
+    it(`that only ${source} has is kept or counted`, async t => {
+      await rehearse(t, source, 'raw.jsonl', cases)
     })
 
-  it('a CSV reject has the line in which its row begins', async t => {
-    const { rejects } = await rehearsed(t, 'raw.csv', csvCases, [
-      ...['--source', 'generic', '--mapping', 'mapping', '--max-reject-share', '100%'],
-    ])
-    assertRejects(csvCases, rejects)
+  it('of CSV has the line in which its row begins', async t => {
+    await rehearse(t, 'generic', 'raw.csv', csvCases, { config: { mapping: { ...mapping, properties: [] } } })
   })
 
   it('every known reason is covered', () => {
@@ -206,25 +186,20 @@ describe('a bad record', () => {
   })
 })
 
-async function rehearsed(t: TestContext, name: string, cases: readonly Case[], options: readonly string[]) {
-  const folder = tempDir(t)
-  const commands = new ImportCommands(folder, { PENNON_PERSONAL_KEY: testPersonalKey })
-  const raw = join(folder, name)
-  writeFileSync(raw, bytesOf(cases))
-  const rules = commands.file(
-    'mapping.json',
-    JSON.stringify(name.endsWith('.csv') ? { ...mapping, properties: [] } : mapping),
-  )
-  mustSucceed(await commands.plan([raw], ...options.map(option => (option === 'mapping' ? rules : option))))
-  const ran = await commands.call('run', '--json')
-  // Some files give no events at all, so their jobs stop.
-  assert.ok(ran.exitCode === 0 || ran.exitCode === 2, ran.stderr)
-  const report = JSON.parse(ran.stdout) as Rehearsal
-  const { read, givingEvents, skipped, rejected, collapsed } = report.balance
-  assert.equal(read, givingEvents + skipped + rejected + collapsed)
+async function rehearse(
+  t: TestContext,
+  source: string,
+  name: string,
+  cases: readonly Case[],
+  options: TestJobOptions = {},
+): Promise<Rehearsal> {
+  const read = createRecordReader({ spool: { folder: tempDir(t) } })
+  const job = jobOf(t, { [name]: bytesOf(cases) }, findSource(source)!, { read, ...options })
+  const report = await job.report()
   assert.ok(report.balance.isBalanced)
-  assertSkips(cases, report)
-  return { commands, report, rejects: linesOf(commands.job, 'rejects/**/*.jsonl') }
+  assertCounts(cases, report)
+  assertRejects(cases, rejectsOf(job))
+  return report
 }
 
 function bytesOf(cases: readonly Case[]): Buffer {
@@ -238,13 +213,14 @@ function isRefused(outcome: Case[1]): outcome is Refused {
   return typeof outcome === 'object' && 'reason' in outcome
 }
 
-function assertSkips(cases: readonly Case[], { skips }: Rehearsal): void {
-  const expected: Record<string, number> = {}
-  for (const [, outcome] of cases)
-    if (typeof outcome === 'object' && 'skipped' in outcome)
-      expected[outcome.skipped] = (expected[outcome.skipped] ?? 0) + 1
-  assert.deepEqual(Object.fromEntries(skips.map(({ reason, count }) => [reason, count])), expected)
-  for (const reason of Object.keys(expected)) seen.add(reason)
+function assertCounts(cases: readonly Case[], { skips, rejects }: Rehearsal): void {
+  const reasons = cases.flatMap(([, outcome]) =>
+    outcome === 'sent' ? [] : [isRefused(outcome) ? outcome.reason : outcome.skipped],
+  )
+  const expected = [...Map.groupBy(reasons, reason => reason)].map(([reason, all]) => [reason, all.length])
+  const found = [...skips, ...rejects].map(({ reason, count }) => [reason, count])
+  assert.deepEqual(found.toSorted(), expected.toSorted())
+  for (const reason of reasons) seen.add(reason)
 }
 
 function assertRejects(cases: readonly Case[], rejects: readonly RejectLine[]): void {
@@ -261,24 +237,14 @@ function assertRejects(cases: readonly Case[], rejects: readonly RejectLine[]): 
       assert.deepEqual({ reason, field }, expected)
       assert.equal(byte, at, reason)
       assert.equal(fix, findFix(outcome.reason, adapter))
-      assert.equal(source_sha256, createHash('sha256').update(bytes).digest('hex'), reason)
+      assert.equal(source_sha256, sha256Hex(bytes), reason)
       if (detail instanceof RegExp) assert.match(reject.detail ?? '', detail, reason)
       else assert.equal(reject.detail, detail, reason)
       assert.equal(reject.source, bytes.toString().slice(0, 65_536))
       assert.ok(object !== '' && adapter !== '' && part !== '')
-      seen.add(reason)
     }
     at += bytes.length + 1
     lines += 1 + bytes.toString('latin1').split('\n').length - 1
   }
   assert.equal(rejects.length, count)
-}
-
-function linesOf(folder: string, pattern: string): RejectLine[] {
-  return globSync(pattern, { cwd: folder }).flatMap(name =>
-    readFileSync(join(folder, name), 'utf8')
-      .split('\n')
-      .filter(text => text !== '')
-      .map(text => JSON.parse(text) as RejectLine),
-  )
 }

@@ -1,26 +1,21 @@
-// Files as other tools and connectors write them, imported by the commands. Every record gives events or is counted as
-// skipped, rejected or collapsed, with the reason. The mappings come from docs/import-mapping.md.
+// Files as other tools and connectors write them. Every record gives events or is counted as skipped, rejected or collapsed,
+// with the reason. The mappings come from docs/import-mapping.md.
 
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import type { RejectLine } from '#importer/stages/reject-files.ts'
-import type { Rehearsal } from '#importer/stages/report/import-report.ts'
-import type { Sample } from '#importer/stages/report/samples.ts'
-import { ImportCommands } from '../support/import-command.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { createRecordReader } from '#importer/read/read-files.ts'
+import { generic } from '#importer/sources/generic/generic.ts'
+import { findSource } from '#importer/sources/sources.ts'
+import { readSamples } from '#importer/stages/report/samples.ts'
+import type { ShownEvent } from '../support/convert-records.ts'
+import { jobOf, rejectsOf } from '../support/import-job.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const samples = join(import.meta.dirname, 'exports')
 const guide = readFileSync('docs/import-mapping.md', 'utf8')
-
-interface ShownEvent {
-  readonly uuid: string
-  readonly event: string
-  readonly distinct_id: string
-  readonly timestamp: string
-  readonly properties: Readonly<Record<string, unknown>>
-}
 
 interface Rehearsed {
   /** Rows by outcome, labelled as in the report. */
@@ -186,50 +181,35 @@ describe('exports written by other tools', () => {
 
 /** @param reader a source, or the heading of a mapping in the guide. */
 async function rehearsed(t: TestContext, file: string, reader: string): Promise<Rehearsed> {
-  const commands = new ImportCommands(tempDir(t))
-  const options = /^[a-z0-9]+$/.test(reader)
-    ? ['--source', reader]
-    : ['--source', 'generic', '--mapping', commands.file('mapping.json', mappingBelow(reader))]
-  const planned = await commands.plan([join(samples, file)], ...options)
-  assert.equal(planned.exitCode, 0, planned.stderr)
-  const ran = await commands.call('run', '--json', '--max-reject-share', '100%')
-  const { balance, skips, rejects } = JSON.parse(ran.stdout) as Rehearsal
-  assert.equal(ran.exitCode, balance.toSend === 0 ? 2 : 0, ran.stderr)
-  const { read, givingEvents, skipped, rejected, collapsed } = balance
-  assert.equal(read, givingEvents + skipped + rejected + collapsed)
+  const source = findSource(reader)
+  const job = jobOf(t, { [file]: readFileSync(join(samples, file)) }, source ?? generic, {
+    config: source === null ? { mapping: mappingBelow(reader) } : {},
+    read: createRecordReader({ spool: { folder: tempDir(t) } }),
+  })
+  const { balance, skips, rejects } = await job.report()
   assert.ok(balance.isBalanced)
   const counts: [string, number][] = [
-    ['read', read],
-    ['giving events', givingEvents],
-    ['collapsed', collapsed],
+    ['read', balance.read],
+    ['giving events', balance.givingEvents],
+    ['collapsed', balance.collapsed],
     ...skips.map(({ reason, count }): [string, number] => [`skipped ${reason}`, count]),
     ...rejects.map(({ reason, count }): [string, number] => [`rejected ${reason}`, count]),
   ]
-  const shown = linesOf<Sample>(commands.job, 'rehearsal/samples.jsonl')
   return {
     tally: Object.fromEntries(counts.filter(([, count]) => count > 0)),
-    rejects: linesOf<RejectLine>(commands.job, 'rejects/**/*.jsonl')
+    rejects: rejectsOf(job).map(({ line, reason, field, fix, source: text }) => {
+      assert.ok(fix !== '' && text !== '')
+      return `${line} ${reason} ${field}`
+    }),
+    events: readSamples(job.folder)
       .toSorted((a, b) => a.line - b.line)
-      .map(({ line, reason, field, fix, source }) => {
-        assert.ok(fix !== '' && source !== '')
-        return `${line} ${reason} ${field}`
-      }),
-    events: shown.toSorted((a, b) => a.line - b.line).flatMap(({ events = [] }) => events as ShownEvent[]),
+      .flatMap(({ events = [] }) => events as ShownEvent[]),
   }
 }
 
-function mappingBelow(heading: string): string {
+function mappingBelow(heading: string): JsonObject {
   const at = guide.indexOf(`\n## ${heading}\n`)
   const [, mapping] = /```json\n(.*?)```/s.exec(guide.slice(at)) ?? []
   assert.ok(at > 0 && mapping !== undefined, heading)
-  return mapping
-}
-
-function linesOf<T>(folder: string, pattern: string): T[] {
-  return globSync(pattern, { cwd: folder }).flatMap(name =>
-    readFileSync(join(folder, name), 'utf8')
-      .split('\n')
-      .filter(line => line !== '')
-      .map(line => JSON.parse(line) as T),
-  )
+  return parseJson(mapping) as JsonObject
 }
