@@ -12,7 +12,7 @@ import { isIllegalId } from '../records/distinct-ids.ts'
 import { createRecordEvents } from '../records/generated-events.ts'
 import { createMemoryLedger } from '../records/import-ledger.ts'
 import { ImportConfigError, type RecordConverter } from '../records/import-source.ts'
-import { RecordReject } from '../records/imported-event.ts'
+import { type ImportedEvent, RecordReject } from '../records/imported-event.ts'
 import { findSource, listSources, sourceNames } from './sources.ts'
 
 interface Vector {
@@ -294,3 +294,32 @@ for (const [name, { record, config = {}, table = '', isAbsolute = true, ...place
       })
     }
   })
+
+describe('a text of JSON nested too deeply to be parsed', () => {
+  const deep = `{"id":7,"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  const at = '2024-05-01T12:00:00Z'
+  const outcomeOf = (source: string, value: JsonObject, config: JsonObject = {}) =>
+    convertRecord(findSource(source)!.prepare(config, context), { value, table: null, ordinal: 1 })
+
+  it('counts as no object where an object is required', () => {
+    for (const [source, value, field] of [
+      ['posthog', { event: 'e', distinct_id: 'a', timestamp: at, properties: deep }, 'properties'],
+      [
+        'amplitude',
+        { event_type: 'e', device_id: 'd', user_id: null, event_time: at, user_properties: deep },
+        'user_properties',
+      ],
+    ] as const)
+      assert.deepEqual(outcomeOf(source, value), { rejected: { reason: 'properties_not_object', field } })
+  })
+
+  it('is kept as text, and no field of it can be read', () => {
+    const value = { event: 'e', user: 'a', at, props: deep, list: deep.slice(deep.indexOf('['), -1) }
+    const mapping = { event: 'event', distinct_id: ['props.id', 'list.0', 'user'], timestamp: 'at', uuid: 'at' }
+    const config = { mapping: { ...mapping, properties: ['props'], types: { props: 'json' } } }
+    const outcome = outcomeOf('generic', value, config)
+    assert.ok('events' in outcome, JSON.stringify(outcome).slice(0, 200))
+    const [{ distinctId, properties }] = outcome.events as [ImportedEvent]
+    assert.deepEqual([distinctId, properties], ['a', { props: deep }])
+  })
+})
