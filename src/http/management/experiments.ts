@@ -49,8 +49,7 @@ import {
   wholeNumberParam,
   withDefault,
 } from './kit/query-params.ts'
-import { readBodyFields } from './kit/resource-body.ts'
-import { noSuchItem, resourceRoutes } from './kit/resource-routes.ts'
+import { noSuchItem, readBodyFields, resourceRoutes } from './kit/resource-routes.ts'
 
 /** The experiment as shown; the answer to a PATCH that deletes it says so. */
 type ShownExperiment = Experiment & { readonly deleted?: true }

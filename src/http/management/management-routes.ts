@@ -16,19 +16,15 @@ import { flagVersionsRoutes } from './flags/flag-versions.ts'
 import { narrowWritesRoutes } from './flags/narrow-writes.ts'
 import { testEvaluationRoutes } from './flags/test-evaluation.ts'
 import { importJobsRoutes } from './ingestion/import-jobs.ts'
-import { ingestionStatusRoutes } from './ingestion/ingestion-status.ts'
-import { lostRecordsRoutes } from './ingestion/lost-records.ts'
+import { ingestionReportsRoutes } from './ingestion/ingestion-reports.ts'
 import { rejectedEventsRoutes } from './ingestion/rejected-events.ts'
 import { replayMessagesRoutes } from './ingestion/replay-messages.ts'
-import { usageRoutes } from './ingestion/usage.ts'
-import { warningsRoutes } from './ingestion/warnings.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
 import { personalKeysRoutes } from './personal-keys.ts'
 import { cohortsRoutes } from './persons/cohorts.ts'
 import { erasePersonsRoutes } from './persons/erase-persons.ts'
 import { groupsRoutes } from './persons/groups.ts'
-import { personValuesRoutes } from './persons/person-values.ts'
 import { personsRoutes } from './persons/persons.ts'
 import { repairPersonsRoutes } from './persons/repair-persons.ts'
 import { projectsRoutes } from './projects.ts'
@@ -65,7 +61,6 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...erasePersonsRoutes(deps),
     ...repairPersonsRoutes(deps),
     ...personsRoutes(deps),
-    ...personValuesRoutes(deps),
     ...exportPersonsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),
@@ -77,9 +72,6 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...rejectedEventsRoutes(deps),
     ...replayMessagesRoutes(deps),
     ...liveEventsRoutes(deps),
-    ...ingestionStatusRoutes(deps),
-    ...lostRecordsRoutes(deps),
-    ...usageRoutes(deps),
-    ...warningsRoutes(deps),
+    ...ingestionReportsRoutes(deps),
   ]
 }

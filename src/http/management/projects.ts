@@ -28,8 +28,7 @@ import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionD
 import { type Caller, isLimitedToProjects } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
-import { answerCountedList, encodeTogether } from './kit/full-page.ts'
-import type { PageRequest } from './kit/page.ts'
+import { answerCountedList, encodeTogether, type PageRequest } from './kit/full-page.ts'
 import { pageParams } from './kit/query-params.ts'
 
 const organizationPaths = ['@current', organizationId].map(id => `/api/organizations/${id}/projects`)

@@ -22,13 +22,11 @@ import {
 import { isWireError, type WireError, wireError } from '#wire/wire-error.ts'
 import { invalidInput } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
-import type { ManagementRoute } from './kit/endpoint.ts'
-import type { ItemCall } from './kit/item-routes.ts'
+import type { ItemCall, ManagementRoute } from './kit/endpoint.ts'
 import { asFilter, authorsParam, listChosenAuthors, uuidsParam } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, loadLinkedFlags, toWriter } from './kit/owned-flags.ts'
 import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/query-params.ts'
-import { readBodyFields } from './kit/resource-body.ts'
-import { itemAction, noSuchItem, resourceRoutes } from './kit/resource-routes.ts'
+import { itemAction, noSuchItem, readBodyFields, resourceRoutes } from './kit/resource-routes.ts'
 
 export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, clock } = deps

@@ -4,9 +4,17 @@
 import type { FastifyReply } from 'fastify'
 import Type from 'typebox'
 import { err, ok } from '#core/result.ts'
+import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type ExportProgress, ExportStopped, runExport } from '#services/exports/run-export.ts'
-import { type ExportBreak, type ExportEncoder, type ExportFormat, exportFormats } from '#wire/exports/export-column.ts'
+import {
+  type ExportBreak,
+  type ExportColumn,
+  type ExportEncoder,
+  type ExportFormat,
+  exportFormats,
+} from '#wire/exports/export-column.ts'
+import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
 import { holdsScope, mayUseProject, readBearerSecret } from '../kit/authenticate.ts'
@@ -21,6 +29,7 @@ import {
   withDefault,
 } from '../kit/query-params.ts'
 import { acceptsGzip, openExportResponse } from './export-target.ts'
+import { createParquetEncoder } from './parquet-encoder.ts'
 
 export const unlimited = Number.MAX_SAFE_INTEGER
 
@@ -53,7 +62,7 @@ export interface ExportToAnswer<Row> {
   readonly limit: number
   /** Headers in addition to those of every export. */
   readonly headers?: Readonly<Record<string, string>>
-  readonly encoder: ExportEncoder<Row>
+  readonly columns: readonly ExportColumn<Row>[]
   readonly format: ExportFormat
   readonly cursorOf: (row: Row) => string
   /** Starts reading. @throws PortError */
@@ -69,7 +78,7 @@ export async function answerExport<Row>(
   { project, caller, request, signal }: ProjectCall<QuerySpec, unknown>,
   asked: ExportToAnswer<Row>,
 ): Promise<Answer | StreamAnswer> {
-  const { encoder } = asked
+  const encoder = createEncoder(asked, deps.openParquetFile)
   const day = new Date(deps.clock.nowMs()).toISOString().slice(0, 10)
   const headers = {
     ...asked.headers,
@@ -190,4 +199,18 @@ const refusals: Record<'full' | 'project_full', WireError> = {
     'too_many_exports',
     'This project is running its maximum number of exports. Try again when one of them has ended.',
   ),
+}
+
+function createEncoder<Row>(
+  { format, columns }: ExportToAnswer<Row>,
+  openParquetFile: OpenParquetFile,
+): ExportEncoder<Row> {
+  switch (format) {
+    case 'jsonl':
+      return jsonlEncoder(columns)
+    case 'csv':
+      return csvEncoder(columns)
+    case 'parquet':
+      return createParquetEncoder(columns, openParquetFile)
+  }
 }

@@ -2,16 +2,17 @@
 
 import Type from 'typebox'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import type { EventExports } from '#ports/events/event-exports.ts'
+import { err, ok } from '#core/result.ts'
+import type { EventExports, ExportCursor } from '#ports/events/event-exports.ts'
 import { type EventRow, eventColumns } from '#wire/exports/event-columns.ts'
-import { answerFromEventStore, refusal } from '../kit/answers.ts'
+import { answerFromEventStore, invalid, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { eventFilters, readEventFilters } from '../kit/event-filters.ts'
+import { encodeEventCursor, eventFilters, parseEventCursor, readEventFilters } from '../kit/event-filters.ts'
 import { encodeBoundParams, type TimeBounds } from '../kit/instants.ts'
+import { readJson } from '../kit/property-filters.ts'
+import { optionalParam, type QueryParam } from '../kit/query-params.ts'
 import { answerExport, exportParams } from './answer-export.ts'
-import { createExportEncoder } from './create-export-encoder.ts'
-import { encodeExportCursor, exportCursorParam } from './export-cursor.ts'
 
 const scope = 'query:read'
 
@@ -37,7 +38,7 @@ export function exportEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
         return answerExport<EventRow>(deps, call, {
           headers: encodeBoundHeaders(read.value.bounds),
           ...{ name: 'events', scope, limit: query.limit, format: query.format },
-          encoder: createExportEncoder(query.format, eventColumns, deps.openParquetFile),
+          columns: eventColumns,
           cursorOf: ({ cursor }) => cursor,
           open: async () => {
             const { batches, eventCountMax } = await deps.events.openEventExport(filters, signal)
@@ -59,4 +60,42 @@ async function* encodeRows(
 ): AsyncGenerator<Iterable<EventRow>> {
   for await (const batch of batches)
     yield Iterator.from(batch).map(({ event, cursor }) => ({ event, cursor: encodeExportCursor(cursor) }))
+}
+
+const separator = '~'
+
+export function exportCursorParam(): QueryParam<ExportCursor | undefined> {
+  const schema = Type.String({ description: 'Cursor of the last row of the previous export.' })
+  return optionalParam(schema, (text, name) => {
+    const cursor = parseExportCursor(text)
+    return cursor === null
+      ? err(invalid(name, 'Not a cursor: pass the value from the previous export unchanged.'))
+      : ok(cursor)
+  })
+}
+
+function parseExportCursor(text: string): ExportCursor | null {
+  const at = text.indexOf(separator)
+  if (at === -1) return parseEventCursor(text)
+  const place = parseEventCursor(text.slice(0, at))
+  const key = parseSortKey(text.slice(at + 1))
+  return place === null || key === null ? null : { ...place, key }
+}
+
+function parseSortKey(text: string): NonNullable<ExportCursor['key']> | null {
+  if (!/^[\w-]+$/.test(text)) return null
+  const parts = readJson(Buffer.from(text, 'base64url').toString())
+  if (!Array.isArray(parts) || parts.length !== 3) return null
+  const [event, distinctId, inTime] = parts as unknown[]
+  if (typeof event !== 'string' || typeof distinctId !== 'string') return null
+  const base = typeof inTime === 'string' ? parseEventCursor(inTime) : null
+  return base === null && inTime !== null ? null : { event, distinctId, base }
+}
+
+export function encodeExportCursor(cursor: ExportCursor): string {
+  const { key } = cursor
+  const place = encodeEventCursor(cursor)
+  if (key === undefined) return place
+  const json = JSON.stringify([key.event, key.distinctId, key.base === null ? null : encodeEventCursor(key.base)])
+  return place + separator + Buffer.from(json).toString('base64url')
 }

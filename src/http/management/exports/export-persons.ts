@@ -13,7 +13,6 @@ import { readPersonCondition } from '../kit/person-conditions.ts'
 import { noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
 import { wholeNumberParam } from '../kit/query-params.ts'
 import { answerExport, exportParams } from './answer-export.ts'
-import { createExportEncoder } from './create-export-encoder.ts'
 
 const scope = 'person:read'
 
@@ -50,7 +49,7 @@ export function exportPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
       }
       return answerExport<PersonRow>(deps, call, {
         ...{ name: 'persons', scope, limit: query.limit, format: query.format },
-        encoder: createExportEncoder(query.format, personColumns, deps.openParquetFile),
+        columns: personColumns,
         cursorOf: personCursor,
         open: async () => ({
           batches: encodeRows(exportPersons(deps.management, persons, signal)),

@@ -13,10 +13,9 @@ import {
 import { answer } from '../kit/answers.ts'
 import type { Caller } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
-import { parseIdNumber } from '../kit/item-routes.ts'
+import { type ManagementRoute, type ProjectCall, parseIdNumber, projectRoutes } from '../kit/endpoint.ts'
+import { encodeInUse } from '../kit/flag-endpoint.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
-import { encodeInUse } from './flag-in-use.ts'
 
 export function bulkFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [

@@ -20,8 +20,7 @@ import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute, ProjectCall } from '../kit/endpoint.ts'
 import { flagNotWritable, flagOwnerError, loadLinkedFlags, toWriter } from '../kit/owned-flags.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
-import { readBodyFields } from '../kit/resource-body.ts'
-import { noSuchItem, resourceRoutes } from '../kit/resource-routes.ts'
+import { noSuchItem, readBodyFields, resourceRoutes } from '../kit/resource-routes.ts'
 
 export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management } = deps

@@ -21,12 +21,12 @@ import { postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, refusal, requiredError } from '../kit/answers.ts'
+import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
-import { answerCountedList, encodeTogether } from '../kit/full-page.ts'
+import { answerCountedList, encodeTogether, type PageRequest } from '../kit/full-page.ts'
 import { asFilter, authorsParam, listChosenAuthors, namesParam } from '../kit/list-filters.ts'
-import type { PageRequest } from '../kit/page.ts'
 import {
   booleanParam,
   choiceParam,
@@ -37,7 +37,6 @@ import {
   textParam,
   withDefault,
 } from '../kit/query-params.ts'
-import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 
 const activeText = 'Only active or only inactive flags. `STALE`: only active flags with that status.'
 const isActive = booleanParam(activeText)

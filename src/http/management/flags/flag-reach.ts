@@ -37,9 +37,9 @@ import {
 } from '#wire/management/flags/reach.ts'
 import { postHogConditionFields, postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answerFromScan } from '../kit/answer-scan.ts'
 import {
   answer,
+  answerFromScan,
   invalidInput,
   notFoundError,
   permissionDenied,
@@ -48,13 +48,12 @@ import {
   stateUnavailable,
 } from '../kit/answers.ts'
 import { type Caller, holdsScope, mayUseProject, missingScopeError, readBearerSecret } from '../kit/authenticate.ts'
-import { refuseInvalid } from '../kit/definition-refusals.ts'
+import { refuseInvalid, refuseSkippedValidation } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { keyTaken } from '../kit/flag-endpoint.ts'
 import { findUnacceptedField, listPropertyNames } from '../kit/misspelt.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
-import { refuseSkippedValidation } from '../kit/skip-validation.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
 /** Counts of chosen conditions would reveal properties of single persons. */

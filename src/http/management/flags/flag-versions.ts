@@ -15,13 +15,12 @@ import {
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, notFoundError, refusal } from '../kit/answers.ts'
+import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
-import { answerCountedList, encodeObjects, encodeTogether } from '../kit/full-page.ts'
-import type { PageRequest } from '../kit/page.ts'
+import { answerCountedList, encodeObjects, encodeTogether, type PageRequest } from '../kit/full-page.ts'
 import { pageParams, type QueryValues, wholeNumberParam } from '../kit/query-params.ts'
-import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 import { buildFlagActivity, buildProjectActivity, diffFlags } from './flag-activity.ts'
 
 const noSuchVersion = notFoundError('The flag has no such version; its versions are listed at …/versions/.')

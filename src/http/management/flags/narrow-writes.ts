@@ -28,8 +28,7 @@ import { type Answer, changedAtOnce, refusal } from '../kit/answers.ts'
 import type { Caller } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
-import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
-import { encodeInUse } from './flag-in-use.ts'
+import { answerFlagWrite, encodeInUse, flagRoutes } from '../kit/flag-endpoint.ts'
 
 interface Switch {
   readonly change: NarrowWrite

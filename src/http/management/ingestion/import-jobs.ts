@@ -10,8 +10,10 @@ import {
   keptJobsMax,
   openJobsMax,
 } from '#core/imports/import-job.ts'
+import type { DayAndEvent, ImportedCount } from '#core/imports/imported-counts.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
+import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { TooManyJobs } from '#ports/state/import-job-store.ts'
 import {
   createJob,
@@ -48,10 +50,8 @@ import {
 import { type Caller, holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
-import { addressWith } from '../kit/page.ts'
-import { pageParams, requiredParam, textParam } from '../kit/query-params.ts'
-import { countsCursorParam, findCountsPage } from './import-counts.ts'
+import { addressWith, answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
+import { cursorParam, pageParams, requiredParam, textParam } from '../kit/query-params.ts'
 
 const uuidCountMax = 200
 const tooManyJobs: Readonly<Record<TooManyJobs, string>> = {
@@ -172,7 +172,7 @@ export function importJobsRoutes(deps: ManagementDeps): ManagementRoute[] {
       id: 'import_jobs_counts',
       summary: 'List stored events of the job by UTC day and name, beyond those in the report.',
       scope: 'import_job:read',
-      query: { cursor: countsCursorParam() },
+      query: { cursor: cursorParam(parseCountsCursor) },
       success: { status: 200, schema: importCountPageSchema },
       handle: async ({ request, project, params, query, signal }) => {
         const job = await findRequestedJob(deps, project.id, params)
@@ -275,4 +275,36 @@ function findTooLongField(body: { readonly plan?: JsonObject; readonly progress?
     if (body[key] !== undefined && Buffer.byteLength(JSON.stringify(body[key])) > importJobTextBytesMax)
       return refusal(invalidInput(key, `At most ${importJobTextBytesMax} bytes of JSON.`))
   return null
+}
+
+/** Each page reads all stored rows from its first day on, so pages are larger than in other lists. */
+const countsPerPageMax = 10_000
+/** Names are chosen by clients, up to 200 characters each. */
+const pageBytesMax = 1024 * 1024
+
+/** The counts after the cursor, and the cursor of the next page; null on the last page. */
+async function findCountsPage(
+  events: Pick<ImportedRows, 'listImportedCounts'>,
+  { job, cursor }: { readonly job: DescribedImportJob; readonly cursor: DayAndEvent | null },
+  signal: AbortSignal,
+): Promise<{ readonly counts: readonly ImportedCount[]; readonly cursor: string | null }> {
+  const asked = { projectId: job.projectId, importJobId: job.id, after: cursor, limit: countsPerPageMax + 1 }
+  const found = await events.listImportedCounts(asked, signal)
+  const counts = found.slice(0, countFitting(found))
+  const last = counts.at(-1)
+  return { counts, cursor: last === undefined || counts.length === found.length ? null : `${last.day}_${last.event}` }
+}
+
+function countFitting(counts: readonly ImportedCount[]): number {
+  let bytes = 0
+  const over = counts.findIndex((count, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(count))
+    return index >= countsPerPageMax || (bytes > pageBytesMax && index > 0)
+  })
+  return over === -1 ? counts.length : over
+}
+
+function parseCountsCursor(text: string): DayAndEvent | null {
+  const match = /^(\d{4}-\d\d-\d\d)_(.+)$/s.exec(text)
+  return match === null || Number.isNaN(Date.parse(match[1]!)) ? null : { day: match[1]!, event: match[2]! }
 }

@@ -23,26 +23,18 @@ import {
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import {
-  type Answer,
-  answer,
-  answerFromEventStore,
-  invalid,
-  invalidInput,
-  notFoundError,
-  refusal,
-} from '../kit/answers.ts'
+import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { encodeBoundParams, readBounds } from '../kit/instants.ts'
+import { boundParams, encodeBoundParams, readBounds } from '../kit/instants.ts'
 import { listPropertyNames } from '../kit/misspelt.ts'
 import {
   booleanParam,
+  cursorParam,
   filterParam,
   firstPageParams,
   limitParam,
-  optionalParam,
   type QueryParam,
   searchParam,
   textParam,
@@ -51,7 +43,6 @@ import {
 
 const tag = 'events'
 const replayLimitMax = 1_000
-const timeDescription = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
 
 const listQuery = {
   reason: textParam('Only rejects with this reason code.'),
@@ -62,12 +53,11 @@ const listQuery = {
   id: uuidParam('Id of the reject: `rejectId` of an ingestion warning.'),
   lane: laneParam(),
   search: searchParam('Substring of the body, case-insensitive.'),
-  after: textParam(`Only rejects received after this time. ${timeDescription}`),
-  before: textParam(`Only rejects received before this time. ${timeDescription}`),
+  ...boundParams('rejects received'),
   replayed: booleanParam('true: only replayed rejects. false: only rejects not replayed yet.'),
   limit: limitParam(),
   ...firstPageParams(),
-  cursor: cursorParam(),
+  cursor: cursorParam(parseCursor),
 }
 
 export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
@@ -154,7 +144,7 @@ async function replayRejects(
     )
   if (ids !== undefined && (cursor !== undefined || body.limit !== undefined))
     return refusal(invalidInput(cursor === undefined ? 'limit' : 'cursor', 'Allowed only with a filter.'))
-  const beyond = cursor === undefined ? ok(undefined) : readCursor(cursor, 'cursor')
+  const beyond = listQuery.cursor.read(cursor, 'cursor')
   if (!beyond.ok) return refusal(beyond.error)
   const read = ids === undefined ? readFilter(deps, project, { replayed: false, ...filter }, 'filter.') : ok({ ids })
   if (!read.ok) return refusal(read.error)
@@ -262,14 +252,9 @@ function laneParam(): QueryParam<Lane | undefined> {
   )
 }
 
-function cursorParam(): QueryParam<RejectedCursor | undefined> {
-  return optionalParam(Type.String({ description: 'Position after the previous page; part of `next`.' }), readCursor)
-}
-
-function readCursor(text: string, name: string): Result<RejectedCursor, WireError> {
+function parseCursor(text: string): RejectedCursor | null {
   const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
-  if (match === null) return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
-  return ok({ receivedAtMs: Number(match[1]), rejectId: match[2]! })
+  return match === null ? null : { receivedAtMs: Number(match[1]), rejectId: match[2]! }
 }
 
 function encodeCursor({ receivedAtMs, rejectId }: RejectedCursor): string {

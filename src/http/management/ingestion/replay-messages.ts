@@ -1,10 +1,9 @@
 // Recordings, read only: the messages of each session, and their snapshots until they expire. There is no player.
 
-import Type from 'typebox'
 import { unpackItems } from '#core/capture/packed-items.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
-import { err, ok } from '#core/result.ts'
+import { ok } from '#core/result.ts'
 import type { RecordingView } from '#ports/events/recording-store.ts'
 import { type RecordingCursor, recordingRetentionDays } from '#ports/events/recording-store.ts'
 import {
@@ -13,25 +12,23 @@ import {
   replayMessagePageSchema,
   replayMessageWithItemsSchema,
 } from '#wire/management/replay-messages.ts'
-import { type Answer, answerFromEventStore, invalid, notFoundHere, refusal } from '../kit/answers.ts'
+import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
-import { encodeBoundParams, readBounds } from '../kit/instants.ts'
-import { firstPageParams, limitParam, optionalParam, type QueryParam, textParam } from '../kit/query-params.ts'
+import { boundParams, encodeBoundParams, readBounds } from '../kit/instants.ts'
+import { cursorParam, firstPageParams, limitParam, textParam } from '../kit/query-params.ts'
 
 const tag = 'replay'
 const scope = 'session_recording:read'
-const timeDescription = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
 
 const listQuery = {
   session_id: textParam('Id of the recorded session.'),
   distinct_id: textParam('Distinct id of the recording.'),
-  after: textParam(`Only recordings after this time. ${timeDescription}`),
-  before: textParam(`Only recordings before this time. ${timeDescription}`),
+  ...boundParams('recordings'),
   limit: limitParam(),
   ...firstPageParams(),
-  cursor: cursorParam(),
+  cursor: cursorParam(parseCursor),
 }
 
 export function replayMessagesRoutes(deps: ManagementDeps): ManagementRoute[] {
@@ -84,14 +81,7 @@ async function listRecordings(deps: ManagementDeps, call: ProjectCall<typeof lis
   )
 }
 
-function cursorParam(): QueryParam<RecordingCursor | undefined> {
-  return optionalParam(
-    Type.String({ description: 'Position after the previous page; part of `next`.' }),
-    (text, name) => {
-      const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
-      if (match === null || !isUuid(match[2]!))
-        return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
-      return ok({ timestampMs: Number(match[1]), uuid: match[2]! })
-    },
-  )
+function parseCursor(text: string): RecordingCursor | null {
+  const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
+  return match === null || !isUuid(match[2]!) ? null : { timestampMs: Number(match[1]), uuid: match[2]! }
 }

@@ -1,6 +1,7 @@
 // Answers of the private API as values, and the answer when a store fails.
 
 import { MirrorFillingError, PortError, QueryTooLargeError } from '#ports/port-error.ts'
+import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
 
 export interface Answer {
@@ -110,3 +111,18 @@ const eventStoreErrors = new Map([
     ),
   ],
 ])
+
+export async function answerFromScan<A>(scan: () => Promise<A>): Promise<A | Answer> {
+  try {
+    return await scan()
+  } catch (error) {
+    if (!(error instanceof TooManyScansError)) throw error
+    return { ...refusal(tooManyScans), retryAfterSeconds: 5 }
+  }
+}
+
+const tooManyScans = wireError(
+  429,
+  'too_many_scans',
+  'Too many searches through the persons or groups of this project are running. Try again when one of them has ended.',
+)

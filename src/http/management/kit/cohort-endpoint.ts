@@ -10,8 +10,7 @@ import { encodeCohort, encodeMemberReport } from '#wire/management/persons/cohor
 import { type Answer, answer, invalidInput, notFoundError, notFoundHere, refusal } from './answers.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
-import type { ManagementRoute } from './endpoint.ts'
-import { type ItemEndpoint, itemRoutes, parseIdNumber } from './item-routes.ts'
+import { type ItemEndpoint, itemRoutes, type ManagementRoute, parseIdNumber } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
 
 /** Routes that are called with the cohort that `:cohortId` names; 404 when the project has no such cohort. */

@@ -1,8 +1,11 @@
-// Refusals of writes of flags and cohorts: for the first mistake, or because of a concurrent write.
+// Refusals of writes of flags and cohorts: for the first mistake, because of a concurrent write, or because the key may
+// not skip validation, which stores definitions unchecked for tests and imports.
 
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, refusal } from './answers.ts'
+import { type Answer, permissionDenied, refusal } from './answers.ts'
+import { type Caller, holdsScope } from './authenticate.ts'
+import { booleanParam } from './query-params.ts'
 
 /** Answers 400. `attr` is the path of the first mistake and `detail` its message. Source: ours. */
 export function refuseInvalid(issues: readonly FlagIssue[]): Answer {
@@ -22,4 +25,14 @@ export function refuseStale(
   const detail = `The ${kind} is at version ${version}; this change is based on version ${sentVersion}. Read the ${kind} again and repeat the change.`
   const extra = { current_version: version, sent_version: sentVersion }
   return refusal(wireError(409, 'conflict', detail, 'version'), extra)
+}
+
+export const skipValidationParam = booleanParam(
+  'Store the definition even if it is invalid, and return `warnings`. Requires a key with all scopes.',
+)
+
+/** Returns the refusal; null when the request does not skip validation or the key allows it. */
+export function refuseSkippedValidation(skips: boolean, caller: Caller): Answer | null {
+  if (!skips || holdsScope(caller, '*')) return null
+  return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
 }

@@ -4,25 +4,23 @@ import Type from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
 import { err, ok } from '#core/result.ts'
 import type { EventCursor } from '#ports/events/event-queries.ts'
-import { invalid, invalidInput } from './answers.ts'
-import { readBounds, type Zone } from './instants.ts'
+import { invalidInput } from './answers.ts'
+import { boundParams, readBounds, type Zone } from './instants.ts'
 import { propertiesParam, readJson } from './property-filters.ts'
-import { optionalParam, type QueryParam, type QueryValues, textParam, uuidParam } from './query-params.ts'
+import { cursorParam, optionalParam, type QueryParam, type QueryValues, textParam, uuidParam } from './query-params.ts'
 
 /** A cursor's `tieBreak` is an unsigned 64-bit number in the event store. */
 const uint64Max = 2n ** 64n - 1n
 
-const timeDescription = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
 export const eventFilters = {
   event: textParam('Event name.'),
   distinct_id: textParam('Distinct id the event was sent with.'),
   person_id: uuidParam('Person the event currently belongs to.'),
   uuid: uuidParam('Event uuid.'),
-  after: textParam(`Only events after this time. ${timeDescription} Default: all events.`),
-  before: textParam(`Only events before this time. ${timeDescription}`),
+  ...boundParams('events', ' Default: all events.'),
   properties: propertiesParam(),
   orderBy: orderParam(),
-  cursor: cursorParam(),
+  cursor: cursorParam(parseEventCursor),
 }
 
 /** The filters in the form of the store, and the time bounds separately; undefined where there is no filter. */
@@ -49,16 +47,6 @@ function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
     if ((order === 'timestamp' || order === '-timestamp') && others.length === 0) return ok(order)
     return err(invalidInput(name, 'Must be ["-timestamp"] or ["timestamp"].'))
   })
-}
-
-function cursorParam(): QueryParam<EventCursor | undefined> {
-  return optionalParam(
-    Type.String({ description: 'Position after the previous page; part of `next`.' }),
-    (text, name) => {
-      const place = parseEventCursor(text)
-      return place === null ? err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.')) : ok(place)
-    },
-  )
 }
 
 /** Reads the cursor of a list of events; null if the text is not a cursor. */

@@ -5,14 +5,15 @@ import type { TSchema } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Result } from '#core/result.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'
+import type { FlagUser } from '#services/manage/retire-flags.ts'
+import type { BulkErrorJson } from '#wire/management/flags/bulk-flags.ts'
 import { encodeFlagInUse, type FlagJson } from '#wire/management/flags/flags.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, notFoundError, notFoundHere, refusal } from './answers.ts'
 import { type Caller, holdsScope } from './authenticate.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
-import type { ManagementRoute } from './endpoint.ts'
-import { type ItemEndpoint, itemRoutes } from './item-routes.ts'
+import { type ItemEndpoint, itemRoutes, type ManagementRoute } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
 
 /** Routes called with the flag that `:flagId` names by id or key; 404 when the project has no such flag. */
@@ -79,4 +80,29 @@ export function refuseFlag(error: FlagRefusal): Answer {
     default:
       return error satisfies never
   }
+}
+
+/** Users named in the message; `used_by` lists all. */
+const namedMax = 5
+
+/** Names only users of the flag that the key may read. */
+export function encodeInUse(
+  by: readonly FlagUser[],
+  how: string,
+  caller: Caller,
+): Pick<BulkErrorJson, 'reason' | 'used_by'> {
+  const users = by.map(user => ({ ...user, name: mayRead(user, caller) ? user.name : null }))
+  const named = users.slice(0, namedMax).map(({ kind, id, name }) => {
+    const what = kind.replaceAll('_', ' ').replace('feature flag', 'flag')
+    return `${what} ${name === null ? '' : `"${name}" `}(${id})`
+  })
+  const more = users.length > namedMax ? [`${users.length - namedMax} more`] : []
+  return {
+    reason: `The flag is in use, so it was not ${how}d: ${[...named, ...more].join(', ')}.`,
+    used_by: users.map(({ kind, id, name }) => ({ type: kind, id, name })),
+  }
+}
+
+function mayRead({ kind }: FlagUser, caller: Caller): boolean {
+  return holdsScope(caller, `${kind}:read`)
 }

@@ -7,8 +7,8 @@ import type { FastifyRequest } from 'fastify'
 import { err, ok, type Result } from '#core/result.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { readAddressBase } from './address-base.ts'
 import { type Answer, encodeEach, invalidInput, listAnswer, refusal } from './answers.ts'
-import { addressWith, encodeCountAndNeighbours, type PageRequest, uncountedNeighbours } from './page.ts'
 
 /** Default rows of one read. */
 const usualSliceRows = 1_000
@@ -216,4 +216,55 @@ export async function answerCursorList<T, C>(
   const { texts, next } = filled.value
   const address = next == null ? null : addressWith(request, { ...pinned, cursor: encode.cursor(next) })
   return listAnswer({ next: address, ...encode.head }, texts)
+}
+
+export interface PageRequest {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** `{"count","next","previous"}` of a page of a list with `count` items. */
+export function encodeCountAndNeighbours(
+  request: FastifyRequest,
+  page: PageRequest,
+  count: number,
+  resultCount: number,
+) {
+  const nextOffset = page.offset + resultCount
+  const hasMore = nextOffset < count && resultCount > 0
+  return { count, ...encodeNeighbourAddresses(request, page, hasMore ? nextOffset : null) }
+}
+
+/** `{"next","previous"}` for a list that is not counted. */
+export function uncountedNeighbours(request: FastifyRequest, page: PageRequest, hasMore: boolean, resultCount: number) {
+  return encodeNeighbourAddresses(request, page, hasMore ? page.offset + resultCount : null)
+}
+
+/** The request's own address with some parameters changed; null removes one. */
+export function addressWith(request: FastifyRequest, changes: Readonly<Record<string, string | null>>): string {
+  const [path, query = ''] = splitOnce(request.url, '?')
+  const params = new URLSearchParams(query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) params.delete(name)
+    else params.set(name, value)
+  }
+  const text = params.toString()
+  return `${readAddressBase(request)}${path}${text === '' ? '' : `?${text}`}`
+}
+
+/** @param nextOffset null when this page is the last. */
+function encodeNeighbourAddresses(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
+  const before = Math.max(0, offset - limit)
+  // The other pages of a list requested by `page` are addressed by offset.
+  const pageAddress = (from: number) =>
+    addressWith(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
+  return {
+    next: nextOffset === null ? null : pageAddress(nextOffset),
+    previous: offset === 0 ? null : pageAddress(before),
+  }
+}
+
+function splitOnce(text: string, separator: string): [string, string?] {
+  const index = text.indexOf(separator)
+  return index === -1 ? [text] : [text.slice(0, index), text.slice(index + 1)]
 }

@@ -5,6 +5,7 @@ import { parseDateFilter } from '#core/flags/match/match-date.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
+import { textParam } from './query-params.ts'
 
 /** The context for times without a zone and for spans. */
 export interface Zone {
@@ -23,6 +24,15 @@ export function readInstant(text: string, name: string, zone: Zone): Result<numb
     return err(invalid(name, 'Must be a time such as 2026-01-31T12:00:00Z, a date, or a span such as -7d.'))
   }
   return ok(Number(instant / 1_000_000n))
+}
+
+/** `after` and `before` of a list. @param what the rows, for the descriptions. @param note added to that of `after`. */
+export function boundParams(what: string, note = '') {
+  const forms = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
+  return {
+    after: textParam(`Only ${what} after this time. ${forms}${note}`),
+    before: textParam(`Only ${what} before this time. ${forms}`),
+  }
 }
 
 /** Later instants cannot be stored, so no event is later. */

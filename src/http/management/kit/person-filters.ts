@@ -6,7 +6,7 @@ import { omitUndefined } from '#core/omit-undefined.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
 import { notFoundError } from './answers.ts'
-import { parseIdNumber } from './item-routes.ts'
+import { parseIdNumber } from './endpoint.ts'
 import { personConditions } from './person-conditions.ts'
 import { type QueryValues, searchParam, textParam, uuidParam } from './query-params.ts'
 

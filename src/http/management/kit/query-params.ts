@@ -221,6 +221,15 @@ export function firstPageParams() {
   return { offset: param('0'), page: param('1') }
 }
 
+/** `cursor` of a list, from `next` of the previous page. @param parse returns null for a text that is no cursor. */
+export function cursorParam<C>(parse: (text: string) => C | null): QueryParam<C | undefined> {
+  const schema = Type.String({ description: 'Position after the previous page; part of `next`.' })
+  return optionalParam(schema, (text, name) => {
+    const cursor = parse(text)
+    return cursor === null ? err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.')) : ok(cursor)
+  })
+}
+
 /** A UUID in lower case. */
 export function uuidParam(description: string): QueryParam<string | undefined> {
   return filterParam(Type.String({ format: 'uuid', description }), (text, name) =>

@@ -2,7 +2,9 @@
 // does not provide follows from its declaration; writes then store the fields of the body, and decide nothing.
 
 import Type, { type Static, type TSchema } from 'typebox'
-import type { ItemOf, Resource } from '#core/resource.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { Project } from '#core/project.ts'
+import { type ItemOf, type Resource, readFields } from '#core/resource.ts'
 import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ItemQuery, NewItem, ResourceStore } from '#ports/state/resource-store.ts'
@@ -13,12 +15,19 @@ import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, changedAtOnce, noContent, notFoundError, refusal } from './answers.ts'
 import type { Caller } from './authenticate.ts'
-import { type EndpointDeps, type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
-import { answerCountedList, encodeTogether } from './full-page.ts'
-import { type ItemCall, itemRoutes, type ProjectItem, parseIdNumber } from './item-routes.ts'
-import type { PageRequest } from './page.ts'
+import {
+  type EndpointDeps,
+  type ItemCall,
+  itemRoutes,
+  type ManagementRoute,
+  type ProjectCall,
+  type ProjectItem,
+  parseIdNumber,
+  projectRoutes,
+} from './endpoint.ts'
+import { answerCountedList, encodeTogether, type PageRequest } from './full-page.ts'
+import { readInstant } from './instants.ts'
 import { pageParams, type QuerySpec, type QueryValues } from './query-params.ts'
-import { readBodyFields } from './resource-body.ts'
 
 export interface ResourceEndpoints<
   N extends ResourceName,
@@ -215,4 +224,14 @@ function plainEndpoints<N extends ResourceName>({ management, definitionsReady, 
     destroy: ({ change, project, item }: ItemCall<Item<N>, QuerySpec, unknown>) =>
       settle(management.deleteResource(name, project.id, item.id, {}, change)),
   }
+}
+
+/** The fields that the body sets; null removes a value. Times without an offset are in the project's time zone. */
+export function readBodyFields<R extends Resource>(
+  resource: R,
+  body: object,
+  { timezone }: Pick<Project, 'timezone'>,
+  nowMs: number,
+): Result<Partial<ItemOf<R>>, WireError> {
+  return readFields(resource, body as JsonObject, (text, name) => readInstant(text, name, { timezone, nowMs }))
 }

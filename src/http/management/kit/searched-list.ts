@@ -4,8 +4,7 @@
 import { err, ok, type Result } from '#core/result.ts'
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answerFromScan } from './answer-scan.ts'
-import { type Answer, invalidInput } from './answers.ts'
+import { type Answer, answerFromScan, invalidInput } from './answers.ts'
 import { answerCursorList, type PageCall } from './full-page.ts'
 import { type QueryParam, wholeNumberParam } from './query-params.ts'
 

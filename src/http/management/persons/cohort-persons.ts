@@ -6,8 +6,7 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err } from '#core/result.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
-import type { NoMembers } from '#services/scans/cohort-persons.ts'
-import { type CohortCounter, listCohortsOfPerson, listMembers } from '#services/scans/cohort-persons.ts'
+import { type CohortCounter, listCohortsOfPerson, listMembers, type NoMembers } from '#services/scans/cohort-persons.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import { waitOrStop } from '#services/shared/wait-or-stop.ts'
 import {
@@ -21,10 +20,10 @@ import {
 import { encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { answerFromScan } from '../kit/answer-scan.ts'
 import {
   type Answer,
   answer,
+  answerFromScan,
   encodeEach,
   invalidInput,
   listAnswer,
@@ -34,8 +33,7 @@ import {
 } from '../kit/answers.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import type { ItemCall } from '../kit/item-routes.ts'
+import { type ItemCall, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 import { limitParam, type QuerySpec, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'

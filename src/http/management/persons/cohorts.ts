@@ -23,11 +23,11 @@ import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from '../kit/cohort-endpoint.ts'
+import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
-import { refuseSkippedValidation, skipValidationParam } from '../kit/skip-validation.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
 
 /** Large enough for a table with the maximum number of rows, each with a uuid and one or two more columns. */

@@ -1,6 +1,8 @@
 // Persons, which come from events: they are read here, and erased in `erase-persons.ts`.
 
+import Type from 'typebox'
 import { type ImportJob, toStagingId } from '#core/imports/import-job.ts'
+import { omitUndefined } from '#core/omit-undefined.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import type { PersonFilters, PersonView } from '#ports/state/person-store.ts'
@@ -9,15 +11,14 @@ import { createPersonTest, findPersons, type PersonSearch } from '#services/scan
 import { searchPersons } from '#services/scans/search-persons.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { type Answer, answer, invalidInput, refusal } from '../kit/answers.ts'
+import { type Answer, answer, answerFromEventStore, invalidInput, listAnswer, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
-import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
+import { addressWith, answerUncountedList, encodeRows } from '../kit/full-page.ts'
 import { answerWithJob, importJobParam } from '../kit/import-job-param.ts'
-import { addressWith } from '../kit/page.ts'
 import { notEvaluableError, readPersonCondition } from '../kit/person-conditions.ts'
 import { findPersonById, noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
-import { limitParam, pageParams, refusedParam, searchParam } from '../kit/query-params.ts'
+import { limitParam, pageParams, refusedParam, requiredParam, searchParam, textParam } from '../kit/query-params.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 const noOffset = invalidInput(
@@ -26,6 +27,18 @@ const noOffset = invalidInput(
 )
 
 const listQuery = { ...pageParams(), cursor: searchCursorParam(), ...personFilters, ...importJobParam }
+
+/** Values that tools suggest for conditions, as in PostHog. */
+const suggestedMax = 20
+
+const valuesSchema = Type.Object({
+  results: Type.Array(Type.Object({ name: Type.Unknown({ description: 'The value.' }), count: Type.Integer() }), {
+    description: `The ${suggestedMax} most frequent values, with the number of persons.`,
+  }),
+  refreshing: Type.Literal(false),
+  value_count: Type.Integer({ description: 'Number of distinct values.' }),
+  is_sample: Type.Boolean({ description: 'True if not all persons were examined.' }),
+})
 
 export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
@@ -75,6 +88,27 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const next = hasMore ? addressWith(request, { cursor: results.at(-1)!.distinctId }) : null
         return answer(200, { count, next, previous: null, results: results.map(encodeDistinctId) })
       },
+    }),
+    ...projectRoutes(deps, {
+      route: 'GET /persons/values',
+      id: 'persons_values',
+      summary: 'List the most frequent values of a property among up to 50,000 persons.',
+      scope: 'person:read',
+      query: {
+        key: requiredParam(textParam('Property name.')),
+        value: searchParam('Substring of the value, case-insensitive.'),
+      },
+      success: { status: 200, schema: valuesSchema },
+      handle: ({ project, query, signal }) =>
+        answerFromEventStore(async () => {
+          const { key: name, value: search } = query
+          const asked = { projectId: project.id, of: 'person', name, limit: suggestedMax } as const
+          const found = await deps.events.listPropertyValues({ ...asked, ...omitUndefined({ search }) }, signal)
+          return listAnswer(
+            { refreshing: false, value_count: found.valueCount, is_sample: found.isSample },
+            found.results.map(({ valueJson, count }) => `{"name":${valueJson},"count":${count}}`),
+          )
+        }),
     }),
   ]
 }

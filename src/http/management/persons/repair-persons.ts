@@ -12,8 +12,7 @@ import {
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, notFoundError, refusal, requiredError } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { parseIdNumber } from '../kit/item-routes.ts'
+import { type ManagementRoute, parseIdNumber, projectRoutes } from '../kit/endpoint.ts'
 import { findPersonById, noSuchPerson } from '../kit/person-filters.ts'
 
 const tag = 'persons'
