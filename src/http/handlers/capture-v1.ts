@@ -6,7 +6,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OutcomeTable } from '#core/capture/outcome-table.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Clock } from '#ports/clock.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { CaptureOutcome } from '#services/capture/capture-outcome.ts'
@@ -16,11 +15,11 @@ import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { encodeV1Error, v1BodyBytesMax, v1CaptureErrors, v1RetryAfterSeconds } from '#wire/capture-v1/batch-errors.ts'
 import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/capture-v1/batch-headers.ts'
 import { encodeResults, readResults, type V1Answer, type V1Results } from '#wire/capture-v1/batch-response.ts'
-import { type PreparedV1Capture, prepareV1Inline, type V1CaptureInput } from '#wire/capture-v1/decode-batch.ts'
-import { type DecodeJobs, movableBytes, type V1CaptureJob } from '#wire/threads/decode-jobs.ts'
+import { prepareV1Inline, type V1CaptureInput } from '#wire/capture-v1/decode-batch.ts'
+import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { type Route, sendJson } from '../shared/route.ts'
+import { decodeInThread } from './decode-in-thread.ts'
 
 export interface CaptureV1RouteDeps {
   readonly service: CaptureService
@@ -96,7 +95,11 @@ async function handleBatch(
   }
   const input: V1CaptureInput = { headers, body: request.body as Buffer, aiOnly }
   const inline = prepareV1Inline(input, received, service.visitorsOf)
-  const prepared = inline.kind === 'too_much_work' ? await prepareInThread(deps, input, received, reply) : inline
+  const toJob = (body: Uint8Array<ArrayBuffer>) => ({ input: { ...input, body }, received })
+  const prepared =
+    inline.kind === 'too_much_work'
+      ? await decodeInThread(deps.decodeThreads, 'capture_v1', input.body, toJob, reply)
+      : inline
   const { token } = headers
   if (prepared === null) return sendV1Error(reply, v1CaptureErrors.unavailable)
   if (prepared.kind === 'refused') {
@@ -109,23 +112,6 @@ async function handleBatch(
 
 function readResultsInSlices(table: OutcomeTable): MaybePromise<V1Results> {
   return runInSlices(readResults(table))
-}
-
-/** Prepares a request in a decode thread. @returns null when the threads cannot take it now. */
-async function prepareInThread(
-  { decodeThreads }: CaptureV1RouteDeps,
-  input: V1CaptureInput,
-  received: V1CaptureJob['received'],
-  reply: FastifyReply,
-): Promise<PreparedV1Capture | null> {
-  const body = movableBytes(input.body)
-  const job: V1CaptureJob = { input: { ...input, body }, received }
-  try {
-    return await decodeThreads.run('capture_v1', job, body.length, [body.buffer], createDisconnectSignal(reply))
-  } catch (error) {
-    if (!(error instanceof PortError)) throw error
-    return null
-  }
 }
 
 async function answerWhenStored(stored: Promise<CaptureOutcome<V1Results>>, reply: FastifyReply): Promise<void> {

@@ -19,10 +19,10 @@ import { isYes, parseCaptureQuery, type RawQuery, readTextParameters } from '#wi
 import { encodeVerdicts, type VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import { type CaptureInput, decodeInline, type PreparedCapture, prepareInline } from '#wire/capture/decode-capture.ts'
 import { type ImportRequest, parseImportRequest } from '#wire/capture/import-request.ts'
-import { type CaptureJob, type DecodeJobs, movableBytes } from '#wire/threads/decode-jobs.ts'
+import type { CaptureJob, DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { decodeInThread, setRetryAfter } from './decode-in-thread.ts'
 import {
   computeRecentStartMs,
   createReportReading,
@@ -63,7 +63,6 @@ type CapturePath = (typeof capturePaths)[number]
 
 /** Sent with exactly 200: after any other 2xx, browsers and python retry. Source: docs/wire/ingestion.md 1.6. */
 const accepted = '{"status":"Ok"}'
-const retryAfterSecondsMax = 30
 
 export function captureRoutes(deps: CaptureRouteDeps): Route[] {
   return capturePaths.flatMap(capturePath => {
@@ -197,30 +196,18 @@ function prepareAndAnswer(
     deps.service.visitorsOf,
   )
   return prepared.kind === 'too_much_work'
-    ? decodeInThread(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob, ...withReport }, exchange)
+    ? answerFromThread(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob, ...withReport }, exchange)
     : answerPrepared(deps, prepared, receivedAtMs, exchange)
 }
 
-async function decodeInThread(
+async function answerFromThread(
   deps: CaptureRouteDeps,
   { input, ...received }: Omit<CaptureJob, 'input'> & { readonly input: CaptureInput },
   exchange: Exchange,
 ): Promise<void> {
-  const body = movableBytes(input.body)
-  const job: CaptureJob = { input: { ...input, body }, ...received }
-  let prepared: PreparedCapture
-  try {
-    prepared = await deps.decodeThreads.run(
-      'capture',
-      job,
-      body.length,
-      [body.buffer],
-      createDisconnectSignal(exchange.reply),
-    )
-  } catch (error) {
-    if (!(error instanceof PortError)) throw error
-    return sendRetryableError(exchange)
-  }
+  const toJob = (body: Uint8Array<ArrayBuffer>): CaptureJob => ({ input: { ...input, body }, ...received })
+  const prepared = await decodeInThread(deps.decodeThreads, 'capture', input.body, toJob, exchange.reply)
+  if (prepared === null) return sendRetryableError(exchange)
   return answerPrepared(deps, prepared, received.receivedAtMs, exchange)
 }
 
@@ -297,9 +284,8 @@ async function answerWhenStored(
   }
 }
 
-/** Random delays spread the clients' retries. Source: docs/wire/ingestion.md 1.3, 8.4. */
 function sendRetryableError({ reply, random }: Pick<Exchange, 'reply' | 'random'>, reason?: string): void {
-  reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
+  setRetryAfter(reply, random)
   const { transient } = captureErrors
   sendError(reply, reason === undefined ? transient : { ...transient, detail: `${transient.detail}: ${reason}` })
 }

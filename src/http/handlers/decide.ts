@@ -7,7 +7,6 @@ import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-reques
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
@@ -26,11 +25,11 @@ import type { DecideContext } from '#wire/flags/decide-request.ts'
 import { type AnswerOptions, encodeEvaluation, encodeMinimal, encodeWithoutFlags } from '#wire/flags/decide-response.ts'
 import { decodeFlagsInline, unpackFlags } from '#wire/flags/decode-flags.ts'
 import type { FlagsBody } from '#wire/flags/flags-body.ts'
-import { type DecodeJobs, type FlagsJob, movableBytes } from '#wire/threads/decode-jobs.ts'
+import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { requestIdHeader } from '../shared/request-id.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { decodeInThread } from './decode-in-thread.ts'
 
 export interface DecideRoutesOptions {
   readonly decide: DecideService
@@ -91,29 +90,21 @@ function answerEvaluation(
   const context = toDecideContext(endpoint, query.value, request)
   const parsed = decodeFlagsInline(body, context)
   if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
-  if (parsed.error === 'too_much_work') return decodeInThread(options, body, context, request, reply)
+  if (parsed.error === 'too_much_work') return answerFromThread(options, body, context, request, reply)
   sendAnswer(reply, err(parsed.error))
 }
 
-async function decodeInThread(
+async function answerFromThread(
   options: DecideRoutesOptions,
   body: FlagsBody,
   context: DecideContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const bytes = movableBytes(body.bytes)
   const address = clientAddress(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
-  const job: FlagsJob = { body: { ...body, bytes }, context, address }
-  let parsed: Result<EvaluationRequest, WireError>
-  try {
-    parsed = unpackFlags(
-      await options.decodeThreads.run('flags', job, bytes.length, [bytes.buffer], createDisconnectSignal(reply)),
-    )
-  } catch (error) {
-    if (!(error instanceof PortError)) throw error
-    parsed = err(decideErrors.transient)
-  }
+  const toJob = (bytes: Uint8Array<ArrayBuffer>) => ({ body: { ...body, bytes }, context, address })
+  const posted = await decodeInThread(options.decodeThreads, 'flags', body.bytes, toJob, reply)
+  const parsed = posted === null ? err(decideErrors.transient) : unpackFlags(posted)
   if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
   sendAnswer(reply, parsed)
 }

@@ -4,7 +4,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { OtlpService } from '#services/capture/refuse-otlp.ts'
 import { clientAddress } from '#wire/address/client-address.ts'
@@ -20,11 +19,11 @@ import {
   otlpTooLarge,
 } from '#wire/otlp/otlp-answers.ts'
 import { type OtlpPath, otlpPaths } from '#wire/otlp/otlp-paths.ts'
-import { type OtlpForm, type OtlpInput, type ReadOtlp, readOtlpInline } from '#wire/otlp/read-otlp.ts'
-import { type DecodeJobs, movableBytes } from '#wire/threads/decode-jobs.ts'
+import { type OtlpForm, type OtlpInput, readOtlpInline } from '#wire/otlp/read-otlp.ts'
+import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { type Route, sendBytes } from '../shared/route.ts'
+import { decodeInThread, setRetryAfter } from './decode-in-thread.ts'
 
 export interface OtlpRouteDeps {
   readonly otlp: OtlpService
@@ -32,8 +31,6 @@ export interface OtlpRouteDeps {
   readonly trustedProxies: TrustedProxies
   readonly random: RandomUint32
 }
-
-const retryAfterSecondsMax = 30
 
 export function otlpRoutes(deps: OtlpRouteDeps): Route[] {
   return otlpPaths.map(path => ({
@@ -73,9 +70,10 @@ async function handleOtlp(
   let read = readOtlpInline(input)
   if (read === 'too_much_work') {
     const address = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
-    const elsewhere = await readInThread(deps.decodeThreads, input, { token: token.value, address }, reply)
-    if (elsewhere === 'unavailable') {
-      reply.header('retry-after', String(1 + (deps.random() % retryAfterSecondsMax)))
+    const toJob = (body: Uint8Array<ArrayBuffer>) => ({ input: { ...input, body }, token: token.value, address })
+    const elsewhere = await decodeInThread(deps.decodeThreads, 'otlp', input.body, toJob, reply)
+    if (elsewhere === null) {
+      setRetryAfter(reply, deps.random)
       return sendOtlpError(request, reply, otlpErrors.transient)
     }
     read = elsewhere
@@ -90,22 +88,6 @@ async function handleOtlp(
       return sendOtlpError(request, reply, otlpErrors.unreadable)
     case 'too_large':
       return sendOtlpError(request, reply, otlpTooLarge(path.bytesMax))
-  }
-}
-
-async function readInThread(
-  decodeThreads: ThreadPool<DecodeJobs>,
-  input: OtlpInput,
-  sender: { readonly token: string; readonly address: string },
-  reply: FastifyReply,
-): Promise<ReadOtlp | 'unavailable'> {
-  const body = movableBytes(input.body)
-  const job = { input: { ...input, body }, ...sender }
-  try {
-    return await decodeThreads.run('otlp', job, body.length, [body.buffer], createDisconnectSignal(reply))
-  } catch (error) {
-    if (!(error instanceof PortError)) throw error
-    return 'unavailable'
   }
 }
 

@@ -4,7 +4,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
 import type { Clock } from '#ports/clock.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { RecordingOutcome, RecordingService } from '#services/capture/capture-recordings.ts'
@@ -12,16 +11,12 @@ import { clientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { captureErrors } from '#wire/capture/capture-errors.ts'
 import { parseCaptureQuery, type RawQuery } from '#wire/capture/capture-query.ts'
-import {
-  decodeRecordingInline,
-  type PreparedRecording,
-  type RecordingInput,
-} from '#wire/recordings/decode-recording.ts'
+import { decodeRecordingInline, type RecordingInput } from '#wire/recordings/decode-recording.ts'
 import { recordingBodyBytesMax, recordingErrors, recordingRefused } from '#wire/recordings/recording-errors.ts'
-import { type DecodeJobs, movableBytes, type RecordingJob } from '#wire/threads/decode-jobs.ts'
+import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { createDisconnectSignal } from '../bodies/client-gone.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { decodeInThread, setRetryAfter } from './decode-in-thread.ts'
 import { readHeaderKey, readKeyOutsideBody } from './key-beside-body.ts'
 
 export interface RecordingRouteDeps {
@@ -37,7 +32,6 @@ export interface RecordingRouteDeps {
 const accepted = '{"status":"Ok"}'
 /** Makes posthog-js stop sending recordings for a minute at a time. Source: docs/wire/ingestion.md 1.8. */
 const overQuota = '{"status":"Ok","quota_limited":["recordings"]}'
-const retryAfterSecondsMax = 30
 
 export function recordingRoutes(deps: RecordingRouteDeps): Route[] {
   const post: Route = {
@@ -77,12 +71,10 @@ async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest
   }
   let prepared = decodeRecordingInline(input, { receivedAtMs, random, userAgent })
   if (prepared === 'too_much_work') {
-    const elsewhere = await decodeInThread(decodeThreads, input, reply, {
-      receivedAtMs,
-      userAgent,
-      address: clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies),
-    })
-    if (elsewhere === 'unavailable') return sendRetryableError(reply, random)
+    const address = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
+    const toJob = (body: Uint8Array<ArrayBuffer>) => ({ input: { ...input, body }, receivedAtMs, userAgent, address })
+    const elsewhere = await decodeInThread(decodeThreads, 'recording', input.body, toJob, reply)
+    if (elsewhere === null) return sendRetryableError(reply, random)
     prepared = elsewhere
   }
   if (prepared.kind === 'refused') {
@@ -101,22 +93,6 @@ function storeRefusedRequest(
 ): void {
   const token = readKeyOutsideBody(request)
   keepRefused({ token, reason: error.code, field: error.attr ?? '', body: '', lane: 'replay' }, clock.nowMs())
-}
-
-async function decodeInThread(
-  decodeThreads: ThreadPool<DecodeJobs>,
-  input: RecordingInput,
-  reply: FastifyReply,
-  received: Pick<RecordingJob, 'receivedAtMs' | 'userAgent' | 'address'>,
-): Promise<PreparedRecording | 'unavailable'> {
-  const body = movableBytes(input.body)
-  const job: RecordingJob = { input: { ...input, body }, ...received }
-  try {
-    return await decodeThreads.run('recording', job, body.length, [body.buffer], createDisconnectSignal(reply))
-  } catch (error) {
-    if (!(error instanceof PortError)) throw error
-    return 'unavailable'
-  }
 }
 
 function sendOutcome(
@@ -143,8 +119,7 @@ function sendOutcome(
   }
 }
 
-/** Random delays spread the clients' retries. Source: docs/wire/ingestion.md 1.3, 8.4. */
 function sendRetryableError(reply: FastifyReply, random: RandomUint32): void {
-  reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
+  setRetryAfter(reply, random)
   sendError(reply, captureErrors.transient)
 }
