@@ -53,8 +53,7 @@ describe('copying a flag to another project', () => {
       assert.equal((await copy(fields)).body.success[0].active, active)
       assert.equal((await api.get(`${flagsOf(2)}beta/`)).active, active)
     }
-    const { status, body } = await copy({ copy_dependencies: true })
-    assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', 'copy_dependencies'])
+    await api.refuses('POST', copyPath, [{ ...asked, copy_dependencies: true }, 'copy_dependencies', 'invalid_input'])
     assert.equal((await copy({ copy_schedule: true })).status, 200, 'there is nothing to copy')
   })
 
@@ -116,10 +115,8 @@ describe('copying a flag to another project', () => {
     } as Parameters<typeof api.commit>[0])
     await create(api, flagsOf(1), { key: 'grouped', filters: { ...setOf(), aggregation_group_type_index: 0 } })
     assert.equal((await copy('grouped')).body.success[0].filters.aggregation_group_type_index, 1)
-    assert.match(
-      (await copy('beta')).body.failed[0].errors[0],
-      /depends on the flag "base", which the target project lacks/,
-    )
+    const [failure] = (await copy('beta')).body.failed
+    assert.match(failure.errors[0], /depends on the flag "base", which the target project lacks/)
     assert.equal((await api.get(cohortsOf(2))).count, 0, 'no cohort is left behind')
     const copiedBase = (await copy('base')).body.success[0]
     assert.equal((await copy('beta')).body.success[0].filters.groups[0].properties[0].key, String(copiedBase.id))

@@ -85,9 +85,8 @@ describe('event definitions', () => {
       ['exclude_stale=true', 'exclude_stale', /last_seen_at/],
       ['event_type=event_custom', 'event_type', /one of all, event/],
       ['ordering=-volume_30_day', 'ordering', /one of name, -name, last_seen_at/],
-    ] as const) {
+    ] as const)
       await api.refuses('GET', path, [query, attr, undefined, detail])
-    }
   })
 
   it('answer 503 while the store is unavailable', async t => {
@@ -95,8 +94,7 @@ describe('event definitions', () => {
       throw new PortError('event-store', 'timeout')
     }
     const api = await startManagement(t, { events: { listEventNames } })
-    const { status, body } = await api.call('GET', '/api/projects/1/event_definitions/')
-    assert.deepEqual([status, body.code], [503, 'event_store_timeout'])
+    await api.refuses('GET', '/api/projects/1/event_definitions/', ['', null, 'event_store_timeout'])
   })
 })
 

@@ -65,18 +65,10 @@ describe('events', () => {
       distinct_ids: ['ada'],
       properties: { plan: 'pro', n: 2.5 },
     })
-    assert.deepEqual(
-      elements.map((element: { order: number; tag_name: string; text: string; attr_class: string[] }) => [
-        element.order,
-        element.tag_name,
-        element.text,
-        element.attr_class,
-      ]),
-      [
-        [0, 'button', 'Go', ['big']],
-        [1, 'form', null, null],
-      ],
-    )
+    assert.deepEqual(fieldsOf(elements, 'order', 'tag_name', 'text', 'attr_class'), [
+      [0, 'button', 'Go', ['big']],
+      [1, 'form', null, null],
+    ])
     assert.deepEqual(rest, {
       id: uuid(1),
       uuid: uuid(1),

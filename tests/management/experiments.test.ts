@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fieldOf } from '../support/fields-of.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const experiments = '/api/projects/1/experiments/'
@@ -57,19 +57,16 @@ describe('experiments', () => {
     assert.deepEqual(halves.body.feature_flag.filters, { ...filters, multivariate: split(50, 50) })
     await patch({ start_date: '2026-05-01T00:00:00Z' })
     const changed = { feature_flag: { filters: { groups: [{ properties: [], rollout_percentage: 50 }] } } }
-    for (const [body, attr] of [
+    const half = { feature_flag: { filters: { multivariate: split(50) } }, update_feature_flag_params: true }
+    await api.refuses(
+      'PATCH',
+      `${experiments}1/`,
       [changed, 'feature_flag'],
       [{ feature_flag: { active: false } }, 'feature_flag.active'],
       [{ feature_flag: { id: 99 } }, 'feature_flag.id'],
-      [
-        { feature_flag: { filters: { multivariate: split(50) } }, update_feature_flag_params: true },
-        'feature_flag.filters.multivariate.variants',
-      ],
+      [half, 'feature_flag.filters.multivariate.variants'],
       [{ feature_flag_key: 'other' }, 'feature_flag_key'],
-    ] as const) {
-      const refused = await patch(body)
-      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
-    }
+    )
     const running = await patch({ ...changed, update_feature_flag_params: true })
     assert.equal(running.body.feature_flag.filters.groups[0].rollout_percentage, 50)
     await api.refuses('POST', experiments, [{ name: 'Two', feature_flag_key: 'thirds', feature_flag }, 'feature_flag'])
@@ -80,15 +77,14 @@ describe('experiments', () => {
     const draft = await create(api, { name: 'Draft', feature_flag_key: 'draft' })
     const again = (one: typeof draft, key: string, more: object = {}) => {
       const feature_flag = { ...one.feature_flag, key, ...more }
-      return api.call('POST', experiments, { body: { ...one, name: key, feature_flag_key: key, feature_flag } })
+      return { ...one, name: key, feature_flag_key: key, feature_flag }
     }
-    for (const [more, attr] of [
-      [{ key: 'draft' }, 'feature_flag.key'],
-      [{ active: true }, 'feature_flag.active'],
-    ] as const) {
-      const refused = await again(draft, 'other', more)
-      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
-    }
+    await api.refuses(
+      'POST',
+      experiments,
+      [again(draft, 'other', { key: 'draft' }), 'feature_flag.key'],
+      [again(draft, 'other', { active: true }), 'feature_flag.active'],
+    )
     const running = await create(api, { name: 'Runs', feature_flag_key: 'runs', start_date: '2026-05-01' })
     const paused = await api.post(`${experiments}${running.id}/pause/`)
     for (const [one, status] of [
@@ -96,9 +92,9 @@ describe('experiments', () => {
       [running, 'running'],
       [paused, 'paused'],
     ] as const) {
-      const made = await again(one, `${status}-again`)
-      assert.deepEqual([made.status, made.body.status], [201, status], made.text)
-      assert.deepEqual(made.body.feature_flag.filters, one.feature_flag.filters)
+      const made = await create(api, again(one, `${status}-again`))
+      assert.equal(made.status, status)
+      assert.deepEqual(made.feature_flag.filters, one.feature_flag.filters)
     }
   })
 
@@ -135,16 +131,16 @@ describe('experiments', () => {
     const changed = await patch({ parameters: parameters({ test: '"two"' }) })
     assert.deepEqual(changed.body.feature_flag.filters.payloads, { test: '"two"' })
     await patch({ start_date: '2026-05-01T00:00:00Z' })
-    for (const [wrong, attr] of [
-      [parameters({ test: '"three"' }), 'feature_flag'],
-      [{ ...settings, ensure_experience_continuity: false }, 'feature_flag'],
-      [{ ...settings, ensure_experience_continuity: 'yes' }, 'parameters.ensure_experience_continuity'],
-    ] as const) {
-      const refused = await patch({ parameters: wrong })
-      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
-    }
-    const odd = await patch({ parameters: parameters(['a']), update_feature_flag_params: true })
-    assert.deepEqual([odd.status, odd.body.attr], [400, 'parameters.feature_flag_payloads'])
+    const continuity = (ensure_experience_continuity: unknown) => ({ ...settings, ensure_experience_continuity })
+    const odd = { parameters: parameters(['a']), update_feature_flag_params: true }
+    await api.refuses(
+      'PATCH',
+      `${experiments}1/`,
+      [{ parameters: parameters({ test: '"three"' }) }, 'feature_flag'],
+      [{ parameters: continuity(false) }, 'feature_flag'],
+      [{ parameters: continuity('yes') }, 'parameters.ensure_experience_continuity'],
+      [odd, 'parameters.feature_flag_payloads'],
+    )
     const same = await patch({ parameters: parameters({ test: '"two"' }) })
     const nothing = await patch({ parameters: parameters({}) })
     assert.deepEqual([same.status, nothing.status], [200, 200])
@@ -206,32 +202,25 @@ describe('experiments', () => {
     const feature = await api.post('/api/projects/1/early_access_feature/', { name: 'Search', stage: 'beta' })
     await api.post(flags, { key: 'alone' })
     const listed = await api.get(flags)
-    const owners = listed.results.map((flag: { key: string; experiment_set: number[]; features: { id: string }[] }) => [
-      flag.key,
-      flag.experiment_set,
-      flag.features.map(({ id }) => id),
+    assert.deepEqual(fieldsOf(listed.results, 'key', 'experiment_set'), [
+      ['alone', []],
+      ['search', []],
+      ['button', [1, 2]],
     ])
-    assert.deepEqual(owners, [
-      ['alone', [], []],
-      ['search', [], [feature.id]],
-      ['button', [1, 2], []],
-    ])
+    assert.deepEqual(fieldOf(listed.results[1].features, 'id'), [feature.id])
     await api.call('DELETE', `${experiments}1/`)
     assert.deepEqual((await api.get(`${flags}button/`)).experiment_set, [2])
     const renamed = await api.patch(`${flags}search/`, { name: 'Renamed' })
     assert.equal(renamed.features[0].name, 'Search')
   })
 
-  it('are listed newest first, in their own project, to keys with the right scope', async t => {
+  it('are listed newest first, in their own project', async t => {
     const api = await startManagement(t)
     await create(api, { name: 'One', feature_flag_key: 'one' })
     await create(api, { name: 'Two', feature_flag_key: 'two' })
     const body = await api.get(experiments)
     assert.deepEqual(fieldOf(body.results, 'name'), ['Two', 'One'])
     await api.post('/api/projects/', { name: 'Second' })
-    assert.equal((await api.call('GET', '/api/projects/2/experiments/1/')).status, 404)
-    const reader = await api.addKey(['experiment:read'])
-    await api.get(`${experiments}1/`, reader)
-    assert.equal((await api.call('DELETE', `${experiments}1/`, { key: reader })).status, 403)
+    assert.equal((await api.get('/api/projects/2/experiments/')).count, 0)
   })
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const path = '/api/projects/1/feature_flags/'
@@ -17,9 +18,8 @@ async function start(t: Parameters<typeof startManagement>[0]) {
   const flag = async (key: string | number) => await api.get(`${path}${key}/`)
   const status = async (key: string | number) => await api.get(`${path}${key}/status/`)
   const list = async (query: string) => {
-    const { status, body, text } = await api.call('GET', `${path}?${query}`)
-    assert.equal(status, 200, text)
-    return `${body.count}: ${body.results.map(({ key }: { key: string }) => key).join(' ')}`
+    const { count, results } = await api.get(`${path}?${query}`)
+    return `${count}: ${fieldOf(results, 'key').join(' ')}`
   }
   const passDays = (days: number) => api.clock.set(api.clock.nowMs() + days * dayMs)
   return { api, make, change, called, flag, status, list, passDays }
@@ -116,10 +116,7 @@ describe('lists of flags filtered by state', () => {
     assert.equal(await list('archived=true&search=off'), '0: ')
     const body = await api.get(`${path}?active=STALE&limit=2`)
     const next = await api.get(body.next.replace(/^https?:\/\/[^/]+/, ''))
-    assert.deepEqual(
-      [next.count, next.next, next.results.map(({ status }: { status: string }) => status)],
-      [4, null, ['STALE', 'STALE']],
-    )
+    assert.deepEqual([next.count, next.next, fieldOf(next.results, 'status')], [4, null, ['STALE', 'STALE']])
     for (const query of ['active=maybe', 'active=', 'archived=maybe', 'archived='])
       assert.equal((await api.call('GET', `${path}?${query}`)).status, 400, query)
   })
@@ -150,13 +147,15 @@ describe('an archived flag', () => {
   it('cannot be switched on until it is unarchived, and stays off then', async t => {
     const { api, make, change } = await start(t)
     await make('beta')
-    const refused = (body: object, method = 'PATCH', address = `${path}beta/`) =>
-      api.call(method, address, { body }).then(({ status, body }) => [status, body.attr, body.detail])
-    const no = [400, 'active', 'An archived flag cannot be active. Unarchive it first: `archived: false`.']
-    assert.deepEqual(await refused({ archived: true, active: true }), no)
+    const no = [
+      'active',
+      undefined,
+      'An archived flag cannot be active. Unarchive it first: `archived: false`.',
+    ] as const
+    await api.refuses('PATCH', `${path}beta/`, [{ archived: true, active: true }, ...no])
     await change('beta', { archived: true })
-    assert.deepEqual(await refused({ active: true }), no)
-    assert.deepEqual(await refused({ key: 'x', archived: true, active: true }, 'POST', path), no)
+    await api.refuses('PATCH', `${path}beta/`, [{ active: true }, ...no])
+    await api.refuses('POST', path, [{ key: 'x', archived: true, active: true }, ...no])
     const renamed = await change('beta', { name: 'new', archived: null, active: false })
     assert.deepEqual([renamed.name, renamed.archived], ['new', true])
     const back = await change('beta', { archived: false })
@@ -198,9 +197,7 @@ describe('an archived flag', () => {
     await change('button', { archived: true })
     const address = `/api/projects/1/experiments/${made.id}/`
     const starting = { body: { start_date: '2026-05-01T00:00:00Z' } }
-    const refused = await api.call('PATCH', address, starting)
-    assert.deepEqual([refused.status, refused.body.attr], [400, 'start_date'])
-    assert.match(refused.body.detail, /archived\. Unarchive it first/)
+    await api.refuses('PATCH', address, [starting.body, 'start_date', undefined, 'archived. Unarchive it first'])
     const again = { ...experiment, ...starting.body, name: 'Again' }
     assert.equal((await api.call('POST', '/api/projects/1/experiments/', { body: again })).status, 400)
     await change('button', { archived: false })

@@ -108,27 +108,23 @@ describe('import jobs', () => {
       return err('too_many_per_day' as const)
     }
     const api = await startManagement(t, { wrap: store => ({ ...store, createImportJob }) })
-    const { status, body } = await api.call('POST', jobs, { body: { source: 'csv' } })
-    assert.deepEqual([status, body.code, asked], [409, 'conflict', [{ openMax: 50, perDayMax: 500, keptMax: 1_000 }]])
-    assert.match(body.detail, /500 import jobs within 24 hours/)
+    await api.refuses('POST', jobs, [{ source: 'csv' }, null, 'conflict', '500 import jobs within 24 hours'])
+    assert.deepEqual(asked, [{ openMax: 50, perDayMax: 500, keptMax: 1_000 }])
   })
 
   it('are rejected beyond 1,000 open or published ones, with a separate error code', async t => {
     const createImportJob = async () => err('too_many_kept' as const)
     const api = await startManagement(t, { wrap: store => ({ ...store, createImportJob }) })
-    const { status, body } = await api.call('POST', jobs, { body: { source: 'csv' } })
-    assert.deepEqual([status, body.code], [409, 'too_many_import_jobs'])
-    assert.match(body.detail, /1000 published or open import jobs.*import without a job/)
+    const tooMany = /1000 published or open import jobs.*import without a job/
+    await api.refuses('POST', jobs, [{ source: 'csv' }, null, 'too_many_import_jobs', tooMany])
   })
 
   it('are rejected where the project drops old events, unless the request allows it', async t => {
     const api = await startManagement(t)
-    const setting = (seconds: number) =>
-      api.call('PATCH', '/api/projects/1/', { body: { drop_events_older_than_seconds: seconds } })
-    assert.equal((await setting(86_400)).status, 200)
-    const refused = await api.call('POST', jobs, { body: { source: 'csv' } })
-    assert.deepEqual([refused.status, refused.body.code], [409, 'project_drops_old_events'])
-    assert.match(refused.body.detail, /86400 seconds/)
+    const setting = (seconds: number) => api.patch('/api/projects/1/', { drop_events_older_than_seconds: seconds })
+    await setting(86_400)
+    const dropsOld = ['accept_old', 'project_drops_old_events', '86400 seconds'] as const
+    await api.refuses('POST', jobs, [{ source: 'csv' }, ...dropsOld])
     await create(api, { accept_old: true })
     await setting(0)
     await create(api)

@@ -226,18 +226,16 @@ describe('persons filtered by properties', () => {
       [[{ ...pro, operator: 'regex', value: '(' }], 'invalid_input', 'properties.0.value'],
       [[{ ...pro, type: 'event' }], 'invalid_input', 'properties.0.type'],
       [[{ key: 'id', type: 'cohort', value: 7 }], 'invalid_input', 'properties.0.value'],
-    ] as const) {
+    ] as const)
       await api.refuses('GET', list, [`${query({ properties })}`, attr, code])
-    }
     for (const [name, value, code] of [
       ['cohort', '7', 'invalid_input'],
       ['cohort', 'x', 'invalid'],
       ['cohort', '', 'invalid_input'],
       ['properties', '', 'invalid_input'],
       ['email', '', 'invalid_input'],
-    ] as const) {
+    ] as const)
       await api.refuses('GET', list, [`${name}=${value}`, name, code])
-    }
   })
 
   it('require cohort:read where they name a cohort', async t => {

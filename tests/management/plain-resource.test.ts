@@ -90,15 +90,15 @@ it('a resource that decides nothing is created, listed, changed and deleted by i
 
 it('a resource that decides nothing refuses what its declaration does not allow', async t => {
   const api = await startNotes(t)
-  const attrOf = async (body: object) => {
-    const { status, body: answer } = await api.call('POST', notes, { body })
-    return [status, answer.attr]
-  }
-  assert.deepEqual(await attrOf({ link: '/' }), [400, 'content'])
-  assert.deepEqual(await attrOf({ content: 'x'.repeat(21) }), [400, 'content'])
-  assert.deepEqual(await attrOf({ content: 'x', scope: 'world' }), [400, 'scope'])
-  assert.deepEqual(await attrOf({ content: 'x', happened_at: 'once' }), [400, 'happened_at'])
-  assert.deepEqual(await attrOf({ content: 'x', contents: 'x' }), [400, 'contents'])
+  await api.refuses(
+    'POST',
+    notes,
+    [{ link: '/' }, 'content'],
+    [{ content: 'x'.repeat(21) }, 'content'],
+    [{ content: 'x', scope: 'world' }, 'scope'],
+    [{ content: 'x', happened_at: 'once' }, 'happened_at'],
+    [{ content: 'x', contents: 'x' }, 'contents'],
+  )
   assert.equal((await api.get(notes)).count, 0)
 })
 

@@ -70,10 +70,6 @@ describe('rejected events', () => {
       assert.match(body.detail, /no reject with this id/)
     }
     assert.deepEqual((await world.list(`?id=${aReject(2, 3).rejectId}`)).results, [])
-    const reader = await world.api.addKey(['query:read'])
-    const other = await world.api.addKey(['person:read'])
-    const statusFor = async (key: string) => (await world.api.call('GET', `${rejectsPath}${rejectId}/`, { key })).status
-    assert.deepEqual([await statusFor(reader), await statusFor(other)], [200, 403])
     assert.equal((await world.api.call('GET', `${rejectsPath}replay/`)).status, 405)
   })
 
@@ -347,8 +343,8 @@ describe('a replay', () => {
     assert.equal((await world.replay({ ids: [reject.rejectId] })).body.counts.stored, 1)
   })
 
-  it('requires ids or a filter, and a key with write access', async t => {
-    const { replay, api } = await startReplayWorld(t, [])
+  it('requires ids or a filter', async t => {
+    const { replay } = await startReplayWorld(t, [])
     for (const body of [
       {},
       { ids: ['a'], filter: {} },
@@ -362,10 +358,5 @@ describe('a replay', () => {
       { ids: Array.from({ length: 1_001 }, String) },
     ])
       assert.equal((await replay(body)).status, 400, JSON.stringify(body).slice(0, 60))
-    const reader = await api.addKey(['query:read'])
-    const refused = await api.call('POST', `${rejectsPath}replay/`, { key: reader, body: { filter: {} } })
-    assert.equal(refused.status, 403)
-    const writer = await api.addKey(['query:write'])
-    await api.post(`${rejectsPath}replay/`, { filter: {} }, writer)
   })
 })

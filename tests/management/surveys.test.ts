@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeAuthor } from '#wire/management/author.ts'
-import { fieldOf } from '../support/fields-of.ts'
+import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 import { allScopesAuthor, type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const surveys = '/api/projects/1/surveys/'
@@ -46,16 +46,10 @@ describe('surveys', () => {
     const survey = await create(api, { ...started, start_date: null })
     const own = survey.internal_targeting_flag
     assert.equal(own.key, `survey-targeting-${survey.id}-custom`)
-    assert.deepEqual(
-      own.filters.groups[0].properties.map((filter: { key: string; operator: string }) => [
-        filter.key,
-        filter.operator,
-      ]),
-      [
-        [`$survey_dismissed/${survey.id}`, 'is_not_set'],
-        [`$survey_responded/${survey.id}`, 'is_not_set'],
-      ],
-    )
+    assert.deepEqual(fieldsOf(own.filters.groups[0].properties, 'key', 'operator'), [
+      [`$survey_dismissed/${survey.id}`, 'is_not_set'],
+      [`$survey_responded/${survey.id}`, 'is_not_set'],
+    ])
     assert.equal(survey.targeting_flag, null)
     const activeAfter = async (body: object) => {
       await api.patch(`${surveys}${survey.id}/`, body)
@@ -102,9 +96,8 @@ describe('surveys', () => {
     const api = await startManagement(t)
     const unknown = { key: '999', type: 'flag', operator: 'flag_evaluates_to', value: true }
     const targeting_flag_filters = { groups: [{ properties: [unknown], rollout_percentage: 50 }] }
-    const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters } })
-    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_input'], refused.text)
-    assert.match(refused.body.attr, /^targeting_flag_filters\.groups\.0\.properties\.0/)
+    const attr = 'targeting_flag_filters.groups.0.properties.0.key'
+    await api.refuses('POST', surveys, [{ ...started, targeting_flag_filters }, attr, 'invalid_input'])
     const other = await api.post(flags, { key: 'other' })
     const known = { groups: [{ properties: [{ ...unknown, key: String(other.id) }], rollout_percentage: 50 }] }
     const survey = await create(api, { ...started, targeting_flag_filters: known })
@@ -122,8 +115,7 @@ describe('surveys', () => {
       await api.call('POST', flags, { body })
     }
     const before = (await api.get(flags)).count
-    const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters: onlyPro } })
-    assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text)
+    await api.refuses('POST', surveys, [{ ...started, targeting_flag_filters: onlyPro }, null, 'conflict'])
     assert.equal((await api.get(flags)).count, before, 'the flag that could be written is not there')
     assert.equal((await api.get(surveys)).count, 1)
   })
@@ -135,13 +127,8 @@ describe('surveys', () => {
     assert.deepEqual([survey.linked_flag.key, survey.linked_flag_id], ['linked', linked.id])
     const unlinked = await api.patch(`${surveys}${survey.id}/`, { linked_flag_id: null })
     assert.equal(unlinked.linked_flag, null)
-    for (const call of [
-      api.call('POST', surveys, { body: { ...started, linked_flag_id: 999 } }),
-      api.call('PATCH', `${surveys}${survey.id}/`, { body: { linked_flag_id: 999 } }),
-    ]) {
-      const refused = await call
-      assert.deepEqual([refused.status, refused.body.attr], [400, 'linked_flag_id'])
-    }
+    await api.refuses('POST', surveys, [{ ...started, linked_flag_id: 999 }, 'linked_flag_id'])
+    await api.refuses('PATCH', `${surveys}${survey.id}/`, [{ linked_flag_id: 999 }, 'linked_flag_id'])
   })
 
   it('delete their own flags with them, and leave the linked flag', async t => {
@@ -163,9 +150,8 @@ describe('surveys', () => {
       [{ schedule: 'daily' }, 'schedule'],
       [{ start_date: 'tomorrow' }, 'start_date'],
       [{ name: null }, 'name'],
-    ] as const) {
+    ] as const)
       await api.refuses('POST', surveys, [{ ...started, ...change }, attr])
-    }
   })
 
   it('require questions to start, but not as a draft or in an app', async t => {
@@ -184,15 +170,12 @@ describe('surveys', () => {
 
   it('are listed newest first, filtered by name and archived state', async t => {
     const api = await startManagement(t)
-    const old = await create(api, started)
+    await create(api, started)
     api.clock.advance(1)
     await create(api, { ...started, name: 'Exit poll', archived: true })
-    const names = async (query: string) =>
-      (await api.get(`${surveys}${query}`)).results.map((one: { name: string }) => one.name)
+    const names = async (query: string) => fieldOf((await api.get(`${surveys}${query}`)).results, 'name')
     assert.deepEqual(await names(''), ['Exit poll', 'Feedback'])
     assert.deepEqual(await names('?archived=false'), ['Feedback'])
     assert.deepEqual(await names('?search=POLL'), ['Exit poll'])
-    const reader = await api.addKey(['survey:read'])
-    assert.equal((await api.call('PATCH', `${surveys}${old.id}/`, { key: reader, body: {} })).status, 403)
   })
 })

@@ -70,9 +70,7 @@ describe('project settings that the Terraform provider sends', () => {
       [{ extra_settings: { a: 'x'.repeat(16_384) } }, 'extra_settings'],
       ...postHogProjectFields.onlyOff.map((name): [object, string] => [{ [name]: { on: true } }, name]),
     ]
-    for (const [body, attr] of refused) {
-      await api.refuses('PATCH', path, [{ ...body, name: 'Renamed' }, attr])
-    }
+    for (const [body, attr] of refused) await api.refuses('PATCH', path, [{ ...body, name: 'Renamed' }, attr])
     const off = { session_recording_retention_period: null, conversations_enabled: false, modifiers: {} }
     await api.patch(path, off)
     assert.deepEqual(await api.get(path), before)

@@ -58,7 +58,7 @@ export interface ManagementApi {
   patch(path: string, body?: unknown, key?: string): Promise<Reply['body']>
   /** @returns the rows of each page of a list, by following `next`. */
   pages(path: string): Promise<Reply['body'][][]>
-  /** Checks that each request is refused with 400 and this error. */
+  /** Checks that each request is refused with this error, and with 400 unless the code has another status. */
   refuses(method: string, path: string, ...refusals: readonly Refusal[]): Promise<void>
 }
 
@@ -94,6 +94,13 @@ export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'li
    * Wraps the store, for example to make it fail, or returns another one on the same folder, which the caller closes.
    */
   readonly wrap?: (store: ManagementStore, dataFolder: string) => ManagementStore | Promise<ManagementStore>
+}
+
+/** The statuses of errors that are not 400. */
+const statusOf: Readonly<Record<string, number>> = {
+  ...{ not_found: 404, conflict: 409, too_many_import_jobs: 409, project_drops_old_events: 409 },
+  ...{ payload_too_large: 413, too_many_person_repairs: 429 },
+  ...{ event_store_timeout: 503, event_store_unavailable: 503 },
 }
 
 /**
@@ -252,9 +259,10 @@ export async function startManagement(t: TestContext, options: StartManagementOp
       const [address, body] = method === 'GET' ? [`${path}?${sent}`, undefined] : [path, sent]
       const reply = await call(method, address, { body })
       const what = `${method} ${address.slice(0, 200)} ${JSON.stringify(body)?.slice(0, 500)}: ${reply.text.slice(0, 500)}`
-      assert.deepEqual([reply.status, reply.body.attr, code && reply.body.code], [400, attr, code], what)
+      const status = statusOf[code ?? ''] ?? 400
+      assert.deepEqual([reply.status, reply.body.attr, code && reply.body.code], [status, attr, code], what)
       assert.deepEqual(Object.keys(reply.body).slice(0, 4), ['type', 'code', 'detail', 'attr'])
-      assert.equal(reply.body.type, 'validation_error')
+      if (status === 400) assert.equal(reply.body.type, 'validation_error')
       if (typeof detail === 'string') assert.ok(reply.body.detail.includes(detail), what)
       else assert.match(reply.body.detail, detail)
     }
