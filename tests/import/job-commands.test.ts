@@ -224,18 +224,6 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('run', ...allowed.split(' '))).exitCode, 0)
   })
 
-  it('a small job stops at its sixth reject, however large a share of its records that is', async t => {
-    const commands = new ImportCommands(tempDir(t))
-    const lines = (rejected: number) =>
-      Array.from({ length: 51 }, (_, id) => (id < rejected ? 'broken\n' : `${JSON.stringify({ ...good, id })}\n`))
-    await commands.plan([commands.file('raw.jsonl', lines(5).join(''))])
-    assert.equal((await commands.call('run')).exitCode, 0)
-    await commands.plan([commands.file('raw.jsonl', lines(6).join(''))])
-    const stopped = await commands.call('run')
-    assert.equal(stopped.exitCode, 2)
-    assert.match(stopped.stdout, /Next: pennon import rejects \S+ --group \(Fix .* --max-reject-share 12%\)/)
-  })
-
   it('a run in which no record gives an event stops whatever share is allowed, and suggests the matching source', async t => {
     const commands = new ImportCommands(tempDir(t))
     const rows = Array.from({ length: 51 }, (_, index) => {
@@ -272,26 +260,12 @@ describe('an import from the command line', () => {
     mustSucceed(await commands.call('run', '--allow-damaged-files'))
   })
 
-  it('a damaged file of the job is named, and the run continues after it is deleted', async t => {
-    const commands = await plannedJob(t, goodLine)
-    await commands.call('run')
-    const files = [
-      ['manifest.json', 'run'],
-      ['report.json', 'run'],
-    ] as const
-    for (const [name, command] of files) {
-      writeFileSync(join(commands.job, name), '{"v": 1, "par')
-      const { exitCode, stderr } = await commands.call(command)
-      assert.equal(exitCode, 2, name)
-      assert.match(stderr, new RegExp(`^(\\{.*\\}\n)?pennon: .*/${name} is damaged\\. Delete it and .*\n$`))
-      rmSync(join(commands.job, name))
-      assert.equal((await commands.call('run')).exitCode, 0)
-    }
-    writeFileSync(join(commands.job, 'plan.json'), '')
-    assert.match(
-      (await commands.call('run')).stderr,
-      /^pennon: .*plan\.json is damaged\. Restore it from a copy\..*\n$/,
-    )
+  it('an option of a run that the source does not support leaves the plan unchanged', async t => {
+    const record = { event_type: 'e', user_id: 'u-1', event_time: '2024-05-01 12:00:00' }
+    const commands = await plannedJob(t, JSON.stringify(record), '--source', 'amplitude')
+    const refused = refusalOf(await commands.call('run', '--source-timezone', 'Europe/Berlin'))
+    assert.match(refused, /the configuration of amplitude has no key "source_timezone"/)
+    mustSucceed(await commands.call('run'))
   })
 
   it('an invalid plan is refused at once with one line that names the problem', async t => {
@@ -303,6 +277,10 @@ describe('an import from the command line', () => {
       [['--source', 'mixpanel', '--promote-groups'], /has no key "promote_groups"/],
       [['--max-reject-share', 'half'], /share such as 1%/],
       [['--keep-person-data'], /only for the source posthog; other sources keep all/],
+      [
+        ['--source', 'amplitude', '--config', commands.file('config.json', '{"hold_live_window": "true"}')],
+        /^pennon: hold_live_window in the configuration must be true or false$/m,
+      ],
       [['--project-key', 'phc_x', '--host', 'http://127.0.0.1:9'], /no instance answers at http:\/\/127\.0\.0\.1:9/],
     ]
     for (const [options, message] of cases) {

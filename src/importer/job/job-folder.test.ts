@@ -6,7 +6,6 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { appendToFile, openNewFile } from '../read/own-files.ts'
 import { Type } from '../records/file-schema.ts'
 import { JobFolder } from './job-folder.ts'
-import { JobStopped } from './job-paused.ts'
 
 describe('a file of a job', () => {
   it('reads back as it was written, and as null when missing', t => {
@@ -36,37 +35,5 @@ describe('a file of a job', () => {
       else assert.equal(readFileSync(foreign, 'utf8'), content)
       symlinkSync(foreign, folder.file('plan.json.next'))
     }
-  })
-
-  it('is named with a remedy when it is damaged', t => {
-    const folder = new JobFolder(tempDir(t))
-    folder.writeJson('whole.json', { v: 1, parts: [{ n: 1 }] })
-    const whole = readFileSync(folder.file('whole.json'), 'utf8')
-    const names = ['plan.json', 'manifest.json', 'state.db', 'stats.json']
-    for (const text of [
-      '',
-      '\0\0\0',
-      'null',
-      '[]',
-      '7',
-      '{"v": 1}',
-      '{"v": 1, "parts": [{"n": []}]}',
-      whole.slice(0, -4),
-    ])
-      for (const name of names) {
-        writeFileSync(folder.file(name), text)
-        assert.throws(
-          () =>
-            folder.readJson(
-              name,
-              Type.Object({ v: Type.Number(), parts: Type.Array(Type.Object({ n: Type.Number() })) }),
-            ),
-          (error: Error) =>
-            error instanceof JobStopped &&
-            error.message.startsWith(`${folder.file(name)} is damaged. `) &&
-            /run again|approve again|[Rr]estore \S+ from a copy/.test(error.message),
-          `${name}: ${text}`,
-        )
-      }
   })
 })

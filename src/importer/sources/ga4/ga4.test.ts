@@ -235,9 +235,4 @@ describe('a row of the GA4 export', () => {
     assert.equal(eventsOf(ga4, [row({ event_timestamp: at(11) })]).length, 1)
     assert.equal(eventsOf(ga4, [row({ event_timestamp: at(14) })], { settle_days: 0 }).length, 1)
   })
-
-  it('is refused in the flattened format of other exporters, which lacks event names and times', () => {
-    const flat = { _fivetran_id: '1', name: 'purchase', timestamp: '2024-09-10 12:35:00', user_pseudo_id: 'pseudo_1' }
-    assert.deepEqual(convertRecords(ga4, [flat]), [{ rejected: { reason: 'event_missing', field: 'event_name' } }])
-  })
 })
