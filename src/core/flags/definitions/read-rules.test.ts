@@ -5,28 +5,18 @@ import { configVersion, readRules } from './read-rules.ts'
 
 const id = '11111111-1111-4111-8111-111111111111'
 const otherId = '22222222-2222-4222-8222-222222222222'
+const thirdId = '33333333-3333-4333-8333-333333333333'
 
 const release = { id, rule_type: 'targeted_release', targeting: { properties: [] }, value: true }
-const rollout = {
-  id,
-  rule_type: 'percentage_rollout',
-  targeting: { properties: [] },
-  value: true,
-  rollout_percentage: 25,
-  on_rollout_miss: 'continue',
-  assignment_algorithm: 'sha1_60_v1',
-  seed: 'a seed',
+const rolloutPart = {
+  ...{ id, targeting: { properties: [] }, rollout_percentage: 25, on_rollout_miss: 'continue' },
+  ...{ assignment_algorithm: 'sha1_60_v1', seed: 'a seed' },
 }
-const { value: _, ...rolloutPart } = rollout
+const rollout = { ...rolloutPart, rule_type: 'percentage_rollout', value: true }
+const variantsOf = (...weights: number[]) => weights.map((weight, place) => ({ key: `v${place}`, weight, value: true }))
 const experiment = {
-  ...rolloutPart,
-  rule_type: 'experiment',
-  experiment_id: null,
-  paused: false,
-  variants: [
-    { key: 'control', weight: 33.33, value: true },
-    { key: 'test', weight: 66.67, value: false },
-  ],
+  ...{ ...rolloutPart, rule_type: 'experiment', experiment_id: null, paused: false },
+  variants: variantsOf(33.33, 66.67),
 }
 
 function documentOf(...rules: JsonValue[]): JsonObject {
@@ -37,8 +27,8 @@ function typed(return_type: string, value: JsonValue): JsonObject {
   return { version: 2, return_type, default_value: null, rules: [{ ...release, value }] }
 }
 
-function withPredicate(predicate: JsonValue): JsonObject {
-  return documentOf({ ...release, targeting: { properties: [predicate] } })
+function withPredicate(predicate: JsonObject): JsonObject {
+  return documentOf({ ...release, targeting: { properties: [{ key: 'a', type: 'person', ...predicate }] } })
 }
 
 /** `path code` of the first fault; null for a readable document. */
@@ -78,50 +68,25 @@ describe('readRules', () => {
       ...documentOf(
         { ...release, targeting: { properties: [predicate] }, description: 'for the paying', metadata: { a: [1] } },
         { ...rollout, id: otherId, assign_by: 'person' },
-        {
-          ...experiment,
-          id: '33333333-3333-4333-8333-333333333333',
-          experiment_id: 7,
-          holdout: { id: 3, seed: 'held', exclusion_percentage: 10 },
-        },
+        { ...experiment, id: thirdId, experiment_id: 7, holdout: { id: 3, seed: 'held', exclusion_percentage: 10 } },
       ),
       default_value: false,
     })
+    const hashed = { rolloutPercentage: 25, continuesOnMiss: true, seed: 'a seed' }
+    const predicates = [{ key: 'plan', operator: 'exact', value: 'pro', negation: true }]
+    const holdout = { id: 3, seed: 'held', exclusionPercentage: 10 }
+    const { variants } = experiment
     assert.deepEqual(read, {
       ok: true,
       value: {
         returnType: 'boolean',
         defaultValue: false,
         rules: [
+          { type: 'targeted_release', id, predicates, value: true },
+          { type: 'percentage_rollout', id: otherId, predicates: [], value: true, ...hashed },
           {
-            type: 'targeted_release',
-            id,
-            predicates: [{ key: 'plan', operator: 'exact', value: 'pro', negation: true }],
-            value: true,
-          },
-          {
-            type: 'percentage_rollout',
-            id: otherId,
-            predicates: [],
-            value: true,
-            rolloutPercentage: 25,
-            continuesOnMiss: true,
-            seed: 'a seed',
-          },
-          {
-            type: 'experiment',
-            id: '33333333-3333-4333-8333-333333333333',
-            predicates: [],
-            experimentId: 7,
-            paused: false,
-            variants: [
-              { key: 'control', weight: 33.33, value: true },
-              { key: 'test', weight: 66.67, value: false },
-            ],
-            holdout: { id: 3, seed: 'held', exclusionPercentage: 10 },
-            rolloutPercentage: 25,
-            continuesOnMiss: true,
-            seed: 'a seed',
+            ...{ type: 'experiment', id: thirdId, predicates: [], experimentId: 7, paused: false, variants, holdout },
+            ...hashed,
           },
         ],
       },
@@ -133,8 +98,12 @@ describe('readRules', () => {
     assert.equal(read.ok && read.value.rules[0]?.id, 'abcdef00-1111-4111-8111-111111111111')
   })
 
-  const { seed: __, ...withoutSeed } = rollout
-  const faults: readonly [what: string, document: JsonObject, fault: string][] = [
+  const ofRule = (rule: JsonObject, faults: Record<string, [over: JsonObject, fault: string]>) =>
+    Object.entries(faults).map(
+      ([what, [over, fault]]) => [what, documentOf({ ...rule, ...over }), `filters.rules.0.${fault}`] as const,
+    )
+  const { seed: _, ...withoutSeed } = rollout
+  const faults: readonly (readonly [what: string, document: JsonObject, fault: string])[] = [
     ['no return type', { version: 2, rules: [] }, 'filters.return_type required'],
     ['no default', { version: 2, return_type: 'boolean', rules: [] }, 'filters.default_value required'],
     ['no rules', { version: 2, return_type: 'boolean', default_value: null }, 'filters.rules required'],
@@ -150,87 +119,53 @@ describe('readRules', () => {
     ['101 rules', documentOf(...Array<JsonValue>(101).fill(release)), 'filters.rules invalid_input'],
     ['a rule that is not an object', documentOf('rule'), 'filters.rules.0 invalid'],
     ['a repeated id', documentOf(release, { ...rollout, id }), 'filters.rules.1.id invalid_input'],
-    [
-      'an id without hyphens',
-      documentOf({ ...release, id: id.replaceAll('-', '') }),
-      'filters.rules.0.id invalid_input',
-    ],
-    ['an unknown rule type', documentOf({ ...release, rule_type: 'x' }), 'filters.rules.0.rule_type invalid_input'],
-    ['an unknown field', documentOf({ ...release, sort_key: 1 }), 'filters.rules.0.sort_key invalid_input'],
-    ['a field of another type', documentOf({ ...release, seed: 'x' }), 'filters.rules.0.seed invalid_input'],
-    ['a null description', documentOf({ ...release, description: null }), 'filters.rules.0.description invalid'],
-    ['metadata that is a list', documentOf({ ...release, metadata: [] }), 'filters.rules.0.metadata invalid'],
+    ['more than 512 KiB', typed('string', 'x'.repeat(512 * 1024)), 'filters invalid_input'],
     ['no seed', documentOf(withoutSeed), 'filters.rules.0.seed required'],
-    ['an empty seed', documentOf({ ...rollout, seed: '' }), 'filters.rules.0.seed invalid_input'],
-    [
-      'a seed of 401 characters',
-      documentOf({ ...rollout, seed: '😀'.repeat(401) }),
-      'filters.rules.0.seed invalid_input',
-    ],
-    [
-      'another algorithm',
-      documentOf({ ...rollout, assignment_algorithm: 'md5' }),
-      'filters.rules.0.assignment_algorithm invalid_input',
-    ],
-    ['another assignment', documentOf({ ...rollout, assign_by: 'device' }), 'filters.rules.0.assign_by invalid_input'],
-    ['101 %', documentOf({ ...rollout, rollout_percentage: 101 }), 'filters.rules.0.rollout_percentage invalid_input'],
-    [
-      'a percentage as text',
-      documentOf({ ...rollout, rollout_percentage: '5' }),
-      'filters.rules.0.rollout_percentage invalid',
-    ],
-    ['an unpaused experiment', documentOf({ ...experiment, paused: null }), 'filters.rules.0.paused invalid'],
-    ['half an experiment', documentOf({ ...experiment, experiment_id: 1.5 }), 'filters.rules.0.experiment_id invalid'],
-    [
-      'one variant',
-      documentOf({ ...experiment, variants: [{ key: 'a', weight: 100, value: true }] }),
-      'filters.rules.0.variants invalid_input',
-    ],
-    [
-      'weights that sum to 99.99',
-      documentOf({
-        ...experiment,
-        variants: [
-          { key: 'a', weight: 50, value: true },
-          { key: 'b', weight: 49.99, value: true },
-        ],
-      }),
-      'filters.rules.0.variants invalid_input',
-    ],
-    [
-      'a repeated variant',
-      documentOf({
-        ...experiment,
-        variants: [
-          { key: 'a', weight: 50, value: true },
-          { key: 'a', weight: 50, value: true },
-        ],
-      }),
-      'filters.rules.0.variants.1.key invalid_input',
-    ],
-    [
-      'a holdout with an id but no experiment',
-      documentOf({ ...experiment, holdout: { id: 1, seed: 's', exclusion_percentage: 1 } }),
-      'filters.rules.0.holdout.id invalid_input',
-    ],
+    ...ofRule(release, {
+      'an id without hyphens': [{ id: id.replaceAll('-', '') }, 'id invalid_input'],
+      'an unknown rule type': [{ rule_type: 'x' }, 'rule_type invalid_input'],
+      'an unknown field': [{ sort_key: 1 }, 'sort_key invalid_input'],
+      'a field of another type': [{ seed: 'x' }, 'seed invalid_input'],
+      'a null description': [{ description: null }, 'description invalid'],
+      'metadata that is a list': [{ metadata: [] }, 'metadata invalid'],
+    }),
+    ...ofRule(rollout, {
+      'an empty seed': [{ seed: '' }, 'seed invalid_input'],
+      'a seed of 401 characters': [{ seed: '😀'.repeat(401) }, 'seed invalid_input'],
+      'another algorithm': [{ assignment_algorithm: 'md5' }, 'assignment_algorithm invalid_input'],
+      'another assignment': [{ assign_by: 'device' }, 'assign_by invalid_input'],
+      '101 %': [{ rollout_percentage: 101 }, 'rollout_percentage invalid_input'],
+      'a percentage as text': [{ rollout_percentage: '5' }, 'rollout_percentage invalid'],
+    }),
+    ...ofRule(experiment, {
+      'an unpaused experiment': [{ paused: null }, 'paused invalid'],
+      'half an experiment': [{ experiment_id: 1.5 }, 'experiment_id invalid'],
+      'one variant': [{ variants: variantsOf(100) }, 'variants invalid_input'],
+      'weights that sum to 99.99': [{ variants: variantsOf(50, 49.99) }, 'variants invalid_input'],
+      'a repeated variant': [
+        { variants: variantsOf(50, 50).map(variant => ({ ...variant, key: 'a' })) },
+        'variants.1.key invalid_input',
+      ],
+      'a holdout with an id but no experiment': [
+        { holdout: { id: 1, seed: 's', exclusion_percentage: 1 } },
+        'holdout.id invalid_input',
+      ],
+    }),
     ['an empty text', typed('string', ''), 'filters.rules.0.value invalid_input'],
     ['a text for a number', typed('number', '1'), 'filters.rules.0.value invalid'],
     ['2^53', typed('number', 2 ** 53), 'filters.rules.0.value invalid_input'],
     ['2^53 within an object', typed('object', { a: [2 ** 53] }), 'filters.rules.0.value invalid_input'],
     ['21 levels', typed('object', { a: nested(20) }), 'filters.rules.0.value invalid_input'],
     ['a list for an object', typed('object', []), 'filters.rules.0.value invalid'],
-    [
-      'a cohort',
-      withPredicate({ key: 'id', type: 'cohort', value: 1 }),
-      'filters.rules.0.targeting.properties.0.type invalid_input',
-    ],
-    ['no type', withPredicate({ key: 'a', value: 1 }), 'filters.rules.0.targeting.properties.0.type required'],
-    [
-      'an empty key',
-      withPredicate({ key: '', type: 'person', value: 1 }),
-      'filters.rules.0.targeting.properties.0.key invalid_input',
-    ],
-    ['more than 512 KiB', typed('string', 'x'.repeat(512 * 1024)), 'filters invalid_input'],
+    ...(
+      [
+        ['a cohort', { key: 'id', type: 'cohort', value: 1 }, 'type invalid_input'],
+        ['no type', { type: undefined as never, value: 1 }, 'type required'],
+        ['an empty key', { key: '', value: 1 }, 'key invalid_input'],
+      ] as const
+    ).map(
+      ([what, over, fault]) => [what, withPredicate(over), `filters.rules.0.targeting.properties.0.${fault}`] as const,
+    ),
   ]
   for (const [what, document, fault] of faults) {
     it(`refuses ${what}`, () => assert.equal(faultOf(document), fault))
@@ -247,7 +182,7 @@ describe('readRules', () => {
     ['is_date_before', '-7d', 'soon'],
     ['is_date_exact', '2026-01-31', 1],
   ] as const) {
-    const of = (value: JsonValue) => faultOf(withPredicate({ key: 'a', type: 'person', operator, value }))
+    const of = (value: JsonValue) => faultOf(withPredicate({ operator, value }))
     it(`takes ${JSON.stringify(good)} for ${operator}, not ${JSON.stringify(bad)}`, () => {
       assert.equal(of(good as JsonValue), null)
       assert.equal(of(bad as JsonValue), 'filters.rules.0.targeting.properties.0.value invalid_input')
@@ -257,7 +192,7 @@ describe('readRules', () => {
 
   for (const operator of ['between', 'in', 'flag_evaluates_to', 'EXACT', 'min']) {
     it(`knows no operator ${operator}`, () => {
-      const fault = faultOf(withPredicate({ key: 'a', type: 'person', operator, value: [1, 2] }))
+      const fault = faultOf(withPredicate({ operator, value: [1, 2] }))
       assert.equal(fault, 'filters.rules.0.targeting.properties.0.operator invalid_input')
     })
   }
@@ -299,9 +234,8 @@ describe('readRules', () => {
     assert.equal(faultOf(documentOf({ ...rollout, seed: '😀'.repeat(400) })), null)
     assert.equal(faultOf(typed('object', { a: nested(19) })), null)
     assert.equal(faultOf(typed('number', -(2 ** 53 - 1))), null)
-    const thirds = [33.33, 33.33, 33.34].map((weight, index) => ({ key: `v${index}`, weight, value: true }))
-    assert.equal(faultOf(documentOf({ ...experiment, variants: thirds })), null)
-    const property = { key: 'a', type: 'person', operator: 'regex', value: '(?=a)' }
+    assert.equal(faultOf(documentOf({ ...experiment, variants: variantsOf(33.33, 33.33, 33.34) })), null)
+    const property = { operator: 'regex', value: '(?=a)' }
     assert.equal(faultOf(withPredicate({ ...property, group_type_index: null, group_key_names: { a: 'b' } })), null)
   })
 })
