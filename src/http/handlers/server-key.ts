@@ -3,7 +3,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
-import type { MaybePromise } from '#core/maybe-promise.ts'
+import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
 import type { PersonalKey } from '#core/personal-key.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -63,7 +63,7 @@ export function withServerKey(
     }
     try {
       const caller = findCaller(deps, digests, request, acceptsKeyInQuery)
-      const answered = caller instanceof Promise ? caller.then(answer) : answer(caller)
+      const answered = whenKnown(caller, answer)
       return answered instanceof Promise ? answered.catch(fail) : answered
     } catch (error) {
       fail(error)
@@ -92,8 +92,7 @@ function findCaller(
     digests.keep(secret, hash)
     return ok({ kind: 'secret', project })
   }
-  const key = deps.keyCheck.find(secret)
-  return key instanceof Promise ? key.then(toPersonalCaller) : toPersonalCaller(key)
+  return whenKnown(deps.keyCheck.find(secret), toPersonalCaller)
 }
 
 function toPersonalCaller(key: PersonalKey | null): Result<ServerCaller, WireError> {

@@ -13,12 +13,7 @@ export interface ExportPlace {
   leave(): void
 }
 
-export interface ExportPlaces {
-  /**
-   * Takes a place, which must be left again. When all are taken, the export that waits longest for its reader is ended.
-   */
-  enter(projectId: number): Result<ExportPlace, ExportRefusal>
-}
+export type ExportPlaces = ReturnType<typeof createExportPlaces>
 
 export interface ExportPlacesOptions {
   /** ms of a clock that cannot be set. */
@@ -38,7 +33,7 @@ interface Place extends ExportPlace {
   waitingSinceMs: number | null
 }
 
-export function createExportPlaces(options: ExportPlacesOptions = {}): ExportPlaces {
+export function createExportPlaces(options: ExportPlacesOptions = {}) {
   const { inAllMax, perProjectMax } = { ...exportPlaceLimits, ...options }
   const monotonicMs = options.monotonicMs ?? (() => performance.now())
   const taken = new Set<Place>()
@@ -50,7 +45,11 @@ export function createExportPlaces(options: ExportPlacesOptions = {}): ExportPla
   }
 
   return {
-    enter(projectId) {
+    /**
+     * Takes a place, which must be left again. When all are taken, the export that waits longest for its reader is
+     * ended.
+     */
+    enter(projectId: number): Result<ExportPlace, ExportRefusal> {
       if ([...taken].filter(place => place.projectId === projectId).length >= perProjectMax) return err('project_full')
       if (taken.size >= inAllMax) {
         const other = findSlowest()

@@ -34,26 +34,7 @@ export interface Subscription {
 
 export type Refusal = 'closed' | 'full' | 'project_full'
 
-export interface ChangeHub {
-  /**
-   * @param project the id, and the key by which the project is found now.
-   * @param knows the definitions that the client saw last: those served now, others, or none on its first connection.
-   */
-  subscribe(
-    project: ReaderProject,
-    reader: ChangeReader,
-    knows: 'current' | 'other' | 'nothing',
-  ): Result<Subscription, Refusal>
-  /** Whether the hub would accept another reader of the project. */
-  hasCapacity(projectId: number): boolean
-  /**
-   * Notifies readers of changed projects, and ends those whose project or key was removed. Returns before all are
-   * notified.
-   */
-  publish(changes: ServedChanges): void
-  /** Ends every stream and accepts no more. */
-  close(): void
-}
+export type ChangeHub = ReturnType<typeof createChangeHub>
 
 export interface ReaderProject {
   readonly id: number
@@ -84,7 +65,7 @@ const recentMs = 60_000
 /** A reader may become busy just before a heartbeat; one that takes nothing for the whole next interval is stuck. */
 const beatsMissedMax = 2
 
-export function createChangeHub(options: ChangeHubOptions): ChangeHub {
+export function createChangeHub(options: ChangeHubOptions) {
   const { metrics, monotonicNowMs } = options
   const readersOf = new Map<number, Set<Entry>>()
   const changedAtMs = new Map<number, number>()
@@ -97,7 +78,15 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
   let timer: Timer | null = null
 
   return {
-    subscribe(project, reader, knows) {
+    /**
+     * @param project the id, and the key by which the project is found now.
+     * @param knows the definitions that the client saw last: those served now, others, or none on its first connection.
+     */
+    subscribe(
+      project: ReaderProject,
+      reader: ChangeReader,
+      knows: 'current' | 'other' | 'nothing',
+    ): Result<Subscription, Refusal> {
       if (isClosed) return err('closed')
       if (readerCount >= options.readersMax) return err('full')
       if (!hasCapacity(project.id)) return err('project_full')
@@ -115,8 +104,13 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
       const isBehind = knows === 'other' || (knows === 'nothing' && changedRecently(project.id))
       return ok({ isBehind, leave: () => remove(entry) })
     },
-    hasCapacity: projectId => !isClosed && readerCount < options.readersMax && hasCapacity(projectId),
-    publish(changes) {
+    /** Whether the hub would accept another reader of the project. */
+    hasCapacity: (projectId: number) => !isClosed && readerCount < options.readersMax && hasCapacity(projectId),
+    /**
+     * Notifies readers of changed projects, and ends those whose project or key was removed. Returns before all are
+     * notified.
+     */
+    publish(changes: ServedChanges) {
       const nowMs = monotonicNowMs()
       for (const projectId of changes.deletedProjectIds) {
         changedAtMs.delete(projectId)
@@ -134,6 +128,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
       }
       notifySome()
     },
+    /** Ends every stream and accepts no more. */
     close() {
       isClosed = true
       for (const readers of [...readersOf.values()]) for (const entry of [...readers]) end(entry)

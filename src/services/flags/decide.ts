@@ -9,7 +9,7 @@ import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subjec
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import { needsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
-import type { MaybePromise } from '#core/maybe-promise.ts'
+import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
 import { isSteps, type MaybeSteps, type Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
@@ -21,7 +21,6 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import { createSliceQueue, type SlicedWork, unfinished } from '../shared/slice-queue.ts'
-import { guardSubjects } from './guarded-subjects.ts'
 import { createHashKeyWrites } from './hash-key-writes.ts'
 import { createVisitorHasher, type MissingVisitorPart } from './hash-visitor.ts'
 import { createLateLogins } from './late-logins.ts'
@@ -137,7 +136,8 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     ...limits,
   })
   const loadSubject = createSubjectLoader({
-    subjects: guardSubjects(options.subjects, reads),
+    subjects: options.subjects,
+    reads,
     loadHashKeys: createHashKeyLoader({
       hashKeys,
       reads,
@@ -182,8 +182,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
         if (ran === 'full') throw new PortError('evaluation', 'full')
         return ran
       }
-      const subject = loadSubject(project, needsOfSelected(project, selected), request, nowMs)
-      return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)
+      return whenKnown(loadSubject(project, needsOfSelected(project, selected), request, nowMs), evaluate)
     },
   }
 
@@ -201,9 +200,9 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     if (request.cookieless === null) return evaluateFor(project, request, nowMs, encode)
 
     const hashed = hashVisitor(project.project, request, request.cookieless, shown(), nowMs)
-    const next = (known: Awaited<typeof hashed>) =>
-      known.ok ? evaluateFor(project, known.value, nowMs, encode) : countRefusal(known.error)
-    return hashed instanceof Promise ? hashed.then(next) : next(hashed)
+    return whenKnown(hashed, known =>
+      known.ok ? evaluateFor(project, known.value, nowMs, encode) : countRefusal(known.error),
+    )
   }
 
   function evaluateFor<T>(
@@ -220,9 +219,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
       options.countFlagRequest(project.project.id)
       return ran
     }
-    const needs = needsOfSelected(project, selected)
-    const subject = loadSubject(project, needs, request, nowMs)
-    return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)
+    return whenKnown(loadSubject(project, needsOfSelected(project, selected), request, nowMs), evaluate)
   }
 
   /** Evaluates all flags, then encodes the answer. */

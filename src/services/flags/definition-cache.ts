@@ -10,30 +10,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-export interface DefinitionCache<T> {
-  /** The project with this project API key, or null. */
-  findByToken(token: string): T | null
-  findById(projectId: number): T | null
-  projectCount(): number
-  /**
-   * The project that a valid secret key belongs to. Takes the key's SHA-256 in hex, so the look-up reveals nothing
-   * about it.
-   */
-  findBySecretHash(secretHash: string): T | null
-  /**
-   * Resolves when the write with this revision is served.
-   * @throws PortError when definitions cannot be read; `unavailable` when the store has lost the write since.
-   */
-  catchUp(revision: number): Promise<void>
-  /**
-   * For a client that knows, from another process, definitions not yet served here. Asks the store once, however many
-   * callers wait. Never rejects, and waits no longer than a second.
-   */
-  lookForChanges(): Promise<void>
-  /** Whether definitions have been read. While reading newer ones fails, the last ones stay served. */
-  isServing(): boolean
-  close(): void
-}
+export type DefinitionCache<T> = Awaited<ReturnType<typeof startDefinitionCache<T>>>
 
 export interface DefinitionCacheOptions<T> {
   readonly store: DefinitionStore
@@ -63,7 +40,7 @@ const lookMsMax = 1_000
 const complaintPauseMs = 10_000
 
 /** Loads everything, then follows changes. @throws PortError when the first load fails. */
-export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>): Promise<DefinitionCache<T>> {
+export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>) {
   const byToken = new Map<string, T>()
   const byId = new Map<number, { definitions: ProjectDefinitions; compiled: T }>()
   const bySecretHash = new Map<string, T>()
@@ -81,16 +58,26 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   options.store.onChange?.(revision => void follow(async () => revision))
 
   return {
-    findByToken: token => byToken.get(token) ?? null,
-    findById: projectId => byId.get(projectId)?.compiled ?? null,
-    findBySecretHash: secretHash => bySecretHash.get(secretHash) ?? null,
+    /** The project with this project API key, or null. */
+    findByToken: (token: string) => byToken.get(token) ?? null,
+    findById: (projectId: number) => byId.get(projectId)?.compiled ?? null,
+    /**
+     * The project that a valid secret key belongs to. Takes the key's SHA-256 in hex, so the look-up reveals nothing
+     * about it.
+     */
+    findBySecretHash: (secretHash: string) => bySecretHash.get(secretHash) ?? null,
     projectCount: () => byId.size,
     catchUp,
     lookForChanges,
+    /** Whether definitions have been read. While reading newer ones fails, the last ones stay served. */
     isServing: () => served >= 0,
     close: () => clearInterval(timer),
   }
 
+  /**
+   * Resolves when the write with this revision is served.
+   * @throws PortError when definitions cannot be read; `unavailable` when the store has lost the write since.
+   */
   async function catchUp(revision: number): Promise<void> {
     // Either the write is loaded already, or the served revision is from before the store came back as an older copy.
     if (revision <= served) await askForRevision()
@@ -103,6 +90,10 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     throw new PortError('state', 'unavailable', new Error(message))
   }
 
+  /**
+   * For a client that knows, from another process, definitions not yet served here. Asks the store once, however many
+   * callers wait. Never rejects, and waits no longer than a second.
+   */
   async function lookForChanges(): Promise<void> {
     looking ??= follow(askForRevision).finally(() => {
       looking = undefined

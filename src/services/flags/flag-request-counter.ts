@@ -9,20 +9,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-export interface FlagRequestCounter {
-  count(projectId: number): void
-  /** Whether the project has used up its flag requests of this UTC month; with a quota of 0 it always has. */
-  isOverQuota(project: Project): boolean
-  /** Call when a project's definitions change, since they hold its quota. */
-  follow(project: Project): void
-  /**
-   * Resolves when this month's usage of all followed projects has been read. If the read failed, only the requests
-   * counted here are known until the next flush.
-   */
-  caughtUp(): Promise<void>
-  /** Writes the remaining counts. */
-  close(): Promise<void>
-}
+export type FlagRequestCounter = ReturnType<typeof startFlagRequestCounter>
 
 export interface FlagRequestCounterOptions {
   readonly usage: Pick<UsageStore, 'addFlagRequests' | 'sumFlagRequests'>
@@ -39,7 +26,7 @@ interface Use {
   counted: number
 }
 
-export function startFlagRequestCounter(options: FlagRequestCounterOptions): FlagRequestCounter {
+export function startFlagRequestCounter(options: FlagRequestCounterOptions) {
   const { usage, clock, logger } = options
   let counts = new Map<number, number>()
   let countedDay = utcDay(clock.nowMs())
@@ -52,27 +39,34 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
   timer.unref()
 
   return {
-    count(projectId) {
+    count(projectId: number) {
       followClock()
       counts.set(projectId, (counts.get(projectId) ?? 0) + 1)
       const use = uses.get(projectId)
       if (use !== undefined) use.counted++
     },
-    isOverQuota({ id, quotas: { featureFlagRequests: quota } }) {
+    /** Whether the project has used up its flag requests of this UTC month; with a quota of 0 it always has. */
+    isOverQuota({ id, quotas: { featureFlagRequests: quota } }: Project) {
       if (quota === null || quota === 0) return quota === 0
       followClock()
       const use = uses.get(id)
       return use !== undefined && (use.stored ?? 0) + use.counted >= quota
     },
-    follow({ id, quotas: { featureFlagRequests: quota } }) {
+    /** Call when a project's definitions change, since they hold its quota. */
+    follow({ id, quotas: { featureFlagRequests: quota } }: Project) {
       if (quota === null || quota === 0) uses.delete(id)
       else if (!uses.has(id)) uses.set(id, { stored: undefined, counted: 0 })
     },
+    /**
+     * Resolves when this month's usage of all followed projects has been read. If the read failed, only the requests
+     * counted here are known until the next flush.
+     */
     async caughtUp() {
       if (!hasUnread()) return
       await flushAndRead()
       if (hasUnread()) await flushAndRead() // the first call may have joined one that began earlier
     },
+    /** Writes the remaining counts. */
     async close() {
       clearInterval(timer)
       await running

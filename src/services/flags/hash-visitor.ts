@@ -13,7 +13,7 @@ import {
   visitorHash,
 } from '#core/cookieless/visitor-hash.ts'
 import type { CookielessRequest, ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
-import type { MaybePromise } from '#core/maybe-promise.ts'
+import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
@@ -91,6 +91,5 @@ function continueWhenLoaded<T>(
   loaded: MaybePromise<Loaded<T>>,
   next: (value: T) => MaybePromise<Hashed>,
 ): MaybePromise<Hashed> {
-  const settleLoaded = (value: Loaded<T>) => (value.ok ? next(value.value) : err({ kind: 'visitor_unknown' } as const))
-  return loaded instanceof Promise ? loaded.then(settleLoaded) : settleLoaded(loaded)
+  return whenKnown(loaded, value => (value.ok ? next(value.value) : err({ kind: 'visitor_unknown' } as const)))
 }

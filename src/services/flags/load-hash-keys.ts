@@ -6,11 +6,11 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import { type HashKeyOverrides, noHashKeyOverrides } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { FlagNeeds } from '#core/flags/evaluation/flag-needs.ts'
-import type { MaybePromise } from '#core/maybe-promise.ts'
+import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
 import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { HashKeyWrites } from './hash-key-writes.ts'
 import type { LateLogins } from './late-logins.ts'
-import type { Loaded, StoreGuard } from './store-guard.ts'
+import type { StoreGuard } from './store-guard.ts'
 
 export interface LoadHashKeysOptions {
   readonly hashKeys: HashKeyOverrideReader
@@ -50,7 +50,7 @@ export function createHashKeyLoader(
     if (!mayWrite && !needs.hashKeyOverrides) return noHashKeyOverrides
     const untilMs = monotonicNowMs() + options.timeoutMs
     const found = reads.run(() => findRows(project.project.id, request))
-    const next = (loaded: Loaded<FoundRows>): MaybePromise<HashKeyOverrides> => {
+    return whenKnown(found, (loaded): MaybePromise<HashKeyOverrides> => {
       if (!loaded.ok) return { ...noHashKeyOverrides, failure }
       const { rows, hasPerson } = loaded.value
       if (!mayWrite) return { rows, failure: null }
@@ -60,8 +60,7 @@ export function createHashKeyLoader(
       }
       const missing = project.continuityFlagKeys.filter(key => !rows.has(key))
       return missing.length === 0 ? { rows, failure: null } : keepMissing(project, request, rows, missing, untilMs)
-    }
-    return found instanceof Promise ? found.then(next) : next(found)
+    })
   }
 
   /** Finds the rows of the persons of both ids. Rows of the person who has the distinct id take precedence. */
@@ -86,9 +85,7 @@ export function createHashKeyLoader(
     const kept = writes.keep(toAssignment(project, request, flagKeys), leftMs)
     // The stored rows count, not the rows that this request wanted to write: another request of this person may have
     // been first.
-    const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
-      stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }
-    return kept instanceof Promise ? kept.then(next) : next(kept)
+    return whenKnown(kept, stored => (stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }))
   }
 }
 

@@ -16,13 +16,14 @@ import { ownValue, type PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { ok } from '#core/result.ts'
 import type { Geoip } from '#ports/geoip.ts'
-import type { SubjectPerson } from '#ports/state/subject-store.ts'
-import type { GuardedSubjects } from './guarded-subjects.ts'
+import type { SubjectPerson, SubjectStore } from '#ports/state/subject-store.ts'
 import type { createHashKeyLoader } from './load-hash-keys.ts'
-import type { Loaded } from './store-guard.ts'
+import type { Loaded, StoreGuard } from './store-guard.ts'
 
 export interface LoadSubjectOptions {
-  readonly subjects: GuardedSubjects
+  readonly subjects: SubjectStore
+  /** The guard of `subjects`. */
+  readonly reads: StoreGuard
   /** Created by `createHashKeyLoader`. */
   readonly loadHashKeys: ReturnType<typeof createHashKeyLoader>
   /** Null without a database of locations. */
@@ -46,7 +47,7 @@ export function createSubjectLoader(
   request: SubjectRequest,
   nowMs: number,
 ) => MaybePromise<EvaluationSubject> {
-  const { subjects, loadHashKeys } = options
+  const { subjects, reads, loadHashKeys } = options
 
   return (project, needs, request, nowMs) => {
     const asked = readRequested(project, request)
@@ -94,7 +95,7 @@ export function createSubjectLoader(
     asked: Asked,
   ): MaybePromise<Loaded<SubjectPerson | null>> {
     if (request.onlyUseOverridePersonProperties || !needsStoredPerson(needs, asked)) return nobody
-    return subjects.findPerson(project.project.id, asked.distinctId, () => project.personKeys.names())
+    return reads.run(() => subjects.findPerson(project.project.id, asked.distinctId, () => project.personKeys.names()))
   }
 
   /** Members are stored persons, so a request that ignores stored data is in no static cohort. */
@@ -104,7 +105,7 @@ export function createSubjectLoader(
     request: SubjectRequest,
   ): MaybePromise<EvaluationSubject['staticCohortIds']> {
     if (request.onlyUseOverridePersonProperties || !needs.staticCohorts) return noStaticCohorts
-    return subjects.findStaticCohorts(project.project.id, request.distinctId)
+    return reads.run(() => subjects.findStaticCohorts(project.project.id, request.distinctId))
   }
 
   function loadGroupRows(
@@ -119,7 +120,7 @@ export function createSubjectLoader(
       const typeName = project.groupTypeNames[typeIndex]
       const key = typeName === undefined ? '' : usableGroupKey(ownValue(asked.groups, typeName))
       if (key === '' || !needsGroupRow(needs, typeIndex, typeName!, asked)) continue
-      const found = subjects.findGroup(project.project.id, typeIndex, key, () => wanted)
+      const found = reads.run(() => subjects.findGroup(project.project.id, typeIndex, key, () => wanted))
       const keep = (loaded: Loaded<{ properties: PropertyBag } | null>) => {
         rows.set(typeIndex, loaded.ok ? ok(loaded.value?.properties ?? null) : loaded)
       }

@@ -1,11 +1,11 @@
 // Reads stored persons and groups from a replica, and from the primary when the replica fails. An evaluation that
 // waited for a hanging replica still has time for the primary. A replica that is known to be down is not called.
 
-import type { MaybePromise } from '#core/maybe-promise.ts'
+import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
-import type { Loaded, StoreGuard } from './store-guard.ts'
+import type { StoreGuard } from './store-guard.ts'
 
 type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 
@@ -16,8 +16,7 @@ type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 export function readReplicaFirst(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {
   function find<T>(ask: (subjects: Subjects) => MaybePromise<T>): MaybePromise<T> {
     const found = guard.run(() => ask(replica))
-    const next = (loaded: Loaded<T>): MaybePromise<T> => (loaded.ok ? loaded.value : ask(primary))
-    return found instanceof Promise ? found.then(next) : next(found)
+    return whenKnown(found, loaded => (loaded.ok ? loaded.value : ask(primary)))
   }
   return {
     findPerson: (...person) => find(subjects => subjects.findPerson(...person)),

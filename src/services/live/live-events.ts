@@ -29,16 +29,7 @@ export interface LivePlace {
 
 export type LiveRefusal = 'closed' | 'full' | 'project_full'
 
-export interface LiveEvents {
-  /** Takes a place, which the caller must leave again. @throws PortError when the log cannot be read. */
-  enter(request: LiveRequest): Promise<Result<LivePlace, LiveRefusal>>
-  /** Call when a stream has new records. Cheap and repeatable. */
-  wake(stream: LogStream): void
-  /** Ends watchers that may no longer watch. Call it when keys or projects changed. */
-  recheck(): void
-  /** Ends every watcher and accepts no more. Resolves when the log is no longer read. */
-  close(): Promise<void>
-}
+export type LiveEvents = ReturnType<typeof createLiveEvents>
 
 export interface LiveEventsOptions extends Timers {
   readonly log: Pick<EventLogReader, 'streams' | 'readRuns' | 'status'>
@@ -61,7 +52,7 @@ const recheckMs = 5_000
 /** How long a watcher may stay while its permission cannot be checked. */
 const uncheckedMsMax = 30_000
 
-export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
+export function createLiveEvents(options: LiveEventsOptions) {
   const { log, messages, metrics, logger, monotonicNowMs } = options
   const watchersOf = new Map<number, Set<LiveWatcher>>()
   const tails = new Map<LogStream, LogTail>()
@@ -77,7 +68,8 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
   let isClosed = false
 
   return {
-    async enter(request) {
+    /** Takes a place, which the caller must leave again. @throws PortError when the log cannot be read. */
+    async enter(request: LiveRequest): Promise<Result<LivePlace, LiveRefusal>> {
       const { projectId } = request
       if (isClosed) return err('closed')
       if (placeCount >= options.watchersMax) return err('full')
@@ -112,8 +104,11 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
         throw error
       }
     },
-    wake: stream => tails.get(stream)?.wake(),
+    /** Call when a stream has new records. Cheap and repeatable. */
+    wake: (stream: LogStream) => tails.get(stream)?.wake(),
+    /** Ends watchers that may no longer watch. Call it when keys or projects changed. */
     recheck: () => void checkAll(),
+    /** Ends every watcher and accepts no more. Resolves when the log is no longer read. */
     async close() {
       isClosed = true
       for (const watcher of allWatchers()) end(watcher, 'stopping')

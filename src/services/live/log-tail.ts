@@ -34,15 +34,7 @@ export interface LogTailOptions extends Pick<Timers, 'startTimeout'> {
   readonly logger: Logger
 }
 
-export interface LogTail {
-  /** Offset of the next record to take. */
-  readonly position: number
-  /** Call when something was appended. Cheap and repeatable. */
-  wake(): void
-  stop(): void
-  /** Resolves when reading has ended. */
-  readonly ended: Promise<void>
-}
+export type LogTail = ReturnType<typeof startLogTail>
 
 /** How often it reads without being woken: commits of other fronts do not wake it. */
 const pollMs = 200
@@ -59,7 +51,7 @@ const behindMsMax = 5_000
 const failureRestMs = 1_000
 const complaintPauseMs = 10_000
 
-export function startLogTail(options: LogTailOptions): LogTail {
+export function startLogTail(options: LogTailOptions) {
   const { log, stream, monotonicNowMs, logger } = options
   let position = options.fromOffset
   let isStopped = false
@@ -74,9 +66,11 @@ export function startLogTail(options: LogTailOptions): LogTail {
   })
 
   return {
+    /** Offset of the next record to take. */
     get position() {
       return position
     },
+    /** Call when something was appended. Cheap and repeatable. */
     wake() {
       isWoken = true
       endRest?.()
@@ -85,6 +79,7 @@ export function startLogTail(options: LogTailOptions): LogTail {
       isStopped = true
       endRest?.()
     },
+    /** Resolves when reading has ended. */
     ended,
   }
 

@@ -111,27 +111,24 @@ export function listCohortsOfPerson(
   })
 }
 
-export interface CohortCounter {
-  /** Whether this process is counting the cohort or has queued it. */
-  isCounting(cohortId: number): boolean
-  /**
-   * Counts the members and saves the number with the cohort, unless the cohort changed during the count. Cohorts are
-   * counted one after the other; a cohort that is being counted or queued is not counted twice.
-   * @returns err when the cohort cannot be evaluated. Rejects with a PortError.
-   */
-  count(cohort: Cohort): Promise<Result<null, NoMembers | 'too_many'>>
-}
-
 /** How many cohorts may be counted or queued. */
 const waitingCountMax = 100
 
-export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
+export type CohortCounter = ReturnType<typeof createCohortCounter>
+
+export function createCohortCounter(deps: CohortPersonsDeps) {
   const counting = new Map<number, Promise<Result<null, NoMembers>>>()
   let last: Promise<unknown> = Promise.resolve()
 
   return {
-    isCounting: cohortId => counting.has(cohortId),
-    count(cohort) {
+    /** Whether this process is counting the cohort or has queued it. */
+    isCounting: (cohortId: number) => counting.has(cohortId),
+    /**
+     * Counts the members and saves the number with the cohort, unless the cohort changed during the count. Cohorts are
+     * counted one after the other; a cohort that is being counted or queued is not counted twice.
+     * @returns err when the cohort cannot be evaluated. Rejects with a PortError.
+     */
+    count(cohort: Cohort): Promise<Result<null, NoMembers | 'too_many'>> {
       const known = counting.get(cohort.id)
       if (known !== undefined) return known
       if (counting.size >= waitingCountMax) return Promise.resolve(err('too_many'))

@@ -3,7 +3,7 @@
 
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import { type FlagProbe, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
-import type { MaybePromise } from '#core/maybe-promise.ts'
+import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonInCohorts, PersonsPage } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
@@ -47,8 +47,7 @@ export type PersonTest = (person: PersonInCohorts) => MaybePromise<Result<boolea
 export function createPersonTest(probe: FlagProbe, { slices }: SubjectScans, nowMs: number): PersonTest {
   return person => {
     const evaluation = probe.evaluationOf(probedPerson([probe], person, nowMs))
-    const finished = finishEvaluation(evaluation, slices)
-    return finished instanceof Promise ? finished.then(() => probe.holds(evaluation)) : probe.holds(evaluation)
+    return whenKnown(finishEvaluation(evaluation, slices), () => probe.holds(evaluation))
   }
 }
 
