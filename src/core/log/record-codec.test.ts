@@ -3,9 +3,10 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { decodeRecords } from '../../../tests/support/decode-records.ts'
 import { runs } from '../../../tests/support/nightly.ts'
-import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
+import { aCapturedEvent, aCapturedRecording, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 import {
   type CapturedEvent,
+  type CapturedRecording,
   type CapturedReject,
   type CookielessVisitor,
   lanes,
@@ -15,6 +16,7 @@ import { encodeVisitor } from '../events/visitor-text.ts'
 import { assignProject, RecordEncoder, sealRecords, settledVisitor } from './record-codec.ts'
 import { RecordCursor } from './record-decoder.ts'
 import { kindEvent } from './record-layout.ts'
+import { encodeRecording } from './recording-codec.ts'
 
 const uint32 = fc.integer({ min: 0, max: 0xffff_ffff })
 const epochMs = fc.integer({ min: -2_208_988_800_000, max: 10_413_792_000_000 })
@@ -73,38 +75,44 @@ const rejectSource: fc.Arbitrary<RejectSource> = fc.record(
   { noNullPrototype: true },
 )
 
+const rejectFields = {
+  projectId: uint32,
+  token: text,
+  lane: fc.constantFrom(...lanes),
+  historicalMigration: fc.boolean(),
+  importJobId: uint32,
+  receivedAtMs: epochMs,
+  capturedAtMs: epochMs,
+  reason: text,
+  field: text,
+  uuid: text,
+  name: text,
+  distinctId: text,
+  body: jsonText,
+}
 const capturedReject: fc.Arbitrary<CapturedReject> = fc.record(
+  { ...rejectFields, source: rejectSource },
+  { noNullPrototype: true, requiredKeys: Object.keys(rejectFields) as (keyof typeof rejectFields)[] },
+)
+
+const capturedRecording: fc.Arbitrary<CapturedRecording> = fc.record(
   {
     projectId: uint32,
     token: text,
-    lane: fc.constantFrom(...lanes),
-    historicalMigration: fc.boolean(),
-    importJobId: uint32,
     receivedAtMs: epochMs,
     capturedAtMs: epochMs,
-    reason: text,
-    field: text,
-    uuid: text,
-    name: text,
+    timestampMs: epochMs,
+    uuid: fc.uuid(),
+    sessionId: text,
+    windowId: text,
     distinctId: text,
-    body: jsonText,
-    source: rejectSource,
+    snapshotSource: fc.constantFrom('web' as const, 'mobile' as const),
+    lib: text,
+    itemCount: uint32,
+    itemsBytes: fc.integer({ min: 0, max: 2 ** 40 }),
+    items: fc.uint8Array({ maxLength: 300 }),
   },
-  {
-    noNullPrototype: true,
-    requiredKeys: [
-      ...([
-        'projectId',
-        'token',
-        'lane',
-        'historicalMigration',
-        'importJobId',
-        'receivedAtMs',
-        'capturedAtMs',
-      ] as const),
-      ...(['reason', 'field', 'uuid', 'name', 'distinctId', 'body'] as const),
-    ],
-  },
+  { noNullPrototype: true },
 )
 
 describe('record codec', () => {
@@ -135,6 +143,23 @@ describe('record codec', () => {
         assert.deepEqual(decodeRecords(bytes), expected)
       }),
       { numRuns: runs(25, 80) },
+    )
+  })
+
+  it('decodes a recording field by field, also between events', () => {
+    fc.assert(
+      fc.property(capturedRecording, expected => {
+        const event = encodedEvents([aCapturedEvent(1)]).bytes
+        const { bytes } = encodeRecording(expected)
+        assert.equal(bytes.length, bytes.buffer.byteLength, 'a separate buffer, ready to be transferred')
+        const run = new Uint8Array(Buffer.concat([event, bytes, event]))
+        sealRecords(run)
+        const [before, record, after] = decodeRecords(run, 3)
+        assert.ok(before?.kind === 'event' && after?.kind === 'event' && record?.kind === 'recording')
+        const items = new Uint8Array(record.recording.items)
+        assert.deepEqual({ ...record.recording, items }, { ...expected, items: new Uint8Array(expected.items) })
+      }),
+      { numRuns: 80 },
     )
   })
 
@@ -174,20 +199,24 @@ describe('record codec', () => {
   })
 
   it('assigns the project to every record of a run', () => {
-    const { bytes } = encodedEvents([aCapturedEvent(1, { projectId: 0 }), aCapturedEvent(2, { projectId: 0 })])
-    assignProject(bytes, 0x8765_4321)
-    sealRecords(bytes)
-    assert.deepEqual(
-      decodeRecords(bytes).map(record => record.kind === 'event' && record.event.projectId),
-      [0x8765_4321, 0x8765_4321],
-    )
+    const events = encodedEvents([aCapturedEvent(1, { projectId: 0 }), aCapturedEvent(2, { projectId: 0 })])
+    for (const { bytes } of [events, encodeRecording(aCapturedRecording(1, { projectId: 0 }))]) {
+      assignProject(bytes, 0x8765_4321)
+      sealRecords(bytes)
+      for (const record of decodeRecords(bytes)) {
+        const content = record.kind === 'event' ? record.event : record.kind === 'recording' && record.recording
+        assert.ok(content !== false && content.projectId === 0x8765_4321)
+      }
+    }
   })
 
-  it('refuses ids that do not fit into 32 bits', () => {
+  it('refuses numbers that do not fit into 32 bits', () => {
     const encoder = new RecordEncoder()
     assert.throws(() => encoder.addEvent(aCapturedEvent(1, { projectId: -1 })), RangeError)
     assert.throws(() => encoder.addEvent(aCapturedEvent(1, { importJobId: 2 ** 32 })), RangeError)
     assert.equal(encoder.recordCount, 0)
+    assert.throws(() => encodeRecording(aCapturedRecording(1, { projectId: -1 })), RangeError)
+    assert.throws(() => encodeRecording(aCapturedRecording(1, { itemCount: 2 ** 32 })), RangeError)
   })
 
   it('returns where records begin when sealing, and refuses bytes that are not a run', () => {
@@ -246,6 +275,13 @@ describe('record decoder', () => {
         at < start + 4 ? ['event', 'damaged', 'damaged'] : ['event', 'damaged', 'event'],
         `byte ${at - start} of the record`,
       )
+    }
+    const { bytes: recording } = encodeRecording(aCapturedRecording(1))
+    sealRecords(recording)
+    for (let at = 0; at < recording.length; at++) {
+      const bytes = recording.slice()
+      bytes[at]! ^= 0x5a
+      assert.equal(decodeRecords(bytes, 1)[0]!.kind, 'damaged', `byte ${at} of a recording`)
     }
   })
 
