@@ -1,6 +1,6 @@
 // Builders of capture requests as the parsers produce them, and readers of the prepared results.
 
-import type { IncomingEvent, IncomingItem, IncomingRequest } from '#core/capture/incoming-event.ts'
+import type { IncomingEvent, IncomingItem, IncomingRequest, IncomingV1Event } from '#core/capture/incoming-event.ts'
 import { type OutcomeTable, outcomeAt, rowCountOf } from '#core/capture/outcome-table.ts'
 import type { Outcome } from '#core/capture/outcomes.ts'
 import { type PreparedRequest, prepareEvents } from '#core/capture/prepare-events.ts'
@@ -25,6 +25,23 @@ export function anIncomingEvent(over: Partial<IncomingEvent> = {}): IncomingEven
     propertiesJson: '{}',
     setJson: null,
     setOnceJson: null,
+    ...over,
+  }
+}
+
+export function anIncomingV1Event(over: Partial<IncomingV1Event> = {}): IncomingV1Event {
+  const { propertiesJson = '{}' } = over
+  return {
+    kind: 'event',
+    name: 'signed up',
+    uuid: '0197c5a0-0000-7000-8000-000000000001',
+    distinctId: 'ada',
+    timestamp: '2025-07-01T10:00:00Z',
+    sessionId: null,
+    windowId: null,
+    options: null,
+    propertiesJson,
+    properties: propertiesJson === null ? {} : JSON.parse(propertiesJson),
     ...over,
   }
 }

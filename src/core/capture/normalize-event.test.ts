@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { anIncomingEvent } from '../../../tests/support/incoming-requests.ts'
 import { edgeNote } from '../events/captured-event.ts'
 import type { IncomingEvent } from './incoming-event.ts'
 import { type EventContext, eventBytesMax, laneOf, normalizeDistinctId, normalizeEvent } from './normalize-event.ts'
@@ -18,27 +19,9 @@ const context: EventContext = {
   random: () => 0,
 }
 
-function anItem(over: Partial<IncomingEvent> = {}): IncomingEvent {
-  return {
-    kind: 'event',
-    name: 'signed up',
-    distinctId: 'ada',
-    uuid: null,
-    timestamp: '2025-07-01T10:00:00Z',
-    offsetMs: null,
-    ignoreSentAt: false,
-    isCookieless: false,
-    cookielessModeInvalid: false,
-    captureInternal: false,
-    propertiesJson: '{"a":1.0}',
-    setJson: null,
-    setOnceJson: null,
-    ...over,
-  }
-}
-
 function normalized(over: Partial<IncomingEvent>, contextOver: Partial<EventContext> = {}) {
-  return normalizeEvent(anItem(over), { ...context, ...contextOver })
+  const item = { name: 'signed up', timestamp: '2025-07-01T10:00:00Z', propertiesJson: '{"a":1.0}', ...over }
+  return normalizeEvent(anIncomingEvent(item), { ...context, ...contextOver })
 }
 
 describe('normalizeEvent', () => {
@@ -92,74 +75,46 @@ describe('normalizeEvent', () => {
     const event = normalized({ captureInternal: true })
     assert.equal(event.ok && event.value.ip, '127.0.0.1')
   })
-  it('stores one name for both spellings of a group event in an import, and keeps both in live events', () => {
-    const name = '$group_identify'
-    const imported = normalized({ name }, { historicalMigration: true })
-    const live = normalized({ name })
-    assert.equal(imported.ok && imported.value.name, '$groupidentify')
-    assert.equal(live.ok && live.value.name, '$group_identify')
-  })
 })
 
 describe('laneOf', () => {
   it('depends on the name first, then on the flag', () => {
-    const lanes = [
-      '$exception',
-      '$$heatmap',
-      '$$client_ingestion_warning',
-      '$ai_span',
-      '$pageview',
-      'x',
-      '$ai_own',
-    ].map(name => [laneOf(name, false), laneOf(name, true)])
-    assert.deepEqual(lanes, [
-      ['error_tracking', 'error_tracking'],
-      ['heatmaps', 'heatmaps'],
-      ['warnings', 'warnings'],
-      ['ai', 'ai'],
-      ['main', 'historical'],
-      ['main', 'historical'],
-      ['main', 'historical'],
-    ])
+    for (const [name, live, imported] of [
+      ['$exception', 'error_tracking', 'error_tracking'],
+      ['$$heatmap', 'heatmaps', 'heatmaps'],
+      ['$$client_ingestion_warning', 'warnings', 'warnings'],
+      ['$ai_span', 'ai', 'ai'],
+      ['$pageview', 'main', 'historical'],
+      ['x', 'main', 'historical'],
+      ['$ai_own', 'main', 'historical'],
+    ] as const)
+      assert.deepEqual([laneOf(name, false), laneOf(name, true)], [live, imported])
   })
 })
 
-describe('age rerouting', () => {
-  const dayMs = 86_400_000
+// tests/capture/rerouting.test.ts has the threshold and the lanes that it concerns.
+it('rerouting by age uses the corrected time, and an import has the SDKs’ name of a group event', () => {
   const rerouted = (over: Partial<IncomingEvent>, contextOver: Partial<EventContext> = {}) => {
-    const outcome = normalized(over, { rerouteOlderThanMs: dayMs, ...contextOver })
-    assert.ok(outcome.ok)
-    const { lane, historicalMigration, importJobId, name } = outcome.value
-    return { lane, historicalMigration, importJobId, name }
+    const outcome = normalized({ name: '$group_identify', ...over }, { rerouteOlderThanMs: 86_400_000, ...contextOver })
+    return (
+      outcome.ok && [
+        outcome.value.lane,
+        outcome.value.historicalMigration,
+        outcome.value.importJobId,
+        outcome.value.name,
+      ]
+    )
   }
-  const live = { lane: 'main', historicalMigration: false, importJobId: 0, name: 'signed up' }
-  const imported = { lane: 'historical', historicalMigration: true, importJobId: 1, name: 'signed up' }
-
-  it('turns a live event into an import from the threshold on, and no younger one', () => {
-    assert.deepEqual(rerouted({ timestamp: '2025-06-30T11:00:00.001Z' }), live)
-    assert.deepEqual(rerouted({ timestamp: '2025-06-30T11:00:00.000Z' }), imported)
-    assert.deepEqual(rerouted({ timestamp: null, offsetMs: dayMs }), imported)
-    assert.deepEqual(rerouted({ timestamp: null }), live)
-    assert.deepEqual(rerouted({ timestamp: '1999-01-01T00:00:00Z' }, { rerouteOlderThanMs: null }), live)
-  })
-  it('uses the corrected time', () => {
-    const sentAtMs = Date.parse('2025-06-20T11:00:00Z')
-    assert.deepEqual(rerouted({ timestamp: '2025-06-20T10:59:00Z' }, { sentAtMs }), live)
-  })
-  it('moves only events of the main lane', () => {
-    const old = { timestamp: '2020-01-01T00:00:00Z' }
-    for (const [name, lane] of [
-      ['$exception', 'error_tracking'],
-      ['$$heatmap', 'heatmaps'],
-      ['$ai_span', 'ai'],
-    ] as const)
-      assert.deepEqual(rerouted({ ...old, name }), { ...live, lane, name })
-    assert.deepEqual(rerouted({ ...old, name: '$group_identify' }), { ...imported, name: '$groupidentify' })
-  })
-  it('leaves imports unchanged', () => {
-    const imports = { historicalMigration: true, importJobId: 9 }
-    assert.deepEqual(rerouted({ timestamp: '2020-01-01T00:00:00Z' }, imports), { ...imported, importJobId: 9 })
-  })
+  const live = ['main', false, 0, '$group_identify']
+  const imported = ['historical', true, 1, '$groupidentify']
+  const sentAtMs = Date.parse('2025-06-20T11:00:00Z')
+  assert.deepEqual(rerouted({ timestamp: '2025-06-20T10:59:00Z' }), imported)
+  assert.deepEqual(rerouted({ timestamp: '2025-06-20T10:59:00Z' }, { sentAtMs }), live)
+  assert.deepEqual(rerouted({ timestamp: null, offsetMs: 86_400_000 }), imported)
+  assert.deepEqual(rerouted({ timestamp: null }), live)
+  assert.deepEqual(rerouted({ timestamp: '1999-01-01T00:00:00Z' }, { rerouteOlderThanMs: null }), live)
+  const job = { historicalMigration: true, importJobId: 9 }
+  assert.deepEqual(rerouted({ timestamp: '2020-01-01T00:00:00Z' }, job), ['historical', true, 9, '$groupidentify'])
 })
 
 describe('notes of an accepted event', () => {
@@ -189,16 +144,10 @@ describe('notes of an accepted event', () => {
   })
 })
 
-describe('normalizeDistinctId', () => {
-  it('keeps blanks around an id, and returns no id for blanks alone', () => {
-    assert.equal(normalizeDistinctId('  hello  '), '  hello  ')
-    for (const blank of ['', ' ', ' \t\n', '\u00a0\u2003']) assert.equal(normalizeDistinctId(blank), '')
-  })
-  it('replaces NUL and cuts to 200 code points without splitting a character', () => {
-    assert.equal(normalizeDistinctId('a\0b'), 'a\ufffdb')
-    assert.equal(normalizeDistinctId('\u{1f600}'.repeat(201)), '\u{1f600}'.repeat(200))
-    assert.equal(normalizeDistinctId(`${'x'.repeat(199)}\u{1f600}y`), `${'x'.repeat(199)}\u{1f600}`)
-  })
+it('normalizeDistinctId has no id for blanks alone, replaces NUL, and cuts between characters', () => {
+  for (const blank of ['', ' ', ' \t\n', '\u00a0\u2003']) assert.equal(normalizeDistinctId(blank), '')
+  assert.equal(normalizeDistinctId(' a\0b '), ' a\ufffdb ')
+  assert.equal(normalizeDistinctId(`${'x'.repeat(199)}\u{1f600}y`), `${'x'.repeat(199)}\u{1f600}`)
 })
 
 describe('cutRejectBody', () => {

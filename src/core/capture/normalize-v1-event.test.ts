@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { anIncomingV1Event } from '../../../tests/support/incoming-requests.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { rawNumber } from '../json.ts'
 import type { IncomingV1Event } from './incoming-event.ts'
@@ -7,7 +8,6 @@ import { aiEventBytesMax, eventBytesMax } from './normalize-event.ts'
 import { isIllegalV1DistinctId, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
 
 const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
-const uuid = '0197c5a0-0000-7000-8000-000000000001'
 
 const context: V1EventContext = {
   projectId: 7,
@@ -23,22 +23,7 @@ const context: V1EventContext = {
   aiOnly: false,
 }
 
-function anItem(over: Partial<IncomingV1Event> = {}): IncomingV1Event {
-  const propertiesJson = over.propertiesJson === undefined ? '{"a":1.0}' : over.propertiesJson
-  return {
-    kind: 'event',
-    name: 'signed up',
-    uuid,
-    distinctId: 'ada',
-    timestamp: '2025-07-01T10:00:00Z',
-    sessionId: null,
-    windowId: null,
-    options: null,
-    propertiesJson,
-    properties: propertiesJson === null ? {} : JSON.parse(propertiesJson),
-    ...over,
-  }
-}
+const anItem = (over: Partial<IncomingV1Event>) => anIncomingV1Event({ propertiesJson: '{"a":1.0}', ...over })
 
 function normalized(over: Partial<IncomingV1Event>, contextOver: Partial<V1EventContext> = {}): CapturedEvent {
   const outcome = normalizeV1Event(anItem(over), { ...context, ...contextOver })
@@ -66,7 +51,7 @@ describe('normalizeV1Event', () => {
       capturedAtMs: receivedAtMs,
       timestampMs: Date.parse('2025-07-01T09:59:50Z'),
       sentAtMs: receivedAtMs + 10_000,
-      uuid,
+      uuid: '0197c5a0-0000-7000-8000-000000000001',
       name: 'signed up',
       distinctId: 'ada',
       ip: '203.0.113.7',
@@ -79,15 +64,18 @@ describe('normalizeV1Event', () => {
 
   it('drops an invalid event, and reports the field at fault', () => {
     const eAcute = 'é' // two bytes
-    assert.deepEqual(dropOf({ name: '$performance_event', distinctId: '' }), ['dropped_performance_event', 'event'])
-    assert.deepEqual(dropOf({ name: '' }), ['missing_event_name', 'event'])
-    assert.deepEqual(dropOf({ name: 'n'.repeat(201) }), ['event_name_too_long', 'event'])
-    assert.deepEqual(dropOf({ name: eAcute.repeat(101) }), ['event_name_too_long', 'event'])
-    assert.deepEqual(dropOf({ distinctId: '' }), ['missing_distinct_id', 'distinct_id'])
-    assert.deepEqual(dropOf({ distinctId: eAcute.repeat(101) }), ['distinct_id_too_large', 'distinct_id'])
-    assert.deepEqual(dropOf({ timestamp: '2025-07-01T10:00:00' }), ['invalid_event_timestamp', 'timestamp'])
-    assert.deepEqual(dropOf({ propertiesJson: null }), ['malformed_event_properties', 'properties'])
-    assert.deepEqual(dropOf({ options: [] }), ['invalid_options', 'options'])
+    const dropped: readonly (readonly [over: Partial<IncomingV1Event>, reason: string, field: string])[] = [
+      [{ name: '$performance_event', distinctId: '' }, 'dropped_performance_event', 'event'],
+      [{ name: '' }, 'missing_event_name', 'event'],
+      [{ name: 'n'.repeat(201) }, 'event_name_too_long', 'event'],
+      [{ name: eAcute.repeat(101) }, 'event_name_too_long', 'event'],
+      [{ distinctId: '' }, 'missing_distinct_id', 'distinct_id'],
+      [{ distinctId: eAcute.repeat(101) }, 'distinct_id_too_large', 'distinct_id'],
+      [{ timestamp: '2025-07-01T10:00:00' }, 'invalid_event_timestamp', 'timestamp'],
+      [{ propertiesJson: null }, 'malformed_event_properties', 'properties'],
+      [{ options: [] }, 'invalid_options', 'options'],
+    ]
+    for (const [over, ...drop] of dropped) assert.deepEqual(dropOf(over), drop)
     for (const text of ['n'.repeat(200), eAcute.repeat(100)])
       assert.equal(normalized({ name: text, distinctId: text }).distinctId, text)
   })
@@ -187,22 +175,12 @@ describe('normalizeV1Event', () => {
   })
 
   it('keeps events with placeholder ids, without a person', () => {
-    for (const id of [
-      'Undefined',
-      'NaN',
-      'user',
-      'SYSTEM',
-      '0',
-      '[object Object]',
-      '00000000-0000-0000-0000-000000000000',
-    ])
+    const nil = '00000000-0000-0000-0000-000000000000'
+    for (const id of ['Undefined', 'NaN', 'user', 'SYSTEM', '0', '[object Object]', nil])
       assert.ok(isIllegalV1DistinctId(id), id)
     // Some of these are on the list of ids that merges refuse, which is a different list.
     for (const id of ["'null'", '"undefined"', 'users', '00', 'ada']) assert.equal(isIllegalV1DistinctId(id), false, id)
     assert.equal(normalized({ distinctId: 'null' }).personProcessingForcedOff, true)
-  })
-
-  it('replaces what a text column cannot hold, as every protocol does', () => {
     assert.equal(normalized({ distinctId: 'a\0b' }).distinctId, 'a\ufffdb')
   })
 
@@ -214,22 +192,13 @@ describe('normalizeV1Event', () => {
   })
 
   it('takes an import as written, without a send time and under the name that imports have', () => {
-    const event = normalized(
-      { name: '$group_identify', timestamp: '2023-01-01T00:00:00Z' },
-      { historicalMigration: true, importJobId: 1 },
-    )
-    const { lane, name, historicalMigration, importJobId, timestampMs, sentAtMs } = event
+    const over = { historicalMigration: true, importJobId: 1 }
+    const event = normalized({ name: '$group_identify', timestamp: '2023-01-01T00:00:00Z' }, over)
     assert.deepEqual(
-      { lane, name, historicalMigration, importJobId, timestampMs, sentAtMs },
-      {
-        lane: 'historical',
-        name: '$groupidentify',
-        historicalMigration: true,
-        importJobId: 1,
-        timestampMs: Date.parse('2023-01-01T00:00:00Z'),
-        sentAtMs: null,
-      },
+      [event.lane, event.name, event.importJobId, event.sentAtMs],
+      ['historical', '$groupidentify', 1, null],
     )
+    assert.equal(event.timestampMs, Date.parse('2023-01-01T00:00:00Z'))
   })
 
   it('turns an old live event into an import when the instance is configured to', () => {

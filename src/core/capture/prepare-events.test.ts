@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { anIncomingEvent, aTable, decoded, outcomesOf, receivedAtMs } from '../../../tests/support/incoming-requests.ts'
+import {
+  anIncomingEvent,
+  anIncomingRequest,
+  anIncomingV1Event,
+  aTable,
+  decoded,
+  outcomesOf,
+  receivedAtMs,
+} from '../../../tests/support/incoming-requests.ts'
 import type { CapturedReject, DecodedRecord } from '../events/captured-event.ts'
 import type { IncomingV1Event, IncomingV1Request, ItemFault } from './incoming-event.ts'
 import {
@@ -145,32 +153,13 @@ describe('prepareEvents', () => {
 })
 
 describe('prepareV1Events', () => {
-  const numbered = (index: number, over: Partial<IncomingV1Event> = {}): IncomingV1Event => ({
-    kind: 'event',
-    name: 'signed up',
-    uuid: `0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}`,
-    distinctId: 'ada',
-    timestamp: '2025-07-01T10:00:00Z',
-    sessionId: null,
-    windowId: null,
-    options: null,
-    propertiesJson: '{}',
-    properties: {},
-    ...over,
-  })
+  const numbered = (index: number, over: Partial<IncomingV1Event> = {}) =>
+    anIncomingV1Event({ uuid: `0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}`, ...over })
   const prepared = (items: IncomingV1Event[], over: Partial<IncomingV1Request> = {}) =>
     prepareV1Events(
       {
-        token: 'phc_x',
-        historicalMigration: false,
-        captureInternal: false,
-        sentAtMs: receivedAtMs,
-        sdk: null,
-        aiOnly: false,
-        items,
-        isItemised: true,
-        sourceJson: row => `{"at":${row}}`,
-        placeOf: row => `batch.${row}.`,
+        ...{ ...anIncomingRequest([]), items, isItemised: true },
+        ...{ captureInternal: false, sentAtMs: receivedAtMs, sdk: null, aiOnly: false },
         ...over,
       },
       { receivedAtMs, ip: '203.0.113.7' },
@@ -204,7 +193,7 @@ describe('prepareV1Events', () => {
     const { reason, field, lane, body, uuid } = rejects[3]!
     assert.deepEqual(
       [reason, field, lane, body, uuid],
-      ['missing_event_name', 'event', 'main', '{"at":3}', items[3]!.uuid],
+      ['missing_event_name', 'event', 'main', '{"item":3}', items[3]!.uuid],
     )
   })
 
