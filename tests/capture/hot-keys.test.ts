@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { type CapturedEvent, edgeNote } from '#core/events/captured-event.ts'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
+import { sendV1 } from './v1-requests.ts'
 
 const shown = ({ name, distinctId, lane, personProcessingForcedOff }: CapturedEvent) =>
   `${distinctId} ${name} ${lane}${personProcessingForcedOff ? ' off' : ''}`
@@ -107,19 +108,13 @@ describe('a hot key', () => {
     const created_at = '2026-11-01T00:00:00Z'
     const v1 = (distinct_id: string) => ({ ...item(distinct_id), timestamp: created_at })
     const items = [v1('hot'), v1('guest'), v1('hot'), v1('cold')]
-    const response = await server.post('/i/v1/analytics/events', JSON.stringify({ created_at, batch: items }), {
-      authorization: `Bearer ${testToken}`,
-      'user-agent': 'test',
-      'posthog-sdk-info': 'test/1',
-      'posthog-attempt': '1',
-      'posthog-request-id': randomUUID(),
+    const { status, json } = await sendV1(server, JSON.stringify({ created_at, batch: items }), {
       'posthog-request-timestamp': created_at,
     })
-    assert.equal(response.status, 200)
-    const { results } = (await response.json()) as { results: Record<string, { result: string; details?: string }> }
+    assert.equal(status, 200)
     const off = 'person_processing_disabled'
     assert.deepEqual(
-      items.map(({ uuid }) => results[uuid]),
+      items.map(({ uuid }) => json.results[uuid]),
       [{ result: 'ok' }, { result: 'ok', details: off }, { result: 'warning', details: off }, { result: 'ok' }],
     )
     assert.deepEqual((await server.records()).events.map(shown), [

@@ -41,15 +41,12 @@ describe('send time, offset and clock of v0', () => {
   const dayMs = 86_400_000
   const rows: readonly (readonly [what: string, row: Row])[] = [
     ['reads a form of other libraries', { item: { timestamp: 'Tue, 1 Jul 2025 12:00:00 +0200' }, expected: ten }],
-    ['takes receipt for what cannot be read', { item: { timestamp: '2025-02-29T00:00:00Z' }, expected: now }],
-    ['corrects by the send time of the envelope', { envelope: { sent_at: fast }, item, expected: corrected }],
     ['corrects by sentAt', { envelope: { sentAt: fast }, item, expected: corrected }],
     [
       'corrects by a send time with a zone',
       { envelope: { sent_at: '2025-07-01T14:00:10+03:00' }, item, expected: corrected },
     ],
     ['ignores a send time without a zone', { envelope: { sent_at: '2025-07-01T11:00:10' }, item, expected: ten }],
-    ['corrects by _ in ms', { path: `/batch/?_=${fastMs}`, item, expected: corrected }],
     ['corrects by ?sent_at in ms', { path: `/batch/?sent_at=${fastMs}`, item, expected: corrected }],
     ['ignores _ of 2020', { path: `/batch/?_=${Date.parse('2020-12-31T23:59:59.999Z')}`, item, expected: ten }],
     [
@@ -65,24 +62,8 @@ describe('send time, offset and clock of v0', () => {
       { path: `/batch/?_=${fastMs}`, envelope: { sent_at: 'x' }, item, expected: corrected },
     ],
     [
-      'leaves out the correction for $ignore_sent_at',
-      { envelope: { sent_at: fast }, item: { ...item, properties: { $ignore_sent_at: true } }, expected: ten },
-    ],
-    [
-      'corrects for $ignore_sent_at as text',
-      { envelope: { sent_at: fast }, item: { ...item, properties: { $ignore_sent_at: 'true' } }, expected: corrected },
-    ],
-    [
-      'has the offset win',
-      { envelope: { sent_at: fast }, item: { ...item, offset: 5_000 }, expected: '2025-07-01T10:59:55.000Z' },
-    ],
-    [
       'judges the future with $ignore_sent_at too',
       { item: { timestamp: ahead(dayMs), properties: { $ignore_sent_at: true } }, expected: now },
-    ],
-    [
-      'takes an import as written',
-      { envelope: { sent_at: fast, historical_migration: true }, item: { ...item, offset: 5_000 }, expected: ten },
     ],
   ]
   for (const [what, row] of rows) it(what, () => check(row))

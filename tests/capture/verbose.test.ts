@@ -2,8 +2,7 @@
 // event loop and in decode threads.
 
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { describe, it } from 'node:test'
 import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
 import { fieldOf, fieldsOf } from '../support/fields-of.ts'
 
@@ -240,20 +239,6 @@ describe('capture, verbose', () => {
     assert.deepEqual(fieldsOf(body.events, 'uuid', 'event'), named)
   })
 
-  it('counts 25,000 results, and lists those that a quota left out before accepted ones', async t => {
-    const server = await startCaptureServer(t, { quotas: { exceptions: 0 } })
-    const exception = { ...good, event: '$exception' }
-    const items = Array.from({ length: 25_000 }, (_, index) => (index < 22_000 ? good : exception))
-    const packed = gzipSync(batch([...items, { event: 'e' }]))
-    const { status, body } = await verboseAnswer(await server.post('/batch/?verbose=1', packed))
-    assert.deepEqual([status, body.counts], [200, { ok: 22_000, warning: 0, drop: 3_000, reject: 1 }])
-    assert.deepEqual([body.events.length, body.not_itemised], [10_000, 15_001])
-    const dropped = body.events.filter(({ reason }) => reason === 'exceptions_over_quota')
-    assert.deepEqual([dropped.length, dropped[0]!.index, dropped[0]!.event], [3_000, 22_000, '$exception'])
-    assert.deepEqual([dropped[0]!.uuid, body.events.at(-1)!.result], [null, 'reject'])
-    assert.equal((await server.records()).events.length, 22_000)
-  })
-
   it('stores each bad item as a separate reject, as it was sent, with the data for a replay', async t => {
     const server = await startCaptureServer(t)
     const bad = { event: 'e', properties: { price: 1.5 }, uuid: '0197c5a0-0000-7000-8000-000000000002' }
@@ -281,28 +266,4 @@ describe('capture, verbose', () => {
       rejects.slice(half).map(({ reason, body }) => [reason, body]),
     )
   })
-
-  it('lists 10,000 results, failures first, and counts all', async t => {
-    const server = await startCaptureServer(t)
-    const items = Array.from({ length: 12_000 }, (_, index) => (index % 1_000 === 999 ? { event: 'e' } : good))
-    const packed = gzipSync(batch(items))
-    const { status, body } = await verboseAnswer(await server.post('/batch/?verbose=1', packed))
-    assert.equal(status, 200)
-    assert.deepEqual(body.counts, { ok: 11_988, warning: 0, drop: 0, reject: 12 })
-    assert.equal(body.events.length, 10_000)
-    assert.equal(body.not_itemised, 2_000)
-    assert.equal(body.events.filter(({ result }) => result === 'reject').length, 12)
-    assert.equal(body.events.at(-1)!.index, 11_999)
-    await assertSilent(t)
-  })
 })
-
-/** Without `verbose`, nothing changes: one bad event refuses the request, and the answer is only the error. */
-async function assertSilent(t: TestContext): Promise<void> {
-  const server = await startCaptureServer(t)
-  const answer = await server.post('/batch/', batch([good, { event: 'e' }]))
-  assert.equal(answer.status, 400)
-  assert.deepEqual(Object.keys((await answer.json()) as object), ['type', 'code', 'detail', 'attr'])
-  assert.deepEqual((await server.records()).events, [])
-  assert.equal(await (await server.post('/batch/', batch([good]))).text(), '{"status":"Ok"}')
-}

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { IncomingEvent, IncomingItem } from '#core/capture/incoming-event.ts'
 import { eventRefusals } from '#core/capture/normalize-event.ts'
 import { type OutcomeTable, setCode, setEveryCode } from '#core/capture/outcome-table.ts'
-import { importOnlyCode, overQuotaCode, rejectCodes, warningCodes } from '#core/capture/outcomes.ts'
+import { overQuotaCode, rejectCodes, warningCodes } from '#core/capture/outcomes.ts'
 import type { EventResource } from '#core/capture/quota-resource.ts'
 import { runAllSteps } from '#core/maybe-steps.ts'
 import { anIncomingEvent, aTable } from '../../../tests/support/incoming-requests.ts'
@@ -154,17 +154,6 @@ describe('verdicts', () => {
     assert.deepEqual(
       told.events.map(({ result }) => result),
       ['drop', 'drop', 'ok', 'warning'],
-    )
-  })
-
-  it('are all drops if nothing is stored', () => {
-    const table = tableOf([sent(0, { uuid: null }), sent(1), sent(2, { ...noId, uuid: null })])
-    setEveryCode(table, importOnlyCode)
-    const { status, body, events } = answerOf(table)
-    assert.deepEqual([status, body.status, body.counts], [200, 'Ok', { ok: 0, warning: 0, drop: 3, reject: 0 }])
-    assert.deepEqual(
-      events.map(({ uuid, event, reason, field }) => [uuid, event, reason, field]),
-      [null, uuidOf(1), null].map(uuid => [uuid, 'e', 'non_historical_import_drop', null]),
     )
   })
 

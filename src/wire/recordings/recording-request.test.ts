@@ -123,17 +123,6 @@ describe('a recording request', () => {
     assert.equal(inside.distinctId, '23')
   })
 
-  it('reads what SDKs wrap it in', async () => {
-    const text = JSON.stringify([anElement({ $snapshot_data: [{ n: 1 }] })])
-    const gzipped = gzipSync(text)
-    const form = `data=${encodeURIComponent(Buffer.from(text).toString('base64'))}`
-    const formType = { contentType: 'application/x-www-form-urlencoded' }
-    assert.equal((await kept(gzipped)).json, '[{"n":1}]')
-    assert.equal((await kept(gzipped, { contentEncoding: 'gzip' })).json, '[{"n":1}]')
-    assert.equal((await kept(form, formType)).json, '[{"n":1}]')
-    assert.equal((await kept('', { data: text })).json, '[{"n":1}]')
-  })
-
   it('is refused for its session id, its distinct id, then its snapshots', () => {
     assert.equal(refused([anElement({ $session_id: undefined, $snapshot_data: 1 })]), 'missing_session_id')
     for (const $session_id of ['a_b', 'é', null, 5, ['a'], 'a'.repeat(71), 'a b', 'a\n'])
