@@ -5,10 +5,9 @@ import { type Breakdown, breakdownLimitDefault, breakdownLimitMax, breakdownsMax
 import type { TrendBreakdowns } from '#core/insights/trends-query.ts'
 import type { JsonValue } from '#core/json.ts'
 import type { Fields } from './fields.ts'
-import { isFlag } from './property-filters.ts'
+import { filterTypes, readSource } from './property-filters.ts'
 
 const cohortsMax = 10
-const types = ['event', 'feature', 'person', 'group', 'cohort'] as const
 const notFollowed = ['breakdown_normalize_url', 'breakdown_histogram_bin_count', 'breakdown_path_cleaning']
 
 /** @returns null when it asks for no breakdown. */
@@ -28,7 +27,7 @@ export function readBreakdownFilter(fields: Fields): TrendBreakdowns | null {
   }
   const value = fields.value('breakdown')
   if (value === null) return null
-  const type = fields.choice('breakdown_type', types) ?? 'event'
+  const type = fields.choice('breakdown_type', filterTypes) ?? 'event'
   if (type === 'cohort') return { kind: 'cohorts', cohortIds: readCohorts(fields, value) }
   const keys = Array.isArray(value) ? value : [value]
   if (keys.length > breakdownsMax) fields.fail('breakdown', `At most ${breakdownsMax} breakdowns.`)
@@ -45,21 +44,10 @@ function readBreakdown(fields: Fields): Breakdown {
   for (const name of ['normalize_url', 'histogram_bin_count'])
     fields.refuseUnless(name, value => value === false, 'Value transformations are not supported: omit this field.')
   const key = fields.requiredText('property')
-  const type = fields.choice('type', types) ?? 'event'
+  const type = fields.choice('type', filterTypes) ?? 'event'
   if (type === 'cohort')
     fields.fail('type', 'Cohorts cannot be combined with other breakdowns: use breakdown_type cohort.')
   return { key, source: readSource(fields, type, key, 'group_type_index') }
-}
-
-function readSource(
-  fields: Fields,
-  type: 'event' | 'feature' | 'person' | 'group',
-  key: string,
-  indexName: string,
-): Breakdown['source'] {
-  if (type === 'person') return { kind: 'person' }
-  if (type === 'group') return { kind: 'group', groupTypeIndex: fields.requiredInteger(indexName, 0, 4) }
-  return { kind: isFlag(key) ? 'flag' : 'event' }
 }
 
 function readCohorts(fields: Fields, value: JsonValue): (number | null)[] {

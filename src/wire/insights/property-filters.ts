@@ -45,7 +45,7 @@ function readEntry(fields: Fields, read: ReadFilters, depth: number): Condition 
   return { kind: type === 'AND' ? 'all' : 'any', conditions }
 }
 
-const filterTypes = ['event', 'feature', 'person', 'group', 'cohort'] as const
+export const filterTypes = ['event', 'feature', 'person', 'group', 'cohort'] as const
 const operators = operatorNames.filter(name => !['in', 'not_in', 'flag_evaluates_to'].includes(name))
 
 const tooManyFilters = `A query may have at most ${conditionsMax} filters; each list value can count as one.`
@@ -85,7 +85,7 @@ function readProperty(
   const value = fields.value('value')
   if (value === null && !valueless.has(operator)) fields.fail('value', 'A filter needs a value.')
   checkValue(fields, value)
-  const source = readSource(fields, type, key)
+  const source = readSource(fields, type, key, 'group_type_index')
   const test = (operator: string, value: JsonValue): Condition => {
     return { kind: 'property', source, key, operator, value, matchingVersion: 2 }
   }
@@ -106,18 +106,20 @@ const valueless = new Set(['is_set', 'is_not_set'])
  */
 const takesLists = new Set(['exact', 'is_not', 'icontains_multi', 'not_icontains_multi', 'between', 'not_between'])
 
-function readSource(
+/** @param indexName the field with the index of the group type. */
+export function readSource(
   fields: Fields,
-  type: 'event' | 'feature' | 'person' | 'group',
+  type: Exclude<(typeof filterTypes)[number], 'cohort'>,
   key: string,
+  indexName: string,
 ): Exclude<PropertySource, { kind: 'person_today' }> {
   if (type === 'person') return { kind: 'person' }
-  if (type === 'group') return { kind: 'group', groupTypeIndex: fields.requiredInteger('group_type_index', 0, 4) }
+  if (type === 'group') return { kind: 'group', groupTypeIndex: fields.requiredInteger(indexName, 0, 4) }
   return { kind: isFlag(key) ? 'flag' : 'event' }
 }
 
 /** Whether the property of an event is the value of a flag; such values are stored separately. */
-export function isFlag(key: string): boolean {
+function isFlag(key: string): boolean {
   return key.startsWith('$feature/')
 }
 
