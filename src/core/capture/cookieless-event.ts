@@ -70,6 +70,13 @@ export const visitorNames = [
   '$set_once',
 ] as const
 
+const textFacts = new Map<string, Exclude<keyof VisitorFacts, 'isGeoipDisabled'>>([
+  ['$host', 'host'],
+  ['$timezone', 'timezone'],
+  ['$ip', 'ip'],
+  ['$raw_user_agent', 'userAgent'],
+  ['$cookieless_extra', 'extra'],
+])
 const identifying = new MemberNames(identifyingNames)
 const ofVisitor = new MemberNames(visitorNames)
 
@@ -83,25 +90,15 @@ export function readVisitor(
 ): { readonly facts: VisitorFacts; readonly strippedJson: string } {
   const facts: VisitorFacts = { ip: '', userAgent: '', host: '', extra: '', timezone: '', isGeoipDisabled: false }
   const strippedJson = editedMembers(propertiesJson, members, ({ name, valueStart, end }) => {
+    const fact = textFacts.get(name)
+    if (fact !== undefined) facts[fact] = textAt(propertiesJson, valueStart, end)
     switch (name as (typeof visitorNames)[number]) {
-      case '$host':
-        facts.host = textAt(propertiesJson, valueStart, end)
-        return undefined
-      case '$timezone':
-        facts.timezone = textAt(propertiesJson, valueStart, end)
-        return undefined
       case '$geoip_disable':
         facts.isGeoipDisabled = isTruthy(JSON.parse(propertiesJson.slice(valueStart, end)))
         return undefined
-      case '$ip':
-        facts.ip = textAt(propertiesJson, valueStart, end)
-        return null
-      case '$raw_user_agent':
-        facts.userAgent = textAt(propertiesJson, valueStart, end)
-        return null
-      case '$cookieless_extra':
-        facts.extra = textAt(propertiesJson, valueStart, end)
-        return null
+      case '$host':
+      case '$timezone':
+        return undefined
       case '$set':
       case '$set_once':
         return stripIdentifyingMembers(propertiesJson.slice(valueStart, end))

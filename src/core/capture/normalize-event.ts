@@ -161,17 +161,14 @@ export function toStoredName(name: string, historicalMigration: boolean): string
   return cutToCodePoints(name, nameLengthMax)
 }
 
-function fitsTheLog(item: IncomingEvent, lane: Lane): boolean {
-  const bytesMax = lane === 'ai' ? aiEventBytesMax : eventBytesMax
-  const texts = [item.propertiesJson, item.setJson ?? '', item.setOnceJson ?? '']
-  const length = texts[0]!.length + texts[1]!.length + texts[2]!.length
-  // A UTF-16 unit takes at most three bytes of UTF-8, so only large events are measured.
-  if (length * 3 <= bytesMax) return true
-  return texts.reduce((bytes, text) => bytes + utf8Bytes(text), 0) <= bytesMax
+function fitsTheLog({ propertiesJson, setJson, setOnceJson }: IncomingEvent, lane: Lane): boolean {
+  const texts = propertiesJson + (setJson ?? '') + (setOnceJson ?? '')
+  return !isLongerThan(texts, lane === 'ai' ? aiEventBytesMax : eventBytesMax)
 }
 
-function utf8Bytes(text: string): number {
-  return Buffer.byteLength(text, 'utf8')
+/** Whether a text has more than `bytesMax` bytes in UTF-8; only long texts are measured. */
+export function isLongerThan(text: string, bytesMax: number): boolean {
+  return text.length * 3 > bytesMax && Buffer.byteLength(text, 'utf8') > bytesMax
 }
 
 function isBlank(text: string): boolean {

@@ -14,6 +14,7 @@ import type { IncomingV1Event } from './incoming-event.ts'
 import {
   aiEventBytesMax,
   eventBytesMax,
+  isLongerThan,
   isOldEnough,
   laneOf,
   type RequestContext,
@@ -220,9 +221,4 @@ function spliceV1Fields(text: string, item: IncomingV1Event, options: V1Options,
   }
   const repeated = Object.keys(injected).filter(key => Object.hasOwn(item.properties, key))
   return appendMembers(repeated.length === 0 ? text : withoutMembers(text, new Set(repeated)), injected)
-}
-
-/** Whether a text has more than `bytesMax` bytes in UTF-8; only long texts are measured. */
-function isLongerThan(text: string, bytesMax: number): boolean {
-  return text.length * 3 > bytesMax && Buffer.byteLength(text, 'utf8') > bytesMax
 }

@@ -9,8 +9,9 @@ import { numberOrLiteral, parsePlainJson } from '#core/json.ts'
 import { hasLoneSurrogateEscape } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
+import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureItemCountMax } from '../capture/capture-errors.ts'
-import { refusedItemOf } from '../capture/event-fields.ts'
+import { type Fields, isObject, isTextOrAbsent, refusedItemOf } from '../capture/event-fields.ts'
 import { holdsTooManyValues } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 import {
@@ -22,13 +23,7 @@ import {
   v1CaptureErrors,
 } from './batch-errors.ts'
 
-/** JSON text in UTF-8, not parsed yet. */
-export interface V1Payload {
-  readonly bytes: Buffer
-  readonly text: string
-  /** The text is ASCII, so byte offsets are text offsets. */
-  readonly ascii: boolean
-}
+export type V1Payload = Omit<CapturePayload, 'formToken'>
 
 /** The bounds within which a batch is read. */
 export interface V1BatchLimits {
@@ -55,9 +50,6 @@ export interface V1BatchRefusal {
   readonly item?: RefusedItem
   readonly historicalMigration?: true
 }
-
-/** A parsed object. It may have any own key; read it only by names that no prototype has. */
-type Fields = { readonly [key: string]: unknown }
 
 /**
  * Checks in this order: JSON and types, empty batch, too many events, `created_at`, then the uuid of each event.
@@ -234,12 +226,4 @@ function textAt({ ascii, text, bytes }: V1Payload, slices: ItemSlices, pair: num
   const start = slices[pair]!
   const end = slices[pair + 1]!
   return ascii ? text.substring(start, end) : bytes.toString('utf8', start, end)
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isTextOrAbsent(value: unknown): boolean {
-  return value === undefined || value === null || typeof value === 'string'
 }

@@ -20,29 +20,13 @@ export const captureValueCountMax = 5_000_000
  */
 export const captureItemCountMax = 50_000
 
-const tooLarge = 'maximum event size exceeded:'
-
 export const captureErrors = {
-  bodyTooLarge: wireError(
-    413,
-    'payload_too_large',
-    `${tooLarge} Request body exceeds limit of ${captureBodyBytesMax} bytes`,
+  bodyTooLarge: tooLarge(`Request body exceeds limit of ${captureBodyBytesMax} bytes`),
+  decodedTooLarge: tooLarge(
+    `Decompressed body exceeds limit of ${captureDecodedBytesMax} bytes, or of what its compressed size may stand for`,
   ),
-  decodedTooLarge: wireError(
-    413,
-    'payload_too_large',
-    `${tooLarge} Decompressed body exceeds limit of ${captureDecodedBytesMax} bytes, or of what its compressed size may stand for`,
-  ),
-  tooManyValues: wireError(
-    413,
-    'payload_too_large',
-    `${tooLarge} Request holds more than ${captureValueCountMax} values`,
-  ),
-  tooManyItems: wireError(
-    413,
-    'payload_too_large',
-    `${tooLarge} Request holds more than ${captureItemCountMax} events`,
-  ),
+  tooManyValues: tooLarge(`Request holds more than ${captureValueCountMax} values`),
+  tooManyItems: tooLarge(`Request holds more than ${captureItemCountMax} events`),
   bodyReadTimeout: wireError(408, 'body_read_timeout', 'client stopped sending data'),
   missingPayload: wireError(400, 'missing_payload', 'request missing data payload'),
   formExpected: decodeError('invalid_form', 'expected form data in POST request payload'),
@@ -74,6 +58,10 @@ export const captureErrors = {
   },
   transient: wireError(503, 'transient_error', 'transient error, please retry'),
 } as const
+
+function tooLarge(text: string, attr?: string): WireError {
+  return wireError(413, 'payload_too_large', `maximum event size exceeded: ${text}`, attr)
+}
 
 function decodeError(code: string, text: string): WireError {
   return wireError(400, code, `failed to decode request: ${text}`)
@@ -130,12 +118,7 @@ const refusals: Record<EventRefusal, WireError> = {
     'event submitted with invalid cookieless mode',
     '$cookieless_mode',
   ),
-  event_too_large: wireError(
-    413,
-    'payload_too_large',
-    `${tooLarge} Event exceeds limit of ${eventBytesMax} bytes`,
-    'properties',
-  ),
+  event_too_large: tooLarge(`Event exceeds limit of ${eventBytesMax} bytes`, 'properties'),
   ai_event_too_large: wireError(
     413,
     'payload_too_large',

@@ -125,6 +125,6 @@ function isMap(value: unknown): boolean {
   return isObject(value) || (Array.isArray(value) && value.length === 0)
 }
 
-function isTextOrAbsent(value: unknown): boolean {
+export function isTextOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'string'
 }
