@@ -69,24 +69,6 @@ export interface JudgedRequest<Answer> extends Pick<PreparedRequest, 'historical
   readonly answer: Answer
 }
 
-export interface EventAppender {
-  /**
-   * Resolves when the log has the events and the rejects that may be kept.
-   * @param request its table is already compacted.
-   */
-  append<Answer>(
-    project: Project,
-    request: JudgedRequest<Answer>,
-    complete?: AnswerCompletion<Answer>,
-  ): Promise<CaptureOutcome<Answer>>
-  /** Stores no event of the request, only what its sender will not send again. */
-  refuseRequest<Answer>(
-    project: Project,
-    request: JudgedRequest<Answer>,
-    outcome: Unavailable,
-  ): Promise<CaptureOutcome<Answer>>
-}
-
 /**
  * Counts the items of a final table, which still has the records of all of them.
  * @param countsRejects false for a replay, whose rejects were counted when they first arrived.
@@ -113,12 +95,16 @@ export function tallyItems(table: OutcomeTable, countsRejects: boolean): Request
 
 const noOthers: RequestTally['others'] = new Map()
 
-export function createEventAppender(options: EventAppenderOptions): EventAppender {
+export function createEventAppender(options: EventAppenderOptions) {
   const { keeper, unavailable, refused, eventLog, backlog, importBacklog, metrics } = options
   // Labels are resolved once: looking them up costs more than counting.
   const acceptedCounters = lanes.map(lane => metrics.eventsAccepted.labels({ lane }))
   return { append, refuseRequest }
 
+  /**
+   * Resolves when the log has the events and the rejects that may be kept.
+   * @param request its table is already compacted.
+   */
   async function append<Answer>(
     project: Project,
     request: JudgedRequest<Answer>,
@@ -158,17 +144,14 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     return { kind: 'stored', answer }
   }
 
+  /** Stores no event of the request, only what its sender will not send again. */
   function refuseRequest<Answer>(
     project: Project,
     request: JudgedRequest<Answer>,
     outcome: Unavailable,
   ): Promise<CaptureOutcome<Answer>> {
-    return settleUnstored(
-      project,
-      request,
-      request.areDropsFinal ? appendRejects(project, request) : noRejects,
-      outcome,
-    )
+    const rejects = request.areDropsFinal ? appendRejects(project, request) : noRejects
+    return settleUnstored(project, request, rejects, outcome)
   }
 
   function settle(projectId: number, units: number, importUnits: number, isStored: boolean): void {

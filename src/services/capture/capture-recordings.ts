@@ -45,18 +45,16 @@ export type RecordingOutcome =
   /** Nothing is stored, or after a timeout perhaps everything; the same request may be sent again. */
   | { readonly kind: 'unavailable' }
 
-export interface RecordingService {
-  capture(request: RecordingRequest, receivedAtMs: number): Promise<RecordingOutcome>
-}
+export type RecordingService = ReturnType<typeof createRecordingService>
 
 /** The first failing check decides the answer: key, quota, then snapshots. Source: docs/wire/ingestion.md 1.7, 1.8. */
-export function createRecordingService(options: RecordingServiceOptions): RecordingService {
+export function createRecordingService(options: RecordingServiceOptions) {
   const { eventLog, metrics, logger, monotonicNowMs } = options
   const unavailable = createUnavailable({ what: 'recordings', nowMs: monotonicNowMs, metrics, logger })
   const accepted = metrics.eventsAccepted.labels({ lane: 'replay' })
 
   return {
-    async capture(request, receivedAtMs) {
+    async capture(request: RecordingRequest, receivedAtMs: number): Promise<RecordingOutcome> {
       const project = options.findProject(request.token)
       if (project === null) {
         freeRecordBytes(request)

@@ -42,34 +42,29 @@ export interface RefusedInput {
   readonly lane?: Lane
 }
 
-export interface RejectKeeper {
-  /** How many of `count` rejects may be stored now. */
-  grant(projectId: number, count: number): number
-  /** Counts a refused request and stores it, in the background; one that the log does not accept is counted instead. */
-  keep(project: Project, input: RefusedInput, receivedAtMs: number): void
-  /** The same for a key that may belong to no project. */
-  keepForKey(token: string, input: RefusedInput, receivedAtMs: number): void
-  /** Counts events that are not kept, for a key that may belong to no project. */
-  countForKey(token: string, reason: string, count: number): void
-}
+export type RejectKeeper = ReturnType<typeof createRejectKeeper>
 
-export function createRejectKeeper(options: RejectKeeperOptions): RejectKeeper {
+export function createRejectKeeper(options: RejectKeeperOptions) {
   const { eventLog, clock, refused } = options
   const limiter = createRejectLimiter()
 
   return {
-    grant: (projectId, count) => limiter.take(projectId, count, clock.nowMs()),
+    /** How many of `count` rejects may be stored now. */
+    grant: (projectId: number, count: number) => limiter.take(projectId, count, clock.nowMs()),
     keep,
-    keepForKey(token, input, receivedAtMs) {
+    /** `keep` for a key that may belong to no project. */
+    keepForKey(token: string, input: RefusedInput, receivedAtMs: number) {
       const project = options.findProject(token.trim())
       if (project !== null) keep(project, input, receivedAtMs)
     },
-    countForKey(token, reason, count) {
+    /** Counts events that are not kept, for a key that may belong to no project. */
+    countForKey(token: string, reason: string, count: number) {
       const project = options.findProject(token.trim())
       if (project !== null) refused.count(project.id, reason, count)
     },
   }
 
+  /** Counts a refused request and stores it, in the background; one that the log does not accept is counted instead. */
   function keep(project: Project, input: RefusedInput, receivedAtMs: number): void {
     const { reason, body, eventCount = 1, item = unreadItem, historicalMigration = false } = input
     const granted = limiter.take(project.id, 1, clock.nowMs())

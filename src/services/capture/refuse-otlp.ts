@@ -5,12 +5,7 @@ import type { Project } from '#core/project.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 
-export interface OtlpService {
-  /** Whether requests with this key are answered like those of a project. */
-  admits(token: string): boolean
-  /** @param sent `count` items of the service `service`. */
-  note(token: string, sent: { readonly signal: string; readonly count: number; readonly service: string | null }): void
-}
+export type OtlpService = ReturnType<typeof createOtlpService>
 
 export function createOtlpService(options: {
   readonly findProject: (token: string) => Project | null
@@ -18,11 +13,14 @@ export function createOtlpService(options: {
   readonly unknownKeys: 'reject' | 'accept'
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly metrics: Metrics
-}): OtlpService {
+}) {
   const { findProject, unknownKeys, refused, metrics } = options
   return {
-    admits: token => unknownKeys === 'accept' || findProject(token) !== null,
-    note(token, { signal, count, service }) {
+    /** Whether requests with this key are answered like those of a project. */
+    admits: (token: string) => unknownKeys === 'accept' || findProject(token) !== null,
+    /** @param sent `count` items of the service `service`. */
+    note(token: string, sent: { readonly signal: string; readonly count: number; readonly service: string | null }) {
+      const { signal, count, service } = sent
       const project = findProject(token)
       if (count === 0 || project === null) return
       metrics.otlpItems.inc({ signal }, count)
