@@ -1,5 +1,6 @@
 // Finds which distinct ids have to do with each other, because some event links them, whether or not the link was made.
 
+import { LinkedIds } from '#core/processing/history/linked-ids.ts'
 import type { EventHistory } from '#ports/events/event-history.ts'
 import { askAgain, isQueryFailure } from './query-failures.ts'
 
@@ -13,11 +14,6 @@ export interface Components<Item> {
   readonly unreadable: readonly (readonly Item[])[]
 }
 
-interface Component {
-  ids: string[]
-  isUnreadable: boolean
-}
-
 /** @throws PortError other than for a query that may never succeed. */
 export async function findComponents(
   projectId: number,
@@ -25,38 +21,39 @@ export async function findComponents(
   deps: { readonly events: Pick<EventHistory, 'findLinks'>; readonly random: () => number },
   signal: AbortSignal,
 ): Promise<Components<string>> {
-  const componentOf = new Map<string, Component>()
-  let open: string[] = []
-  const add = (id: string) => {
-    if (componentOf.has(id)) return
-    componentOf.set(id, { ids: [id], isUnreadable: false })
-    open.push(id)
-  }
-  for (const id of distinctIds) add(id)
+  const linked = new LinkedIds()
+  /** Ids whose links the event store cannot list. */
+  const unlisted = new Set<string>()
+  let open = distinctIds.filter(id => linked.add(id))
   while (open.length > 0 && !signal.aborted) {
-    const asked = open.filter(id => !componentOf.get(id)!.isUnreadable)
+    const isReadable = checkReadable()
+    const asked = open.filter(id => isReadable(linked.of(id)))
     open = []
     await ask(asked)
   }
-  const all = new Set(componentOf.values())
-  return {
-    found: [...all].filter(({ isUnreadable }) => !isUnreadable).map(({ ids }) => ids),
-    unreadable: [...all].filter(({ isUnreadable }) => isUnreadable).map(({ ids }) => ids),
+  const isReadable = checkReadable()
+  const { found = [], unreadable = [] } = Object.groupBy(linked.sets(), each =>
+    isReadable(each) ? 'found' : 'unreadable',
+  )
+  return { found, unreadable }
+
+  function checkReadable(): (ids: readonly string[]) => boolean {
+    const unreadable = new Set(Array.from(unlisted, id => linked.of(id)))
+    return ids => ids.length <= componentIdsMax && !unreadable.has(ids)
   }
 
   async function ask(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const links = await findLinksOrNull(ids)
     if (links === null) {
-      if (ids.length === 1) componentOf.get(ids[0]!)!.isUnreadable = true
+      if (ids.length === 1) unlisted.add(ids[0]!)
       const middle = Math.ceil(ids.length / 2)
       if (ids.length > 1) for (const half of [ids.slice(0, middle), ids.slice(middle)]) await ask(half)
       return
     }
     for (const { distinctId, linkedId } of links) {
-      add(distinctId)
-      add(linkedId)
-      join(componentOf.get(distinctId)!, componentOf.get(linkedId)!)
+      open.push(...[distinctId, linkedId].filter(id => linked.add(id)))
+      linked.link(distinctId, linkedId)
     }
   }
 
@@ -69,16 +66,6 @@ export async function findComponents(
       if (!isQueryFailure(cause) || signal.aborted) throw cause
       return null
     }
-  }
-
-  function join(a: Component, b: Component): void {
-    if (a === b) return
-    const [large, small] = a.ids.length < b.ids.length ? [b, a] : [a, b]
-    for (const id of small.ids) {
-      large.ids.push(id)
-      componentOf.set(id, large)
-    }
-    large.isUnreadable ||= small.isUnreadable || large.ids.length > componentIdsMax
   }
 }
 

@@ -16,7 +16,6 @@ import {
   splitUuid,
 } from '#core/persons/person-repair.ts'
 import { type LoadedChunk, noChunkChanges } from '#core/processing/chunk.ts'
-import { openChunkState, ProjectState } from '#core/processing/chunk-state.ts'
 import { applyDifference } from '#core/processing/history/apply-difference.ts'
 import { foldHistory } from '#core/processing/history/fold-history.ts'
 import { splitPerson } from '#core/processing/history/split-person.ts'
@@ -151,10 +150,9 @@ async function rebuild(
         const openIds = new Set<unknown>(await findOpenIds(projectId, ids, deps))
         const batch = createBatch(projectId, loaded, published)
         const { events, share, ...history } = await readHistory(batch, deps, { distinctIds: ids })
-        const was = openChunkState(loaded).get(projectId)!
-        const wanted = keepUnshown(foldHistory(history), loaded)
         const idsWithEvents = new Set(events.map(({ distinctId }) => distinctId))
-        const { changes, overrides } = applyDifference({ ...batch, was, wanted, idsWithEvents, openIds })
+        const wanted = foldHistory(history)
+        const { changes, overrides } = applyDifference({ ...batch, wanted, idsWithEvents, openIds })
         const unreadableIdCount = some.filter(unit => unit.some(id => openIds.has(id))).flat().length
         const part = { ...describe(changes, loaded), idCount: ids.length - unreadableIdCount, unreadableIdCount }
         parts.set(some[0]!, { part, share, erasures: loaded.erasures?.get(projectId) ?? 0 })
@@ -170,29 +168,6 @@ async function rebuild(
     const share = parts.values().reduce((sum, each) => sum + each.share, 0)
     size.learn(share, units.flat().length)
   }
-}
-
-/**
- * The rebuilt persons with what events need not show any longer: the uuid of a person that has the same distinct ids (which of
- * them it derives from may depend on an import that was undone), and when it was last seen.
- */
-function keepUnshown(rebuilt: ProjectState, { persons, mappings, personMappings }: LoadedChunk): ProjectState {
-  const stored = new Map(persons.map(person => [person.uuid, person]))
-  const ownerOf = new Map([...mappings, ...personMappings].map(row => [row.distinctId, row.personUuid]))
-  const idCountOf = new Map<string, number>()
-  for (const uuid of ownerOf.values()) idCountOf.set(uuid, (idCountOf.get(uuid) ?? 0) + 1)
-  const open = rebuilt.persons.filter(({ mergedInto }) => mergedInto === null)
-  const names = new Set(open.map(({ uuid }) => uuid))
-  const kept = new ProjectState(rebuilt.project)
-  for (const person of open) {
-    const [owner, ...others] = new Set(person.mappings.map(({ distinctId }) => ownerOf.get(distinctId)))
-    const hasSame = owner !== undefined && others.length === 0 && idCountOf.get(owner) === person.mappings.length
-    const uuid = hasSame && !names.has(owner) ? owner : person.uuid
-    const lastSeenAtMs = Math.max(person.lastSeenAtMs, stored.get(uuid)?.lastSeenAtMs ?? person.lastSeenAtMs)
-    const named = { ...person, uuid, lastSeenAtMs }
-    for (const mapping of person.mappings) kept.mappings.set(mapping.distinctId, { ...mapping, person: named })
-  }
-  return kept
 }
 
 function createBatch(

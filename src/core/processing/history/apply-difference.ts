@@ -17,12 +17,13 @@ import type { DistinctIdMapping, Person, PropertyMark } from '#core/persons/pers
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { type ChunkChanges, noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
-import type { ProjectState, WorkingPerson } from '#core/processing/chunk-state.ts'
+import { openChunkState, type ProjectState, type WorkingPerson } from '#core/processing/chunk-state.ts'
 import type { JobBatch, Note, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
+import { LinkedIds } from './linked-ids.ts'
 
 export interface DifferenceBatch extends JobBatch {
-  /** What made the stored persons and groups; what it does not explain is left. */
-  readonly was: ProjectState
+  /** What made the stored persons and groups; what it does not explain is left. If absent, `wanted` replaces all of it. */
+  readonly was?: ProjectState
   readonly wanted: ProjectState
   /** The distinct ids with events. Others are only linked by one, which counts for nothing if they were deleted since. */
   readonly idsWithEvents: ReadonlySet<string>
@@ -47,6 +48,7 @@ export function applyDifference(batch: DifferenceBatch): PublishedBatch & { read
 
 class Difference {
   readonly #batch: DifferenceBatch
+  readonly #was: ProjectState
   readonly #persons: ReadonlyMap<string, Person>
   readonly #mappings: ReadonlyMap<string, DistinctIdMapping>
   /** The version of an id's next mapping, for ids without a person. */
@@ -70,6 +72,7 @@ class Difference {
     const ofProject = <Row extends { readonly projectId: number }>(rows: readonly Row[]) =>
       rows.filter(row => row.projectId === projectId)
     this.#batch = batch
+    this.#was = batch.was ?? openChunkState(loaded).get(projectId)!
     this.#persons = new Map(ofProject(loaded.persons).map(row => [row.uuid, row]))
     const mappings = ofProject([...loaded.personMappings, ...loaded.mappings])
     this.#mappings = new Map(mappings.map(row => [row.distinctId, row]))
@@ -79,39 +82,18 @@ class Difference {
   }
 
   /** The sets of distinct ids whose persons may have to do with each other. */
-  *components(): Generator<readonly string[]> {
-    const { was, wanted, idsWithEvents } = this.#batch
-    const isDeleted = (id: string) => !this.#mappings.has(id) && !idsWithEvents.has(id)
-    const idsOf = new Map<string, string[]>()
-    const uuidsOf = new Map<string, string[]>()
-    for (const id of new Set([...this.#mappings.keys(), ...was.mappings.keys(), ...wanted.mappings.keys()])) {
-      if (isDeleted(id)) continue
-      const uuids = [this.#mappings.get(id)?.personUuid, uuidIn(was, id), uuidIn(wanted, id)].filter(
-        uuid => uuid !== undefined,
-      )
-      uuidsOf.set(id, uuids)
-      for (const uuid of uuids) {
-        const ids = idsOf.get(uuid)
-        if (ids === undefined) idsOf.set(uuid, [id])
-        else ids.push(id)
-      }
+  components(): Iterable<readonly string[]> {
+    const { wanted, idsWithEvents } = this.#batch
+    const linked = new LinkedIds()
+    const idOfPerson = new Map<string, string>()
+    for (const id of new Set([...this.#mappings.keys(), ...this.#was.mappings.keys(), ...wanted.mappings.keys()])) {
+      const isDeleted = !this.#mappings.has(id) && !idsWithEvents.has(id)
+      if (isDeleted) continue
+      linked.add(id)
+      for (const uuid of [this.#mappings.get(id)?.personUuid, uuidIn(this.#was, id), uuidIn(wanted, id)])
+        if (uuid !== undefined) linked.link(idOfPerson.getOrInsert(uuid, id), id)
     }
-    const seen = new Set<string>()
-    for (const first of uuidsOf.keys()) {
-      if (seen.has(first)) continue
-      seen.add(first)
-      const component = [first]
-      for (const id of component)
-        for (const uuid of uuidsOf.get(id)!) {
-          for (const other of idsOf.get(uuid) ?? [])
-            if (!seen.has(other)) {
-              seen.add(other)
-              component.push(other)
-            }
-          idsOf.delete(uuid)
-        }
-      yield component
-    }
+    return linked.sets()
   }
 
   groups(): readonly Group[] {
@@ -120,7 +102,8 @@ class Difference {
   }
 
   changePersons(component: readonly string[]): void {
-    const { projectId, was, wanted, openIds } = this.#batch
+    const { projectId, wanted, openIds } = this.#batch
+    const was = this.#was
     if (component.some(id => openIds?.has(id) === true)) return
     const note = () => this.#note({ distinctIds: component.toSorted().slice(0, shownIdsMax) })
     const uuidOf = { was: this.#uuidsIn(was, component), wanted: this.#uuidsIn(wanted, component) }
@@ -166,21 +149,19 @@ class Difference {
    * events do not show, such as an import that was undone since: then the person keeps the uuid that it has.
    */
   #uuidsIn(state: ProjectState, component: readonly string[]): ReadonlyMap<string, string> {
-    const { was } = this.#batch
-    const nowOf = new Map<string, Set<string | undefined>>()
-    const wasOf = new Map<string | undefined, Set<string | undefined>>()
-    const native = new Set<string>()
+    const { wanted, was: rebuilt = wanted } = this.#batch
+    const nowOf = new Map<string | undefined, Set<string | undefined>>()
+    const rebuiltOf = new Map<string | undefined, Set<string | undefined>>()
+    const native = new Set<string | undefined>()
     for (const id of component) {
       const now = this.#mappings.get(id)?.personUuid
-      const rebuilt = uuidIn(was, id)
-      if (rebuilt !== undefined) nowOf.set(rebuilt, (nowOf.get(rebuilt) ?? new Set()).add(now))
-      wasOf.set(now, (wasOf.get(now) ?? new Set()).add(rebuilt))
-      const own = uuidIn(state, id)
-      if (own !== undefined) native.add(own)
+      nowOf.getOrInsertComputed(uuidIn(rebuilt, id), () => new Set()).add(now)
+      rebuiltOf.getOrInsertComputed(now, () => new Set()).add(uuidIn(rebuilt, id))
+      native.add(uuidIn(state, id))
     }
     const nameAsNow = (uuid: string) => {
       const [now, ...others] = nowOf.get(uuid) ?? []
-      const isOne = now !== undefined && others.length === 0 && wasOf.get(now)?.size === 1
+      const isOne = now !== undefined && others.length === 0 && rebuiltOf.get(now)?.size === 1
       return isOne && !native.has(now) ? now : uuid
     }
     return new Map(
@@ -201,8 +182,10 @@ class Difference {
     }
     const createdAtMs = choose('created_at', person => person.createdAtMs)
     const isIdentified = choose('is_identified', person => person.isIdentified)
-    // Shown nowhere, and later with each copy of an event.
-    const lastSeenAtMs = now.lastSeenAtMs === was.lastSeenAtMs ? wanted.lastSeenAtMs : now.lastSeenAtMs
+    // Shown nowhere, and later with each copy of an event. A rebuild keeps that of an event that was deleted since.
+    const isLeft =
+      now.lastSeenAtMs !== was.lastSeenAtMs || (this.#batch.was === undefined && now.lastSeenAtMs > wanted.lastSeenAtMs)
+    const lastSeenAtMs = isLeft ? now.lastSeenAtMs : wanted.lastSeenAtMs
     const isSame =
       properties === now.properties &&
       createdAtMs === now.createdAtMs &&
@@ -254,7 +237,7 @@ class Difference {
 
   changeGroup(now: Group): void {
     const { projectId, typeIndex, key, version } = now
-    const was = this.#batch.was.findGroup(typeIndex, key)
+    const was = this.#was.findGroup(typeIndex, key)
     const wanted = this.#batch.wanted.findGroup(typeIndex, key)
     const subject = { groupTypeIndex: typeIndex, groupKey: key }
     if (was === null || (wanted === null && !isSameProfile(now, was))) {
