@@ -123,27 +123,16 @@ async function lockPersons(
   projectId: number,
   personIds: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
-  const found: TakenPerson[] = []
-  for (const some of splitIntoSlices(personIds))
-    for (const { id, uuid } of await trx
-      .selectFrom('person')
-      .select(['id', 'uuid'])
-      .where('id', 'in', some)
-      .where('project_id', '=', projectId)
-      .execute())
-      found.push({ id: Number(id), uuid })
+  const persons = trx.selectFrom('person').select(['id', 'uuid'])
+  const found = await findInSlices(personIds, some =>
+    persons.where('id', 'in', some).where('project_id', '=', projectId).execute(),
+  )
   found.sort((a, b) => (a.uuid < b.uuid ? -1 : 1))
-  const locked = new Map<number, string>()
-  for (const some of splitIntoSlices(found.map(({ id }) => id)))
-    for (const { id, uuid } of await trx
-      .selectFrom('person')
-      .select(['id', 'uuid'])
-      .where('id', 'in', some)
-      .orderBy('uuid')
-      .forUpdate()
-      .execute())
-      locked.set(Number(id), uuid)
-  return locked
+  const locked = await findInSlices(
+    found.map(({ id }) => id),
+    some => persons.where('id', 'in', some).orderBy('uuid').forUpdate().execute(),
+  )
+  return new Map(locked.map(({ id, uuid }) => [Number(id), uuid]))
 }
 
 async function removePersons(
@@ -314,6 +303,16 @@ async function findOwnUuids(
     for (const [uuid, distinctId] of uuids) own.set(distinctId, uuid)
   }
   return own
+}
+
+/** All rows that a query finds for some of the values at a time. */
+export async function findInSlices<Value, Row>(
+  all: readonly Value[],
+  find: (some: Value[]) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  const found: Row[] = []
+  for (const some of splitIntoSlices(all)) for (const row of await find(some)) found.push(row)
+  return found
 }
 
 /** Splits values into lists that fit a statement. */

@@ -8,7 +8,7 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import { authorOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
 import type { PersonErasureTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/storable-text.ts'
-import { erase, idsPerErasureMax, splitIntoSlices } from './erase-persons.ts'
+import { erase, findInSlices, idsPerErasureMax, splitIntoSlices } from './erase-persons.ts'
 
 const erasuresAtOnceMax = 50
 const openPerPage = 1_000
@@ -17,26 +17,15 @@ const mentionsPerPage = 1_000
 export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
   return {
     async findPersonIds(projectId, by) {
-      const found = new Set<number>()
-      if ('uuids' in by)
-        for (const uuids of splitIntoSlices(by.uuids))
-          for (const { id } of await db
-            .selectFrom('person')
-            .select('id')
-            .where('project_id', '=', projectId)
-            .where('uuid', 'in', uuids)
-            .execute())
-            found.add(Number(id))
-      else
-        for (const distinctIds of splitIntoSlices(by.distinctIds.map(toStorableText)))
-          for (const { person_id } of await db
-            .selectFrom('person_distinct_id')
-            .select('person_id')
-            .where('project_id', '=', projectId)
-            .where('distinct_id', 'in', distinctIds)
-            .execute())
-            found.add(Number(person_id))
-      return [...found].sort((a, b) => a - b)
+      const persons = db.selectFrom('person').select('id').where('project_id', '=', projectId)
+      const mappings = db.selectFrom('person_distinct_id').select('person_id as id').where('project_id', '=', projectId)
+      const found =
+        'uuids' in by
+          ? await findInSlices(by.uuids, some => persons.where('uuid', 'in', some).execute())
+          : await findInSlices(by.distinctIds.map(toStorableText), some =>
+              mappings.where('distinct_id', 'in', some).execute(),
+            )
+      return [...new Set(found.map(({ id }) => Number(id)))].sort((a, b) => a - b)
     },
 
     erasePersons: (erasure, change) => db.transaction().execute(trx => erase(trx, erasure, change)),

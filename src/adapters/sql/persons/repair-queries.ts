@@ -16,7 +16,7 @@ import { recordActivity } from '../tables/record-activity.ts'
 import { authorText, flagBit, repairOf } from '../tables/rows.ts'
 import type { PersonRepairTable, StateSchema } from '../tables/schema.ts'
 import { toStorableText } from '../tables/storable-text.ts'
-import { splitIntoSlices } from './erase-persons.ts'
+import { findInSlices } from './erase-persons.ts'
 
 const keptRepairsMax = 20
 
@@ -101,16 +101,10 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
       }),
 
     async listCuts(projectId, distinctIds) {
-      const found: StateSchema['person_cut'][] = []
-      for (const some of splitIntoSlices(distinctIds.map(toStorableText)))
-        found.push(
-          ...(await db
-            .selectFrom('person_cut')
-            .selectAll()
-            .where('project_id', '=', projectId)
-            .where('distinct_id', 'in', some)
-            .execute()),
-        )
+      const cuts = db.selectFrom('person_cut').selectAll().where('project_id', '=', projectId)
+      const found = await findInSlices(distinctIds.map(toStorableText), some =>
+        cuts.where('distinct_id', 'in', some).execute(),
+      )
       return found.map(row => ({
         projectId: Number(row.project_id),
         distinctId: row.distinct_id,
@@ -121,40 +115,25 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
     },
 
     async listErasedPasts(projectId, distinctIds) {
-      const found: { distinct_id: string; erasures: number }[] = []
-      for (const some of splitIntoSlices(distinctIds.map(toStorableText)))
-        found.push(
-          ...(await db
-            .selectFrom('erased_past')
-            .select(['distinct_id', 'erasures'])
-            .where('project_id', '=', projectId)
-            .where('distinct_id', 'in', some)
-            .execute()),
-          // Their events are being deleted.
-          ...(await db
-            .selectFrom('erased_distinct_id as d')
-            .innerJoin('person_erasure as e', 'e.id', 'd.erasure_id')
-            .select(['d.distinct_id', 'e.erasures'])
-            .where('d.project_id', '=', projectId)
-            .where('d.distinct_id', 'in', some)
-            .where('e.keeps_person', '=', 0)
-            .orderBy('e.erasures')
-            .execute()),
-        )
+      const ids = distinctIds.map(toStorableText)
+      const past = db.selectFrom('erased_past').select(['distinct_id', 'erasures']).where('project_id', '=', projectId)
+      // Their events are being deleted.
+      const deleted = db
+        .selectFrom('erased_distinct_id as d')
+        .innerJoin('person_erasure as e', 'e.id', 'd.erasure_id')
+        .select(['d.distinct_id', 'e.erasures'])
+        .where('d.project_id', '=', projectId)
+        .where('e.keeps_person', '=', 0)
+      const found = [
+        ...(await findInSlices(ids, some => past.where('distinct_id', 'in', some).execute())),
+        ...(await findInSlices(ids, some => deleted.where('d.distinct_id', 'in', some).execute())),
+      ]
       return found.map(row => ({ distinctId: row.distinct_id, erasures: Number(row.erasures) }))
     },
 
     async findTakenUuids(projectId, uuids) {
-      const taken: string[] = []
-      for (const some of splitIntoSlices(uuids))
-        for (const { uuid } of await db
-          .selectFrom('person')
-          .select('uuid')
-          .where('project_id', '=', projectId)
-          .where('uuid', 'in', some)
-          .execute())
-          taken.push(uuid)
-      return taken
+      const persons = db.selectFrom('person').select('uuid').where('project_id', '=', projectId)
+      return (await findInSlices(uuids, some => persons.where('uuid', 'in', some).execute())).map(({ uuid }) => uuid)
     },
 
     async listMappedIds(projectId, after, limit) {
