@@ -117,6 +117,10 @@ function bytesOf(write: (to: RowBinaryWriter) => RowWritten): Buffer {
   return to.written()
 }
 
+function writtenRow(table: string, columns: string, write: (to: RowBinaryWriter) => RowWritten) {
+  return readRow(table, columns, bytesOf(write))
+}
+
 const event = aStoredEvent({
   ...{ projectId: 0xffff_ffff, uuid, event: 'a "name"', distinctId: 'ada\\' },
   ...{ timestampMs: before2300 - 1, capturedAtMs: from1900, chargedAtMs: -1, lane: 'main', historicalMigration: false },
@@ -140,11 +144,7 @@ const event = aStoredEvent({
 })
 
 function eventRow(over: Partial<StoredEvent>, terms = {}, insertedAtMs = 5) {
-  return readRow(
-    'events',
-    eventColumns,
-    bytesOf(to => writeEventRow(to, { ...event, ...over }, insertedAtMs, terms)),
-  )
+  return writtenRow('events', eventColumns, to => writeEventRow(to, { ...event, ...over }, insertedAtMs, terms))
 }
 
 /** Half pairs included. */
@@ -244,10 +244,8 @@ describe('the row of', () => {
   it('an override has a version above all from before an erasure', () => {
     const override = { projectId: 1, distinctId: 'ada', personId: uuid, version: 3 }
     const row = (erasures: number, version: number) =>
-      readRow(
-        'person_distinct_id_overrides',
-        overrideColumns,
-        bytesOf(to => writeOverrideRow(to, { ...override, version }, 5, erasures)),
+      writtenRow('person_distinct_id_overrides', overrideColumns, to =>
+        writeOverrideRow(to, { ...override, version }, 5, erasures),
       )
     assert.deepEqual(row(0, 3), { project_id: 1, distinct_id: 'ada', person_id: uuid, version: 3n, stored_at: 5n })
     assert.ok((row(1, 0).version as bigint) > (row(0, 1_000_000).version as bigint))
@@ -262,11 +260,7 @@ describe('the row of', () => {
       ...{ event: '', distinctId: 'ada', receivedAtMs: -5, body: '{', source: null },
     }
     assert.deepEqual(
-      readRow(
-        'rejected_events',
-        rejectedColumns,
-        bytesOf(to => writeRejectedRow(to, rejected, 2)),
-      ),
+      writtenRow('rejected_events', rejectedColumns, to => writeRejectedRow(to, rejected, 2)),
       {
         ...{
           reject_id: 'r',
@@ -282,11 +276,7 @@ describe('the row of', () => {
     )
     const replayed = { projectId: 1, rejectId: 'r', receivedAtMs: 5, replayedAtMs: 6 }
     assert.deepEqual(
-      readRow(
-        'replayed_rejects',
-        replayedColumns,
-        bytesOf(to => writeReplayedRow(to, replayed)),
-      ),
+      writtenRow('replayed_rejects', replayedColumns, to => writeReplayedRow(to, replayed)),
       { project_id: 1, reject_id: 'r', received_at: 5n, replayed_at: 6n },
     )
   })
@@ -333,10 +323,8 @@ describe('the row of', () => {
   it('a deduplicated call counts with the copy that was charged first', () => {
     const call = { projectId: 1, uuid, distinctId: 'ada', timestampMs: 5, chargedAtMs: 6, flag: 'f', response: 'on' }
     const row = (chargedAtMs: number) =>
-      readRow(
-        'deduplicated_flag_calls',
-        deduplicatedColumns,
-        bytesOf(to => writeDeduplicatedRow(to, { ...call, chargedAtMs }, 1)),
+      writtenRow('deduplicated_flag_calls', deduplicatedColumns, to =>
+        writeDeduplicatedRow(to, { ...call, chargedAtMs }, 1),
       )
     const { row_version: version, ...others } = row(6)
     assert.deepEqual(others, {
@@ -353,14 +341,7 @@ describe('the row of', () => {
     const rows: Record<string, unknown>[] = []
     const mirror = createSubjectMirror({} as ClickHouseClients, {
       insert: async <Row>({ table, columns, rows: all, write }: RowsOfTable<Row>) => {
-        for (const row of all)
-          rows.push(
-            readRow(
-              table,
-              columns,
-              bytesOf(to => write(to, row)),
-            ),
-          )
+        for (const row of all) rows.push(writtenRow(table, columns, to => write(to, row)))
         return []
       },
     })
@@ -394,11 +375,7 @@ describe('the row of', () => {
       [call(1, 2 * 86_400_000 - 1), call(1, 2 * 86_400_000), call(2, -1)],
     )
     const rows = arrivals.map(arrival =>
-      readRow(
-        'flag_call_arrivals',
-        arrivalColumns,
-        bytesOf(to => writeArrivalRow(to, arrival)),
-      ),
+      writtenRow('flag_call_arrivals', arrivalColumns, to => writeArrivalRow(to, arrival)),
     )
     assert.deepEqual(
       rows.map(row => [row.project_id, row.day]),
