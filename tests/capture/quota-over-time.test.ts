@@ -49,7 +49,6 @@ async function start(t: TestContext) {
     },
     findLostSpans: async () => [],
     clock,
-    logger: silentLogger(),
   })
   const startFront = () => {
     const quotas = startEventQuotas({ usage: store, clock, logger: silentLogger(), readMs: 5 })
@@ -112,7 +111,7 @@ async function start(t: TestContext) {
       await eventually(async () => (await world.isProcessed('main')) && (await world.isProcessed('historical')))
       worker.stop()
       await worker.ended
-      await usage.computeNow()
+      await usage.round()
     },
     isOver: (front: 0 | 1) => fronts[front]!.quotas.isOverQuota(project, 'events'),
     sums: async () => (await store.sumUsage([project.id], '2026-11-01', '2026-11-30'))[0],

@@ -59,7 +59,6 @@ describe('an event that is sent again days later', () => {
     const schedule = createUsageSchedule({
       events: store,
       clock,
-      logger: silentLogger(),
       log,
       findLostSpans: async () => [],
       positions: {
@@ -121,18 +120,18 @@ describe('an event that is sent again days later', () => {
         const event = aCapturedEvent(1, { ...from, receivedAtMs: capturedAtMs, capturedAtMs, ...over })
         for (let copy = 0; copy < copies; copy++) await log.append(trafficOf(event.lane), encodedEvents([event]))
         clock.set(noon(processedOn))
-        if (computesFirst) await schedule.computeNow()
+        if (computesFirst) await schedule.round()
         if (crashes) await work(true)
         if (options.merges) await mergeAll()
         await work(false)
         if (options.merges) await mergeAll()
-        await schedule.computeNow()
+        await schedule.round()
       },
       /** The figures once every day is frozen. */
       async bill() {
         for (let days = 1; days <= 5; days++) {
           clock.advance(dayMs)
-          await schedule.computeNow()
+          await schedule.round()
         }
         const charged = [...billed].filter(([, { eventsCharged }]) => eventsCharged > 0)
         return Object.fromEntries(charged.map(([day, { eventsCharged }]) => [day, eventsCharged]))

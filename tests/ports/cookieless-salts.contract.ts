@@ -4,7 +4,6 @@ import { describe, it, type TestContext } from 'node:test'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import { createDailySalts } from '#services/shared/daily-salts.ts'
 import { createVisitorRetention } from '#services/worker/visitor-retention.ts'
-import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { movedTime } from '../support/moved-time.ts'
 
@@ -63,11 +62,10 @@ export function cookielessSaltsContract(
         salts: stores[0],
         visitors: noVisitors,
         clock,
-        logger: silentLogger(),
       })
       const saltAt = async (now: string) => {
         clock.set(Date.parse(now))
-        await retention.forgetNow(new AbortController().signal)
+        await retention.round(new AbortController().signal)
         await time.move(60_000)
         await Promise.all(calls)
         const salts = await Promise.all(processes.map(each => each.saltOf('2026-11-28')))

@@ -12,6 +12,7 @@ import { createImportWork } from '#services/imports/run-import-work.ts'
 import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
 import { restrictClaimsTo } from '#services/progress/bind-log.ts'
 import { createDailySalts } from '#services/shared/daily-salts.ts'
+import { runPeriodically, type Schedule } from '#services/shared/run-periodically.ts'
 import { createSerializer } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
 import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
@@ -21,7 +22,6 @@ import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { createLogRetention } from '#services/worker/log-retention.ts'
 import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
 import { createRetentionClock } from '#services/worker/retention-clock.ts'
-import { createRowExpiry } from '#services/worker/row-expiry.ts'
 import { createScheduleLease } from '#services/worker/schedule-lease.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
 import { createVisitorRetention } from '#services/worker/visitor-retention.ts'
@@ -67,9 +67,12 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   // The log is in this data folder, and one worker processes it: its id survives a restart, and no other worker has it.
   const lease = createScheduleLease({ owners: management, ownerId: logId, clock })
   const mayRun = lease.isOurs
+  const onLease = ({ round, everyMs, what }: Schedule) => ({
+    run: (signal: AbortSignal) => runPeriodically(round, { everyMs, what, logger, signal, mayRun }),
+  })
   const retentionClock = createRetentionClock({ clock, store: management, logger, mayRun })
   const usage = createUsageSchedule({
-    ...{ events, usage: management, log, positions: management, clock, logger, mayRun },
+    ...{ events, usage: management, log, positions: management, clock },
     findLostSpans: () => keeper.findLostSpans(),
   })
   const flagUsage = createFlagUsageRefresher({ events, projects: management, clock, logger, mayRun })
@@ -138,16 +141,20 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
         ...{ log, positions: management, clock: retentionClock, logger, retentionMs, mayRun },
         isHeld: () => !keeper.isChecked(),
       }),
-      createVisitorRetention({ salts, visitors: management, clock, logger, mayRun }),
+      onLease(createVisitorRetention({ salts, visitors: management, clock })),
     ],
     lease,
     schedules: [
-      usage,
+      onLease(usage),
       mirror,
       flagUsage,
       importWork,
-      createRowExpiry({ events, retentionClock, logger, mayRun }),
-      createCountRetention({ store: management, clock: retentionClock, logger, mayRun }),
+      onLease({
+        everyMs: 3_600_000,
+        what: 'deleting expired rows',
+        round: () => events.deleteExpired({ nowMs: retentionClock.nowMs(), isTrusted: retentionClock.isTrusted() }),
+      }),
+      onLease(createCountRetention({ store: management, clock: retentionClock })),
       erasures,
     ],
     logger,

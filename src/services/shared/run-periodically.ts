@@ -7,12 +7,18 @@ import { waitOrStop } from './wait-or-stop.ts'
 /** While a task keeps failing, it logs at most one line in this time. */
 const complaintPauseMs = 60_000
 
+/** A task that one worker repeats for all. */
+export interface Schedule {
+  readonly everyMs: number
+  readonly what: string
+  /** @throws PortError */
+  round(signal: AbortSignal): Promise<unknown>
+}
+
 /** @param task ends with the signal, or soon after. */
 export async function runPeriodically(
-  task: (signal: AbortSignal) => Promise<void>,
-  options: {
-    readonly everyMs: number
-    readonly what: string
+  task: Schedule['round'],
+  options: Pick<Schedule, 'everyMs' | 'what'> & {
     readonly logger: Logger
     readonly signal: AbortSignal
     /**

@@ -3,7 +3,6 @@ import { describe, it } from 'node:test'
 import { noEventUsage } from '#core/usage.ts'
 import type { UsageDay } from '#ports/events/charged-usage.ts'
 import type { Deferral } from '#ports/state/deferred-projects.ts'
-import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import type { LostSpan } from './keep-event-store.ts'
 import { createUsageSchedule } from './usage-schedule.ts'
@@ -48,7 +47,6 @@ function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {
       },
     },
     findLostSpans: async () => lost,
-    logger: silentLogger(),
     events: {
       countUsage: async (projectId, fromDay, toDay) => {
         if (fails) throw new Error('down')
@@ -74,7 +72,7 @@ describe('usage', () => {
   it('is computed for every project after a start, including days that a stopped worker missed', async () => {
     const late = { ...noEventUsage, day: '2026-10-20', eventsCharged: 5, eventsImported: 1 }
     const { schedule, saved, asked } = aSchedule([late])
-    await schedule.computeNow()
+    await schedule.round()
     assert.deepEqual(asked, ['1 2026-10-06 2026-11-10', '2 2026-10-06 2026-11-10'])
     assert.equal(saved[0]?.frozenBeforeDay, '2026-11-08')
     assert.deepEqual(saved[0]?.days.map(({ day }) => day).sort(), [
@@ -91,10 +89,10 @@ describe('usage', () => {
     const { schedule, process, saved } = aSchedule([late], lost)
     const lostDays = async () => {
       process(1)
-      await schedule.computeNow()
+      await schedule.round()
       return saved.at(-1)!.lostDays!.toSorted()
     }
-    await schedule.computeNow()
+    await schedule.round()
     assert.deepEqual(await lostDays(), [])
     const span = (from: string | null, to: string | null) => ({
       oldestMs: from === null ? null : Date.parse(from),
@@ -109,72 +107,72 @@ describe('usage', () => {
   it('is computed between full rounds only for open days of projects with new events', async () => {
     const today = { ...noEventUsage, day: '2026-11-10', eventsCharged: 2, llmEvents: 1 }
     const { schedule, process, asked, saved, clock } = aSchedule([today])
-    await schedule.computeNow()
-    await schedule.computeNow()
+    await schedule.round()
+    await schedule.round()
     assert.equal(asked.length, 2)
     process(2)
-    await schedule.computeNow()
+    await schedule.round()
     assert.deepEqual(asked.slice(2), ['2 2026-11-08 2026-11-10'])
     assert.deepEqual(
       saved.at(-1)?.days.find(({ day }) => day === '2026-11-10'),
       today,
     )
     clock.set(Date.parse('2026-11-11T00:00:01Z'))
-    await schedule.computeNow()
+    await schedule.round()
     assert.equal(asked.length, 5, 'everything once a day')
   })
 
   it('remains due while the event store is down', async () => {
     const { schedule, process, asked, setFailing } = aSchedule([])
     setFailing(true)
-    await assert.rejects(schedule.computeNow())
+    await assert.rejects(schedule.round())
     setFailing(false)
-    await schedule.computeNow()
+    await schedule.round()
     assert.equal(asked.length, 2)
     process(1)
     setFailing(true)
-    await assert.rejects(schedule.computeNow())
+    await assert.rejects(schedule.round())
     setFailing(false)
-    await schedule.computeNow()
+    await schedule.round()
     assert.equal(asked.length, 3)
   })
 
   it('is computed for other projects if one takes too long, and later for that one from its first missed day', async () => {
     const { schedule, process, failing, asked, clock } = aSchedule([])
     failing.add(1)
-    await assert.rejects(schedule.computeNow(), /too slow/)
-    await assert.rejects(schedule.computeNow(), /too slow/)
+    await assert.rejects(schedule.round(), /too slow/)
+    await assert.rejects(schedule.round(), /too slow/)
     assert.deepEqual(asked.splice(0), ['2 2026-10-06 2026-11-10'])
     clock.advance(86_400_000)
     process(2)
-    await assert.rejects(schedule.computeNow(), /too slow/)
-    await assert.rejects(schedule.computeNow(), /too slow/)
+    await assert.rejects(schedule.round(), /too slow/)
+    await assert.rejects(schedule.round(), /too slow/)
     assert.deepEqual(asked.splice(0), ['2 2026-10-07 2026-11-11'], 'once')
     failing.clear()
-    await schedule.computeNow()
-    await schedule.computeNow()
+    await schedule.round()
+    await schedule.round()
     assert.deepEqual(asked, ['1 2026-10-06 2026-11-11'])
   })
 
   it('leaves days open while their live events wait in the log, and is computed once these are processed', async () => {
     const { schedule, process, asked, saved, clock, setWaiting } = aSchedule([])
     setWaiting('2026-11-04')
-    await schedule.computeNow()
+    await schedule.round()
     assert.equal(saved.at(-1)?.frozenBeforeDay, '2026-11-02')
     process(2)
     setWaiting('2026-11-07')
-    await schedule.computeNow()
+    await schedule.round()
     assert.deepEqual([asked.at(-1), saved.at(-1)?.frozenBeforeDay], ['2 2026-11-02 2026-11-10', '2026-11-05'])
     process(2)
     setWaiting(null)
-    await schedule.computeNow()
+    await schedule.round()
     assert.deepEqual([asked.at(-1), saved.at(-1)?.frozenBeforeDay], ['2 2026-11-05 2026-11-10', '2026-11-08'])
     process(2)
-    await schedule.computeNow()
+    await schedule.round()
     assert.equal(asked.at(-1), '2 2026-11-08 2026-11-10')
     setWaiting('1970-01-01')
     clock.set(Date.parse('2026-11-11T00:00:01Z'))
-    await schedule.computeNow()
+    await schedule.round()
     assert.equal(
       saved.at(-1)?.frozenBeforeDay,
       '2025-10-05',
@@ -186,12 +184,12 @@ describe('usage', () => {
     const { schedule, process, saved, setDeferral, setWaiting } = aSchedule([])
     setDeferral({ offset: 3, projects: [{ projectId: 1, fromOffset: 3 }] })
     setWaiting('2026-11-04')
-    await schedule.computeNow()
+    await schedule.round()
     assert.equal(saved.at(-1)?.frozenBeforeDay, '2026-11-02')
     setDeferral(null)
     setWaiting(null)
     process(1)
-    await schedule.computeNow()
+    await schedule.round()
     assert.equal(saved.at(-1)?.frozenBeforeDay, '2026-11-08')
   })
 })

@@ -10,26 +10,18 @@ import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
-import type { Logger } from '#telemetry/log.ts'
 import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
-import { runPeriodically } from '../shared/run-periodically.ts'
+import type { Schedule } from '../shared/run-periodically.ts'
 import type { EventStoreKeeper, LostSpan } from './keep-event-store.ts'
 
 /** Well below the 20 s within which usage must be correct. */
-export const usageEveryMs = 10_000
+const everyMs = 10_000
 /** Today and the two days before; older days are frozen. */
 const openDayCount = 3
 /** How far back to look for days without figures. */
 const lateMsMax = 35 * dayMs
 /** A record that seems to have waited longer has a wrong time. */
 const waitingMsMax = 400 * dayMs
-
-export interface UsageSchedule {
-  /** Every 10 s, computes the figures that changed; computes all figures after a start and when a day begins. */
-  run(signal: AbortSignal): Promise<void>
-  /** Runs one round immediately, for callers that cannot wait. @throws PortError; failed projects remain due. */
-  computeNow(signal?: AbortSignal): Promise<void>
-}
 
 export function createUsageSchedule(options: {
   readonly events: ChargedUsage
@@ -42,12 +34,8 @@ export function createUsageSchedule(options: {
   /** The time spans whose events are currently missing in the event store. */
   readonly findLostSpans: EventStoreKeeper['findLostSpans']
   readonly clock: Clock
-  readonly logger: Logger
-  /** Whether this worker holds the schedule lease, so that it runs the schedules. */
-  readonly mayRun?: () => Promise<boolean>
-  readonly everyMs?: number
-}): UsageSchedule {
-  const { events, usage, log, positions, findLostSpans, clock, logger } = options
+}) {
+  const { events, usage, log, positions, findLostSpans, clock } = options
   /** How many records each project had when it was last computed, whichever worker processed them. */
   const computed = new Map<number, number>()
   let lastDay = ''
@@ -60,7 +48,8 @@ export function createUsageSchedule(options: {
   const due = new Map<number, string>()
   const failed = new Set<number>()
 
-  async function computeNow(signal?: AbortSignal): Promise<void> {
+  /** Computes the figures that changed, or all after a start and when a day begins. Failed projects remain due. */
+  async function round(signal?: AbortSignal): Promise<void> {
     const nowMs = clock.nowMs()
     const today = utcDay(nowMs)
     const openDays = listDays((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
@@ -126,17 +115,7 @@ export function createUsageSchedule(options: {
     await usage.saveEventCounts(projectId, [...days.values()], openDays[0]!, lostDays)
   }
 
-  return {
-    computeNow,
-    run: signal =>
-      runPeriodically(computeNow, {
-        everyMs: options.everyMs ?? usageEveryMs,
-        what: 'computing usage',
-        mayRun: options.mayRun,
-        logger,
-        signal,
-      }),
-  }
+  return { everyMs, what: 'computing usage', round } satisfies Schedule
 }
 
 /** All days from the first time to the second, both included, ascending. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createVisitorRetention } from './visitor-retention.ts'
 
@@ -23,12 +22,11 @@ it('cookieless visitors are forgotten when their day closes, and not before', as
       },
     },
     clock,
-    logger: silentLogger(),
   })
   const { signal } = new AbortController()
-  await retention.forgetNow(signal)
+  await retention.round(signal)
   clock.set(Date.parse('2026-11-28T14:00:00Z'))
-  await retention.forgetNow(signal)
+  await retention.round(signal)
   const before = ['salts 2026-11-25 2026-11-29', ...Array<string>(3).fill('visitors 2026-11-25 2026-11-29')]
   assert.deepEqual(calls, [...before, 'salts 2026-11-26 2026-11-29', 'visitors 2026-11-26 2026-11-29 2026-11-25'])
 })
@@ -39,8 +37,7 @@ it('cookieless visitors are forgotten even if a salt cannot be deleted', async (
     salts: { deleteSaltsExcept: () => Promise.reject(new PortError('state', 'unavailable')) },
     visitors: { deleteVisitorsExcept: async () => ++rounds && 0 },
     clock: fixedClock('2026-11-28T13:59:59Z'),
-    logger: silentLogger(),
   })
-  await assert.rejects(retention.forgetNow(new AbortController().signal), PortError)
+  await assert.rejects(retention.round(new AbortController().signal), PortError)
   assert.equal(rounds, 1)
 })

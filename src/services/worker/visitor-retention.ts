@@ -5,14 +5,16 @@ import { findDaysToKeep } from '#core/cookieless/visitor-day.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { CookielessVisitorUpkeep } from '#ports/state/cookieless-visitors.ts'
-import type { Logger } from '#telemetry/log.ts'
-import { runPeriodically } from '../shared/run-periodically.ts'
+import type { Schedule } from '../shared/run-periodically.ts'
 
-const everyMs = 60_000
 /** How many rows of each kind one transaction deletes, so that chunks need not wait for it. */
 const rowsAtOnceMax = 1_000
 
-export function createVisitorRetention(options: {
+export function createVisitorRetention({
+  salts,
+  visitors,
+  clock,
+}: {
   readonly salts: Pick<CookielessSalts, 'deleteSaltsExcept'>
   readonly visitors: CookielessVisitorUpkeep
   /**
@@ -20,14 +22,8 @@ export function createVisitorRetention(options: {
    * these days for the fronts as well; the only cost is that a day's visitors are counted again.
    */
   readonly clock: Clock
-  readonly logger: Logger
-  /** Whether this worker holds the schedule lease, so that it runs the schedules. */
-  readonly mayRun?: () => Promise<boolean>
-}): { run(signal: AbortSignal): Promise<void>; forgetNow(signal: AbortSignal): Promise<void> } {
-  const { salts, visitors, clock, logger, mayRun } = options
-
-  /** Runs one round. @throws PortError */
-  async function forgetNow(signal: AbortSignal): Promise<void> {
+}): Schedule {
+  async function round(signal: AbortSignal): Promise<void> {
     const kept = findDaysToKeep(clock.nowMs())
     let justGone: readonly string[] = []
     try {
@@ -39,15 +35,5 @@ export function createVisitorRetention(options: {
     }
   }
 
-  return {
-    forgetNow,
-    run: signal =>
-      runPeriodically(forgetNow, {
-        everyMs,
-        what: 'deleting cookieless visitors of past days',
-        logger,
-        signal,
-        mayRun,
-      }),
-  }
+  return { everyMs: 60_000, what: 'deleting cookieless visitors of past days', round }
 }
