@@ -180,6 +180,19 @@ export type LogRecord =
   | { readonly kind: 'recording'; readonly recording: CapturedRecording }
   | (DamagedRecord & { readonly appendedAtMs: number })
 
+/** What was accepted as this record; null for a damaged one. */
+export function itemOf(
+  record:
+    | { readonly kind: 'event' | 'failed'; readonly event: CapturedEvent }
+    | { readonly kind: 'recording' | 'failed_recording'; readonly recording: CapturedRecording }
+    | { readonly kind: 'reject'; readonly reject: CapturedReject }
+    | { readonly kind: 'damaged' },
+): CapturedEvent | CapturedRecording | CapturedReject | null {
+  if ('event' in record) return record.event
+  if ('recording' in record) return record.recording
+  return record.kind === 'reject' ? record.reject : null
+}
+
 interface DamagedRecord {
   readonly kind: 'damaged'
   readonly body: Uint8Array

@@ -6,6 +6,7 @@ import {
   type CapturedRecording,
   type CapturedReject,
   importWithoutJob,
+  itemOf,
 } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { mayBeGenerated } from '../events/generated-event.ts'
@@ -118,10 +119,11 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
   const generated: { projectId: number; uuid: string }[] = []
   for (const record of chunk.records) {
     // Records other than events touch no person, but need their project's settings, and whether the project still exists.
-    const projectId = projectIdOf(record)
-    if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
-    const other = itemNamingId(record)
-    if (other !== null) otherDistinctIds.push({ projectId: other.projectId, distinctId: other.distinctId })
+    const item = itemOf(record)
+    if (item === null) continue
+    const { projectId, distinctId } = item
+    if (!distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
+    if (record.kind !== 'event' && distinctId !== '') otherDistinctIds.push({ projectId, distinctId })
     // Refused items are reported with their job as well.
     if (record.kind === 'reject' && record.reject.importJobId >= firstImportJobId)
       importJobIds.add(record.reject.importJobId)
@@ -129,12 +131,12 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
     const { importJobId } = record.event
     if (importJobId >= firstImportJobId) {
       importJobIds.add(importJobId)
-      if (isGenerated(record.event)) generated.push({ projectId: record.event.projectId, uuid: record.event.uuid })
+      if (isGenerated(record.event)) generated.push({ projectId, uuid: record.event.uuid })
       addEvent(record, toStagingId(importJobId))
       otherDistinctIds.push(...idsOfEvent(record))
       if (!isRestoring) continue
     }
-    addEvent(record, record.event.projectId)
+    addEvent(record, projectId)
   }
   return {
     distinctIds: [...distinctIds].flatMap(([projectId, ids]) =>
@@ -170,22 +172,6 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
   }
 }
 
-/** The item of a record that names a distinct id without touching its person; null for other records. */
-function itemNamingId(record: ParsedRecord): Pick<CapturedEvent, 'projectId' | 'distinctId'> | null {
-  switch (record.kind) {
-    case 'recording':
-    case 'failed_recording':
-      return record.recording
-    case 'failed':
-      return record.event
-    case 'reject':
-      return record.reject.distinctId === '' ? null : record.reject
-    case 'event':
-    case 'damaged':
-      return null
-  }
-}
-
 /** The ids that a job's event names, to check whether they were erased. Their persons come from the staging overlay. */
 function idsOfEvent({ event: { projectId, distinctId, name }, properties }: ParsedEvent) {
   const merge = readMergeRequest(name, properties)
@@ -196,20 +182,4 @@ function idsOfEvent({ event: { projectId, distinctId, name }, properties }: Pars
 /** Whether an importer may have generated this event of a job. Such events keep their first time. */
 export function isGenerated({ name, uuid, importJobId }: CapturedEvent): boolean {
   return importJobId >= firstImportJobId && mayBeGenerated(name, uuid)
-}
-
-/** Null for a damaged record, whose project is unknown. */
-function projectIdOf(record: ParsedRecord): number | null {
-  switch (record.kind) {
-    case 'event':
-    case 'failed':
-      return record.event.projectId
-    case 'recording':
-    case 'failed_recording':
-      return record.recording.projectId
-    case 'reject':
-      return record.reject.projectId
-    case 'damaged':
-      return null
-  }
 }

@@ -61,7 +61,7 @@ export interface ImportWorkDeps {
 /** Another worker owns the import stream and continues with the job. */
 export class NotOwnerError extends Error {}
 
-const textBytesMax = 64 * 1024 * 1024
+export const textBytesMax = 64 * 1024 * 1024
 const conflictTryCount = 50
 /** After as many conflicts a batch is halved: live events change few of its persons at a time. */
 const conflictsOfWholeMax = 3

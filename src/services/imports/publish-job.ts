@@ -9,11 +9,12 @@ import {
   publishPersonlessIds,
   publishPersons,
 } from '#core/processing/imports/publish-staging.ts'
-import { createJobBatch, type ImportWorkDeps, runBatch } from './job-batch.ts'
-import { addKnownProperties } from './known-properties.ts'
+import { createJobBatch, findOwnPosition, type ImportWorkDeps, runBatch, textBytesMax } from './job-batch.ts'
 
 /** Items per transaction: the live stream waits while one commits. */
 const batchSize = 250
+/** Distinct ids per pass over the job's rows, which rewrites a column of all of them. */
+const idsPerShare = 100_000
 
 /** The steps of publishing after draining, in order. */
 const steps = ['links', 'persons', 'groups', 'person_properties', 'rows', 'clearing'] as const
@@ -132,4 +133,50 @@ async function publishAllGroups(job: ImportJob, deps: ImportWorkDeps, signal: Ab
       (some, loaded, published) => publishGroups(createJobBatch(job, loaded, published), some, typeNames),
     )
   }
+}
+
+/**
+ * Rows of a pending job contain the person properties that the job had sent so far. Adds the person's properties at publishing:
+ * those from live events, other imports, and later events of the job itself. A repeated call also adds what was set since the
+ * last one. Source: docs/wire/import.md §2.11; docs/decisions/0065-persons-in-rows-of-a-job.md.
+ */
+async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  const { events, serialize, underWay } = deps
+  // Restores that began before the job was closed may still be inserting pending rows.
+  await underWay?.settled()
+  // At least one pass, since each clears leftovers of a worker that was killed.
+  const count = Math.max(1, Math.ceil((await events.countPendingDistinctIds(job.id)) / idsPerShare))
+  for (let index = 0; index < count && !signal.aborted; index++) {
+    const add = () =>
+      events.addKnownProperties(job.id, { index, count }, ids => loadKnownProperties(job, ids, deps), signal)
+    await serialize(() => underWay?.run(add) ?? add())
+    // Stop if another worker took over: it has cleared what this one was adding.
+    await findOwnPosition(deps)
+  }
+}
+
+async function loadKnownProperties(
+  job: ImportJob,
+  ids: readonly string[],
+  deps: ImportWorkDeps,
+): Promise<ReadonlyMap<string, string>> {
+  const { projectId } = job
+  const distinctIds = ids.map(distinctId => ({ projectId, distinctId }))
+  const subjects = { distinctIds, mergingDistinctIds: [], groups: [], projectIds: [projectId] }
+  const loaded = await deps.state.loadChunk(subjects, ids.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
+  if (loaded === 'too_large') {
+    const middle = Math.ceil(ids.length / 2)
+    const halves = [
+      await loadKnownProperties(job, ids.slice(0, middle), deps),
+      await loadKnownProperties(job, ids.slice(middle), deps),
+    ]
+    return new Map(halves.flatMap(half => [...half]))
+  }
+  const texts = new Map(
+    loaded.persons.map(({ uuid, properties }, index) => [
+      uuid,
+      loaded.personPropertiesJson?.[index] ?? JSON.stringify(properties),
+    ]),
+  )
+  return new Map(loaded.mappings.map(({ distinctId, personUuid }) => [distinctId, texts.get(personUuid)!]))
 }

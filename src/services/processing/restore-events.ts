@@ -2,7 +2,7 @@
 // persons as they are now, and inserted. The state does not change: nothing is counted, no person changes, and no existing
 // row is replaced.
 
-import type { LogRecord } from '#core/events/captured-event.ts'
+import { itemOf } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import { type ImportJob, isPending } from '#core/imports/import-job.ts'
@@ -54,8 +54,8 @@ export async function restoreEvents(
     const read = await deps.log.read(stream, offset, { recordCountMax, bytesMax: processorLimits.bytesMax })
     if (read.nextOffset === offset) break
     const records = read.records.filter(({ offset, record }) => {
-      const projectId = readProjectId(record)
-      return offset < toOffset && !(projectId !== null && isLeftOut?.(projectId, offset) === true)
+      const item = itemOf(record)
+      return offset < toOffset && !(item !== null && isLeftOut?.(item.projectId, offset) === true)
     })
     const chunk = { ...read, records, nextOffset: Math.min(read.nextOffset, toOffset) }
     const end = await processOneChunk(chunk, {
@@ -75,20 +75,6 @@ export async function restoreEvents(
     offset = chunk.nextOffset
   }
   return recordCount
-}
-
-/** Null for a damaged record, whose project is unknown. */
-function readProjectId(record: LogRecord): number | null {
-  switch (record.kind) {
-    case 'event':
-      return record.event.projectId
-    case 'recording':
-      return record.recording.projectId
-    case 'reject':
-      return record.reject.projectId
-    case 'damaged':
-      return null
-  }
 }
 
 /**

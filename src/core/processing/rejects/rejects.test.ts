@@ -9,7 +9,7 @@ import { memoryChunkStore } from '../../../../tests/support/memory/memory-chunk-
 import { memoryState } from '../../../../tests/support/memory/memory-state.ts'
 import { loadWhole } from '../../../../tests/support/state.ts'
 import { aCapturedEvent, aCapturedReject, aProject, recordsAt } from '../../../../tests/support/values.ts'
-import { rejectOfEvent } from './rejects.ts'
+import { rejectOfDamage, rejectOfEvent } from './rejects.ts'
 
 const source: RejectSource = {
   kind: 'request',
@@ -85,5 +85,26 @@ describe('the source of a reject', () => {
       assert.equal(decodeRejectSource(text), null, text)
     for (const each of [source, { ...source, kind: null, isCut: true }])
       assert.deepEqual(decodeRejectSource(encodeRejectSource(each)), each)
+  })
+})
+
+describe('the id of a reject', () => {
+  it('derives from its place in the log, in every stream', () => {
+    const idAt = (stream: string, offset: number) =>
+      rejectOfEvent({ stream, offset }, aCapturedEvent(1), 'row_refused', '').rejectId
+    assert.equal(idAt('main/3', 7), idAt('main/3', 7))
+    const ids = ['main', 'historical', 'main/3', 'main/4'].flatMap(stream => [7, 8].map(offset => idAt(stream, offset)))
+    assert.equal(new Set(ids).size, 8)
+    for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  })
+
+  it('of a damaged record is different in each stream of each log', () => {
+    const damaged = { kind: 'damaged', body: new Uint8Array(), appendedAtMs: 1 } as const
+    const ids = ['one', 'other'].flatMap(logId =>
+      ['main', 'historical', 'main/3'].map(
+        stream => rejectOfDamage({ stream, offset: 7 }, { logId, traffic: 'live' }, damaged).rejectId,
+      ),
+    )
+    assert.equal(new Set(ids).size, 6)
   })
 })

@@ -6,7 +6,7 @@ import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from
 import { type RecordPlace, type Traffic, usualLaneOf } from '#core/events/log-stream.ts'
 import { withoutAddress } from '#core/events/reject-source.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
-import { damagedRecordUuid, rejectUuid } from './reject-uuid.ts'
+import { uuidV5 } from '#core/events/uuid-v5.ts'
 
 export const rejectReasons = [
   'log_record_damaged',
@@ -139,4 +139,19 @@ export function rejectOfDamage(
     body: new TextDecoder().decode(body.subarray(0, rejectBodyBytesMax)),
     source: null,
   }
+}
+
+/** Source: ours. */
+const rejectNamespace = Buffer.from('5d1c2a0e0b7e4f6c9a415e0d8f6b7c33', 'hex')
+
+/** The id of a log record's reject, the same every time the record is processed. Source: ours. */
+function rejectUuid({ stream, offset }: RecordPlace, receivedAtMs: number): string {
+  return uuidV5(rejectNamespace, `${stream}:${offset}:${receivedAtMs}`)
+}
+
+/**
+ * The id for an unreadable record. It has no readable time, so the log's id distinguishes it from records of other logs.
+ */
+function damagedRecordUuid(logId: string, { stream, offset }: RecordPlace): string {
+  return uuidV5(rejectNamespace, `damaged:${logId}:${stream}:${offset}`)
 }
