@@ -16,13 +16,7 @@ import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import type { GeoipLocation } from '../geoip.ts'
 import type { GeneratedEvent } from '../imports/import-changes.ts'
-import {
-  firstImportJobId,
-  type ImplicitJob,
-  type ImportJobStatus,
-  isPending,
-  toStagingId,
-} from '../imports/import-job.ts'
+import { firstImportJobId, type ImplicitJob, isPending, toStagingId } from '../imports/import-job.ts'
 import { ErasedRecords } from '../persons/erasure.ts'
 import { utcDay } from '../usage.ts'
 import { applyEvent } from './apply-event.ts'
@@ -31,7 +25,7 @@ import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
 import { type DeduplicatedCall, deduplicatedReason, FlagCalls, type StoredFlagCall } from './deduplicate-flag-calls.ts'
-import { cacheGeoipLookups, type GeoipOf } from './enrich-event.ts'
+import { cacheGeoipLookups } from './enrich-event.ts'
 import { findErasedItem, linksErased, personErased } from './erased-items.ts'
 import { collectImportChanges } from './job-changes.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
@@ -107,37 +101,12 @@ export class RecordError extends Error {
  * @throws RecordError for a record whose processing throws, ChunkTooLargeError; nothing of the attempt is kept.
  */
 export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptions): ProcessedChunk {
-  const { stream, traffic } = chunk
-  const projects = openChunkState(loaded)
-  const jobs = new Map((loaded.importJobs ?? []).map(job => [job.id, job]))
-  const report = new ChunkReport()
-  const geoipOf = cacheGeoipLookups(options.lookUpGeoip)
-  const rejected: RejectedEvent[] = []
+  const work = openWork(chunk, loaded, options)
+  const { stream, projects, jobs, report, rejected } = work
   const visible = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
   const pending = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
   const recordings: ParsedRecording[] = []
-  const { personTextMax = Number.POSITIVE_INFINITY, lostMerges, storedFlagCalls = [] } = options
-  const flagCalls = new FlagCalls(storedFlagCalls)
-  const calledFlags = new CalledFlags()
-  const work: ChunkWork = {
-    stream,
-    projects,
-    jobs,
-    implicitJobs: options.implicitJobs ?? noImplicitJobs,
-    generatedTimes: new Map(
-      (loaded.generated ?? []).map(event => [`${event.projectId}:${event.uuid}`, event.timestampMs]),
-    ),
-    newGenerated: [],
-    isRestoring: options.isRestoring === true,
-    report,
-    geoipOf,
-    rejected,
-    lostMerges,
-    erased: new ErasedRecords(options.logId, stream, loaded.erasedIds ?? []),
-    flagCalls,
-    deduplicated: [],
-    calledFlags,
-  }
+  const { personTextMax = Number.POSITIVE_INFINITY } = options
   let personTextLength = 0
   for (const record of chunk.records) {
     const item = findErasedItem(work.erased, record)
@@ -184,8 +153,10 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         report.count(record.reject.projectId, record.reject.lane, 'rejected', record.reject.reason)
         break
       case 'damaged':
-        rejected.push(rejectOfDamage({ stream, offset: record.offset }, { logId: options.logId, traffic }, record))
-        report.count(0, usualLaneOf(traffic), 'rejected', 'log_record_damaged')
+        rejected.push(
+          rejectOfDamage({ stream, offset: record.offset }, { logId: options.logId, traffic: chunk.traffic }, record),
+        )
+        report.count(0, usualLaneOf(chunk.traffic), 'rejected', 'log_record_damaged')
         break
       default:
         record satisfies never
@@ -206,7 +177,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
     sources: { stream, events: visible.sources, pendingEvents: pending.sources, recordings },
     changes: {
       ...changes,
-      calledFlags: calledFlags.all(),
+      calledFlags: work.calledFlags.all(),
       warnings: report.allWarnings(jobs),
       outcomes: report.allOutcomes(),
       ...collectImportChanges(work, pending.rows),
@@ -229,23 +200,30 @@ export function dayKey({ projectId, capturedAtMs }: Pick<CapturedEvent, 'project
   return `${projectId} ${utcDay(capturedAtMs)}`
 }
 
-interface ChunkWork {
-  readonly stream: LogStream
-  readonly projects: ReadonlyMap<number, ProjectState>
-  readonly jobs: ReadonlyMap<number, ImportJobStatus>
-  readonly implicitJobs: ImplicitJobs
-  /** By project and uuid. */
-  readonly generatedTimes: Map<string, number>
-  readonly newGenerated: GeneratedEvent[]
-  readonly isRestoring: boolean
-  readonly report: ChunkReport
-  readonly geoipOf: GeoipOf
-  readonly rejected: RejectedEvent[]
-  readonly lostMerges: ReadonlySet<number> | undefined
-  readonly erased: ErasedRecords
-  readonly flagCalls: FlagCalls
-  readonly deduplicated: DeduplicatedCall[]
-  readonly calledFlags: CalledFlags
+type ChunkWork = ReturnType<typeof openWork>
+
+function openWork(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptions) {
+  const { stream } = chunk
+  return {
+    stream,
+    projects: openChunkState(loaded),
+    jobs: new Map((loaded.importJobs ?? []).map(job => [job.id, job])),
+    implicitJobs: options.implicitJobs ?? noImplicitJobs,
+    /** By project and uuid. */
+    generatedTimes: new Map(
+      (loaded.generated ?? []).map(event => [`${event.projectId}:${event.uuid}`, event.timestampMs]),
+    ),
+    newGenerated: [] as GeneratedEvent[],
+    isRestoring: options.isRestoring === true,
+    report: new ChunkReport(),
+    geoipOf: cacheGeoipLookups(options.lookUpGeoip),
+    rejected: [] as RejectedEvent[],
+    lostMerges: options.lostMerges,
+    erased: new ErasedRecords(options.logId, stream, loaded.erasedIds ?? []),
+    flagCalls: new FlagCalls(options.storedFlagCalls ?? []),
+    deduplicated: [] as DeduplicatedCall[],
+    calledFlags: new CalledFlags(),
+  }
 }
 
 /** @returns null for an event that does not become a row. */
