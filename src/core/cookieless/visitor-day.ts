@@ -3,6 +3,7 @@
 
 import { detachSubstring } from '../own-copy.ts'
 import { dayMs } from '../time.ts'
+import { utcDay } from '../usage.ts'
 
 const hourMs = 3_600_000
 /** PostHog's bound: in zones of UTC+13 and UTC+14 a day begins up to two hours before it is open. */
@@ -79,10 +80,6 @@ export function findDaysToKeep(nowMs: number): DayRange {
 
 export function isDayInRange({ first, last }: DayRange, day: string): boolean {
   return first <= day && day <= last
-}
-
-function utcDay(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 10)
 }
 
 /**

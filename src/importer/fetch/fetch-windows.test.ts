@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { dayMs } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
 import {
   checkRange,
   type DayWindow,
   divideIntoWindows,
-  formatDay,
   parseDay,
   splitWindow,
   days as wholeDays,
   hours as wholeHours,
 } from './fetch-windows.ts'
 
-const dayMs = 86_400_000
 const ranges = fc
   .tuple(fc.integer({ min: 0, max: 25_000 }), fc.integer({ min: 0, max: 900 }))
-  .map(([first, more]) => ({ from: formatDay(first * dayMs), to: formatDay((first + more) * dayMs) }))
+  .map(([first, more]) => ({ from: utcDay(first * dayMs), to: utcDay((first + more) * dayMs) }))
 
 function daysIn({ from, to }: DayWindow): string[] {
   return divideIntoWindows({ from, to }, 1).map(window => window.from)

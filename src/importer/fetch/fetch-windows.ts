@@ -1,10 +1,11 @@
 // Windows of days and hours with inclusive ends, so that every hour is requested exactly once, however the source defines
 // its range. Source: docs/wire/import.md §1.1, §1.2, §5 complaint 1.
 
+import { dayMs } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
 import { ImportConfigError } from '../records/import-source.ts'
 
 const hourMs = 3_600_000
-const dayMs = 24 * hourMs
 /** UTC−12, the zone in which a day ends last. */
 const lastZoneMs = 12 * hourMs
 
@@ -21,7 +22,7 @@ export interface WindowUnit {
   format(ms: number): string
 }
 
-export const days: WindowUnit = { ms: dayMs, parse: Date.parse, format: formatDay }
+export const days: WindowUnit = { ms: dayMs, parse: Date.parse, format: utcDay }
 
 /** Hours of UTC, as Amplitude writes them: `YYYYMMDDTHH`. */
 export const hours: WindowUnit = {
@@ -33,7 +34,7 @@ export const hours: WindowUnit = {
 /** @returns the start of the day in UTC, in milliseconds. @throws ImportConfigError for a text that is no calendar day. */
 export function parseDay(text: string, key: string): number {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
-  if (Number.isNaN(ms) || formatDay(ms) !== text)
+  if (Number.isNaN(ms) || utcDay(ms) !== text)
     throw new ImportConfigError(`${key} must be a day such as 2024-05-01, and is ${JSON.stringify(text)}.`)
   return ms
 }
@@ -65,13 +66,9 @@ export function splitWindow({ from, to }: DayWindow, { ms, parse, format }: Wind
  */
 export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: number, zone: 'utc' | 'any'): void {
   if (from > to) throw new ImportConfigError(`from (${from}) is later than to (${to}).`)
-  const complete = formatDay(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
+  const complete = utcDay(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
   if (to > complete)
     throw new ImportConfigError(
       `The source may still add to ${to}. Fetch up to ${complete} now, and the later days with another job when they have ended.`,
     )
-}
-
-export function formatDay(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
 }

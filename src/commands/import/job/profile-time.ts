@@ -2,6 +2,7 @@
 // them. Source: docs/wire/import.md §1.2 (profile row).
 
 import type { JsonObject } from '#core/json.ts'
+import { dayMs } from '#core/time.ts'
 import type { FetchedParts } from '#importer/fetch/fetch-state.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
@@ -12,7 +13,6 @@ import type { StagedRecords } from '#importer/stages/staged-records.ts'
 
 const key = 'profile_timestamp'
 const source = 'mixpanel'
-const dayMs = 86_400_000
 
 /** Sets the time of profiles to the end of the fetched range unless the configuration has one. */
 export function withDefaultProfileTime(

@@ -1,6 +1,7 @@
 // Which days of a project's history import jobs cover, with gaps and overlaps. Pure.
 
-const dayMs = 86_400_000
+import { dayMs, dayNumber } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
 
 export interface JobDays {
   readonly id: number
@@ -79,10 +80,6 @@ export function coveredDays(jobs: readonly JobDays[]): readonly DaySpan[] {
   })
 }
 
-function dayNumber(day: string): number {
-  return Date.parse(`${day}T00:00:00Z`) / dayMs
-}
-
 function dayText(number: number): string {
-  return new Date(number * dayMs).toISOString().slice(0, 10)
+  return utcDay(number * dayMs)
 }

@@ -2,13 +2,13 @@
 // as an experiment or a survey, does not matter, as in PostHog: a flag that is never called serves none of them.
 // Source: docs/wire/private-api.md 4.1.
 
+import { dayMs } from '../../time.ts'
 import type { Flag } from './flag.ts'
 import { rolloutOf } from './flag-rollout.ts'
 
 export const flagStatuses = ['ACTIVE', 'STALE', 'INACTIVE', 'ARCHIVED', 'DELETED'] as const
 export type FlagStatus = (typeof flagStatuses)[number]
 
-const dayMs = 86_400_000
 const staleAfterDays = 30
 export const staleAfterMs = staleAfterDays * dayMs
 

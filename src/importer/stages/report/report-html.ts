@@ -2,6 +2,8 @@
 
 import { firstFew, formatCount } from '#core/format-count.ts'
 import { printableName } from '#core/printable.ts'
+import { dayMs, dayNumber } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { formatNumber } from './format-figures.ts'
 import { type DayCount, type ImportReport, reportNames } from './import-report.ts'
@@ -107,7 +109,6 @@ ${body.join('\n')}
 </table></div>`
 }
 
-const dayMs = 86_400_000
 const chartHeight = 160
 const barWidth = 10
 
@@ -118,9 +119,9 @@ const barWidth = 10
  */
 export function renderDayChart(days: readonly DayCount[]): string {
   if (days.length === 0) return ''
-  const [first, last] = [toDayNumber(days[0]!.day), toDayNumber(days.at(-1)!.day)]
+  const [first, last] = [dayNumber(days[0]!.day), dayNumber(days.at(-1)!.day)]
   const counts = new Map(days.map(({ day, count }) => [day, count]))
-  const all = Array.from({ length: last - first + 1 }, (_, index) => formatDayNumber(first + index))
+  const all = Array.from({ length: last - first + 1 }, (_, index) => utcDay((first + index) * dayMs))
   const most = days.reduce((best, day) => (day.count > best.count ? day : best))
   const bars = all.map((day, index) => renderBar(day, index, counts.get(day) ?? 0, most.count))
   const label = `Events by day, ${all[0]} to ${all.at(-1)}`
@@ -131,7 +132,7 @@ export function renderDayChart(days: readonly DayCount[]): string {
 <svg viewBox="0 0 ${all.length * barWidth} ${chartHeight}" preserveAspectRatio="none" role="img" aria-label="${label}; the table below has every day.">
 ${bars.join('\n')}
 </svg>
-<div class="x">${axis.map(day => `<span>${formatDayNumber(day)}</span>`).join('')}</div>
+<div class="x">${axis.map(day => `<span>${utcDay(day * dayMs)}</span>`).join('')}</div>
 <div class="what">Day (UTC)</div>
 </figure>`
 }
@@ -147,14 +148,6 @@ function renderBar(day: string, index: number, count: number, max: number): stri
 function describeGaps(gaps: readonly string[]): string {
   if (gaps.length === 0) return 'There is no day without events between them.'
   return `${formatCount(gaps.length, 'day')} between them without events, marked red: ${firstFew(gaps, 5).join(', ')}.`
-}
-
-function toDayNumber(day: string): number {
-  return Date.parse(`${day}T00:00:00Z`) / dayMs
-}
-
-function formatDayNumber(number: number): string {
-  return new Date(number * dayMs).toISOString().slice(0, 10)
 }
 
 function renderSamples(samples: readonly Sample[]): string {

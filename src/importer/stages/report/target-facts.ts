@@ -3,6 +3,7 @@
 
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
 import { firstFew, formatCount } from '#core/format-count.ts'
+import { dayMs } from '#core/time.ts'
 import type { OverlapDay, TargetAnswer, TargetFacts, Warning } from './import-report.ts'
 
 /** The names and days of a rehearsal to ask the target about. */
@@ -24,8 +25,6 @@ export interface AnsweredImport {
 /** The remedy for days that the project already has, as an imperative. */
 export const otherDaysOnly =
   'plan another folder with an export of other days only (--from and --to of pennon import fetch, or only the files of those days; --hold-live-window of pennon import plan leaves out the last 48 hours)'
-
-const dayMs = 86_400_000
 
 export function createTargetWarnings(answer: TargetAnswer, imported: AnsweredImport): readonly Warning[] {
   if ('notAsked' in answer) return []
