@@ -284,6 +284,16 @@ more"
     ['a,b\n1,"2\n3,4\n', ['2:4 truncated_record']],
   ])
 
+  it('end after their last cell', async () => {
+    const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' '), minLength: 1 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.record({ a: cell, b: cell }, { noNullPrototype: true })), async rows => {
+        const lines = rows.map(row => `${Object.values(row).map(text => `"${text.replaceAll('"', '""')}"`)}\r\n`)
+        assert.deepEqual(await values(`a,b\r\n${lines.join('')}`), rows)
+      }),
+    )
+  })
+
   itReads('keep the cells of columns with duplicate names or without names', 'csv', [
     ['a,a,,a_2,a\n1,2,3,4,5\n', ['2:11 {"a":"1","a_2":"2","column_3":"3","a_2_2":"4","a_3":"5"}']],
   ])

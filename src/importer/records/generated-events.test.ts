@@ -55,24 +55,6 @@ describe('the events of a record', () => {
     })
   })
 
-  it('link a device to its first user once, with a note when another user shares it', () => {
-    const outcomes = eventsOf(
-      { links: [link()] },
-      { links: [link()] },
-      { links: [link({ userId: 'bob' })] },
-      { links: [link()] },
-    )
-    assert.deepEqual(
-      outcomes.map(({ events, notes }) => [events.length, notes]),
-      [
-        [2, []],
-        [1, []],
-        [1, ['shared_device']],
-        [1, []],
-      ],
-    )
-  })
-
   it('contain no second link for a record that is one; a refused one becomes a $set', () => {
     const identify = { ...own, event: '$identify', properties: { $anon_distinct_id: 'd', $set: { plan: 'pro' } } }
     const ofAda = { events: [identify], links: [link({ isOwnEvent: true })] }
