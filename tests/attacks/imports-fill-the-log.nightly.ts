@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testProjectKey } from '../support/pennon.ts'
 
 const logBytesMax = 64 * 1024 * 1024
 const eventsPerRequest = 4_000
@@ -14,8 +14,7 @@ const senderCount = 3
 const refusalsWanted = 6
 
 test('live events are accepted while imports are refused, and imports are accepted again once some are processed', async t => {
-  const pennon = await startPennon({ settings: { PENNON_LOG_MAX_BYTES: String(logBytesMax) } })
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t, { settings: { PENNON_LOG_MAX_BYTES: String(logBytesMax) } })
   const { api_token: liveKey } = await pennon.api<{ api_token: string }>('POST', '/api/projects/', { name: 'live' })
   // Random, so that compression does not make it smaller.
   const item = (n: number) =>

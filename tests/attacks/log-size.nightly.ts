@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testProjectKey } from '../support/pennon.ts'
 
 const MiB = 1024 * 1024
 const logBytesMax = 64 * MiB
@@ -15,8 +15,7 @@ const batchSize = 2_000
 const timesTheLimit = 3
 
 test('events are accepted again as soon as none wait, whatever the log was filled with', async t => {
-  const pennon = await startPennon({ settings: { PENNON_LOG_MAX_BYTES: String(logBytesMax) } })
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t, { settings: { PENNON_LOG_MAX_BYTES: String(logBytesMax) } })
   let [wireBytes, plainBytes, eventCount, refusedCount, largestLog] = [0, 0, 0, 0, 0]
   for (let n = 0; plainBytes < timesTheLimit * logBytesMax; n++) {
     const body = batch(n)

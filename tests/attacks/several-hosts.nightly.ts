@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { processCpuMs } from '../support/cpu-time.ts'
 import { freePort } from '../support/free-port.ts'
-import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { bystander, figures } from './attack.ts'
 
 const perPort = 500
@@ -24,14 +24,13 @@ const pairs = [
 describe('requests that name several hosts', () => {
   it('every port refuses them', async t => {
     const ports = { admin: await freePort(), events: await freePort() }
-    const pennon = await startPennon({
+    const pennon = await startPennonFor(t, {
       settings: {
         PENNON_ADMIN_PORT: String(ports.admin),
         PENNON_EVENTS_PORT: String(ports.events),
         PENNON_EVENTS_PASSWORD: password,
       },
     })
-    t.after(() => pennon.stop())
     const personal = `Authorization: Bearer ${testPersonalKey}`
     const asked: [what: string, port: number, line: string, header: string, body: string][] = [
       ['capture', pennon.port, 'POST /capture/', 'Content-Type: application/json', event],

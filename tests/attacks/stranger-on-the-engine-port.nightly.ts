@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { EngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { startStranger } from '../support/stranger-process.ts'
 
 const eventCount = 40
@@ -15,8 +15,7 @@ const eventCount = 40
 for (const frontProcesses of ['1', '2']) {
   describe(`a stranger on the port of a killed engine, ${frontProcesses} front(s)`, () => {
     it('nothing is sent to it, and every acknowledged event is stored in the end', async t => {
-      const pennon = await startPennon({ settings: { PENNON_FRONT_PROCESSES: frontProcesses } })
-      t.after(() => pennon.stop())
+      const pennon = await startPennonFor(t, { settings: { PENNON_FRONT_PROCESSES: frontProcesses } })
       const send = (name: string) =>
         pennon.post('/capture/', {
           api_key: testProjectKey,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, it } from 'node:test'
-import { startPennon } from '../support/pennon.ts'
+import { startPennon, startPennonFor } from '../support/pennon.ts'
 import { bystander, figures, rawConnections } from './attack.ts'
 
 const MiB = 1024 * 1024
@@ -33,8 +33,7 @@ async function answersTo(url: string, bytes: number, count: number): Promise<Rec
 
 describe('bodies over the limit', () => {
   it('are answered 413, which their clients always receive', async t => {
-    const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' }, waitForProcessing: false })
-    t.after(() => pennon.stop())
+    const pennon = await startPennonFor(t, { settings: { PENNON_LOG_LEVEL: 'error' }, waitForProcessing: false })
     const batch = await answersTo(`${pennon.url}/batch/`, 21 * MiB, 20)
     const recording = await answersTo(`${pennon.url}/s/`, 27 * MiB, 10)
     const flags = await answersTo(`${pennon.url}/flags?v=2`, 3 * MiB, 20)

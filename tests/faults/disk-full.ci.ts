@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennon } from '../support/pennon.ts'
 import { mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import {
   type CheckedLoad,
@@ -64,16 +64,9 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     return bavail * bsize
   }
   const fillBelowReserve = () => writeBallast(ballastPath, freeBytes() - reserveBytes + 64 * MiB)
-  const readiness = async (query = '') => {
-    const response = await fetch(`${pennon.url}/_readiness${query}`)
-    return { status: response.status, ...((await response.json()) as { capture: string; processing: string }) }
-  }
-  const capture = (n: number) =>
-    pennon.post('/e/', { api_key: testProjectKey, event: 'probe', distinct_id: 'probe', properties: { n } })
+  const readiness = (query?: string) => pennon.readiness(query)
   async function assertFlagsAreServed(): Promise<void> {
-    const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
-    assert.equal(response.status, 200)
-    assert.deepEqual(((await response.json()) as { featureFlags: object }).featureFlags, { on: true })
+    assert.deepEqual(await pennon.decide(), { status: 200, featureFlags: { on: true } })
   }
   const processedCount = async () => {
     const { lanes } = await pennon.api<{ lanes: Record<string, { appended: number; processed: number }> }>(
@@ -91,7 +84,7 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     let refused!: Response
     await eventually(async () => {
       fillBelowReserve() // repeated for space freed by merges or logs
-      refused = await capture(1)
+      refused = await pennon.capture('probe')
       return refused.status === 503 && (await readiness()).capture === 'log_or_disk_full'
     })
     assert.equal((await readiness()).status, 200)
@@ -125,7 +118,7 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     writeBallast(ballastPath, Number.POSITIVE_INFINITY)
     await eventually(async () => (await readiness()).capture === 'log_or_disk_full')
     process.kill(pennon.childPids().work!, 'SIGCONT')
-    await eventually(async () => /^waiting_for/.test((await readiness()).processing))
+    await eventually(async () => /^waiting_for/.test((await readiness()).processing!))
     for (let time = 0; time < 10; time++) {
       await assertFlagsAreServed()
       writeBallast(ballastPath, Number.POSITIVE_INFINITY) // space freed in between

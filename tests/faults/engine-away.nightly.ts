@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor } from '../support/pennon.ts'
 import { runCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -48,10 +48,8 @@ for (const fronts of ['1', '2']) {
 }
 
 async function started(t: TestContext, fronts: string): Promise<Pennon> {
-  const pennon = await startPennon({ dataFolder: tempDir(t), settings: { PENNON_FRONT_PROCESSES: fronts } })
-  t.after(() => pennon.killTree())
-  const sent = await pennon.post('/capture/', { api_key: testProjectKey, event: 'before', distinct_id: 'ada' })
-  assert.equal(sent.status, 200)
+  const pennon = await startPennonFor(t, { dataFolder: tempDir(t), settings: { PENNON_FRONT_PROCESSES: fronts } })
+  assert.equal((await pennon.capture('before')).status, 200)
   await pennon.caughtUp()
   await answersQueries(pennon)
   return pennon
@@ -59,23 +57,19 @@ async function started(t: TestContext, fronts: string): Promise<Pennon> {
 
 /** The readiness status when events are required, and its value for events. */
 async function readiness(pennon: Pennon): Promise<string> {
-  const response = await fetch(`${pennon.url}/_readiness?require=events`)
-  const { events } = (await response.json()) as { events: string }
-  return `${response.status} ${events}`
+  const { status, events } = await pennon.readiness('?require=events')
+  return `${status} ${events}`
 }
 
 test('an unreachable CLICKHOUSE_URL is reported soon, without a request', async t => {
   const settings = { CLICKHOUSE_URL: 'http://pennon:secret@127.0.0.1:9/pennon' }
-  const pennon = await startPennon({ settings, waitForProcessing: false })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { settings, waitForProcessing: false })
   await eventually(() => /processing is waiting for the event store/.test(pennon.output()))
   assert.doesNotMatch(pennon.output(), /secret/)
-  const response = await fetch(`${pennon.url}/_readiness`)
-  const { events, processing } = (await response.json()) as Record<string, string>
-  assert.deepEqual([response.status, events, processing], [200, 'event_store_unavailable', 'waiting_for_event_store'])
+  const { status, events, processing } = await pennon.readiness()
+  assert.deepEqual([status, events, processing], [200, 'event_store_unavailable', 'waiting_for_event_store'])
 })
 
 async function answersQueries(pennon: Pennon): Promise<void> {
-  const { results } = await pennon.api<{ results: unknown[] }>('GET', '/api/projects/@current/events/')
-  assert.equal(results.length, 1)
+  assert.deepEqual(await pennon.eventNames(), ['before'])
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const rounds = 4
@@ -15,8 +15,7 @@ it('an erasure completes however often the instance is killed', async t => {
   const dataFolder = tempDir(t)
   let pennon = await start()
   async function start(): Promise<Pennon> {
-    const started = await startPennon({ dataFolder, waitForProcessing: false })
-    t.after(() => started.killTree())
+    const started = await startPennonFor(t, { dataFolder, waitForProcessing: false })
     return started
   }
   const send = (...ids: readonly string[]) =>
@@ -60,7 +59,6 @@ it('an erasure completes however often the instance is killed', async t => {
   assert.equal((await send('gone-1')).status, 200)
   await pennon.caughtUp()
   assert.deepEqual(await idsOfEvents(), ['gone-1', ...stays])
-  const readiness = (await (await fetch(`${pennon.url}/_readiness`)).json()) as Record<string, string>
-  assert.equal(readiness.events, 'ok')
+  assert.equal((await pennon.readiness()).events, 'ok')
   assert.doesNotMatch(pennon.output(), /the event store has changed|missing from the event store/)
 })

@@ -13,7 +13,7 @@ import {
 } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngineForTests } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Found {
@@ -42,7 +42,7 @@ describe('an event store that changed since the last run', () => {
       await startAgain()
       assert.deepEqual(await found(pennon), before)
       assert.match(pennon.output(), /the event store has changed/)
-      assert.equal((await readiness(pennon)).events, 'ok')
+      assert.equal((await pennon.readiness()).events, 'ok')
       assert.equal(await pennon.stop(), 0)
     }
   })
@@ -70,7 +70,7 @@ describe('an event store that changed since the last run', () => {
     cpSync(copy, events, { recursive: true })
     await startAgain()
     assert.deepEqual(await found(pennon), before)
-    assert.equal((await readiness(pennon)).events, 'ok')
+    assert.equal((await pennon.readiness()).events, 'ok')
     assert.equal(await pennon.stop(), 0)
   })
 
@@ -78,16 +78,16 @@ describe('an event store that changed since the last run', () => {
     rmSync(events, { recursive: true })
     for (const file of readdirSync(join(dataFolder, 'log/main'))) rmSync(join(dataFolder, 'log/main', file))
     await startAgain()
-    await eventually(async () => (await readiness(pennon)).events === 'rows_missing', { what: 'readiness' })
+    await eventually(async () => (await pennon.readiness()).events === 'rows_missing', { what: 'readiness' })
     assert.match(pennon.output(), /are missing from the event store and are no longer in the log/)
-    assert.equal((await fetch(`${pennon.url}/_readiness?require=events`)).status, 503)
-    assert.equal((await fetch(`${pennon.url}/_readiness`)).status, 200)
+    assert.equal((await pennon.readiness('?require=events')).status, 503)
+    assert.equal((await pennon.readiness()).status, 200)
     const [exitCode, output] = doctor(dataFolder)
     assert.equal(exitCode, 1)
     assert.match(output, /^FAIL +stored events +events accepted from \S+ to \S+ are missing/m)
 
     assert.match(doctor(dataFolder, '--accept-missing-events')[1], /^ok +stored events/m)
-    await eventually(async () => (await readiness(pennon)).events === 'ok', { what: 'readiness' })
+    await eventually(async () => (await pennon.readiness()).events === 'ok', { what: 'readiness' })
     assert.equal((await send(pennon, 'goes on')).status, 200)
     await pennon.caughtUp()
   })
@@ -117,19 +117,19 @@ describe('an event store of CLICKHOUSE_URL', () => {
     const filled = await start(t, dataFolder, settings)
     assert.deepEqual(await found(filled), before)
     assert.match(filled.output(), /the event store has changed/)
-    assert.equal((await readiness(filled)).events, 'ok')
+    assert.equal((await filled.readiness()).events, 'ok')
     assert.equal(await filled.stop(), 0)
 
     await empty(name => [`DROP DATABASE ${name} SYNC`])
     const made = await start(t, dataFolder, settings)
     assert.deepEqual(await found(made), before)
-    assert.equal((await readiness(made)).events, 'ok')
+    assert.equal((await made.readiness()).events, 'ok')
     assert.equal(await made.stop(), 0)
 
     await empty(name => [`DROP DATABASE ${name} SYNC`])
     for (const file of readdirSync(join(dataFolder, 'log/main'))) rmSync(join(dataFolder, 'log/main', file))
     const lacking = await start(t, dataFolder, settings)
-    await eventually(async () => (await readiness(lacking)).events === 'rows_missing', { what: 'readiness' })
+    await eventually(async () => (await lacking.readiness()).events === 'rows_missing', { what: 'readiness' })
     assert.match(lacking.output(), /are missing from the event store and are no longer in the log/)
     const { events, persons } = await found(lacking)
     assert.deepEqual(persons, before.persons)
@@ -139,8 +139,7 @@ describe('an event store of CLICKHOUSE_URL', () => {
 })
 
 async function start(t: TestContext, dataFolder: string, settings: Record<string, string> = {}): Promise<Pennon> {
-  const pennon = await startPennon({ dataFolder, settings })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { dataFolder, settings })
   return pennon
 }
 
@@ -205,10 +204,6 @@ function withoutStoring(event: object): object {
     ...rest
   } = event as Record<string, { distinct_ids: unknown; uuid: unknown }>
   return { ...rest, person: [person!.uuid, person!.distinct_ids] }
-}
-
-async function readiness(pennon: Pennon): Promise<Record<string, string>> {
-  return (await (await fetch(`${pennon.url}/_readiness`)).json()) as Record<string, string>
 }
 
 function doctor(dataFolder: string, ...more: string[]): [exitCode: number, output: string] {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, testProjectKey } from '../support/pennon.ts'
+import type { Pennon } from '../support/pennon.ts'
 import type { CheckedLoad } from './checked-load.ts'
 
 /** An instance under load, with a flag that is on for everyone. */
@@ -68,7 +68,7 @@ export async function lockLog(scene: Scene, seconds: number): Promise<void> {
     .at(-1)!
   const refusedBefore = load.answers.get(503) ?? 0
   await withLock(join(streamFolder, newest), async () => {
-    const probe = pennon.post('/e/', { api_key: testProjectKey, event: 'probe', distinct_id: 'probe' })
+    const probe = pennon.capture('probe')
     await whileServingFlags(scene, seconds)
     const answer = await probe
     assert.equal(answer.status, 503)
@@ -79,13 +79,11 @@ export async function lockLog(scene: Scene, seconds: number): Promise<void> {
 
 /** Kills everything at once; the instance must recover by itself. */
 export async function settle({ pennon, load }: Scene): Promise<void> {
-  await eventually(
-    async () => {
-      const response = await fetch(`${pennon.url}/_readiness`)
-      return Object.values((await response.json()) as Record<string, string>).every(part => part === 'ok')
-    },
-    { what: 'readiness' },
-  )
+  const isReady = async () => {
+    const { status: _, ...parts } = await pennon.readiness()
+    return Object.values(parts).every(part => part === 'ok')
+  }
+  await eventually(isReady, { what: 'readiness' })
   const before = load.acknowledgedCount()
   await eventually(() => load.acknowledgedCount() > before, { what: 'an accepted event' })
 }
@@ -102,10 +100,9 @@ async function whileServingFlags({ pennon, flagsMsMax = Infinity }: Scene, secon
   const tookMs: number[] = []
   while (performance.now() < untilMs) {
     const startedMs = performance.now()
-    const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
-    const { featureFlags } = (await response.json()) as { featureFlags: object }
+    const { status, featureFlags } = await pennon.decide()
     tookMs.push(performance.now() - startedMs)
-    assert.deepEqual([response.status, featureFlags], [200, { on: true }])
+    assert.deepEqual([status, featureFlags], [200, { on: true }])
     await sleep(25)
   }
   const median = tookMs.sort((a, b) => a - b)[tookMs.length >> 1]!

@@ -8,7 +8,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { acquireDataLock } from '../../src/processes/data-lock.ts'
 import { childProcessesOf } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennon, startPennonFor } from '../support/pennon.ts'
 import { startCommand } from '../support/pennon-command.ts'
 import { registerProcess } from '../support/processes-in-folders.ts'
 import { refusedStart } from '../support/refused-start.ts'
@@ -18,8 +18,7 @@ import { tempDir } from '../support/temp-dir.ts'
 const container = ['unshare', ...(process.getuid?.() === 0 ? [] : ['-r']), '-pf', '--mount-proc', '--kill-child']
 
 async function start(t: TestContext, dataFolder: string, launcher: readonly string[]): Promise<Pennon> {
-  const pennon = await startPennon({ dataFolder, launcher })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { dataFolder, launcher })
   return pennon
 }
 
@@ -97,8 +96,7 @@ async function assertKeptWithoutLockFiles(pennon: Pennon): Promise<void> {
   for (const name of ['lock.db', 'children.db']) rmSync(join(pennon.dataFolder, name))
   await eventually(() => pennon.output().includes('lock.db was removed or replaced while in use'))
   assert.match(await refusedStart(pennon.dataFolder), new RegExp(`in use by process ${pennon.pid} \\(pennon serve\\)`))
-  const sent = await pennon.post('/capture/', { api_key: testProjectKey, event: 'after', distinct_id: 'ada' })
-  assert.equal(sent.status, 200)
+  assert.equal((await pennon.capture('after')).status, 200)
   await pennon.caughtUp()
   assert.equal(await pennon.stop(), 0)
 }

@@ -6,22 +6,22 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor } from '../support/pennon.ts'
 import { hasStrace } from '../support/strace.ts'
 
 test('failing syncs are reported in readiness and once a minute in the log, and the instance stops with 0', async t => {
   if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
-  const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { settings: { PENNON_LOG_LEVEL: 'error' } })
   assert.equal(await capture(pennon), 200)
   let tracer = await failSyncs(pennon.pid)
   t.after(() => tracer.kill('SIGKILL'))
   await eventually(async () => (await capture(pennon)) === 503)
   const refused = await Promise.all(Array.from({ length: 20 }, () => capture(pennon)))
   assert.deepEqual(new Set(refused), new Set([503]))
-  assert.deepEqual(await readiness(pennon), { status: 503, capture: 'log_unavailable' })
-  const flags = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
-  assert.equal(flags.status, 200)
+  const readiness = () => pennon.readiness('?require=capture')
+  const { status, capture: reason } = await readiness()
+  assert.deepEqual([status, reason], [503, 'log_unavailable'])
+  assert.equal((await pennon.decide()).status, 200)
   const lines = pennon
     .output()
     .split('\n')
@@ -29,7 +29,7 @@ test('failing syncs are reported in readiness and once a minute in the log, and 
   assert.ok(lines.length >= 1 && lines.length <= 4, `${lines.length} lines of 21 refused requests`)
 
   await endOf(tracer)
-  await eventually(async () => (await readiness(pennon)).capture === 'ok', { what: 'recovery without requests' })
+  await eventually(async () => (await readiness()).capture === 'ok', { what: 'recovery without requests' })
   assert.equal(await capture(pennon), 200)
 
   tracer = await failSyncs(pennon.pid)
@@ -39,15 +39,7 @@ test('failing syncs are reported in readiness and once a minute in the log, and 
 })
 
 async function capture(pennon: Pennon): Promise<number> {
-  const response = await pennon.post('/e/', { api_key: testProjectKey, event: 'probe', distinct_id: 'probe' })
-  await response.arrayBuffer()
-  return response.status
-}
-
-async function readiness(pennon: Pennon): Promise<{ status: number; capture: string }> {
-  const response = await fetch(`${pennon.url}/_readiness?require=capture`)
-  const { capture } = (await response.json()) as { capture: string }
-  return { status: response.status, capture }
+  return (await pennon.capture('probe')).status
 }
 
 /** Makes each sync of the process fail, as a failing disk would. */

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor } from '../support/pennon.ts'
 
 const MiB = 1024 * 1024
 
@@ -18,38 +18,34 @@ test('on a read-only disk, events are refused with the reason, the stop exits wi
 }, async t => {
   const disk = aDisk(t)
   const pennon = await started(t, disk.folder)
-  assert.equal((await capture(pennon, 'before')).status, 200)
+  assert.equal((await pennon.capture('before')).status, 200)
   await pennon.caughtUp()
 
   disk.fail()
   // Without a request, since a client that gets 503 may send nothing more.
-  await eventually(async () => (await readiness(pennon)).capture === 'log_unavailable')
-  const { capture_reason: reason, flags } = await readiness(pennon)
+  await eventually(async () => (await pennon.readiness()).capture === 'log_unavailable')
+  const { capture_reason: reason, flags } = await pennon.readiness()
   assert.match(reason!, /read-only file system/i)
   assert.equal(flags, 'ok')
-  const refused = await capture(pennon, 'refused')
+  const refused = await pennon.capture('refused')
   assert.equal(refused.status, 503)
   assert.ok(Number(refused.headers.get('retry-after')) >= 1)
-  const decided = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
-  assert.equal(decided.status, 200)
+  assert.equal((await pennon.decide()).status, 200)
   await assert.rejects(pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'refused' }), /: 503 /)
   assert.match(pennon.output(), /read-only file system/i)
   assert.equal(await pennon.stop(), 0, pennon.output())
 
   await disk.mend()
   const next = await started(t, disk.folder)
-  assert.equal((await capture(next, 'after')).status, 200)
+  assert.equal((await next.capture('after')).status, 200)
   await next.caughtUp()
-  type Page = { results: { event: string }[] }
-  const { results } = await next.api<Page>('GET', '/api/projects/@current/events/')
-  assert.deepEqual(results.map(({ event }) => event).sort(), ['after', 'before'])
+  assert.deepEqual(await next.eventNames(), ['after', 'before'])
   assert.equal(await next.stop(), 0)
 })
 
 async function started(t: TestContext, folder: string): Promise<Pennon> {
   const settings = { PENNON_MIN_FREE_BYTES: String(MiB) }
-  const pennon = await startPennon({ dataFolder: join(folder, 'data'), settings })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { dataFolder: join(folder, 'data'), settings })
   return pennon
 }
 
@@ -118,15 +114,4 @@ function cannotMount(): string | false {
   } finally {
     rmSync(place, { recursive: true })
   }
-}
-
-async function capture(pennon: Pennon, event: string): Promise<Response> {
-  const response = await pennon.post('/e/', { api_key: testProjectKey, event, distinct_id: 'ada' })
-  await response.arrayBuffer()
-  return response
-}
-
-async function readiness(pennon: Pennon): Promise<Record<string, string>> {
-  const response = await fetch(`${pennon.url}/_readiness`)
-  return (await response.json()) as Record<string, string>
 }

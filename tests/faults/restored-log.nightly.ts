@@ -21,15 +21,8 @@ test('events accepted after the log was restored from an older copy are processe
     assert.match(pennon.output(), /"endOffset":20,"firstOffset":40.*ends before the position of the state/)
     const { lanes } = await pennon.api<{ lanes: unknown }>('GET', '/api/projects/@current/ingestion_status/')
     assert.match(JSON.stringify(lanes), /"main":\{"appended":60,"processed":60/)
-    const { results } = await pennon.api<{ results: { event: string }[] }>(
-      'GET',
-      '/api/projects/@current/events/?limit=1000',
-    )
-    const counts = Object.groupBy(results, ({ event }) => event)
-    assert.deepEqual(
-      ['first', 'second', 'third'].map(event => counts[event]?.length),
-      [20, 20, 20],
-    )
+    const expected = ['first', 'second', 'third'].flatMap(event => Array<string>(20).fill(event))
+    assert.deepEqual(await pennon.eventNames(), expected)
   })
 })
 

@@ -5,42 +5,33 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testPersonalKey } from '../support/pennon.ts'
 
 it('a stopped engine is replaced, and events accepted in the meantime are stored', async t => {
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
-  const send = (event: string) => pennon.post('/capture/', { api_key: testProjectKey, event, distinct_id: 'ada' })
-  assert.equal((await send('before')).status, 200)
+  const pennon = await startPennonFor(t)
+  assert.equal((await pennon.capture('before')).status, 200)
   await pennon.caughtUp()
   const stopped = pennon.childPids().events!
   process.kill(stopped, 'SIGSTOP')
   const stoppedAt = performance.now()
-  assert.equal((await send('meanwhile')).status, 200)
+  assert.equal((await pennon.capture('meanwhile')).status, 200)
   await eventually(() => (pennon.childPids().events ?? stopped) !== stopped, {
     what: 'a new engine',
   })
   t.diagnostic(`replaced after ${Math.round(performance.now() - stoppedAt)} ms`)
-  await eventually(
-    async () => {
-      const { results } = await pennon.api<{ results: { event: string }[] }>('GET', '/api/projects/@current/events/')
-      return results.length === 2
-    },
-    { what: 'both events' },
-  )
+  await eventually(async () => (await pennon.eventNames()).length === 2, { what: 'both events' })
   assert.match(pennon.output(), /no longer responds/)
 })
 
 it('no process gets a secret that it does not use', async t => {
   const encryptionKey = 'ab'.repeat(32)
-  const pennon = await startPennon({
+  const pennon = await startPennonFor(t, {
     settings: {
       PENNON_FRONT_PROCESSES: '2',
       PENNON_ENCRYPTION_KEY: encryptionKey,
       AWS_SECRET_ACCESS_KEY: 'aws-secret',
     },
   })
-  t.after(() => pennon.stop())
   const { events, work } = pennon.childPids()
   const environmentOf = (pid: number) => readFileSync(`/proc/${pid}/environ`, 'utf8')
   for (const secret of [testPersonalKey, encryptionKey, 'aws-secret']) {

@@ -109,8 +109,7 @@ describe('an instance', () => {
 
     const storedNames = async () => {
       await pennon.caughtUp()
-      const { results } = await pennon.api<{ results: { event: string }[] }>('GET', '/api/projects/@current/events/')
-      return results.map(({ event }) => event).sort()
+      return pennon.eventNames()
     }
 
     it('the data and keys of the first start are there, and no key is shown again', async () => {
@@ -122,12 +121,8 @@ describe('an instance', () => {
       for (const name of ['work', 'events'] as const) {
         const killed = pennon.childPids()[name]!
         process.kill(killed, 'SIGKILL')
-        assert.equal((await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })).status, 200)
-        assert.equal(
-          (await pennon.post('/capture/', { api_key: testProjectKey, event: `after ${name}`, distinct_id: 'ada' }))
-            .status,
-          200,
-        )
+        assert.equal((await pennon.decide()).status, 200)
+        assert.equal((await pennon.capture(`after ${name}`)).status, 200)
         await eventually(() => pennon.childPids()[name] !== undefined && pennon.childPids()[name] !== killed, {
           what: `a new ${name}`,
         })

@@ -6,7 +6,7 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:f
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const flagsPath = '/api/projects/@current/feature_flags/'
@@ -15,7 +15,7 @@ test('reads continue and writes are refused while the state is missing, and both
   const { pennon, dataFolder } = await started(t)
   move(dataFolder, join(dataFolder, 'away'))
   await isNoticed(pennon)
-  assert.equal(await capture(pennon, 'while it is away'), 200)
+  assert.equal((await pennon.capture('while it is away')).status, 200)
   await answersFlags(pennon)
   await pennon.api('GET', flagsPath)
   // Each writing thread checks by itself, once a second.
@@ -27,10 +27,10 @@ test('reads continue and writes are refused while the state is missing, and both
   assert.equal(readdirSync(dataFolder).includes('state.db'), false, 'no empty state is created')
 
   move(join(dataFolder, 'away'), dataFolder)
-  await eventually(async () => (await readiness(pennon)).processing === 'ok')
+  await eventually(async () => (await pennon.readiness()).processing === 'ok')
   await eventually(async () => !(await refusalOf(pennon.api('POST', flagsPath, { key: 'kept' }))))
   await pennon.caughtUp()
-  assert.deepEqual(await eventNames(pennon), ['before', 'while it is away'])
+  assert.deepEqual(await pennon.eventNames(), ['before', 'while it is away'])
   assert.equal(await pennon.stop(), 0)
 })
 
@@ -42,38 +42,35 @@ test('an instance whose state was replaced stops with 0, and the next one proces
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataFolder, `state.db${suffix}`))
   for (const suffix of ['', '-wal']) renameSync(`${copy}${suffix}`, join(dataFolder, `state.db${suffix}`))
   await isNoticed(pennon)
-  assert.equal(await capture(pennon, 'while it is another'), 200)
+  assert.equal((await pennon.capture('while it is another')).status, 200)
   await answersFlags(pennon)
   assert.equal(await pennon.stop(), 0)
 
-  const next = await startPennon({ dataFolder })
-  t.after(() => next.killTree())
+  const next = await startPennonFor(t, { dataFolder })
   await next.caughtUp()
-  assert.deepEqual(await eventNames(next), ['before', 'while it is another'])
+  assert.deepEqual(await next.eventNames(), ['before', 'while it is another'])
   assert.equal(await next.stop(), 0)
 })
 
 async function started(t: TestContext): Promise<{ pennon: Pennon; dataFolder: string }> {
   const dataFolder = tempDir(t)
-  const pennon = await startPennon({ dataFolder })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { dataFolder })
   await pennon.api('POST', flagsPath, { key: 'on', filters: { groups: [{ rollout_percentage: 100 }] } })
-  assert.equal(await capture(pennon, 'before'), 200)
+  assert.equal((await pennon.capture('before')).status, 200)
   await pennon.caughtUp()
   return { pennon, dataFolder }
 }
 
 async function isNoticed(pennon: Pennon): Promise<void> {
-  await eventually(async () => (await readiness(pennon)).processing === 'state_files_removed')
-  const { flags, capture, processing_reason: reason } = await readiness(pennon)
+  await eventually(async () => (await pennon.readiness()).processing === 'state_files_removed')
+  const { flags, capture, processing_reason: reason } = await pennon.readiness()
   assert.deepEqual([flags, capture], ['ok', 'ok'])
   assert.match(reason!, /state\.db was removed or replaced/)
 }
 
 async function answersFlags(pennon: Pennon): Promise<void> {
-  const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
-  const { featureFlags } = (await response.json()) as { featureFlags: Record<string, unknown> }
-  assert.deepEqual([response.status, featureFlags.on], [200, true])
+  const { status, featureFlags } = await pennon.decide()
+  assert.deepEqual([status, featureFlags.on], [200, true])
 }
 
 function move(from: string, to: string): void {
@@ -90,21 +87,4 @@ async function refusalOf(call: Promise<unknown>): Promise<boolean> {
     assert.match((error as Error).message, /: 503 /)
     return true
   }
-}
-
-async function eventNames(pennon: Pennon): Promise<string[]> {
-  type Page = { results: { event: string }[] }
-  const { results } = await pennon.api<Page>('GET', '/api/projects/@current/events/')
-  return results.map(({ event }) => event).sort()
-}
-
-async function capture(pennon: Pennon, event: string): Promise<number> {
-  const response = await pennon.post('/e/', { api_key: testProjectKey, event, distinct_id: 'ada' })
-  await response.arrayBuffer()
-  return response.status
-}
-
-async function readiness(pennon: Pennon): Promise<Record<string, string>> {
-  const response = await fetch(`${pennon.url}/_readiness`)
-  return (await response.json()) as Record<string, string>
 }

@@ -3,13 +3,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fetchInto, fetchSecrets, rawFiles, rawLines } from '../support/fetching.ts'
-import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('fetching from another instance', () => {
   it('each event is fetched once with its original properties, across pages and within one microsecond', async t => {
-    const pennon = await startPennon()
-    t.after(() => pennon.stop())
+    const pennon = await startPennonFor(t)
     const uuidOf = (index: number) => `018f3a10-0000-7000-8000-${String(index).padStart(12, '0')}`
     const events = Array.from({ length: 12_000 }, (_, index) => ({
       uuid: uuidOf(index),
@@ -51,8 +50,7 @@ describe('fetching from another instance', () => {
   })
 
   it('a key without permission to read is reported', async t => {
-    const pennon = await startPennon()
-    t.after(() => pennon.stop())
+    const pennon = await startPennonFor(t)
     const config = { source: 'posthog', host: pennon.url, project_id: '@current', from: '2024-05-01', to: '2024-05-02' }
     await assert.rejects(fetchInto(tempDir(t), config), /PostHog answers 40[13].*Check the key/)
   })

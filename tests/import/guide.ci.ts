@@ -5,7 +5,7 @@ import { it } from 'node:test'
 import { divideIntoWindows } from '#importer/fetch/fetch-windows.ts'
 import { startAmplitude, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets } from '../support/fetching.ts'
-import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { commandsOf, guideShell } from './guide-commands.ts'
 
@@ -14,8 +14,7 @@ const keys = { PENNON_PROJECT_KEY: testProjectKey, PENNON_PERSONAL_KEY: testPers
 const days = divideIntoWindows({ from: '2024-05-01', to: '2024-05-31' }, 1).map(window => window.from)
 
 it('the guide leads from a project to an exported folder, to published history, and back', async t => {
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t)
   const mixpanel = await startMixpanel({
     lines: new Map(
       days.map(day => [

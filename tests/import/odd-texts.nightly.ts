@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { ImportReport } from '#importer/stages/report/import-report.ts'
 import { ImportCommands, mapping } from '../support/import-command.ts'
-import { startPennon, testPersonalKey } from '../support/pennon.ts'
+import { startPennonFor, testPersonalKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const base = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
@@ -49,8 +49,7 @@ const records: readonly string[] = [
 ]
 
 it('verification accepts odd texts, numbers and names as stored correctly', async t => {
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t)
   const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
   const rules = commands.file('mapping.json', JSON.stringify({ ...mapping, uuid: undefined }))
   const raw = commands.file(

@@ -21,7 +21,7 @@ import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { jarMissing, mavenJar } from '../support/maven-jar.ts'
-import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aStoredEvent } from '../support/values.ts'
 
@@ -413,8 +413,7 @@ interface Panel {
 it('the instance serves the port for dashboards, with the persons of its events', async t => {
   const eventsPort = String(await freePort())
   const settings = { PENNON_EVENTS_PORT: eventsPort, PENNON_EVENTS_PASSWORD: password }
-  const pennon = await startPennon({ settings })
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t, { settings })
   const ask = async (sql: string) => {
     const headers = { Authorization: `Basic ${Buffer.from(`project_1:${password}`).toString('base64')}` }
     const response = await fetch(`http://127.0.0.1:${eventsPort}/`, { method: 'POST', body: sql, headers })

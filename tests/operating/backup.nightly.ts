@@ -7,14 +7,13 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { findFaults, nothingFound, patientTarget, startCheckedLoad } from '../faults/checked-load.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { runCommand, startCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** A folder and an instance inside it, which is stopped at the end of the test in any case. */
 async function started(t: TestContext, folder: string, name: string): Promise<Pennon> {
-  const pennon = await startPennon({ dataFolder: join(folder, name) })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { dataFolder: join(folder, name) })
   return pennon
 }
 

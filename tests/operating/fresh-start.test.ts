@@ -8,7 +8,7 @@ import { it } from 'node:test'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { eventually } from '../support/eventually.ts'
-import { startPennon } from '../support/pennon.ts'
+import { startPennonFor } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Line {
@@ -19,8 +19,7 @@ interface Line {
 
 it('a first start, doctor and a stop print no warnings, and the stop reports its end', async t => {
   const dataFolder = join(tempDir(t), 'data')
-  const pennon = await startPennon({ dataFolder, settings: { PENNON_LOG_LEVEL: 'info' } })
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t, { dataFolder, settings: { PENNON_LOG_LEVEL: 'info' } })
   // Persons can be queried once the event store has been compared with the state.
   const query = { kind: 'HogQLQuery', query: 'SELECT count() FROM persons' }
   await eventually(() => pennon.api('POST', '/api/projects/@current/query/', { query }), { what: 'the first query' })

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startPennon } from '../support/pennon.ts'
+import { startPennonFor } from '../support/pennon.ts'
 
 const settleMs = 10_000
 const measureMs = 10_000
@@ -33,8 +33,7 @@ function usageOf(pid: number): Usage {
 }
 
 it('an idle instance rarely wakes up', async t => {
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t)
   const pids = { serve: pennon.pid, ...pennon.childPids() }
   await sleep(settleMs)
   // Work left by the start, such as merging its first rows, may take longer than the settling time on a slow machine.

@@ -5,12 +5,11 @@ import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.ts'
-import { startPennon } from '../support/pennon.ts'
+import { startPennonFor } from '../support/pennon.ts'
 
 it('build, start time and every counter needed by alerts are shown before anything has happened', async t => {
   const startedAt = Date.now() / 1000
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t)
   const scrape = async () => (await fetch(`${pennon.url}/metrics`)).text()
   // The worker's first report arrives just after its start.
   const text = await eventually(async () => {

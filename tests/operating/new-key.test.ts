@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { findAccessProblem } from '#compose/stores/existing-state.ts'
 import { keyItself, newKey } from '../support/new-key.ts'
-import { startPennon } from '../support/pennon.ts'
+import { startPennonFor } from '../support/pennon.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -25,8 +25,7 @@ describe('pennon new-key', () => {
   it('new-key makes a key with all scopes, beside a running instance and for a stopped one', async t => {
     const dataFolder = join(tempDir(t), 'data')
     const settings = { PENNON_DATA: dataFolder }
-    const running = await startPennon({ dataFolder, waitForProcessing: false })
-    t.after(() => running.killTree())
+    const running = await startPennonFor(t, { dataFolder, waitForProcessing: false })
     const first = await newKey(settings, '--label', 'Ada’s laptop')
     assert.equal(first.exitCode, 0, first.stderr)
     assert.match(first.stdout, /Personal API key {2}phx_\w{43} {3}\(secret: shown only now\)/)
@@ -42,8 +41,7 @@ describe('pennon new-key', () => {
     assert.match(third.stdout, /curl "http:\/\/127\.0\.0\.1:9001\/api\//)
     assert.notEqual(second.key, first.key)
 
-    const again = await startPennon({ dataFolder, waitForProcessing: false })
-    t.after(() => again.killTree())
+    const again = await startPennonFor(t, { dataFolder, waitForProcessing: false })
     assert.equal((await keyItself(again.url, first.key)).label, 'Ada’s laptop')
     assert.equal((await keyItself(again.url, second.key)).label, 'pennon new-key')
     assert.match(again.output(), /created on first start; if lost: bin\/pennon new-key\n/)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { startEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { mustSucceed, runCommand } from '../support/pennon-command.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -33,14 +33,13 @@ describe('optional packages', () => {
     const engine = await startEngine()
     t.after(() => engine.stop())
     const { url, writer, database } = engine.endpoint()
-    const pennon = await startPennon({
+    const pennon = await startPennonFor(t, {
       tree: treeWithout(t, ['chdb', '@chdb', '@aws-sdk', '@smithy', '@ip-location-db']),
       settings: {
         CLICKHOUSE_URL: `${url.replace('://', `://${writer.username}:${writer.password}@`)}/${database}`,
         PENNON_LOG_LEVEL: 'info',
       },
     })
-    t.after(() => pennon.stop())
     assert.ok(await isFlagOn(pennon))
     await capture(pennon)
     await pennon.caughtUp()
@@ -57,8 +56,7 @@ describe('optional packages', () => {
   it('without them, the events of a backup cannot be verified, and the reason is given', async t => {
     const folder = tempDir(t)
     const dataFolder = join(folder, 'data')
-    const pennon = await startPennon({ dataFolder })
-    t.after(() => pennon.stop())
+    const pennon = await startPennonFor(t, { dataFolder })
     await capture(pennon)
     await pennon.caughtUp()
     const file = join(folder, 'backup.tar')
@@ -79,8 +77,7 @@ describe('optional packages', () => {
       writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: `@chdb/${name}`, version: '1.0.0' }))
       writeFileSync(join(folder, 'libchdb.so'), 'no library')
     }
-    const pennon = await startPennon({ tree, waitForProcessing: false })
-    t.after(() => pennon.stop())
+    const pennon = await startPennonFor(t, { tree, waitForProcessing: false })
     assert.ok(await isFlagOn(pennon))
     const reason = /its library cannot be loaded \(dlopen failed: .*libchdb\.so.*\); run `pennon doctor`/
     await eventually(() => reason.test(pennon.output()), { what: 'the reason' })
@@ -107,8 +104,7 @@ describe('optional packages', () => {
          },
        })`,
     )
-    const pennon = await startPennon({ settings: { NODE_OPTIONS: `--import=${recorder}` } })
-    t.after(() => pennon.stop())
+    const pennon = await startPennonFor(t, { settings: { NODE_OPTIONS: `--import=${recorder}` } })
     assert.ok(await isFlagOn(pennon))
     await capture(pennon)
     await pennon.caughtUp()

@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findFaults, nothingFound, patientTarget, startCheckedLoad } from '../faults/checked-load.ts'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { runCommand } from '../support/pennon-command.ts'
 import { noPostgres, startPostgresForTests, type TestPostgres } from '../support/postgres.ts'
 import { assertOneVisitorOnAllFronts, visitorTraces } from '../support/same-visitor-on-fronts.ts'
@@ -23,8 +23,7 @@ test('a backup with PostgreSQL restores all events acknowledged before the dump,
   const url = await postgres.createDatabase()
   const [original, restored, file] = [join(folder, 'original'), join(folder, 'restored'), join(folder, 'b.tar')]
   const settings = { DATABASE_URL: url, PENNON_FRONT_PROCESSES: '2' }
-  const pennon = await startPennon({ dataFolder: original, settings })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { dataFolder: original, settings })
   await t.test('fronts give a cookieless visitor the same id', () => assertOneVisitorOnAllFronts(pennon))
   await t.test('the dump as documented contains no salts', () => assertDumpedWithoutSalts(postgres, url))
   const load = startCheckedLoad(() => patientTarget(pennon))
@@ -67,8 +66,7 @@ test('a backup with PostgreSQL restores all events acknowledged before the dump,
   assert.deepEqual([elsewhere.exitCode, /Unset CLICKHOUSE_URL/.test(elsewhere.stderr)], [2, true], elsewhere.stderr)
   const back = await runCommand({ DATABASE_URL: url, PENNON_DATA: restored }, 'restore', file)
   assert.equal(back.exitCode, 0, back.stderr)
-  const again = await startPennon({ dataFolder: restored, settings: { DATABASE_URL: url } })
-  t.after(() => again.killTree())
+  const again = await startPennonFor(t, { dataFolder: restored, settings: { DATABASE_URL: url } })
   assert.deepEqual(await findFaults(patientTarget(again), [sent]), nothingFound)
   assert.doesNotMatch(again.output(), /the event store has changed/, 'nothing was lost')
 })

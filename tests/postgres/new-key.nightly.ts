@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { keyItself, newKey } from '../support/new-key.ts'
-import { startPennon } from '../support/pennon.ts'
+import { startPennonFor } from '../support/pennon.ts'
 import { guardedRole, noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -21,8 +21,7 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
   it('a key is made beside a running instance, and for a stopped one', async t => {
     const databaseUrl = await postgres.createDatabase()
     const settings = { DATABASE_URL: databaseUrl }
-    const pennon = await startPennon({ settings, waitForProcessing: false })
-    t.after(() => pennon.killTree())
+    const pennon = await startPennonFor(t, { settings, waitForProcessing: false })
     const elsewhere = join(tempDir(t), 'data')
     const made = await newKey({ ...settings, PENNON_DATA: elsewhere }, '--label', 'ci')
     assert.equal(made.exitCode, 0, made.stderr)

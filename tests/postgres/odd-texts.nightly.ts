@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 
 const odd = 'a\0b\u{1f600}\u0001"\\{}'
@@ -37,8 +37,7 @@ describe('odd texts', { skip: noPostgres() }, () => {
 })
 
 async function storeOddTexts(t: TestContext, settings: Record<string, string>): Promise<object> {
-  const pennon = await startPennon({ settings })
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t, { settings })
   const events = [
     event(`e${odd}`, `id${odd}`, { [`k${odd}`]: odd, $set: { [`s${odd}`]: odd }, $set_once: { once: odd } }),
     event('$identify', `id${odd}`, { $anon_distinct_id: `anon${odd}`, $set: { name: odd } }),

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -17,8 +17,7 @@ test('events that an older copy of the database lacks are processed again, with 
 }, async t => {
   const postgres = await startPostgresForTests(t)
   const url = await postgres.createDatabase()
-  const pennon = await startPennon({ dataFolder: tempDir(t), settings: { DATABASE_URL: url } })
-  t.after(() => pennon.killTree())
+  const pennon = await startPennonFor(t, { dataFolder: tempDir(t), settings: { DATABASE_URL: url } })
   const everyone = { groups: [{ rollout_percentage: 100 }] }
   await pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'first', filters: everyone })
   await capture(pennon, 'old', 5)

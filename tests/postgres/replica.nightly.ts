@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
 
 interface Decided {
@@ -21,8 +21,7 @@ describe('evaluations with DATABASE_READ_URL', { skip: noPostgres() }, () => {
     const [primary, replica] = await Promise.all([startPostgresForTests(t), startPostgresForTests(t)])
     const url = await primary.createDatabase()
     const readUrl = await replica.createDatabase()
-    const pennon = await startPennon({ settings: { DATABASE_URL: url, DATABASE_READ_URL: readUrl } })
-    t.after(() => pennon.stop())
+    const pennon = await startPennonFor(t, { settings: { DATABASE_URL: url, DATABASE_READ_URL: readUrl } })
     for (const plan of ['primary', 'replica'])
       await pennon.api('POST', '/api/projects/@current/feature_flags/', { key: plan, filters: planIs(plan) })
     const sent = await pennon.post('/capture/', {

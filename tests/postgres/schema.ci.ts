@@ -6,7 +6,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { checkState } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
 import { newKey } from '../support/new-key.ts'
-import { type Pennon, startPennon } from '../support/pennon.ts'
+import { type Pennon, startPennonFor } from '../support/pennon.ts'
 import { runCommand } from '../support/pennon-command.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
@@ -33,8 +33,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
   }
 
   async function started(t: TestContext, settings: Record<string, string>): Promise<Pennon> {
-    const pennon = await startPennon({ settings, dataFolder: tempDir(t) })
-    t.after(() => pennon.killTree())
+    const pennon = await startPennonFor(t, { settings, dataFolder: tempDir(t) })
     return pennon
   }
 

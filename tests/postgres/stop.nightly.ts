@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { childProcessesOf } from '../support/child-processes.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { type Pennon, startPennon, startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -72,8 +72,7 @@ async function stopsWhileHanging(
     for (const pid of frozen) process.kill(pid, 'SIGCONT')
   }
 
-  const again = await startPennon({ dataFolder, settings })
-  t.after(() => again.stop())
+  const again = await startPennonFor(t, { dataFolder, settings })
   await again.caughtUp()
   const { results } = await again.api<{ results: unknown[] }>('GET', '/api/projects/@current/events/?event=seen')
   assert.equal(results.length, 20)

@@ -5,14 +5,13 @@ import { execFile } from 'node:child_process'
 import { it } from 'node:test'
 import { promisify } from 'node:util'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { storedEvents, storedPerson, usageOf } from './acceptance.ts'
 
 const oldMs = Date.UTC(2021, 4, 6, 7, 8, 9, 123)
 
 it('curl to /batch/ imports events, persons and groups that can be queried and are not charged', async t => {
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t)
   const event = (name: string, distinctId: string, afterMs: number, properties: object) => ({
     event: name,
     timestamp: new Date(oldMs + afterMs).toISOString(),

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from './eventually.ts'
 import { endProcess, killWithGroup, registerProcess } from './processes-in-folders.ts'
-import { removeFolder } from './temp-dir.ts'
+import { removeFolder, type Scope } from './temp-dir.ts'
 
 export const testProjectKey = 'phc_test0000000000000000000000000000000000000001'
 export const testPersonalKey = 'phx_test0000000000000000000000000000000000000001'
@@ -25,6 +25,14 @@ export interface Pennon {
   api<T>(method: string, path: string, body?: unknown): Promise<T>
   /** Posts JSON to a public path. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  /** Sends one event, with the status of the answer. */
+  capture(event: string, distinctId?: string): Promise<Response>
+  /** Asks which flags are on for `ada`. */
+  decide(): Promise<{ readonly status: number; readonly featureFlags: Record<string, unknown> }>
+  /** The status of `/_readiness` and its parts. */
+  readiness(query?: string): Promise<Record<string, string> & { readonly status: number }>
+  /** The sorted names of all stored events. */
+  eventNames(): Promise<string[]>
   /** Resolves when the worker has processed everything appended so far. */
   caughtUp(timeoutMs?: number): Promise<void>
   /** Kills (kill -9) every process at once. */
@@ -44,6 +52,16 @@ export interface StartOptions {
   readonly arguments?: readonly string[]
   /** Root of the source tree to run; this one by default. */
   readonly tree?: string
+}
+
+/** Starts an instance that is killed after the test. */
+export async function startPennonFor(t: Scope, options: StartOptions = {}): Promise<Pennon> {
+  const pennon = await startPennon(options)
+  t.after(async () => {
+    await pennon.killTree()
+    if (options.dataFolder === undefined) await removeFolder(pennon.dataFolder)
+  })
+  return pennon
 }
 
 export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
@@ -118,6 +136,25 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
         headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify(body),
       }),
+    capture: async (event, distinctId = 'ada') => {
+      const response = await pennon.post('/e/', { api_key: testProjectKey, event, distinct_id: distinctId })
+      await response.arrayBuffer()
+      return response
+    },
+    decide: async () => {
+      const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
+      const { featureFlags } = (await response.json()) as { featureFlags: Record<string, unknown> }
+      return { status: response.status, featureFlags }
+    },
+    readiness: async (query = '') => {
+      const response = await fetch(`${url}/_readiness${query}`)
+      return Object.assign((await response.json()) as Record<string, string>, { status: response.status })
+    },
+    eventNames: async () => {
+      const path = '/api/projects/@current/events/?limit=1000'
+      const { results } = await pennon.api<{ results: { event: string }[] }>('GET', path)
+      return results.map(({ event }) => event).sort()
+    },
     caughtUp: async timeoutMs => {
       await eventually(
         async () => {

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { eventStoreMigrations } from '#adapters/clickhouse/schema.ts'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { eventually } from '../support/eventually.ts'
-import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennonFor, testProjectKey } from '../support/pennon.ts'
 import { baselineEvents } from './baseline-events.ts'
 import { unpackedFolder } from './unpacked-folder.ts'
 
@@ -27,8 +27,7 @@ describe('a data folder of the first schema', () => {
     const folder = unpackedFolder(t, 'baseline')
     // Its rejects must not expire before this test runs.
     const settings = { PENNON_LOG_LEVEL: 'info', PENNON_REJECT_RETENTION_DAYS: '3650' }
-    const pennon = await startPennon({ dataFolder: folder, settings })
-    t.after(() => pennon.killTree())
+    const pennon = await startPennonFor(t, { dataFolder: folder, settings })
     await pennon.caughtUp()
 
     const list = async <T>(path: string) =>

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { startPennon } from '../../support/pennon.ts'
+import { startPennonFor } from '../../support/pennon.ts'
 import { seededRandom, testSeed } from '../../support/seeded-random.ts'
 import { compareRound, emptyComparison } from './compare-with-sdk.ts'
 
@@ -10,8 +10,7 @@ it('answers 20,000 random pairs of flag and person as the evaluator inside posth
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
   const random = seededRandom(seed)
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
+  const pennon = await startPennonFor(t)
   const comparison = emptyComparison()
   while (comparison.pairCount < 20_000)
     await compareRound(pennon, random, { flagCount: 100, cohortCount: 12, subjectCount: 100 }, comparison)
