@@ -8,6 +8,7 @@ import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { loadWhole, type OpenSqlState } from '../support/state.ts'
 import { aChange, anEvent, anImportedEvent } from '../support/values.ts'
+import { withMethods } from '../support/with-methods.ts'
 import { type ImportWorld, importWorld } from '../support/world/import-world.ts'
 
 const day = 86_400_000
@@ -169,13 +170,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     it('are published with a note when the event store cannot count that many', async t => {
       const { world, job } = await twoEvents(t)
       const tooLarge = () => Promise.reject(new QueryTooLargeError('event-store', 'full', new Error('memory')))
-      const events = new Proxy(world.events, {
-        get(target, name) {
-          if (name === 'countPendingRows') return tooLarge
-          const value: unknown = Reflect.get(target, name, target)
-          return typeof value === 'function' ? value.bind(target) : value
-        },
-      })
+      const events = withMethods<ImportWorkDeps['events']>(world.events, { countPendingRows: tooLarge })
       await world.publish(job, { events })
       assert.deepEqual(await world.notes(job), { rows_not_counted: 1 })
       assert.equal(world.events.rows.size, 2)

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
+import { wrapMethods } from '../../support/with-methods.ts'
 import type { ImportWorld } from '../../support/world/import-world.ts'
 
 const writes = [
@@ -45,21 +46,14 @@ export async function workWithCrashes(
   const [isWriteDue, isReadDue] = [createDueCheck(writeGaps, first), createDueCheck(readGaps, first)]
   let failsAfter = first % 2 === 0
   const failing = <Port extends object>(port: Port): Port =>
-    new Proxy(port, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target)
-        if (typeof value !== 'function') return value
-        const [isWrite, isRead] = [writes, reads].map(names => names.includes(String(name)))
-        return async (...args: unknown[]): Promise<unknown> => {
-          if (isRead === true && isReadDue()) throw failure()
-          const fails = isWrite === true && isWriteDue()
-          if (fails) failsAfter = !failsAfter
-          if (fails && !failsAfter) throw failure()
-          const result: unknown = await Reflect.apply(value, target, args)
-          if (fails) throw failure()
-          return result
-        }
-      },
+    wrapMethods(port, async (name, run) => {
+      if (reads.includes(name) && isReadDue()) throw failure()
+      const fails = writes.includes(name) && isWriteDue()
+      if (fails) failsAfter = !failsAfter
+      if (fails && !failsAfter) throw failure()
+      const result = await run()
+      if (fails) throw failure()
+      return result
     })
   const over: Partial<ImportWorkDeps> = {
     state: failing(chunks),

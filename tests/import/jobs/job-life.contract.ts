@@ -9,7 +9,8 @@ import { createRetentionClock } from '#services/worker/retention-clock.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { aChange, anEvent, anImportedEvent } from '../../support/values.ts'
-import { importWorld } from '../../support/world/import-world.ts'
+import { withMethods } from '../../support/with-methods.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { day, personWith } from './random-acts.ts'
 
 export function jobLifeContract(engine: string, open: OpenSqlState): void {
@@ -97,9 +98,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     await world.startPublishing(second)
     world.clock.advance(10_000)
     const publishJob = () => Promise.reject(new PortError('event-store', 'unavailable'))
-    const events = new Proxy(world.events, {
-      get: (target, name) => (name === 'publishJob' ? publishJob : Reflect.get(target, name, target).bind(target)),
-    })
+    const events = withMethods<ImportWorld['events']>(world.events, { publishJob })
     for (let turn = 0; turn < 2; turn++)
       await assert.rejects(world.work({ events }).workNow(new AbortController().signal), PortError)
     const steps = async () =>

@@ -7,6 +7,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { wrapMethods } from '../../support/with-methods.ts'
 import type { ImportWorld } from '../../support/world/import-world.ts'
 import { shownBy } from './never-sent.ts'
 import { day, inWorlds } from './random-acts.ts'
@@ -106,16 +107,10 @@ export function undoRacesContract(engine: string, open: OpenSqlState): void {
 /** Stores whose method of this name calls `act` before it returns. */
 function afterCall(world: ImportWorld, name: string, act: () => Promise<void>): Partial<ImportWorkDeps> {
   const hooked = <Port extends object>(port: Port): Port =>
-    new Proxy(port, {
-      get(target, each) {
-        const value: unknown = Reflect.get(target, each, target)
-        if (typeof value !== 'function') return value
-        return async (...args: unknown[]): Promise<unknown> => {
-          const result: unknown = await Reflect.apply(value, target, args)
-          if (each === name) await act()
-          return result
-        }
-      },
+    wrapMethods(port, async (each, run) => {
+      const result = await run()
+      if (each === name) await act()
+      return result
     })
   return { state: hooked(world.chunks), jobs: hooked(world.management), events: hooked(world.events) }
 }

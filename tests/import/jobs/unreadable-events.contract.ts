@@ -10,6 +10,7 @@ import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { withMethods } from '../../support/with-methods.ts'
 import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
@@ -34,15 +35,7 @@ function unreadable(events: Events, names: readonly string[], failure: () => Err
       return events.hasRowsOfGroupType(...args)
     },
   }
-  return withMethods(events, refusing)
-}
-
-function withMethods(events: Events, methods: Partial<Events>): Partial<ImportWorkDeps> {
-  const get = (target: Events, name: string | symbol) => {
-    const value: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name, target)
-    return typeof value === 'function' ? value.bind(target) : value
-  }
-  return { events: new Proxy(events, { get }) }
+  return { events: withMethods(events, refusing) }
 }
 
 export function unreadableEventsContract(engine: string, open: OpenSqlState): void {
@@ -108,14 +101,14 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       const world = await importWorld(t, open)
       const job = await publishFlood(world)
       let count = 0
-      const events = withMethods(world.events, {
+      const events = withMethods<Events>(world.events, {
         readHistory: async (id, subjects) => {
           const found = await world.events.readHistory(id, subjects)
           if (subjects.distinctIds?.includes('flood')) await world.apply(live('flood', { $set: { count: ++count } }))
           return found
         },
       })
-      await world.discard(job, { ...events, random: () => 0 })
+      await world.discard(job, { events, random: () => 0 })
       await assertFloodIsLeft(world, job)
     })
 
@@ -129,9 +122,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
         assert.ok(Number.isFinite(textBytesMax))
         return 'too_large'
       }
-      const get = (target: typeof chunks, name: string | symbol) =>
-        name === 'loadChunk' ? loadChunk : Reflect.get(target, name, target)
-      await world.discard(job, { state: new Proxy(chunks, { get }) })
+      await world.discard(job, { state: withMethods(chunks, { loadChunk }) })
       await assertFloodIsLeft(world, job)
     })
 
@@ -139,7 +130,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       const world = await importWorld(t, open)
       const job = await publishFlood(world)
       let isBusy = true
-      const events = withMethods(world.events, {
+      const events = withMethods<Events>(world.events, {
         readHistory: async (id, subjects) => {
           if (subjects.distinctIds?.length !== 1) throw tooSlow()
           if (isBusy) {
@@ -149,7 +140,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
           return world.events.readHistory(id, subjects)
         },
       })
-      await world.discard(job, events)
+      await world.discard(job, { events })
       assert.deepEqual([await kOf(world, 'flood'), await personWith(world, 'new')], [undefined, undefined])
       assert.deepEqual(await world.notes(job), {})
     })
@@ -264,7 +255,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       const onePerPage: Partial<Events> = {
         listJobIds: (projectId, id, after) => world.events.listJobIds(projectId, id, after, 1),
       }
-      await world.discard(job, withMethods(world.events, onePerPage))
+      await world.discard(job, { events: withMethods<Events>(world.events, onePerPage) })
       assert.equal(await kOf(world, 'a'), undefined)
       assert.deepEqual(await world.notes(job), { 'undo_left:history_is_incomplete': 1 })
     })

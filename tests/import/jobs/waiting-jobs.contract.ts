@@ -10,6 +10,7 @@ import { encodeImportJob } from '#wire/management/import-jobs.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { aChange, aNewProject, anImportedEvent } from '../../support/values.ts'
+import { withMethods } from '../../support/with-methods.ts'
 import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { day } from './random-acts.ts'
 
@@ -26,7 +27,7 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
 
     const publishRows = (id: number) =>
       id === waiting.id ? Promise.reject(new PortError('event-store', 'unavailable')) : events.publishJob(id)
-    const failing = withMethod<ImportWorkDeps['events'], 'publishJob'>(events, 'publishJob', publishRows)
+    const failing = withMethods<ImportWorkDeps['events']>(events, { publishJob: publishRows })
     const shown = async ({ id }: ImportJob) => {
       const { state, step, failure } = encodeImportJob((await management.findImportJob(id))!, true)
       return { state, step, failure }
@@ -63,16 +64,20 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
     await publishAll(world, long, short)
     clock.advance(10_000)
     const committed: number[] = []
-    const state = withMethod(chunks, 'commitChunk', async (...args) => {
-      committed.push(...new Set(args[0].persons.map(({ row }) => row.projectId).filter(id => id > 0)))
-      return chunks.commitChunk(...args)
+    const state = withMethods(chunks, {
+      commitChunk: async (...args) => {
+        committed.push(...new Set(args[0].persons.map(({ row }) => row.projectId).filter(id => id > 0)))
+        return chunks.commitChunk(...args)
+      },
     })
     // After its first batch, the long job waits for the other one: if the other had to wait as well, neither would
     // finish.
-    const jobs = withMethod(management, 'listStaged', async (...args) => {
-      if (args[0] === long.id && args[1] === 'ids' && committed.includes(long.projectId))
-        await eventually(() => committed.includes(short.projectId), { what: 'the commit of the other job' })
-      return management.listStaged(...args)
+    const jobs = withMethods(management, {
+      listStaged: async (...args) => {
+        if (args[0] === long.id && args[1] === 'ids' && committed.includes(long.projectId))
+          await eventually(() => committed.includes(short.projectId), { what: 'the commit of the other job' })
+        return management.listStaged(...args)
+      },
     })
     await world.work({ state, events, jobs }).workNow(new AbortController().signal)
     assert.ok(committed.indexOf(short.projectId) < committed.lastIndexOf(long.projectId), committed.join(' '))
@@ -98,19 +103,4 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
 async function publishAll({ management, clock }: ImportWorld, ...jobs: readonly ImportJob[]): Promise<void> {
   for (const { projectId, id } of jobs)
     assert.ok((await publishJob({ management }, projectId, id, aChange('Test', clock.nowMs()))).ok)
-}
-
-/** A copy of the target with one method replaced. */
-function withMethod<Target extends object, Name extends keyof Target>(
-  target: Target,
-  name: Name,
-  method: Target[Name],
-): Target {
-  return new Proxy(target, {
-    get(of, each) {
-      if (each === name) return method
-      const value: unknown = Reflect.get(of, each, of)
-      return typeof value === 'function' ? value.bind(of) : value
-    },
-  })
 }
