@@ -18,10 +18,10 @@ export interface StagingState {
   readonly loaded: LoadedChunk
 }
 
-/** A person with defaults for all fields but `id`, from which its uuid derives. `ids`: all its distinct ids. */
+/** A person with defaults for all fields but `id`, from which its uuid derives. `ids`: its distinct ids with their versions. */
 export interface Someone extends Partial<Omit<Person, 'projectId' | 'uuid'>> {
   readonly id: string
-  readonly ids?: readonly (readonly [distinctId: string, version: number])[]
+  readonly ids?: Readonly<Record<string, number>>
 }
 
 export function stagingState({
@@ -58,11 +58,11 @@ export function stagedGroup(
   return aGroup({ projectId: stagingId, key, properties, ...over })
 }
 
-function personRows(owner: number, { id, ids = [[id, 0]], ...over }: Someone) {
+function personRows(owner: number, { id, ids = { [id]: 0 }, ...over }: Someone) {
   const person = aPerson({ projectId: owner, uuid: personUuid(projectId, id), ...over })
   return {
     person,
-    mappings: ids.map(([distinctId, version]) => ({
+    mappings: Object.entries(ids).map(([distinctId, version]) => ({
       projectId: owner,
       distinctId,
       personUuid: person.uuid,

@@ -41,76 +41,33 @@ describe('publishing a person', () => {
   const overwriting = { ...usualOptions, overwritesPersons: true }
   const backdating = { ...usualOptions, backdatesFirstTouch: true }
   type Profile = Pick<Someone, 'properties' | 'marks'>
+  const a = (value: JsonObject[string], mark?: PropertyMark): Profile => ({
+    properties: { a: value },
+    ...(mark && { marks: { a: mark } }),
+  })
+  const noA: Profile = { properties: {}, marks: { a: marked('import_unset', 6) } }
+  const oddKeys = JSON.parse('{"__proto__": 2, "constructor": 3}') as JsonObject
   const cases: [name: string, theirs: Profile, ours: Profile, expected: JsonObject, options?: ImportOptions][] = [
-    ['adds a key', { properties: { b: 2 }, marks: { b: set(5) } }, { properties: { a: 1 } }, { a: 1, b: 2 }],
-    ['keeps a live value', { properties: { a: 2 }, marks: { a: set(99) } }, { properties: { a: 1 } }, { a: 1 }],
-    ['keeps a live null', { properties: { a: 2 }, marks: { a: set(99) } }, { properties: { a: null } }, { a: null }],
-    [
-      'keeps the value of a live $set_once',
-      { properties: { a: 2 }, marks: { a: once(1) } },
-      { properties: { a: 1 }, marks: { a: liveOnce } },
-      { a: 1 },
-    ],
-    [
-      'replaces an earlier import’s $set',
-      { properties: { a: 2 }, marks: { a: set(6) } },
-      { properties: { a: 1 }, marks: { a: set(5) } },
-      { a: 2 },
-    ],
-    [
-      'keeps a later import’s $set',
-      { properties: { a: 2 }, marks: { a: set(5) } },
-      { properties: { a: 1 }, marks: { a: set(6) } },
-      { a: 1 },
-    ],
-    [
-      'removes an import’s value on a later $unset',
-      { marks: { a: marked('import_unset', 6) } },
-      { properties: { a: 1 }, marks: { a: set(5) } },
-      {},
-    ],
-    ['does not remove a live value', { marks: { a: marked('import_unset', 6) } }, { properties: { a: 1 } }, { a: 1 }],
-    [
-      'shows the earlier of two $set_once',
-      { properties: { a: 2 }, marks: { a: once(5) } },
-      { properties: { a: 1 }, marks: { a: once(6) } },
-      { a: 2 },
-    ],
+    ['adds a key', { properties: { b: 2 }, marks: { b: set(5) } }, a(1), { a: 1, b: 2 }],
+    ['keeps a live value', a(2, set(99)), a(1), { a: 1 }],
+    ['keeps a live null', a(2, set(99)), a(null), { a: null }],
+    ['keeps the value of a live $set_once', a(2, once(1)), a(1, liveOnce), { a: 1 }],
+    ['replaces an earlier import’s $set', a(2, set(6)), a(1, set(5)), { a: 2 }],
+    ['keeps a later import’s $set', a(2, set(5)), a(1, set(6)), { a: 1 }],
+    ['removes an import’s value on a later $unset', noA, a(1, set(5)), {}],
+    ['does not remove a live value', noA, a(1), { a: 1 }],
+    ['shows the earlier of two $set_once', a(2, once(5)), a(1, once(6)), { a: 2 }],
     [
       'accepts keys with the names of members of every object',
-      { properties: JSON.parse('{"__proto__": 2, "constructor": 3}'), marks: { constructor: set(5) } },
+      { properties: oddKeys, marks: { constructor: set(5) } },
       { properties: {} },
-      JSON.parse('{"__proto__": 2, "constructor": 3}'),
+      oddKeys,
     ],
-    [
-      'replaces a live value if the job overwrites',
-      { properties: { a: 2 }, marks: { a: set(5) } },
-      { properties: { a: 1 } },
-      { a: 2 },
-      overwriting,
-    ],
-    [
-      'does not replace a live value by a $set_once, even if the job overwrites',
-      { properties: { a: 2 }, marks: { a: once(5) } },
-      { properties: { a: 1 } },
-      { a: 1 },
-      overwriting,
-    ],
-    [
-      'replaces a later live $set_once if the job backdates',
-      { properties: { a: 2 }, marks: { a: once(9) } },
-      { properties: { a: 1 }, marks: { a: liveOnce } },
-      { a: 2 },
-      backdating,
-    ],
-    [
-      'keeps an earlier live $set_once, even if the job backdates',
-      { properties: { a: 2 }, marks: { a: once(11) } },
-      { properties: { a: 1 }, marks: { a: liveOnce } },
-      { a: 1 },
-      backdating,
-    ],
-    ['changes nothing if the job has no properties', { properties: {} }, { properties: { a: 1 } }, { a: 1 }],
+    ['replaces a live value if the job overwrites', a(2, set(5)), a(1), { a: 2 }, overwriting],
+    ['does not overwrite a live value by a $set_once', a(2, once(5)), a(1), { a: 1 }, overwriting],
+    ['replaces a later live $set_once if the job backdates', a(2, once(9)), a(1, liveOnce), { a: 2 }, backdating],
+    ['keeps an earlier live $set_once if the job backdates', a(2, once(11)), a(1, liveOnce), { a: 1 }, backdating],
+    ['changes nothing if the job has no properties', { properties: {} }, a(1), { a: 1 }],
   ]
   for (const [name, theirs, ours, expected, options] of cases)
     it(name, () => {
@@ -122,30 +79,14 @@ describe('publishing a person', () => {
     })
 
   it('joins times and identity', () => {
-    for (const [ours, theirs, expected] of [
-      [[5, 5, false], [5, 5, false], null],
-      [
-        [5, 5, false],
-        [4, 5, false],
-        [4, 5, false],
-      ],
-      [
-        [5, 5, false],
-        [6, 6, false],
-        [5, 6, false],
-      ],
-      [
-        [5, 5, false],
-        [5, 5, true],
-        [5, 5, true],
-      ],
-      [[5, 9, true], [6, 8, false], null],
-      [
-        [0, 0, true],
-        [-1, 1, false],
-        [-1, 1, true],
-      ],
-    ] as const) {
+    for (const { ours, theirs, joined = null } of [
+      { ours: [5, 5, false], theirs: [5, 5, false] },
+      { ours: [5, 5, false], theirs: [4, 5, false], joined: [4, 5, false] },
+      { ours: [5, 5, false], theirs: [6, 6, false], joined: [5, 6, false] },
+      { ours: [5, 5, false], theirs: [5, 5, true], joined: [5, 5, true] },
+      { ours: [5, 9, true], theirs: [6, 8, false] },
+      { ours: [0, 0, true], theirs: [-1, 1, false], joined: [-1, 1, true] },
+    ] as const satisfies readonly Record<string, readonly [number, number, boolean]>[]) {
       const someone = ([createdAtMs, lastSeenAtMs, isIdentified]: readonly [number, number, boolean]) => ({
         ...{ id: 'ada', createdAtMs, lastSeenAtMs, isIdentified },
       })
@@ -153,10 +94,10 @@ describe('publishing a person', () => {
       const batch = publishPersons(batchOf(state), ['ada'])
       const [person] = personsIn(committed(state, batch))
       const { createdAtMs, lastSeenAtMs, isIdentified } = person!
-      assert.deepEqual([createdAtMs, lastSeenAtMs, isIdentified], expected ?? ours)
+      assert.deepEqual([createdAtMs, lastSeenAtMs, isIdentified], joined ?? ours)
       // An unchanged person is not written: that would conflict with live events for no reason.
       const rows = batch.changes.persons.map(({ row, loadedVersion }) => [row.version, loadedVersion])
-      assert.deepEqual(rows, expected === null ? [] : [[1, 0]])
+      assert.deepEqual(rows, joined === null ? [] : [[1, 0]])
     }
   })
 
@@ -201,28 +142,13 @@ describe('publishing a person', () => {
   })
 
   it('maps the job’s rows to the person that the id has got since', () => {
-    for (const [ids, overrides] of [
-      [[['ada', 0]], []],
-      [
-        [
-          ['ada', 0],
-          ['anon', 0],
-        ],
-        [['anon', 1]],
-      ],
-      [
-        [
-          ['ada', 0],
-          ['anon', 4],
-        ],
-        [],
-      ],
-    ] as const) {
+    for (const { ids, overrides } of [
+      { ids: { ada: 0 }, overrides: [] },
+      { ids: { ada: 0, anon: 0 }, overrides: [['anon', 1]] },
+      { ids: { ada: 0, anon: 4 }, overrides: [] },
+    ]) {
       const state = stagingState({ persons: [{ id: 'ada', ids }], staged: [{ id: 'ada' }, { id: 'anon' }] })
-      const batch = publishPersons(
-        batchOf(state),
-        ids.map(([id]) => id),
-      )
+      const batch = publishPersons(batchOf(state), Object.keys(ids))
       assert.deepEqual(
         batch.overrides.map(({ distinctId, version }) => [distinctId, version]),
         overrides,
@@ -289,10 +215,7 @@ describe('publishing a person', () => {
           const ada: Someone = {
             id: 'ada',
             properties,
-            ids: [
-              ['ada', 0],
-              ['anon', 1],
-            ],
+            ids: { ada: 0, anon: 1 },
           }
           const published = (...batches: string[][]) =>
             batches.reduce<StagingState>(
@@ -345,16 +268,7 @@ describe('making the links of a job', () => {
     ],
     [
       'does nothing for a link that already exists',
-      [
-        {
-          ...ada,
-          isIdentified: true,
-          ids: [
-            ['ada', 0],
-            ['anon', 1],
-          ],
-        },
-      ],
+      [{ ...ada, isIdentified: true, ids: { ada: 0, anon: 1 } }],
       [link('ada', 'anon'), link('ada', 'anon')],
       [['ada,anon', { a: 1 }, true]],
     ],
@@ -412,18 +326,7 @@ describe('making the links of a job', () => {
 
 describe('publishing ids without a person', () => {
   it('maps their rows to the person that the ids have, or get later', () => {
-    const state = stagingState({
-      persons: [
-        {
-          id: 'ada',
-          ids: [
-            ['ada', 0],
-            ['anon', 0],
-            ['old', 2],
-          ],
-        },
-      ],
-    })
+    const state = stagingState({ persons: [{ id: 'ada', ids: { ada: 0, anon: 0, old: 2 } }] })
     const batch = publishPersonlessIds(batchOf(state), ['ada', 'anon', 'old', 'new'])
     assert.deepEqual(
       batch.overrides.map(({ distinctId, version }) => [distinctId, version]),
@@ -437,52 +340,26 @@ describe('publishing ids without a person', () => {
 
 describe('publishing a group', () => {
   const type = { projectId, name: 'team', index: 0 }
-  const theirs = { b: 2 }
   const marks = { b: set(5) }
+  type Described = { readonly properties: JsonObject; readonly createdAtMs: number } | null
+  const at = (createdAtMs: number, properties: JsonObject): Described => ({ properties, createdAtMs })
+  const theirs = at(5, { b: 2 })
+  const [half, other] = [{ a: large.slice(20) }, { b: large.slice(20) }]
+  const [tooLarge, deleted] = ['group_properties_size_violation', 'group_type_deleted']
   const cases: [
     name: string,
-    ours: { readonly properties: JsonObject; readonly createdAtMs: number } | null,
-    staged: { readonly properties: JsonObject; readonly createdAtMs: number },
-    expected: { readonly properties: JsonObject; readonly createdAtMs: number } | null,
+    ours: Described,
+    staged: Described,
+    expected: Described,
     notes?: string[],
-    typeName?: string | null,
+    today?: string | null,
   ][] = [
-    ['creates the group', null, { properties: theirs, createdAtMs: 5 }, { properties: theirs, createdAtMs: 5 }],
-    [
-      'adds keys and keeps the earlier time',
-      { properties: { a: 1 }, createdAtMs: 4 },
-      { properties: theirs, createdAtMs: 5 },
-      { properties: { a: 1, b: 2 }, createdAtMs: 4 },
-    ],
-    [
-      'takes only the earlier time if the value is live',
-      { properties: { b: 1 }, createdAtMs: 6 },
-      { properties: theirs, createdAtMs: 5 },
-      { properties: { b: 1 }, createdAtMs: 5 },
-    ],
-    [
-      'does not change a group that would become too large',
-      { properties: { a: large.slice(20) }, createdAtMs: 6 },
-      { properties: { b: large.slice(20) }, createdAtMs: 5 },
-      { properties: { a: large.slice(20) }, createdAtMs: 6 },
-      ['group_properties_size_violation'],
-    ],
-    [
-      'drops the group if its index has another type now',
-      null,
-      { properties: theirs, createdAtMs: 5 },
-      null,
-      ['group_type_deleted'],
-      'org',
-    ],
-    [
-      'drops the group if its index has no type now',
-      null,
-      { properties: theirs, createdAtMs: 5 },
-      null,
-      ['group_type_deleted'],
-      null,
-    ],
+    ['creates the group', null, theirs, theirs],
+    ['adds keys and keeps the earlier time', at(4, { a: 1 }), theirs, at(4, { a: 1, b: 2 })],
+    ['takes only the earlier time if the value is live', at(6, { b: 1 }), theirs, at(5, { b: 1 })],
+    ['does not change a group that would become too large', at(6, half), at(5, other), at(6, half), [tooLarge]],
+    ['drops the group if its index has another type now', null, theirs, null, [deleted], 'org'],
+    ['drops the group if its index has no type now', null, theirs, null, [deleted], null],
   ]
   for (const [name, ours, staged, expected, notes = [], today = 'team'] of cases)
     it(name, () => {
@@ -490,7 +367,7 @@ describe('publishing a group', () => {
         groupTypes: today === null ? [] : [{ ...type, name: today }],
         groups: [
           ...(ours === null ? [] : [aGroup({ key: 'acme', ...ours })]),
-          stagedGroup('acme', staged.properties, { marks, createdAtMs: staged.createdAtMs }),
+          stagedGroup('acme', staged!.properties, { marks, createdAtMs: staged!.createdAtMs }),
         ],
       })
       const asked = [
