@@ -52,18 +52,14 @@ describe('called flags', () => {
     const world = aWorld()
     const [project] = world.state.projects.values()
     world.state.projects.set(1, { ...project!, ingestion: { ...noIngestionSettings, deduplicatesFlagCalls: true } })
-    await world.append([called('a', noon - 5), called('a', noon - 3)])
-    world.start(t)
-    await eventually(() => world.isProcessed())
+    await world.process(t, [called('a', noon - 5), called('a', noon - 3)])
     assert.equal(world.events.deduplicated.size, 1)
     assert.equal(world.state.lastCalls.get(keyOf(1, 'a')), noon - 3)
   })
 
   it('are not stored for calls that are dropped', async t => {
     const world = aWorld()
-    await world.append([called('a', noon, { projectId: 99 })])
-    world.start(t)
-    await eventually(() => world.isProcessed())
+    await world.process(t, [called('a', noon, { projectId: 99 })])
     assert.equal(world.state.lastCalls.size, 0)
   })
 
@@ -72,15 +68,7 @@ describe('called flags', () => {
     it(`have exactly their last call if the worker dies after ${crashAfter}`, async t => {
       const world = aWorld()
       await world.append([called('a', noon - 5), called('b', noon - 9)])
-      let crashed = false
-      const first = world.start(t, {
-        faultPoint: name => {
-          if (name !== crashAfter) return
-          crashed = true
-          return new Promise<void>(() => {}) // a killed process goes no further
-        },
-      })
-      await eventually(() => crashed)
+      const first = await world.startAndKill(t, crashAfter)
       assert.equal(world.state.lastCalls.size, crashAfter === 'commit' ? 2 : 0)
       world.start(t)
       await eventually(() => world.isProcessed())

@@ -23,9 +23,7 @@ function deduplicatingWorld() {
   return {
     ...world,
     async send(t: TestContext, ...events: readonly CapturedEvent[]) {
-      await world.append(events)
-      const { stop, ended } = world.start(t)
-      await eventually(() => world.isProcessed())
+      const { stop, ended } = await world.process(t, events)
       stop()
       await ended
     },
@@ -143,9 +141,7 @@ describe('a project that deduplicates its flag calls', () => {
 
   it('does not happen in a project that stores all of them', async t => {
     const world = aWorld()
-    await world.append([called(), called()])
-    world.start(t)
-    await eventually(() => world.isProcessed())
+    await world.process(t, [called(), called()])
     assert.deepEqual([world.events.rows.size, world.events.deduplicated.size], [2, 0])
   })
 })

@@ -24,9 +24,7 @@ function visit(day: string) {
 describe('a chunk with cookieless visitors', () => {
   it('merges the visitor with the person that it identifies as, but not later visitors', async t => {
     const world = aWorld()
-    await world.append(visit('2026-11-01'))
-    world.start(t, { saltOf: () => salt })
-    await eventually(() => world.isProcessed())
+    await world.process(t, visit('2026-11-01'), { saltOf: () => salt })
     const ids = [...world.events.rows.values()].map(({ distinctId }) => distinctId)
     assert.deepEqual(ids, [`cookieless_${hash}`, 'ada@example.com', 'cookieless_rY7x6ZnJjtPfO94RTQlcUA'])
     assert.equal(world.person(ids[0]!)?.uuid, world.person('ada@example.com')!.uuid)
@@ -36,9 +34,7 @@ describe('a chunk with cookieless visitors', () => {
 
   it('assigns rerouted events to the visitor as currently known, and does not change the visitor', async t => {
     const world = aWorld()
-    await world.append(visit('2026-11-01'))
-    world.start(t, { saltOf: () => salt })
-    await eventually(() => world.isProcessed())
+    await world.process(t, visit('2026-11-01'), { saltOf: () => salt })
     const before = structuredClone([...world.state.identifies, ...world.state.sessions])
     const late = [4, 5].map(n => anEvent(n, '2026-11-01', n === 4 ? '$identify' : '$pageview'))
     await world.append(

@@ -22,8 +22,7 @@ test('a merge that conflicts with every try is given up with a warning; its even
   world.start(t, { state: contended, random: () => 0, limits: { conflictTryCount: 3 } })
   await eventually(() => world.isProcessed())
   const merge = anEvent('$identify', 'user', { $anon_distinct_id: 'anon', $set: { plan: 'pro' } })
-  await world.append([merge])
-  await eventually(() => world.isProcessed())
+  await world.send([merge])
   assert.equal(conflictCount, 4)
   const [user, anon] = [world.person('user')!, world.person('anon')!]
   assert.notEqual(user.uuid, anon.uuid)

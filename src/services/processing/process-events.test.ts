@@ -25,20 +25,11 @@ describe('processing the log', () => {
           propertiesJson: '{"$anon_distinct_id":"ada"}',
         }),
       ])
-      let crashed = false
-      const first = world.start(t, {
-        faultPoint: name => {
-          if (name !== crashAfter) return
-          crashed = true
-          return new Promise<void>(() => {}) // a killed process goes no further
-        },
-      })
-      await eventually(() => crashed)
+      const first = await world.startAndKill(t, crashAfter)
       const rowsBefore = world.events.inserted.map(row => JSON.stringify({ ...row, flags: [...row.flags] }))
       world.start(t)
       await eventually(() => world.isProcessed())
-      await world.append([setEvent(4, 'ada@example.com', { visits: 4 })])
-      await eventually(() => world.isProcessed())
+      await world.send([setEvent(4, 'ada@example.com', { visits: 4 })])
       assert.deepEqual([...world.events.rows.values()].map(({ uuid }) => uuid.slice(-1)).sort(), ['1', '2', '3', '4'])
       const person = world.person('ada')
       assert.equal(person?.uuid, world.person('ada@example.com')?.uuid)
@@ -53,9 +44,11 @@ describe('processing the log', () => {
 
   it('keeps the order of events of one distinct id across chunks', async t => {
     const world = aWorld()
-    await world.append(Array.from({ length: 25 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
-    world.start(t, { limits: { recordCountMax: 4 } })
-    await eventually(() => world.isProcessed())
+    await world.process(
+      t,
+      Array.from({ length: 25 }, (_, n) => setEvent(n + 1, 'ada', { last: n })),
+      { limits: { recordCountMax: 4 } },
+    )
     const seen = world.events.inserted.map(row => (JSON.parse(row.personPropertiesJson) as { last: number }).last)
     assert.deepEqual(
       seen,
@@ -66,13 +59,10 @@ describe('processing the log', () => {
 
   it('reloads and recomputes a chunk whose persons were changed by another writer', async t => {
     const world = aWorld()
-    await world.append([setEvent(1, 'ada', { plan: 'free' })])
-    world.start(t)
-    await eventually(() => world.isProcessed())
+    await world.process(t, [setEvent(1, 'ada', { plan: 'free' })])
     const key = keyOf(1, world.person('ada')!.uuid)
     let interfered = false
-    await world.append([setEvent(2, 'ada', { plan: 'pro' })])
-    world.start(t, {
+    await world.process(t, [setEvent(2, 'ada', { plan: 'pro' })], {
       faultPoint: name => {
         if (name !== 'apply' || interfered) return
         interfered = true
@@ -80,7 +70,6 @@ describe('processing the log', () => {
         world.state.persons.set(key, { ...person, properties: { ...person.properties, tag: 'x' }, version: 7 })
       },
     })
-    await eventually(() => world.isProcessed())
     assert.deepEqual([world.person('ada')?.properties.plan, world.person('ada')?.version], ['pro', 8])
     assert.equal(world.person('ada')?.properties.tag, 'x')
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 0 })
@@ -100,19 +89,15 @@ describe('processing the log', () => {
 
   it('continues from the position of a state that was restored from an older copy, without duplicates', async t => {
     const world = aWorld()
-    await world.append([setEvent(1, 'ada', { visits: 1 })])
-    const { processor } = world.start(t)
-    await eventually(() => world.isProcessed())
+    const { processor } = await world.process(t, [setEvent(1, 'ada', { visits: 1 })])
     const copy = structuredClone(world.state)
-    await world.append([setEvent(2, 'ada', { visits: 2 }), setEvent(3, 'bob', { visits: 1 })])
-    await eventually(() => world.isProcessed())
+    await world.send([setEvent(2, 'ada', { visits: 2 }), setEvent(3, 'bob', { visits: 1 })])
     Object.assign(world.state, structuredClone(copy))
     await eventually(() => world.isProcessed())
     assert.equal(world.person('bob')?.properties.visits, 1, 'without a new event')
 
     Object.assign(world.state, copy)
-    await world.append([setEvent(4, 'ada', { last: true })])
-    await eventually(() => world.isProcessed())
+    await world.send([setEvent(4, 'ada', { last: true })])
     const { visits, last } = world.person('ada')!.properties
     assert.deepEqual([visits, last, world.person('bob')?.properties.visits], [2, true, 1])
     assert.deepEqual([...world.events.rows.values()].map(({ uuid }) => uuid.slice(-1)).sort(), ['1', '2', '3', '4'])
@@ -133,8 +118,7 @@ describe('processing the log', () => {
     })
     await eventually(() => world.isProcessed())
     const older = structuredClone(world.state)
-    await world.append([setEvent(2, 'ada', { visits: 2 })])
-    await eventually(() => world.isProcessed())
+    await world.send([setEvent(2, 'ada', { visits: 2 })])
     copy = older
     await world.append([setEvent(3, 'bob', { visits: 1 })])
     await eventually(() => copy === undefined && world.isProcessed())
@@ -181,12 +165,9 @@ describe('processing the log', () => {
     const world = aWorld()
     const dayMs = 86_400_000
     const late = aCapturedEvent(1, { capturedAtMs: aCapturedEvent(1).capturedAtMs + 2 * dayMs })
-    await world.append([aCapturedEvent(1), aCapturedEvent(2)])
-    world.start(t)
-    await eventually(() => world.isProcessed())
+    await world.process(t, [aCapturedEvent(1), aCapturedEvent(2)])
     assert.equal(world.events.asked.length, 0)
-    await world.append([late, aCapturedEvent(3), late])
-    await eventually(() => world.isProcessed())
+    await world.send([late, aCapturedEvent(3), late])
     assert.deepEqual(
       world.events.asked.map(asked => asked.map(({ uuid }) => uuid)),
       [[late.uuid, late.uuid]],
@@ -258,8 +239,7 @@ describe('processing the log', () => {
     }
     world.start(t, { state: flaky })
     await eventually(() => world.isProcessed())
-    await world.append([setEvent(2, 'ada', { plan: 'pro' })])
-    await eventually(() => world.isProcessed())
+    await world.send([setEvent(2, 'ada', { plan: 'pro' })])
     assert.equal(world.person('ada')?.version, 1)
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 0 })
   })
@@ -314,9 +294,7 @@ describe('processing the log', () => {
   it('rejects an event whose properties cannot be read', async t => {
     const world = aWorld()
     await world.append([aCapturedEvent(1, { propertiesJson: '{"a":' }), aCapturedEvent(2, { propertiesJson: '[1]' })])
-    await world.append([aCapturedEvent(3)])
-    world.start(t)
-    await eventually(() => world.isProcessed())
+    await world.process(t, [aCapturedEvent(3)])
     const rejected = [...world.events.rejected.values()]
     assert.deepEqual(
       rejected.map(({ reason, uuid, body }) => [reason, uuid, body.slice(body.indexOf(',"properties":'))]),
@@ -351,9 +329,7 @@ describe('processing the log', () => {
   it('stores and counts rows that the event store refuses as rejects', async t => {
     const world = aWorld()
     world.events.refuses = row => row.distinctId === 'person-2'
-    await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
-    world.start(t)
-    await eventually(() => world.isProcessed())
+    await world.process(t, [aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
     const [reject] = [...world.events.rejected.values()]
     assert.deepEqual([reject?.reason, reject?.uuid], ['row_refused', aCapturedEvent(2).uuid])
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 1 })

@@ -57,11 +57,8 @@ describe('large chunks', () => {
 
   it('are split if many events change one large person', async t => {
     const world = aWorld()
-    await world.append([setEvent(1, 'ada', { fat: 'x'.repeat(10_000) })])
-    world.start(t, { limits: { textBytesMax: 100_000 } })
-    await eventually(() => world.isProcessed())
-    await world.append(Array.from({ length: 64 }, (_, n) => setEvent(n + 2, 'ada', { visits: n })))
-    await eventually(() => world.isProcessed())
+    await world.process(t, [setEvent(1, 'ada', { fat: 'x'.repeat(10_000) })], { limits: { textBytesMax: 100_000 } })
+    await world.send(Array.from({ length: 64 }, (_, n) => setEvent(n + 2, 'ada', { visits: n })))
     assert.equal(world.person('ada')?.properties.visits, 63)
     assert.equal(world.events.insertCount, 1 + 64 / 8)
     assert.deepEqual(world.outcomeTotals(), { stored: 65, dropped: 0, rejected: 0 })

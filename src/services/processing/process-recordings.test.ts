@@ -40,15 +40,7 @@ describe('processing recordings', () => {
   it('stores each once if the worker dies after the rows were written', async t => {
     const world = aWorld()
     await appendRecordings(world, aCapturedRecording(1), aCapturedRecording(2))
-    let crashed = false
-    world.start(t, {
-      faultPoint: name => {
-        if (name !== 'insert') return
-        crashed = true
-        return new Promise<void>(() => {}) // a killed process goes no further
-      },
-    })
-    await eventually(() => crashed)
+    await world.startAndKill(t, 'insert')
     world.start(t)
     await eventually(() => world.isProcessed())
     assert.equal(world.events.recordings.size, 2)

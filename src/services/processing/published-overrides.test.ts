@@ -48,9 +48,7 @@ test('a worker stops loading overrides published by earlier workers once none ca
       return world.events.findOverrides(ids)
     },
   }
-  await world.append([anEvent('e', 'ada')])
-  world.start(t)
-  await eventually(() => world.isProcessed())
+  await world.process(t, [anEvent('e', 'ada')])
   await world.append([anEvent('e', 'ada')])
   let emptyReadCount = 0
   const log = {
@@ -66,8 +64,7 @@ test('a worker stops loading overrides published by earlier workers once none ca
   assert.deepEqual(asked, [['ada']])
   const before = emptyReadCount
   await eventually(() => emptyReadCount > before + 2, { what: 'a further read without records' })
-  await world.append([anEvent('e', 'ada')])
-  await eventually(() => world.isProcessed())
+  await world.send([anEvent('e', 'ada')])
   assert.equal(asked.length, 1)
 })
 

@@ -13,9 +13,11 @@ import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import type { Project } from '#core/project.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { createImplicitJobs } from '#services/imports/implicit-jobs.ts'
+import type { FaultPoint } from '#services/processing/chunk-deps.ts'
 import { createProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import { eventually } from '../eventually.ts'
 import { fixedClock } from '../fixed-clock.ts'
 import { memoryChunkStore } from '../memory/memory-chunk-store.ts'
 import {
@@ -145,6 +147,10 @@ export function aWorld({ project, ...options }: Omit<WorldOptions, 'jobs'> & { p
   const state = memoryState([aProject({ geoipEnabled: options.geoip !== undefined, ...project })])
   const world = worldOn(memoryChunkStore(state), options)
   const mapping = (distinctId: string) => state.mappings.get(keyOf(1, distinctId))
+  async function isProcessed(stream: LogStream = 'main'): Promise<boolean> {
+    const { endOffset } = await world.log.status(stream, 0)
+    return (state.positions.get(stream)?.offset ?? 0) === endOffset
+  }
   return {
     ...world,
     state,
@@ -155,9 +161,30 @@ export function aWorld({ project, ...options }: Omit<WorldOptions, 'jobs'> & { p
     person: (distinctId: string) => state.persons.get(keyOf(1, mapping(distinctId)?.personUuid ?? '')),
     mappingVersion: (distinctId: string) => mapping(distinctId)?.version,
     warningTypes: () => state.warnings.map(({ type }) => type),
-    async isProcessed(stream: LogStream = 'main') {
-      const { endOffset } = await world.log.status(stream, 0)
-      return (state.positions.get(stream)?.offset ?? 0) === endOffset
+    isProcessed,
+    /** Appends live events, and waits until a worker has processed them. */
+    async send(captured: readonly CapturedEvent[]) {
+      await world.append(captured)
+      await eventually(() => isProcessed())
+    },
+    /** Appends live events, and has a new worker process them. */
+    async process(t: TestContext, captured: readonly CapturedEvent[], over: Partial<ProcessorOptions> = {}) {
+      await world.append(captured)
+      const worker = world.start(t, over)
+      await eventually(() => isProcessed())
+      return worker
+    },
+    /** Starts a worker that goes no further than this step, as if it were killed there. */
+    async startAndKill(t: TestContext, after: FaultPoint, over: Partial<ProcessorOptions> = {}) {
+      const reached = Promise.withResolvers<void>()
+      const faultPoint = (name: FaultPoint) => {
+        if (name !== after) return
+        reached.resolve()
+        return new Promise<void>(() => {})
+      }
+      const worker = world.start(t, { ...over, faultPoint })
+      await reached.promise
+      return worker
     },
     /** Accepted = stored + dropped + rejected. */
     outcomeTotals() {
