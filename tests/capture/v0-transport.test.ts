@@ -72,6 +72,9 @@ describe('paths and methods of v0', () => {
   accepts([
     ['GET with a body', { method: 'GET', path: '/e/', body }],
     ['a body whatever its authorization', { body, headers: { authorization: 'Bearer phx_x' } }],
+    ...['text/plain', 'nonsense', ';;', 'application/json; charset=utf-8'].map(
+      type => [`JSON as ${type}`, { headers: { 'content-type': type }, body }] as const,
+    ),
     ['a base address with a final slash', { path: '//batch/', body }],
   ])
   refuses(
@@ -99,7 +102,7 @@ describe('query of v0', () => {
     ['data before a body', { path: `/e/?data=${inUrl(body)}`, body: 'ignored' }],
     ['data with blanks that were plus signs', { path: `/e/?data=${base64(body).replaceAll('=', '%3D')}` }],
     ['data that is JSON', { path: `/e/?data=${encodeURIComponent(body)}` }],
-    ['an unknown compression', { path: '/e/?compression=snappy', body }],
+    ['an unknown compression and version', { path: '/e/?compression=snappy&v=3&ip=0', body }],
     ['beacon=0', { path: '/e/?beacon=0', body }],
     ['beacon=2', { path: '/e/?beacon=2', body }],
   ])
@@ -112,6 +115,7 @@ describe('query of v0', () => {
     const nothing = JSON.stringify({ ...event, event: '$performance_event' })
     const left = await edge.send({ path: '/e/?beacon=1', body: nothing })
     assert.deepEqual([left.status, left.body, left.events.length], [200, '{"status":"Ok"}', 0])
+    assert.equal((await edge.send({ path: '/e/?beacon=1', body: '{"event":"e","distinct_id":"u"}' })).status, 401)
   })
 })
 
@@ -136,7 +140,7 @@ describe('compression and base64 of v0', () => {
     ['zstd', { headers: encoded('zstd'), body: zstdCompressSync(body) }],
     ['deflate', { headers: encoded('deflate'), body: deflateSync(body) }],
     ['raw deflate', { headers: encoded('deflate'), body: deflateRawSync(body) }],
-    ...['br', 'zstd', 'deflate', 'identity'].map(
+    ...['br', 'zstd', 'deflate', 'identity', 'lz4', '__proto__'].map(
       encoding => [`JSON under ${encoding}`, { headers: encoded(encoding), body }] as const,
     ),
     // To raw deflate, its first bytes are a whole stream.

@@ -1,7 +1,7 @@
 // Requests of capture protocol v1 as tests send them.
 
 import assert from 'node:assert/strict'
-import { request as httpRequest } from 'node:http'
+import { exchange } from '../conformance/exchange.ts'
 import { type CaptureServer, testToken } from '../support/capture-server.ts'
 
 export const requestId = '6b0f8f0e-6a57-4c3a-9f7c-0a0a0a0a0a0a'
@@ -47,7 +47,7 @@ export interface V1Answer {
 }
 
 /** Sends exactly these headers, without undefined ones. */
-export function sendV1(
+export async function sendV1(
   server: CaptureServer,
   body: string | Uint8Array,
   over: V1Headers = {},
@@ -55,23 +55,9 @@ export function sendV1(
 ): Promise<V1Answer> {
   const headers = Object.fromEntries(
     Object.entries({ ...v1Headers, ...over }).filter(([, value]) => value !== undefined),
-  )
-  return new Promise((resolve, reject) => {
-    const request = httpRequest(server.url + to, { method, headers: headers as Record<string, string> }, response => {
-      const chunks: Buffer[] = []
-      response.on('data', chunk => chunks.push(chunk))
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString()
-        resolve({
-          status: response.statusCode!,
-          headers: response.headers,
-          json: text === '' ? null : JSON.parse(text),
-        })
-      })
-    })
-    request.on('error', reject)
-    request.end(body)
-  })
+  ) as Record<string, string>
+  const { text, ...answer } = await exchange(server.url, { method, path: to, headers, body })
+  return { ...answer, json: text === '' ? null : JSON.parse(text) }
 }
 
 export async function assertV1Error(

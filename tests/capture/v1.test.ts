@@ -181,20 +181,6 @@ describe('v1 capture, events', () => {
     assert.deepEqual([tour, profile], ['18446744073709551615', true])
   })
 
-  it('may all be dropped: the answer is still 200', async t => {
-    const server = await startCaptureServer(t)
-    const { status, json } = await sendV1(server, v1Batch([v1Event(1, { event: '' })]))
-    assert.deepEqual([status, json.results[uuidOf(1)].result], [200, 'drop'])
-  })
-
-  it('with placeholder ids are stored without a person', async t => {
-    const server = await startCaptureServer(t)
-    const { json } = await sendV1(server, v1Batch([v1Event(1, { distinct_id: ' Undefined ' })]))
-    assert.deepEqual(json.results[uuidOf(1)], { result: 'ok', details: 'person_processing_disabled' })
-    const [event] = (await server.records()).events
-    assert.deepEqual([event!.distinctId, event!.personProcessingForcedOff], ['Undefined', true])
-  })
-
   it('include values from the headers and the envelope', async t => {
     const server = await startCaptureServer(t)
     const late = { 'posthog-request-timestamp': '2025-07-01T11:00:10Z', 'x-forwarded-for': '203.0.113.9' }

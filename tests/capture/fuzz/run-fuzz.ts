@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { Agent, request as httpRequest } from 'node:http'
+import { Agent } from 'node:http'
 import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
 import { type JsonObject, parsePlainJson } from '#core/json.ts'
 import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
+import { exchange } from '../../conformance/exchange.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { type FuzzServer, startFuzzServer } from './fuzz-server.ts'
 import { type FuzzRequest, fuzzRequest, recordedSeeds } from './requests.ts'
@@ -100,24 +101,11 @@ function describeRequest({ method, path, headers, body }: FuzzRequest): string {
   return `${method} ${path.slice(0, 80)} ${headers['content-type']} ${encoding} ${body.length} bytes ${start}`
 }
 
-function send(server: FuzzServer, { method, path, headers, body }: FuzzRequest): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(server.url)
-    const before = process.threadCpuUsage()
-    const length = { 'content-length': String(body.length) }
-    const sent = httpRequest({ hostname, port, path, method, agent, headers: { ...headers, ...length } }, response => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () => {
-        const { user, system } = process.threadCpuUsage(before)
-        const text = Buffer.concat(chunks).toString()
-        resolve({ status: response.statusCode!, body: text, cpuMs: (user + system) / 1000 })
-      })
-    })
-    sent.on('error', reject)
-    sent.end(body)
-  })
+async function send({ url }: FuzzServer, request: FuzzRequest): Promise<Answer> {
+  const before = process.threadCpuUsage()
+  const { status, text } = await exchange(url, request, agent)
+  const { user, system } = process.threadCpuUsage(before)
+  return { status, body: text, cpuMs: (user + system) / 1000 }
 }
 
 /** Every text in backticks, which includes all codes. A code that is missing there is reported. */
