@@ -152,21 +152,6 @@ export function editedMembers(
 }
 
 /**
- * @param text valid JSON text of an object.
- * @param name without quotes, backslashes and slashes, so that only `\u` can escape a character of it.
- */
-export function hasMember(text: string, name: string): boolean {
-  let at = skipBlanks(text, text.indexOf('{') + 1)
-  while (text.charCodeAt(at) !== closeBrace) {
-    const keyEnd = stringEnd(text, at)
-    if (equalsName(text, at, keyEnd, name)) return true
-    const end = endOfValue(text, skipBlanks(text, keyEnd) + 1)
-    at = text.charCodeAt(end) === comma ? skipBlanks(text, end + 1) : end
-  }
-  return false
-}
-
-/**
  * The members of an object, in their order, each as it is written: `"name":value`.
  * @param text as JSON.stringify writes it.
  */
@@ -204,18 +189,6 @@ export function repeatedKey(text: string): string | null {
     at = end
   }
   return null
-}
-
-/** Whether a JSON string is this name. Most strings differ in their first characters. */
-function equalsName(text: string, start: number, end: number, name: string): boolean {
-  let at = start + 1
-  for (let index = 0; index < name.length; index++) {
-    const isEscape = text.startsWith('\\u', at)
-    const unit = isEscape ? Number.parseInt(text.slice(at + 2, at + 6), 16) : text.charCodeAt(at)
-    if (unit !== name.charCodeAt(index)) return false
-    at += isEscape ? 6 : 1
-  }
-  return at === end - 1
 }
 
 function skipBlanks(text: string, start: number): number {

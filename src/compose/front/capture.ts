@@ -9,9 +9,13 @@ import { captureV1Routes } from '#http/handlers/capture-v1.ts'
 import { otlpRoutes } from '#http/handlers/otlp.ts'
 import { recordingRoutes } from '#http/handlers/recordings.ts'
 import type { Route } from '#http/shared/route.ts'
-import { type CaptureOptions, type CaptureService, createCaptureService } from '#services/capture/capture.ts'
+import {
+  type CaptureOptions,
+  type CaptureService,
+  createCaptureRehearsal,
+  createCaptureService,
+} from '#services/capture/capture.ts'
 import { createRecordingService } from '#services/capture/capture-recordings.ts'
-import { createCaptureRehearsal } from '#services/capture/capture-rehearsal.ts'
 import { createVisitorHider } from '#services/capture/hide-visitors.ts'
 import { createProjectBacklog, type ProjectBacklog, projectBacklogUnitsMax } from '#services/capture/project-backlog.ts'
 import { createOtlpService } from '#services/capture/refuse-otlp.ts'

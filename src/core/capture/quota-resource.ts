@@ -1,7 +1,7 @@
 // Which of a project's quotas an event counts against. Every live event counts against the `events` quota. Some also
 // have a separate quota; they are accepted until that one is used up, even when `events` is used up.
 
-import { hasMember } from '../json-text.ts'
+import { MemberNames, membersNamed } from '../json-text.ts'
 import type { Quotas } from '../project.ts'
 import { surveyEvents } from '../surveys/survey-events.ts'
 
@@ -14,6 +14,7 @@ export type EventResource = (typeof eventResources)[number]
 export const surveyEventNames: readonly string[] = Object.values(surveyEvents)
 /** A survey event with this property belongs to a product tour and is not a survey response. */
 export const productTourProperty = '$product_tour_id'
+const productTour = new MemberNames([productTourProperty])
 export const exceptionEventName = '$exception'
 export const llmEventPrefix = '$ai_'
 
@@ -35,7 +36,7 @@ export function resourceOf(name: string, propertiesJson: string): EventResource 
   return quotaResourceOf(name, () => {
     // The key is in the text either literally or with a `\u` escape; without both there is no need to look closely.
     if (!propertiesJson.includes(`"${productTourProperty}"`) && !propertiesJson.includes('\\u')) return false
-    return hasMember(propertiesJson, productTourProperty)
+    return membersNamed(propertiesJson, productTour).length > 0
   })
 }
 

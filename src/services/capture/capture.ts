@@ -21,7 +21,7 @@ import type { Project } from '#core/project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { Metrics } from '#telemetry/metrics.ts'
+import { createMetrics, type Metrics } from '#telemetry/metrics.ts'
 import { runInSlices } from '../shared/in-slices.ts'
 import { createEventAppender, tallyItems } from './append-events.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
@@ -177,4 +177,20 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
     freeTable(table)
     return { kind: 'stored', answer }
   }
+}
+
+/**
+ * A dry run of capture: reports the outcome of a request without appending or counting anything. Ignores hot ids: they do
+ * not decide whether events are stored, and checking an id would count it.
+ */
+export function createCaptureRehearsal(
+  options: Omit<CaptureOptions, 'hotKeys' | 'refused' | 'eventLog' | 'metrics'>,
+): Pick<CaptureService, 'capture'> {
+  const { findProject, unknownKeys, importOnly, isOverQuota, visitors, clock, logger } = options
+  return createCaptureService({
+    ...{ findProject, unknownKeys, importOnly, isOverQuota, visitors, clock, logger },
+    refused: { count: () => undefined },
+    eventLog: { append: () => Promise.resolve() },
+    metrics: createMetrics(),
+  })
 }

@@ -52,6 +52,24 @@ export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<v
   )
 }
 
+/**
+ * The list of flags that SDKs from before 2022 ask for first, in steps like `encodeDefinitions`. These SDKs compute the
+ * value of a flag that the list calls simple from its percentage, and ask `/decide/` for any other flag. The list calls no
+ * flag simple: posthog-node 1.3 looks for the percentage under another name and turns a simple flag on for everyone, and
+ * the server's answer is always right. Source: docs/wire/clients.md 2, 3; docs/wire/evaluation.md 11.4.
+ */
+export function* encodeFlagList(definitions: ProjectDefinitions): Generator<void, string> {
+  const listed = definitions.flags.filter(
+    flag => !flag.deleted && !isSurveyFlagKey(flag.key) && configVersion(flag.filters) === 1,
+  )
+  const texts: string[] = []
+  for (const { id, key, name, active } of listed.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+    texts.push(JSON.stringify({ id, key, name, active, is_simple_flag: false, rollout_percentage: null }))
+    yield
+  }
+  return `{"count":${texts.length},"next":null,"previous":null,"results":[${texts.join(',')}]}`
+}
+
 type DependencyRewrite = (id: number) => { readonly key: string | undefined; readonly chain: readonly string[] }
 
 /** Marks filters that test a flag, in the form for clients. Dependencies may also lead through cohorts. */

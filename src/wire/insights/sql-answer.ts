@@ -1,7 +1,11 @@
 // The answer to a HogQLQuery, in PostHog's shape.
 
 import Type from 'typebox'
-import { completeSchema } from './complete.ts'
+
+/** Whether the events behind an answer are complete; part of every answer to a query. */
+export const completeSchema = Type.Boolean({
+  description: 'False while accepted events are still being processed: results may be incomplete.',
+})
 
 export const sqlAnswerSchema = Type.Object(
   {

@@ -1,7 +1,7 @@
 // Reads the body of a stored reject again, as it was read when it arrived.
 
 import { isAscii } from 'node:buffer'
-import type { IncomingRequest } from '#core/capture/incoming-event.ts'
+import type { IncomingRequest, IncomingV1Request } from '#core/capture/incoming-event.ts'
 import type { RejectSource } from '#core/events/captured-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
@@ -9,19 +9,29 @@ import { parseCaptureRequest } from '../capture/capture-request.ts'
 import { structuredIdBytesMax } from '../capture/incoming-item.ts'
 import { parseItemisedRequest } from '../capture/itemised-request.ts'
 import type { CaptureContext, CaptureRefusal } from '../capture/open-request.ts'
-import { type DecodedV1Reject, decodeV1Reject } from './decode-v1-reject.ts'
+import { parseV1Batch } from '../capture-v1/batch-request.ts'
 
 /** Why a reject cannot be read again; docs/wire/errors.md lists these along with the codes of capture. */
 export type UnreadableReject = 'body_cut' | 'body_unknown'
 
+interface Refused {
+  readonly kind: 'refused'
+  readonly reason: string
+  readonly field: string
+}
+type DecodedV0Reject = { readonly kind: 'request'; readonly request: IncomingRequest } | Refused
+type DecodedV1Reject =
+  /** `leftOutCount` items of the body are not among its events. */
+  | {
+      readonly kind: 'v1_request'
+      readonly request: Omit<IncomingV1Request, 'token'>
+      readonly leftOutCount: number
+    }
+  | Refused
 export type DecodedReject =
   | DecodedV0Reject
   | DecodedV1Reject
   | { readonly kind: 'unreadable'; readonly reason: UnreadableReject }
-
-type DecodedV0Reject =
-  | { readonly kind: 'request'; readonly request: IncomingRequest }
-  | { readonly kind: 'refused'; readonly reason: string; readonly field: string }
 
 /** A placeholder for the key, which a body may have had in its address or a form. The reject's project is known. */
 const keyOfNobody = 'replay'
@@ -63,9 +73,9 @@ function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
     : { kind: 'request', request: { ...parsed.value, isItemised: false } }
 }
 
-const nothingLeft: DecodedV0Reject = { kind: 'refused', reason: 'dropped_performance_event', field: '' }
+const nothingLeft: Refused = { kind: 'refused', reason: 'dropped_performance_event', field: '' }
 
-function toRefused({ error: { code, attr } }: CaptureRefusal): DecodedV0Reject {
+function toRefused({ error: { code, attr } }: Pick<CaptureRefusal, 'error'>): Refused {
   return { kind: 'refused', reason: code, field: attr ?? '' }
 }
 
@@ -83,4 +93,30 @@ function contextOf({ engage, sentAtMs }: RejectSource): CaptureContext {
     parsedBytesMax: Number.POSITIVE_INFINITY,
     structuredIdBytesMax,
   }
+}
+
+const itemPlace = 'batch.0.'
+
+/**
+ * @param reject a request or an item; its body must not have been cut.
+ * @param itemised whether items that are no events or lack a uuid leave the others unaffected.
+ */
+function decodeV1Reject(
+  { body, importJobId, receivedAtMs }: Pick<RejectedEvent, 'body' | 'importJobId' | 'receivedAtMs'>,
+  { kind, sentAtMs }: RejectSource,
+  { sdk, aiOnly }: NonNullable<RejectSource['v1']>,
+  itemised: boolean,
+): DecodedV1Reject {
+  const isItem = kind === 'item'
+  const text = isItem ? `{"created_at":"1970-01-01T00:00:00Z","batch":[${body}]}` : body
+  const batch = parseV1Batch(payloadOf(text), { itemCountMax: Number.POSITIVE_INFINITY, itemised })
+  if (!batch.ok) {
+    const { reason, field } = toRefused(batch.error)
+    return { kind: 'refused', reason, field: isItem ? field.replace(itemPlace, '') : field }
+  }
+  if (batch.value === 'too_much_work') throw new Error('a stored reject passed limits that nothing passes')
+  const { leftOutCount, ...request } = batch.value
+  const historicalMigration = isItem ? importJobId > 0 : request.historicalMigration
+  const sent = { sentAtMs: sentAtMs ?? receivedAtMs, sdk, aiOnly }
+  return { kind: 'v1_request', request: { ...request, ...sent, historicalMigration }, leftOutCount }
 }
