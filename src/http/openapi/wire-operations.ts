@@ -24,6 +24,9 @@ export interface WireOperation {
   readonly security?: readonly string[]
 }
 
+/** Keyed by method and path, such as `GET /flags`. */
+type Operations = Readonly<Record<string, WireOperation>>
+
 const refused = { 400: 'Malformed body or invalid content; see `code`.' }
 const busy = { 503: 'Overloaded or unavailable; nothing was stored. Retry after `Retry-After` seconds.' }
 const noSuchKey = { 401: 'Missing or unknown project API key.' }
@@ -40,35 +43,21 @@ const evaluationQuery = {
   config: { type: 'boolean', description: 'Whether to include the client configuration.' },
 } satisfies WireOperation['query']
 
-function evaluationOperations(endpoint: 'decide' | 'flags'): [string, WireOperation][] {
-  const common = { tag: 'flags' }
+function evaluationOperations(endpoint: 'decide' | 'flags'): Operations {
+  const tag = 'flags'
   const summary = endpoint === 'flags' ? 'Evaluate flags for one person.' : 'Evaluate flags for older SDKs.'
-  return [
-    [
-      `POST /${endpoint}`,
-      {
-        ...common,
-        id: `evaluate_${endpoint}`,
-        summary,
-        query: evaluationQuery,
-        description: `${inBody} Accepts JSON, gzip, base64 and form encoding.`,
-        body: ref('EvaluationRequest'),
-        success: { schema: ref('EvaluationResponse') },
-        statuses: { ...refused, ...noSuchKey, ...tooLarge, 503: 'Overloaded. Retry after `Retry-After` seconds.' },
-      },
-    ],
-    [
-      `GET /${endpoint}`,
-      {
-        ...common,
-        id: `${endpoint}_minimal`,
-        summary: 'Return a fixed response without flags.',
-        success: { schema: anyObject },
-      },
-    ],
-    [`HEAD /${endpoint}`, { ...common, id: `${endpoint}_head`, summary: 'Health probe.', success: {} }],
-    [`OPTIONS /${endpoint}`, { id: `${endpoint}_options`, tag: 'flags', summary: 'CORS preflight.', success: {} }],
-  ]
+  const fixed = 'Return a fixed response without flags.'
+  return {
+    [`POST /${endpoint}`]: {
+      ...{ id: `evaluate_${endpoint}`, tag, summary, query: evaluationQuery, body: ref('EvaluationRequest') },
+      description: `${inBody} Accepts JSON, gzip, base64 and form encoding.`,
+      success: { schema: ref('EvaluationResponse') },
+      statuses: { ...refused, ...noSuchKey, ...tooLarge, 503: 'Overloaded. Retry after `Retry-After` seconds.' },
+    },
+    [`GET /${endpoint}`]: { id: `${endpoint}_minimal`, tag, summary: fixed, success: { schema: anyObject } },
+    [`HEAD /${endpoint}`]: { id: `${endpoint}_head`, tag, summary: 'Health probe.', success: {} },
+    [`OPTIONS /${endpoint}`]: { id: `${endpoint}_options`, tag, summary: 'CORS preflight.', success: {} },
+  }
 }
 
 const captureQuery = {
@@ -85,7 +74,7 @@ const captureStatuses = {
   503: 'Overloaded or unavailable; nothing was stored. Retry after `Retry-After` seconds.',
 }
 
-function captureOperations(path: string, id: string, summary: string): [string, WireOperation][] {
+function captureOperations(path: string, id: string, summary: string): Operations {
   const common = {
     tag: 'capture',
     description: `${inBody} 200 means the events are on disk. Accepts JSON, gzip, base64 and form encoding.`,
@@ -94,82 +83,61 @@ function captureOperations(path: string, id: string, summary: string): [string, 
     statuses: captureStatuses,
   }
   const body = path === '/batch' || path === '/i/v0/ai/batch' ? ref('BatchRequest') : ref('CaptureRequest')
-  return [
-    [`POST ${path}`, { ...common, id, summary, body }],
-    [
-      `GET ${path}`,
-      {
-        ...common,
-        id: `${id}_by_get`,
-        query: captureByGetQuery,
-        summary: `${summary} Events are in the query string.`,
-      },
-    ],
-  ]
+  const inQuery = `${summary} Events are in the query string.`
+  return {
+    [`POST ${path}`]: { ...common, id, summary, body },
+    [`GET ${path}`]: { ...common, id: `${id}_by_get`, query: captureByGetQuery, summary: inQuery },
+  }
 }
 
-function captureV1Operation(path: string, id: string, summary: string): [string, WireOperation] {
-  return [
-    `POST ${path}`,
-    {
+function captureV1Operation(path: string, id: string, summary: string): Operations {
+  return {
+    [`POST ${path}`]: {
       ...{ id, tag: 'capture', summary, body: ref('CaptureV1Request'), security: ['projectApiKey'] },
       description:
         'Requires the headers `PostHog-Sdk-Info`, `PostHog-Attempt`, `PostHog-Request-Id` and `PostHog-Request-Timestamp`.',
-      success: { schema: ref('CaptureV1Answer') },
-      error: 'CaptureV1Error',
+      ...{ success: { schema: ref('CaptureV1Answer') }, error: 'CaptureV1Error' },
       statuses: {
         ...captureStatuses,
         402: 'The event quota is exceeded.',
         415: 'Unsupported content type or encoding.',
       },
     },
-  ]
+  }
 }
 
-function openTelemetryOperation({ path, signal }: OtlpPath): [string, WireOperation] {
+function openTelemetryOperation({ path, signal }: OtlpPath): Operations {
   const id = `otlp${path.replaceAll('/', '_')}`
-  return [
-    `POST ${path}`,
-    {
+  return {
+    [`POST ${path}`]: {
       ...{ id, tag: 'capture', summary: `Accept and discard OpenTelemetry ${signal}.` },
       description: 'OTLP/HTTP in JSON or protobuf. `partialSuccess` says how many items were not stored.',
-      ...{ body: ref('OtlpRequest'), query: { token: text }, security: ['projectApiKey'] },
+      ...{ body: ref('OtlpRequest'), query: { token: text }, security: ['projectApiKey'], error: 'OtlpError' },
       success: { schema: ref('OtlpAnswer'), contentType: ['application/json', 'application/x-protobuf'] },
-      error: 'OtlpError',
       statuses: { ...refused, ...noSuchKey, ...tooLarge, ...busy },
     },
-  ]
+  }
 }
 
 const ofrepKeys = ['projectApiKey', 'projectApiKeyHeader']
 const ofrepStatuses = { ...refused, ...noSuchKey, ...tooLarge, 429: 'The quota of flag requests is exceeded.', ...busy }
 
-function definitionsOperations(path: string, id: string, summary: string, schema: Json): [string, WireOperation][] {
+function definitionsOperations(path: string, id: string, summary: string, schema: Json): Operations {
+  const tag = 'definitions'
   const statuses = {
-    ...{
-      304: 'Unchanged since the `ETag` in `If-None-Match`.',
-      400: 'Missing `token`.',
-      401: 'Missing or invalid key.',
-    },
-    ...{
-      402: 'The quota of flag requests is exceeded.',
-      403: 'The key lacks `feature_flag:read` or access to the project.',
-      ...busy,
-    },
+    304: 'Unchanged since the `ETag` in `If-None-Match`.',
+    400: 'Missing `token`.',
+    401: 'Missing or invalid key.',
+    402: 'The quota of flag requests is exceeded.',
+    403: 'The key lacks `feature_flag:read` or access to the project.',
+    ...busy,
   }
   const query = { token: { ...text, required: true, description: 'The project API key.' } }
-  return [
-    [`GET ${path}`, { id, tag: 'definitions', summary, query, success: { schema }, statuses }],
-    [
-      `OPTIONS ${path}`,
-      {
-        id: `${id}_options`,
-        tag: 'definitions',
-        summary: 'CORS preflight.',
-        success: { description: 'Allowed methods in `Allow`.' },
-      },
-    ],
-  ]
+  const preflight = { summary: 'CORS preflight.', success: { description: 'Allowed methods in `Allow`.' } }
+  return {
+    [`GET ${path}`]: { id, tag, summary, query, success: { schema }, statuses },
+    [`OPTIONS ${path}`]: { id: `${id}_options`, tag, ...preflight },
+  }
 }
 
 function pageOperations(
@@ -177,50 +145,47 @@ function pageOperations(
   id: string,
   summary: string,
   rest: Pick<WireOperation, 'success' | 'statuses' | 'query' | 'security'>,
-): [string, WireOperation][] {
-  return (['GET', 'HEAD'] as const).map(method => [
-    `${method} ${path}`,
-    {
-      ...{ id: method === 'GET' ? id : `${id}_head`, tag: 'browser', summary, ...rest },
-      ...(method === 'HEAD' && { success: {} }),
-    },
-  ])
+): Operations {
+  const tag = 'browser'
+  return {
+    [`GET ${path}`]: { id, tag, summary, ...rest },
+    [`HEAD ${path}`]: { id: `${id}_head`, tag, summary, ...rest, success: {} },
+  }
 }
 
 const scripts = 'application/javascript'
 const badToken = { 400: 'Malformed project API key.' }
-const withToken = {
+const ofProject = {
   query: { token: { ...text, required: true, description: 'The project API key.' } },
+  success: { schema: anyObject },
   statuses: noSuchKey,
   security: ['projectApiKeyInQuery'],
 }
+const asScript = { success: htmlAnswer(scripts), statuses: badToken, security: [] }
 const readiness = {
   type: 'object',
   description: 'State of flag evaluation, capture and processing.',
 } satisfies Json
 
-function remoteConfigOperation(prefix: 'projects' | 'environments'): [string, WireOperation] {
-  return [
-    `GET /api/${prefix}/:projectId/feature_flags/:flagId/remote_config`,
-    {
+function remoteConfigOperation(prefix: 'projects' | 'environments'): Operations {
+  return {
+    [`GET /api/${prefix}/:projectId/feature_flags/:flagId/remote_config`]: {
       id: prefix === 'projects' ? 'feature_flags_remote_config' : 'environments_feature_flags_remote_config',
       ...{ tag: 'definitions', summary: 'Get the decrypted payload of a remote configuration flag.' },
       query: { token: { ...text, description: 'Project API key; overrides the project in the path.' } },
       success: { schema: { description: 'The payload: any JSON value.' } },
       statuses: {
-        ...{
-          401: 'Missing or invalid key.',
-          403: 'The key lacks the scope or access to the project.',
-          404: 'No such flag.',
-        },
-        ...{ 500: 'The payload cannot be decrypted.', ...busy },
+        401: 'Missing or invalid key.',
+        403: 'The key lacks the scope or access to the project.',
+        404: 'No such flag.',
+        500: 'The payload cannot be decrypted.',
+        ...busy,
       },
     },
-  ]
+  }
 }
 
-/** Keyed by method and path, such as `GET /flags`. */
-export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
+const operations: Operations = {
   ...evaluationOperations('flags'),
   ...evaluationOperations('decide'),
   ...captureOperations('/capture', 'capture', 'Capture one or more events.'),
@@ -230,64 +195,40 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
   ...captureOperations('/track', 'track', 'Capture events from SDKs released before 2021.'),
   ...captureOperations('/engage', 'engage', 'Update persons, for SDKs released before 2021.'),
   ...captureOperations('/i/v0/ai/batch', 'capture_ai_batch', 'Capture AI events.'),
-  captureV1Operation('/i/v1/analytics/events', 'capture_v1', 'Capture events; returns a result for each.'),
-  captureV1Operation('/i/v1/ai/events', 'capture_v1_ai', 'Capture AI events; returns a result for each.'),
-  ...otlpPaths.map(openTelemetryOperation),
-  [
-    'POST /s',
-    {
-      ...{ id: 'session_replay', tag: 'capture', summary: 'Capture session recording snapshots.', description: inBody },
-      ...{ body: ref('RecordingRequest'), query: captureQuery, success: { schema: ref('CaptureAnswer') } },
-      statuses: captureStatuses,
+  ...captureV1Operation('/i/v1/analytics/events', 'capture_v1', 'Capture events; returns a result for each.'),
+  ...captureV1Operation('/i/v1/ai/events', 'capture_v1_ai', 'Capture AI events; returns a result for each.'),
+  ...Object.assign({}, ...otlpPaths.map(openTelemetryOperation)),
+  'POST /s': {
+    ...{ id: 'session_replay', tag: 'capture', summary: 'Capture session recording snapshots.', description: inBody },
+    ...{ body: ref('RecordingRequest'), query: captureQuery, success: { schema: ref('CaptureAnswer') } },
+    statuses: captureStatuses,
+  },
+  'GET /s': {
+    ...{ id: 'session_replay_by_get', tag: 'capture', query: captureByGetQuery },
+    summary: 'Capture session recording snapshots sent in the query string.',
+    ...{ description: inBody, success: { schema: ref('CaptureAnswer') }, statuses: captureStatuses },
+  },
+  'POST /ofrep/v1/evaluate/flags': {
+    ...{ id: 'ofrep_evaluate_flags', tag: 'openfeature', summary: 'Evaluate all flags (OpenFeature, OFREP).' },
+    ...{ body: ref('OfrepRequest'), security: ofrepKeys, error: 'OfrepError', success: { schema: ref('OfrepFlags') } },
+    statuses: { 304: 'Unchanged since the `ETag` in `If-None-Match`.', ...ofrepStatuses },
+  },
+  'POST /ofrep/v1/evaluate/flags/:key': {
+    ...{ id: 'ofrep_evaluate_flag', tag: 'openfeature', summary: 'Evaluate one flag (OpenFeature, OFREP).' },
+    ...{ body: ref('OfrepRequest'), security: ofrepKeys, error: 'OfrepError', success: { schema: ref('OfrepFlag') } },
+    statuses: {
+      ...ofrepStatuses,
+      404: 'No such flag, or not available to this client type.',
+      500: 'The flag cannot be computed.',
     },
-  ],
-  [
-    'GET /s',
-    {
-      ...{
-        id: 'session_replay_by_get',
-        tag: 'capture',
-        summary: 'Capture session recording snapshots sent in the query string.',
-        query: captureByGetQuery,
-      },
-      ...{ description: inBody, success: { schema: ref('CaptureAnswer') }, statuses: captureStatuses },
-    },
-  ],
-  [
-    'POST /ofrep/v1/evaluate/flags',
-    {
-      ...{ id: 'ofrep_evaluate_flags', tag: 'openfeature', summary: 'Evaluate all flags (OpenFeature, OFREP).' },
-      ...{
-        body: ref('OfrepRequest'),
-        security: ofrepKeys,
-        error: 'OfrepError',
-        success: { schema: ref('OfrepFlags') },
-      },
-      statuses: { 304: 'Unchanged since the `ETag` in `If-None-Match`.', ...ofrepStatuses },
-    },
-  ],
-  [
-    'POST /ofrep/v1/evaluate/flags/:key',
-    {
-      ...{ id: 'ofrep_evaluate_flag', tag: 'openfeature', summary: 'Evaluate one flag (OpenFeature, OFREP).' },
-      ...{ body: ref('OfrepRequest'), security: ofrepKeys, error: 'OfrepError', success: { schema: ref('OfrepFlag') } },
-      statuses: {
-        ...ofrepStatuses,
-        404: 'No such flag, or not available to this client type.',
-        500: 'The flag cannot be computed.',
-      },
-    },
-  ],
-  [
-    'GET /ofrep/v1/events',
-    {
-      ...{ id: 'ofrep_events', tag: 'openfeature', summary: 'Stream notifications of changed flag definitions.' },
-      query: { token: { ...text, description: 'Project API key, for clients that cannot set headers.' } },
-      ...{ security: [...ofrepKeys, 'projectApiKeyInQuery'], error: 'OfrepError' },
-      success: { schema: text, contentType: 'text/event-stream' },
-      statuses: { ...noSuchKey, 429: 'The project has reached its limit of open streams.', ...busy },
-    },
-  ],
+  },
+  'GET /ofrep/v1/events': {
+    ...{ id: 'ofrep_events', tag: 'openfeature', summary: 'Stream notifications of changed flag definitions.' },
+    query: { token: { ...text, description: 'Project API key, for clients that cannot set headers.' } },
+    ...{ security: [...ofrepKeys, 'projectApiKeyInQuery'], error: 'OfrepError' },
+    success: { schema: text, contentType: 'text/event-stream' },
+    statuses: { ...noSuchKey, 429: 'The project has reached its limit of open streams.', ...busy },
+  },
   ...definitionsOperations(
     '/flags/definitions',
     'flag_definitions',
@@ -301,8 +242,8 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     ref('FlagDefinitions'),
   ),
   ...definitionsOperations('/api/feature_flag', 'flag_list', 'List flags, for SDKs released before 2022.', anyObject),
-  remoteConfigOperation('projects'),
-  remoteConfigOperation('environments'),
+  ...remoteConfigOperation('projects'),
+  ...remoteConfigOperation('environments'),
   ...pageOperations('/array/:token/config', 'client_config', 'Get the client configuration of a web page, as JSON.', {
     success: { schema: anyObject },
     statuses: { ...badToken, 404: 'Unknown project API key.' },
@@ -312,38 +253,23 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     '/array/:token/config.js',
     'client_config_script',
     'Get the client configuration of a web page, as a script.',
-    {
-      success: htmlAnswer(scripts),
-      statuses: badToken,
-      security: [],
-    },
+    asScript,
   ),
-  ...pageOperations('/array/:token/array.js', 'client_script', 'Get posthog-js with the client configuration.', {
-    success: htmlAnswer(scripts),
-    statuses: badToken,
-    security: [],
-  }),
-  ...pageOperations('/api/surveys', 'page_surveys', 'List surveys for web pages.', {
-    ...withToken,
-    success: { schema: anyObject },
-  }),
+  ...pageOperations(
+    '/array/:token/array.js',
+    'client_script',
+    'Get posthog-js with the client configuration.',
+    asScript,
+  ),
+  ...pageOperations('/api/surveys', 'page_surveys', 'List surveys for web pages.', ofProject),
   ...pageOperations(
     '/api/early_access_features',
     'page_early_access_features',
     'List early access features for web pages.',
-    {
-      ...withToken,
-      success: { schema: anyObject },
-    },
+    ofProject,
   ),
-  ...pageOperations('/api/web_experiments', 'page_web_experiments', 'List web experiments. Always empty.', {
-    ...withToken,
-    success: { schema: anyObject },
-  }),
-  ...pageOperations('/api/product_tours', 'page_product_tours', 'List product tours. Always empty.', {
-    ...withToken,
-    success: { schema: anyObject },
-  }),
+  ...pageOperations('/api/web_experiments', 'page_web_experiments', 'List web experiments. Always empty.', ofProject),
+  ...pageOperations('/api/product_tours', 'page_product_tours', 'List product tours. Always empty.', ofProject),
   ...pageOperations('/static/:file', 'static_file', 'Get a posthog-js script or the loader.', {
     success: htmlAnswer(scripts),
     statuses: { 404: 'No such file.' },
@@ -352,35 +278,23 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     success: htmlAnswer(scripts),
     statuses: { 404: 'No such file or version.' },
   }),
-  [
-    'GET /',
-    {
-      id: 'start_page',
-      tag: 'health',
-      summary: 'Start page of this instance.',
-      success: htmlAnswer('text/html', 'text/plain'),
-    },
-  ],
-  ['GET /_liveness', { id: 'liveness', tag: 'health', summary: 'Liveness probe.', success: { schema: anyObject } }],
-  [
-    'GET /_readiness',
-    {
-      ...{
-        id: 'readiness',
-        tag: 'health',
-        summary: 'Readiness probe: whether flags can be evaluated and events accepted.',
-      },
-      query: { require: { type: 'string', description: '`capture`: also return 503 while events are refused.' } },
-      success: { schema: readiness },
-      statuses: { 400: 'Unknown part in `require`.', 503: 'Not ready; see the body for the reason.' },
-      error: { 503: 'Readiness' },
-    },
-  ],
-  [
-    'GET /metrics',
-    {
-      ...{ id: 'metrics', tag: 'health', summary: 'Prometheus metrics.' },
-      ...{ success: htmlAnswer('text/plain'), statuses: { 401: 'Remote request without a valid key.' } },
-    },
-  ],
-])
+  'GET /': {
+    ...{ id: 'start_page', tag: 'health', summary: 'Start page of this instance.' },
+    success: htmlAnswer('text/html', 'text/plain'),
+  },
+  'GET /_liveness': { id: 'liveness', tag: 'health', summary: 'Liveness probe.', success: { schema: anyObject } },
+  'GET /_readiness': {
+    ...{ id: 'readiness', tag: 'health' },
+    summary: 'Readiness probe: whether flags can be evaluated and events accepted.',
+    query: { require: { type: 'string', description: '`capture`: also return 503 while events are refused.' } },
+    success: { schema: readiness },
+    statuses: { 400: 'Unknown part in `require`.', 503: 'Not ready; see the body for the reason.' },
+    error: { 503: 'Readiness' },
+  },
+  'GET /metrics': {
+    ...{ id: 'metrics', tag: 'health', summary: 'Prometheus metrics.' },
+    ...{ success: htmlAnswer('text/plain'), statuses: { 401: 'Remote request without a valid key.' } },
+  },
+}
+
+export const wireOperations: ReadonlyMap<string, WireOperation> = new Map(Object.entries(operations))

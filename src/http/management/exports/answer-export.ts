@@ -17,7 +17,6 @@ import {
 import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
-import { holdsScope, mayUseProject, readBearerSecret } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ProjectCall, StreamAnswer } from '../kit/endpoint.ts'
 import {
@@ -28,6 +27,7 @@ import {
   wholeNumberParam,
   withDefault,
 } from '../kit/query-params.ts'
+import { accessEndDetails, findAccessEnd } from '../kit/stream-answers.ts'
 import { acceptsGzip, openExportResponse } from './export-target.ts'
 import { createParquetEncoder } from './parquet-encoder.ts'
 
@@ -75,9 +75,10 @@ export interface ExportToAnswer<Row> {
 
 export async function answerExport<Row>(
   deps: ManagementDeps,
-  { project, caller, request, signal }: ProjectCall<QuerySpec, unknown>,
+  call: ProjectCall<QuerySpec, unknown>,
   asked: ExportToAnswer<Row>,
 ): Promise<Answer | StreamAnswer> {
+  const { project, request, signal } = call
   const encoder = createEncoder(asked, deps.openParquetFile)
   const day = new Date(deps.clock.nowMs()).toISOString().slice(0, 10)
   const headers = {
@@ -129,7 +130,7 @@ export async function answerExport<Row>(
         batches,
         encoding: encoder,
         target: response,
-        findStopReason,
+        findStopReason: () => findAccessEnd(deps, call, asked.scope),
         ...{ limit, cursorOf, progress },
       })
       await response.end({
@@ -152,13 +153,6 @@ export async function answerExport<Row>(
       await batches.return?.()
     }
   }
-
-  async function findStopReason(): Promise<ExportStopped['code'] | null> {
-    const key = await deps.keyCheck.find(readBearerSecret(request)!)
-    if (key === null || key.id !== caller.id || !holdsScope(key, asked.scope) || !mayUseProject(key, project.id))
-      return 'access_ended'
-    return deps.servedProject(project.id) === null ? 'project_deleted' : null
-  }
 }
 
 async function* continueFrom<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
@@ -166,8 +160,7 @@ async function* continueFrom<T>(first: IteratorResult<T>, rest: AsyncIterator<T>
 }
 
 const stopDetails: Readonly<Record<ExportStopped['code'], string>> = {
-  access_ended: 'The key was deleted, or can no longer read this project.',
-  project_deleted: 'The project was deleted.',
+  ...accessEndDetails,
   too_slow: 'The client stopped reading for too long.',
 }
 

@@ -47,13 +47,14 @@ import {
   requiredError,
   stateUnavailable,
 } from '../kit/answers.ts'
-import { type Caller, holdsScope, mayUseProject, missingScopeError, readBearerSecret } from '../kit/authenticate.ts'
+import { type Caller, holdsScope, missingScopeError } from '../kit/authenticate.ts'
 import { refuseInvalid, refuseSkippedValidation } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { keyTaken } from '../kit/flag-endpoint.ts'
 import { findUnacceptedField, listPropertyNames } from '../kit/misspelt.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
+import { type AccessEnd, accessEndDetails, findAccessEnd } from '../kit/stream-answers.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
 /** Counts of chosen conditions would reveal properties of single persons. */
@@ -111,8 +112,8 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
             const current = ask()
             if (current === null) return refusal(stateUnavailable)
             const { definitions, probe, question } = current
-            const ended = await findAccessEnd(call, question)
-            if (ended !== null) return refusal(permissionDenied(ended))
+            const ended = await findEnd(call, question)
+            if (ended !== null) return refusal(permissionDenied(accessEndDetails[ended]))
             if (Array.isArray(properties) && properties.length === 0) {
               const total = await countSubjects(deps, project.id, population)
               return answer(200, encodeBlastRadius(total, total))
@@ -257,24 +258,12 @@ export function flagReachRoutes(deps: ManagementDeps): ManagementRoute[] {
   }
 
   async function requireAccess(call: ProjectCall<QuerySpec, unknown>, question: ReachQuestion): Promise<void> {
-    const ended = await findAccessEnd(call, question)
-    if (ended !== null) throw new CountEndedError('access_ended', ended)
+    const ended = await findEnd(call, question)
+    if (ended !== null) throw new CountEndedError('access_ended', accessEndDetails[ended])
   }
 
-  /** Finds why the key may no longer read the counts; null while it may read them. */
-  async function findAccessEnd(
-    { request, caller, project }: ProjectCall<QuerySpec, unknown>,
-    question: ReachQuestion,
-  ): Promise<string | null> {
-    const key = await deps.keyCheck.find(readBearerSecret(request)!)
-    const isAllowed =
-      key !== null &&
-      key.id === caller.id &&
-      scope.split(' ').every(one => holdsScope(key, one)) &&
-      findMissingScope(key, question) === null &&
-      mayUseProject(key, project.id)
-    if (!isAllowed) return 'The key was deleted, or can no longer read this project.'
-    return deps.servedProject(project.id) === null ? 'The project was deleted.' : null
+  function findEnd(call: ProjectCall<QuerySpec, unknown>, question: ReachQuestion): Promise<AccessEnd | null> {
+    return findAccessEnd(deps, call, scope, key => findMissingScope(key, question) === null)
   }
 }
 

@@ -13,11 +13,11 @@ import type { LiveReader } from '#services/live/live-watcher.ts'
 import { encodeLiveReady, type LiveReady } from '#wire/live/live-events.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
-import { holdsScope, mayUseProject, readBearerSecret } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { propertiesParam } from '../kit/property-filters.ts'
 import { booleanParam, type QueryParam, textListParam, withDefault } from '../kit/query-params.ts'
+import { findAccessEnd } from '../kit/stream-answers.ts'
 
 const scope = 'query:read'
 const contentType = 'text/event-stream'
@@ -56,11 +56,11 @@ export function liveEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 async function answerLiveEvents(
   deps: ManagementDeps,
-  { project, query, caller, request, signal }: ProjectCall<typeof liveQuery, unknown>,
+  call: ProjectCall<typeof liveQuery, unknown>,
 ): Promise<Answer | StreamAnswer> {
+  const { project, query, caller, request, signal } = call
   if (request.method === 'HEAD')
     return { stream: reply => void reply.code(200).header('content-type', contentType).send() }
-  const secret = readBearerSecret(request)!
   const entered = await nullIfLogFails(() =>
     deps.liveEvents.enter({
       projectId: project.id,
@@ -73,11 +73,7 @@ async function answerLiveEvents(
         rejected: query.rejected,
       },
       accessKey: caller.id,
-      findEndReason: async () => {
-        const key = await deps.keyCheck.find(secret)
-        if (key === null || !holdsScope(key, scope) || !mayUseProject(key, project.id)) return 'access_ended'
-        return deps.servedProject(project.id) === null ? 'project_deleted' : null
-      },
+      findEndReason: () => findAccessEnd(deps, call, scope),
     }),
   )
   if (entered === null) return refusal(logUnavailable)
