@@ -12,7 +12,7 @@ const project = '/api/projects/1/'
 let readersAwaited = 0
 
 /** Another client's action between the decision about an experiment and its write, run once. */
-let beforeWrite: (() => Promise<unknown>) | null = null
+const beforeWrite: (() => Promise<unknown>)[] = []
 
 /** Waits as with two fronts: all have read before one writes. */
 async function startReadingTogether(t: TestContext): Promise<ManagementApi> {
@@ -31,13 +31,8 @@ async function startReadingTogether(t: TestContext): Promise<ManagementApi> {
       ...store,
       findFlag: async (...args) => together(await store.findFlag(...args)),
       findResource: async (...args) => together(await store.findResource(...args)),
-      updateResource: async (...args) => {
-        const first = beforeWrite
-        beforeWrite = null
-        await first?.()
-        return store.updateResource(...args)
-      },
     }),
+    before: { updateResource: () => beforeWrite.pop()?.() },
   })
 }
 
@@ -127,7 +122,7 @@ describe('concurrent changes', () => {
     const flag = `${project}feature_flags/button/`
     const { filters } = await api.get(flag)
     const groups = [{ properties: [], rollout_percentage: 7 }]
-    beforeWrite = () => api.call('PATCH', flag, { body: { filters: { ...filters, groups } } })
+    beforeWrite.push(() => api.call('PATCH', flag, { body: { filters: { ...filters, groups } } }))
     const body = { variant_key: 'test', release_to_everyone: true }
     const shipped = await api.post(`${path}ship_variant/`, body)
     assert.deepEqual(shipped.feature_flag.filters.groups, [{ properties: [], rollout_percentage: 100 }, ...groups])

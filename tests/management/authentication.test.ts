@@ -192,13 +192,11 @@ async function startWithoutKeys(t: TestContext, logger = silentLogger()) {
   let isDown = false
   const api = await startManagement(t, {
     logger,
-    wrap: store => ({
-      ...store,
-      findPersonalKeyByHash: async hash => {
+    before: {
+      findPersonalKeyByHash: () => {
         if (isDown) throw new PortError('state', 'unavailable')
-        return store.findPersonalKeyByHash(hash)
       },
-    }),
+    },
   })
   isDown = true
   return api

@@ -129,24 +129,12 @@ describe('early access features', () => {
   })
 
   it('retry the write when the flag was changed in between', async t => {
-    let disturbance: (() => Promise<unknown>) | null = null
-    const api = await startManagement(t, {
-      wrap: store => ({
-        ...store,
-        updateResource: async (...args) => {
-          const disturb = disturbance
-          disturbance = null
-          await disturb?.()
-          return store.updateResource(...args)
-        },
-      }),
-    })
+    const disturbances: (() => Promise<unknown>)[] = []
+    const api = await startManagement(t, { before: { updateResource: () => disturbances.pop()?.() } })
     const { id, feature_flag } = await create(api, { name: 'Search', stage: 'beta' })
     const groups = [{ properties: [], rollout_percentage: 50 }]
-    disturbance = () =>
-      api.call('PATCH', `/api/projects/1/feature_flags/${feature_flag.id}/`, {
-        body: { filters: { groups, feature_enrollment: true } },
-      })
+    const changed = { body: { filters: { groups, feature_enrollment: true } } }
+    disturbances.push(() => api.call('PATCH', `/api/projects/1/feature_flags/${feature_flag.id}/`, changed))
     await api.patch(`${features}${id}/`, { stage: 'archived' })
     assert.deepEqual((await flag(api, feature_flag.id)).filters, { groups }, 'the other change is kept')
   })

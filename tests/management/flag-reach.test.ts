@@ -445,7 +445,7 @@ describe('the reach of a draft', () => {
 
   it('counts all persons as unchanged, without reading them, where the flag is off before and after', async t => {
     const api = await withPersons(t, 3, {
-      wrap: store => ({ ...store, listPersonsAfter: async () => assert.fail('persons are read') }),
+      before: { listPersonsAfter: () => assert.fail('persons are read') },
     })
     const last = await reached(api, { definition: { key: 'new', active: false } })
     assert.deepEqual(
@@ -488,14 +488,12 @@ describe('counts of persons', () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>()
     let isHeld = false
     const api = await withPersons(t, 3, {
-      wrap: store => ({
-        ...store,
-        async listPersonsAfter(...asked) {
+      before: {
+        listPersonsAfter: async () => {
           isHeld = true
           await held
-          return store.listPersonsAfter(...asked)
         },
-      }),
+      },
     })
     const other = await create(api, 'other', everybody)
     const member = condition(flagIs(other.id))
@@ -551,15 +549,13 @@ describe('counts of persons', () => {
     let fail = false
     let end = async () => {}
     const api = await withPersons(t, 500, {
-      wrap: store => ({
-        ...store,
-        async listPersonsAfter(projectId, page, ofCohortIds) {
+      before: {
+        listPersonsAfter: async (_projectId, page) => {
           api.clock.advance(1_000)
           if (page.afterPersonId > 0) await end()
           if (page.afterPersonId > 0 && fail) throw new PortError('management-store', 'unavailable', new Error('down'))
-          return store.listPersonsAfter(projectId, page, ofCohortIds)
         },
-      }),
+      },
     })
     const key = await api.addKey(['feature_flag:read', 'person:read'])
     const own = await api.get('/api/personal_api_keys/@current/', key)

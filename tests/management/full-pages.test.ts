@@ -5,9 +5,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { EventCursor, EventView } from '#ports/events/event-queries.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
-import { aGroup, aPerson, created, newPersons } from '../support/values.ts'
+import { aChange, aGroup, aPerson, created, newPersons } from '../support/values.ts'
 
 const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
 const large = { text: 'x'.repeat(640 * 1024) }
@@ -40,17 +41,10 @@ describe('a page', () => {
   it('of a flag search runs the search once, however many parts it is read in', async t => {
     const calls: string[] = []
     const api = await startManagement(t, {
-      wrap: store => ({
-        ...store,
-        searchFlags: (...args) => {
-          calls.push('search')
-          return store.searchFlags(...args)
-        },
-        listFlagsFound: (...args) => {
-          calls.push('read')
-          return store.listFlagsFound(...args)
-        },
-      }),
+      before: {
+        searchFlags: () => calls.push('search'),
+        listFlagsFound: () => calls.push('read'),
+      },
     })
     const path = '/api/projects/1/feature_flags/'
     for (const key of ['a', 'b', 'c', 'd']) {
@@ -153,13 +147,7 @@ describe('a page', () => {
   it('of a cohort that takes too long to search is rejected, unless the request has a cursor', async t => {
     let advance = () => undefined as unknown
     const api = await startManagement(t, {
-      wrap: store => ({
-        ...store,
-        listPersonsAfter: (...asked) => {
-          advance()
-          return store.listPersonsAfter(...asked)
-        },
-      }),
+      before: { listPersonsAfter: () => advance() },
     })
     const plans = Array.from({ length: 450 }, (_, index) => ({ plan: index % 300 === 0 ? 'pro' : 'free' }))
     await api.commit(newPersons(plans.map(properties => ({ properties }))))
@@ -227,4 +215,110 @@ it('every list rejects a limit above its maximum instead of silently returning f
     assert.ok(maximum > 0, path)
     await api.refuses('GET', `${path.replaceAll(/:\w+/g, '1')}/`, [`limit=${maximum + 1}`, 'limit'])
   }
+})
+
+/** Behind a proxy that forwards one part of a site, `next` has to be a URL that the client can reach. */
+const list = '/api/projects/?limit=1'
+const query = `${list}&offset=1`
+
+async function withTwoProjects(...options: Parameters<typeof startManagement>) {
+  const api = await startManagement(...options)
+  await api.post('/api/projects/', { name: 'Second' })
+  const next = async (headers: Record<string, string> = {}) => (await api.call('GET', list, { headers })).body.next
+  return { api, next }
+}
+
+describe('the address of the next page', () => {
+  it('is based on the request', async t => {
+    const { api, next } = await withTwoProjects(t)
+    assert.equal(await next(), api.url + query)
+    assert.equal(await next({ 'x-forwarded-proto': 'https' }), api.url.replace('http:', 'https:') + query)
+  })
+
+  it('has the host and the prefix that a trusted proxy names', async t => {
+    const { api, next } = await withTwoProjects(t)
+    assert.equal(await next({ 'x-forwarded-prefix': '/pennon' }), `${api.url}/pennon${query}`)
+    assert.equal(await next({ 'x-forwarded-prefix': '/a/b-c/, /other' }), `${api.url}/a/b-c${query}`)
+    const forwarded = {
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'shop.example',
+      'x-forwarded-prefix': '/flags',
+    }
+    assert.equal(await next(forwarded), `https://shop.example/flags${query}`)
+    for (const prefix of ['//evil.example', 'evil', '/a?b', '/a b', '/a/../b#', '/', '/<script>', '/'.repeat(40)])
+      assert.equal(await next({ 'x-forwarded-prefix': prefix }), api.url + query, prefix)
+    assert.equal(await next({ 'x-forwarded-host': 'evil.example/path' }), api.url + query)
+  })
+
+  it('ignores forwarding headers of untrusted senders', async t => {
+    const { api, next } = await withTwoProjects(t, { trustedProxies: '10.0.0.0/8' })
+    const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-prefix': '/evil' }
+    assert.equal(await next(forwarded), api.url + query)
+  })
+
+  it('starts with PENNON_PUBLIC_URL, whatever the request says', async t => {
+    const { next } = await withTwoProjects(t, { publicUrl: 'https://shop.example/flags' })
+    assert.equal(await next(), `https://shop.example/flags${query}`)
+    const forwarded = { 'x-forwarded-host': 'other.example', 'x-forwarded-prefix': '/other', host: 'third.example' }
+    assert.equal(await next(forwarded), `https://shop.example/flags${query}`)
+  })
+})
+
+// However long a list is, it takes a handful of store calls, or one call after the other. A call for each item at once
+// would fill the store's queue, and other requests would be refused.
+
+const bodies: Record<string, (index: number) => object> = {
+  surveys: index => ({
+    ...{ name: `S${index}`, type: 'popover', linked_flag_id: 1 },
+    targeting_flag_filters: { groups: [{ properties: [], rollout_percentage: index }] },
+  }),
+  early_access_feature: index => ({ name: `E${index}` }),
+  experiments: index => ({ name: `X${index}`, feature_flag_key: `x${index}` }),
+}
+
+for (const [name, bodyOf] of Object.entries(bodies)) {
+  it(`a list of ${name} is read in a few calls, each with its own flags`, async t => {
+    let callCount = 0
+    const counting = (store: ManagementStore) =>
+      new Proxy(store, {
+        get(target, method, receiver) {
+          callCount++
+          return Reflect.get(target, method, receiver)
+        },
+      })
+    const api = await startManagement(t, { wrap: counting })
+    await api.post('/api/projects/1/feature_flags/', { key: 'linked' })
+    const path = `/api/projects/1/${name}/`
+    const made = []
+    for (let index = 0; index < 12; index++) made.push(await api.post(path, bodyOf(index)))
+    callCount = 0
+    const body = await api.get(path)
+    assert.ok(callCount < 8, `${callCount} calls`)
+    assert.deepEqual(body.results, made.reverse())
+  })
+}
+
+it('the projects of a key that is limited to many projects are read in one call', async t => {
+  const calls: string[] = []
+  const api = await startManagement(t, {
+    before: { findProject: () => calls.push('findProject'), listProjects: () => calls.push('listProjects') },
+  })
+  const limited = await api.addKey(['*'], [...Array.from({ length: 50 }, (_, index) => index + 1)])
+  calls.length = 0
+  const body = await api.get('/api/projects/', limited)
+  assert.equal(body.count, 1)
+  assert.deepEqual(calls, ['listProjects'])
+})
+
+it('the organization lists all projects, also where their settings exceed one page', async t => {
+  const api = await startManagement(t)
+  for (let count = 2; count <= 6; count++) {
+    const created = await api.post('/api/projects/', { name: `p${count}` })
+    const clientSettings = { text: 'x'.repeat(300_000) }
+    assert.ok((await api.management.updateProject(created.id, { clientSettings }, aChange())).ok)
+  }
+  const slice = await api.management.listProjects({ limit: 100, offset: 0 })
+  assert.ok(slice.results.length < 6, 'more than one read of the store')
+  const body = await api.get('/api/organizations/@current/')
+  assert.equal(body.projects.length, 6)
 })

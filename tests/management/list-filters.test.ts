@@ -175,3 +175,45 @@ it('experiments are filtered and ordered by the parameters of PostHog’s tools,
   for (const query of ['event=paid', 'tags=%5B%5D', 'order=flag', 'status=exposure_frozen'])
     assert.equal((await api.call('GET', `${project}/experiments/?${query}`)).status, 400, query)
 })
+
+/** The filters that narrow each list. A script with an empty variable asks `?distinct_id=`, and must not get all persons. */
+const filters: Readonly<Record<string, readonly string[]>> = {
+  '/persons/': ['distinct_id', 'uuid'],
+  '/events/': ['event', 'distinct_id', 'person_id', 'uuid', 'after', 'before', 'properties'],
+  '/rejected_events/': [
+    ...['reason', 'field', 'event', 'distinct_id', 'uuid', 'id', 'lane', 'after', 'before', 'replayed'],
+  ],
+  '/replay_messages/': ['session_id', 'distinct_id', 'after', 'before'],
+  '/events/live/': ['event', 'distinct_id', 'lane', 'properties', 'historical', 'rejected'],
+  '/feature_flags/': ['active'],
+  '/surveys/': ['archived'],
+  '/usage/': ['date_from', 'date_to'],
+}
+
+describe('an empty filter', () => {
+  it('is rejected by name, since it would match everything', async t => {
+    const api = await startManagement(t)
+    for (const [path, names] of Object.entries(filters))
+      for (const name of names) {
+        await api.refuses('GET', `${project}${path}`, [`${name}=`, name, 'invalid_input', /empty.*omit it/i])
+      }
+    await api.refuses('GET', `${project}/events/live/`, ['event=seen&event=', 'event'])
+  })
+
+  it('is ignored for text search and for paging parameters', async t => {
+    const api = await startManagement(t)
+    await api.get(`${project}/persons/?search=&limit=&offset=&cursor=`)
+    for (const { method, path, operation } of api.routes) {
+      if (method !== 'GET' || !('search' in operation.query) || 'deprecated' in operation.query.search!.schema) continue
+      const address = `${path.replace(':projectId', '1')}/?search=&group_type_index=0`
+      const { body } = await api.call('GET', address.replaceAll(/:\w+/g, '1'))
+      assert.notEqual(body.attr, 'search', address)
+    }
+    await api.get(`${project}/events/?cursor=&orderBy=`)
+  })
+
+  it('counts as missing for a required parameter', async t => {
+    const api = await startManagement(t)
+    await api.refuses('GET', `${project}/groups/`, ['group_type_index=', 'group_type_index', 'required'])
+  })
+})

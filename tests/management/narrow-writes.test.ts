@@ -196,15 +196,14 @@ describe('a write by another front between the check and the write', () => {
   async function startOvertaken(t: TestContext) {
     let overtaking: { readonly flagId: number; readonly patch: object } | null = null
     const started = await start(t, {
-      wrap: store => ({
-        ...store,
-        updateFlag: async (...args) => {
+      before: {
+        updateFlag: async () => {
           const first = overtaking
           overtaking = null
-          if (first !== null) assert.ok((await store.updateFlag(1, first.flagId, first.patch, aChange('other'))).ok)
-          return store.updateFlag(...args)
+          if (first !== null)
+            assert.ok((await started.api.management.updateFlag(1, first.flagId, first.patch, aChange('other'))).ok)
         },
-      }),
+      },
     })
     return { ...started, overtake: (flagId: number, patch: object) => (overtaking = { flagId, patch }) }
   }

@@ -153,13 +153,7 @@ describe('persons filtered by properties', () => {
   it('are rejected where a search takes too long, unless the request has a cursor', async t => {
     let advanceMs = 0
     const api = await withPersons(t, 450, {
-      wrap: store => ({
-        ...store,
-        listPersonsBelow: (...asked) => {
-          api.clock.advance(advanceMs)
-          return store.listPersonsBelow(...asked)
-        },
-      }),
+      before: { listPersonsBelow: () => api.clock.advance(advanceMs) },
     })
     const rare = { properties: [{ key: 'n', operator: 'between', value: [10, 11] }] }
     assert.deepEqual(await found(api, rare), ['p11', 'p10'], 'searched to the end while there is time')
@@ -170,13 +164,7 @@ describe('persons filtered by properties', () => {
 
   it('do not use up each other’s time: a request that waits too long is asked to retry or to follow `next`', async t => {
     const api = await withPersons(t, 650, {
-      wrap: store => ({
-        ...store,
-        listPersonsBelow: (...asked) => {
-          api.clock.advance(1_000)
-          return store.listPersonsBelow(...asked)
-        },
-      }),
+      before: { listPersonsBelow: () => api.clock.advance(1_000) },
     })
     const rare = { properties: [{ key: 'n', operator: 'between', value: [10, 11] }] }
     const ask = (count: number, params: object) =>

@@ -185,12 +185,7 @@ describe('projects', () => {
 
   it('answer 503 while the state cannot be written, and leave nothing half done', async t => {
     const api = await startManagement(t, {
-      wrap: store => ({
-        ...store,
-        updateProject: async () => {
-          throw new PortError('state', 'timeout')
-        },
-      }),
+      before: { updateProject: () => Promise.reject(new PortError('state', 'timeout')) },
     })
     const { status, body, headers } = await api.call('PATCH', '/api/projects/1/', { body: { name: 'New' } })
     assert.deepEqual([status, body.type, body.code], [503, 'server_error', 'state_unavailable'])
@@ -228,14 +223,12 @@ describe('personal API keys', () => {
     let isDown = false
     let writeCount = 0
     const api = await startManagement(t, {
-      wrap: store => ({
-        ...store,
-        savePersonalKeyUses: async uses => {
+      before: {
+        savePersonalKeyUses: () => {
           writeCount++
           if (isDown) throw new PortError('state', 'timeout')
-          await store.savePersonalKeyUses(uses)
         },
-      }),
+      },
     })
     const key = await api.addKey(['project:read'])
     const lastUsed = async () => {

@@ -1,100 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type PropertyBag, parseJson } from '#core/json.ts'
 import { noEventUsage } from '#core/usage.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ManagementStore } from '#ports/state/management-store.ts'
 import { fieldOf } from '../support/fields-of.ts'
 import { startManagement } from '../support/management-api.ts'
-import { aGroup, aPerson, created, newPersons } from '../support/values.ts'
-
-describe('persons', () => {
-  const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
-
-  it('have every distinct id with its version', async t => {
-    const api = await startManagement(t)
-    const properties = parseJson('{"email":"ada@example.com","score":1.0,"__proto__":{"a":1}}') as PropertyBag
-    const ada = { ids: ['ada', '__proto__'], uuid: uuid(1), properties, isIdentified: true, version: 3 }
-    await api.commit(newPersons([ada]))
-    const { status, body, text } = await api.call('GET', '/api/projects/1/persons/?distinct_id=ada')
-    assert.equal(status, 200)
-    assert.deepEqual(Object.keys(body), ['next', 'previous', 'results'])
-    const [person] = body.results
-    assert.deepEqual(
-      [person.uuid, person.name, person.is_identified, person.version],
-      [uuid(1), 'ada@example.com', true, 3],
-    )
-    assert.deepEqual(person.distinct_ids.toSorted(), ['__proto__', 'ada'])
-    assert.ok(text.includes('"score":1.0,"__proto__":{"a":1}'))
-    assert.match(text, /"distinct_id_versions":\{.*"__proto__":1/)
-    assert.deepEqual([person.created_at, person.flag_overrides], ['2023-11-14T22:13:20.000Z', []])
-    const one = await api.get(`/api/projects/1/persons/${uuid(1).toUpperCase()}/`)
-    assert.deepEqual(one, person)
-  })
-
-  it('are named after an identified id, not after one that an SDK generated', async t => {
-    const api = await startManagement(t)
-    const anonymous = '0190b7a5-6b2e-7c3d-9f10-2a4c6e8f0b1d'
-    await api.commit(newPersons([{ ids: [anonymous, 'ada'], isIdentified: true }]))
-    const [person] = (await api.get('/api/projects/1/persons/')).results
-    assert.deepEqual([person.name, person.distinct_ids], ['ada', ['ada', anonymous]])
-    assert.deepEqual(person.distinct_id_versions, { [anonymous]: 0, ada: 1 })
-  })
-
-  it('are found by id, uuid and text, in their own project only', async t => {
-    const api = await startManagement(t)
-    await api.post('/api/projects/', { name: 'Second' })
-    const ada = { ids: ['ada'], uuid: uuid(1), properties: { plan: 'pro' } }
-    const bob = { ids: ['b-1'], uuid: uuid(2), properties: { username: 'bobby' } }
-    await api.commit(newPersons([ada, bob]))
-    const names = async (query: string, project = 1) =>
-      (await api.get(`/api/projects/${project}/persons/${query}`)).results.map(
-        (person: { name: string }) => person.name,
-      )
-    assert.deepEqual((await names('')).toSorted(), ['ada', 'bobby'])
-    assert.deepEqual(await names(`?uuid=${uuid(2)}`), ['bobby'])
-    assert.equal((await api.call('GET', `/api/projects/1/persons/?uuid=${uuid(9)}`)).status, 404)
-    assert.deepEqual(await names(`?uuid=${uuid(2)}&search=pro`), [])
-    assert.deepEqual(await names('?search=pro'), ['ada'])
-    assert.deepEqual(await names('?distinct_id=nobody'), [])
-    assert.deepEqual(await names('', 2), [])
-    assert.equal((await api.call('GET', `/api/projects/2/persons/${uuid(1)}/`)).status, 404)
-    for (const id of [uuid(9), '999', 'x'.repeat(200)]) {
-      assert.equal((await api.call('GET', `/api/projects/1/persons/${id}/`)).status, 404)
-    }
-    await api.refuses('GET', '/api/projects/1/persons/', ['uuid=1', 'uuid', 'invalid'])
-    assert.equal(
-      (await names('?format=json&basic=true&client_query_id=x&_=1')).length,
-      2,
-      'what tools add to any request',
-    )
-    assert.equal((await api.get('/api/projects/1/persons/?limit=1')).previous, null)
-    const found = (await api.pages('/api/projects/1/persons/?limit=1')).map(page => fieldOf(page, 'name'))
-    assert.deepEqual(found.toSorted(), [['ada'], ['bobby']])
-  })
-
-  it('of 640 KiB each are all listed once by following `next`', async t => {
-    const api = await startManagement(t)
-    const text = 'x'.repeat(640 * 1024)
-    const persons = Array.from({ length: 5 }, (_, index) => aPerson({ uuid: uuid(index), properties: { text } }))
-    await api.commit({ persons: persons.map(created) })
-    const seen = (await api.pages('/api/projects/1/persons/?limit=2')).flat()
-    assert.deepEqual(fieldOf(seen, 'uuid'), fieldOf(persons, 'uuid').toReversed())
-  })
-
-  it('have a list of their ids, whose `next` carries the last id, whatever characters it has', async t => {
-    const api = await startManagement(t)
-    const ids = ['a&b=c', 'd e', '#', '😀', 'ada', '%2F'].toSorted()
-    await api.commit(newPersons([{ ids, uuid: uuid(1) }]))
-    const path = `/api/projects/1/persons/${uuid(1)}/distinct_ids/`
-    const { count, previous } = await api.get(`${path}?limit=1`)
-    assert.deepEqual([count, previous], [ids.length, null])
-    const rows = ids.map((id, index) => [{ distinct_id: id, version: index }])
-    assert.deepEqual(await api.pages(`${path}?limit=1`), rows)
-    for (const unknown of [uuid(9), 'nobody'])
-      assert.equal((await api.call('GET', `/api/projects/1/persons/${unknown}/distinct_ids/`)).status, 404)
-  })
-})
+import { aGroup, created } from '../support/values.ts'
 
 describe('groups', () => {
   it('can be deleted with their type, which frees its index, unless flags use the type', async t => {
@@ -125,14 +35,13 @@ describe('groups', () => {
 
   it('are deleted completely by a second call when the first was interrupted', async t => {
     let callsUntilFailure = 2
-    const failing = (store: ManagementStore): ManagementStore => ({
-      ...store,
-      deleteGroupsOfType: (...args) =>
-        callsUntilFailure-- === 0
-          ? Promise.reject(new PortError('state', 'timeout'))
-          : store.deleteGroupsOfType(...args),
+    const api = await startManagement(t, {
+      before: {
+        deleteGroupsOfType: () => {
+          if (callsUntilFailure-- === 0) throw new PortError('state', 'timeout')
+        },
+      },
     })
-    const api = await startManagement(t, { wrap: failing })
     const groups = Array.from({ length: 1_200 }, (_, index) => created(aGroup({ key: `k${index}` })))
     await api.commit({ groupTypes: [{ projectId: 1, name: 'junk', index: 0 }], groups })
     const path = '/api/projects/1/groups_types'
@@ -146,17 +55,10 @@ describe('groups', () => {
     const duringDelete: (() => Promise<unknown>)[] = []
     const duringCreate: (() => Promise<unknown>)[] = []
     const api = await startManagement(t, {
-      wrap: store => ({
-        ...store,
-        startDeletingGroupType: async (...args) => {
-          await duringDelete.pop()?.()
-          return store.startDeletingGroupType(...args)
-        },
-        createFlag: async (...args) => {
-          await duringCreate.pop()?.()
-          return store.createFlag(...args)
-        },
-      }),
+      before: {
+        startDeletingGroupType: () => duringDelete.pop()?.(),
+        createFlag: () => duringCreate.pop()?.(),
+      },
     })
     await api.commit({ groupTypes: [{ projectId: 1, name: 'company', index: 0 }], groups: [created(aGroup())] })
     const filters = { aggregation_group_type_index: 0, groups: [{ properties: [] }] }
@@ -178,13 +80,7 @@ describe('groups', () => {
   it('are not used by a flag whose group type was replaced at its index during the write', async t => {
     const duringCreate: (() => Promise<unknown>)[] = []
     const api = await startManagement(t, {
-      wrap: store => ({
-        ...store,
-        createFlag: async (...args) => {
-          await duringCreate.pop()?.()
-          return store.createFlag(...args)
-        },
-      }),
+      before: { createFlag: () => duringCreate.pop()?.() },
     })
     const type = { projectId: 1, index: 0 }
     await api.commit({ groupTypes: [{ ...type, name: 'company' }] })

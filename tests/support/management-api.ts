@@ -94,6 +94,20 @@ export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'li
    * Wraps the store, for example to make it fail, or returns another one on the same folder, which the caller closes.
    */
   readonly wrap?: (store: ManagementStore, dataFolder: string) => ManagementStore | Promise<ManagementStore>
+  /** Runs before each call of these methods of the store. */
+  readonly before?: BeforeCalls
+}
+
+type BeforeCalls = { readonly [M in keyof ManagementStore]?: (...sent: Parameters<ManagementStore[M]>) => unknown }
+
+function runBefore(calls: BeforeCalls, store: ManagementStore): ManagementStore {
+  const watched: Record<string, unknown> = {}
+  for (const name of Object.keys(calls) as (keyof ManagementStore)[])
+    watched[name] = async (...sent: never[]) => {
+      await (calls[name] as (...sent: never[]) => unknown)(...sent)
+      return (store[name] as (...sent: never[]) => unknown)(...sent)
+    }
+  return { ...store, ...watched }
 }
 
 /** The statuses of errors that are not 400. */
@@ -136,7 +150,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   }
   const store = open(openSqliteManagementStore({ dataFolder, access: 'write' }))
   const chunkStore = open(openSqliteChunkStore({ dataFolder }))
-  const wrapped = (await options.wrap?.(store, dataFolder)) ?? store
+  const wrapped = runBefore(options.before ?? {}, (await options.wrap?.(store, dataFolder)) ?? store)
   const hashKeys = open(openHashKeyWriter({ dataFolder }))
   const subjects = open(openSqliteSubjectStore({ dataFolder }))
   const loadChanges = comparedWithWhole(open(openDefinitionLoader({ dataFolder })).loadChanges)

@@ -16,6 +16,7 @@ import {
 } from '#wire/flags/change-events.ts'
 import type { RawQuery } from '#wire/flags/decide-query.ts'
 import { type OfrepError, ofrepErrors } from '#wire/flags/ofrep-errors.ts'
+import { streamHeaders } from '../management/kit/stream-answers.ts'
 import type { Route } from '../shared/route.ts'
 import { encodeServerError, sendOfrepError } from './ofrep.ts'
 
@@ -67,10 +68,8 @@ function openStream(
   reply.raw.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': 'text/event-stream',
-    'cache-control': 'no-store, no-transform',
+    ...streamHeaders,
     connection: 'close',
-    // Otherwise nginx would hold the events until its buffer is full.
-    'x-accel-buffering': 'no',
   })
   reply.raw.write(encodeStreamStart(tag) + (isBehind ? encodeChange(tag) : ''))
   return null

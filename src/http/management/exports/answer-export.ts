@@ -27,7 +27,7 @@ import {
   wholeNumberParam,
   withDefault,
 } from '../kit/query-params.ts'
-import { accessEndDetails, findAccessEnd } from '../kit/stream-answers.ts'
+import { accessEndDetails, findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 import { acceptsGzip, openExportResponse } from './export-target.ts'
 import { createParquetEncoder } from './parquet-encoder.ts'
 
@@ -85,10 +85,8 @@ export async function answerExport<Row>(
     ...asked.headers,
     'content-type': encoder.contentType,
     'content-disposition': `attachment; filename="${asked.name}-project${project.id}-${day}.${asked.format}"`,
-    'cache-control': 'no-store, no-transform',
+    ...streamHeaders,
     vary: 'accept-encoding',
-    // Otherwise nginx would buffer megabytes in temporary files, however slowly the client reads.
-    'x-accel-buffering': 'no',
   }
   if (request.method === 'HEAD') return { stream: reply => void reply.code(200).headers(headers).send() }
   const entered = deps.exportPlaces.enter(project.id)

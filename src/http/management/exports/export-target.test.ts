@@ -1,26 +1,32 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, get, type IncomingMessage } from 'node:http'
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { it } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import { createExportPlaces } from '#services/exports/export-places.ts'
 import { eventually } from '../../../../tests/support/eventually.ts'
 import { openExportResponse } from './export-target.ts'
 
-it('an export whose reader has stalled ends when another export needs its place', async t => {
+/** Sends an export in the only place to a client that reads nothing; takes the place, and expects the export to end. */
+async function stall(
+  t: TestContext,
+  isGzip: boolean,
+  write: (target: ReturnType<typeof openExportResponse>, response: ServerResponse) => Promise<void>,
+) {
   let nowMs = 0
   const places = createExportPlaces({ inAllMax: 1, perProjectMax: 1, monotonicMs: () => nowMs })
   const entered = places.enter(1)
   assert.ok(entered.ok)
-  const { promise: ended, resolve: end } = Promise.withResolvers<{ code?: string }>()
+  const { promise: ended, resolve: end } = Promise.withResolvers<string | undefined>()
   const server = createServer(async (_request, response) => {
     const signal = new AbortController().signal
-    const target = openExportResponse(response, { headers: {}, isGzip: false, signal, place: entered.value })
+    const target = openExportResponse(response, { headers: {}, isGzip, signal, place: entered.value })
     try {
-      for (;;) await target.write(Buffer.alloc(1024 * 1024))
+      await write(target, response)
+      end('complete')
     } catch (error) {
       await target.breakOff('last words')
-      end(error as { code?: string })
+      end((error as { code?: string }).code)
     }
   })
   server.listen(0, '127.0.0.1')
@@ -28,6 +34,7 @@ it('an export whose reader has stalled ends when another export needs its place'
   await once(server, 'listening')
   const request = get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
+  t.after(() => response.destroy())
   const broken = once(response, 'error')
   assert.deepEqual(places.enter(2), { ok: false, error: 'full' })
   await eventually(
@@ -37,45 +44,19 @@ it('an export whose reader has stalled ends when another export needs its place'
     },
     { what: 'the place of the one that waits' },
   )
-  assert.equal((await ended).code, 'too_slow')
+  assert.equal(await ended, 'too_slow')
   response.resume()
   await broken
-})
+}
+
+it('an export whose reader has stalled ends when another export needs its place', t =>
+  stall(t, false, async target => {
+    for (;;) await target.write(Buffer.alloc(1024 * 1024))
+  }))
 
 for (const isGzip of [false, true])
-  it(`${isGzip ? 'a gzipped export' : 'an export'} ends if its reader stalls at the end`, async t => {
-    let nowMs = 0
-    const places = createExportPlaces({ inAllMax: 1, perProjectMax: 1, monotonicMs: () => nowMs })
-    const entered = places.enter(1)
-    assert.ok(entered.ok)
-    const { promise: ended, resolve: end } = Promise.withResolvers<unknown>()
-    const server = createServer(async (_request, response) => {
-      const signal = new AbortController().signal
-      const target = openExportResponse(response, { headers: {}, isGzip, signal, place: entered.value })
+  it(`${isGzip ? 'a gzipped export' : 'an export'} ends if its reader stalls at the end`, t =>
+    stall(t, isGzip, async (target, response) => {
       response.write(Buffer.alloc(64 * 1024 * 1024))
-      try {
-        await target.end({})
-        end('complete')
-      } catch (error) {
-        await target.breakOff('last words')
-        end((error as { code?: string }).code)
-      }
-    })
-    server.listen(0, '127.0.0.1')
-    t.after(() => server.close())
-    await once(server, 'listening')
-    const request = get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
-    t.after(() => response.destroy())
-    const broken = once(response, 'error')
-    await eventually(
-      () => {
-        nowMs += 10_000
-        return places.enter(2).ok
-      },
-      { what: 'the place of the one that waits' },
-    )
-    assert.equal(await ended, 'too_slow')
-    response.resume()
-    await broken
-  })
+      await target.end({})
+    }))

@@ -54,7 +54,7 @@ import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswe
 import { keyTaken } from '../kit/flag-endpoint.ts'
 import { findUnacceptedField, listPropertyNames } from '../kit/misspelt.ts'
 import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
-import { type AccessEnd, accessEndDetails, findAccessEnd } from '../kit/stream-answers.ts'
+import { type AccessEnd, accessEndDetails, findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 import { readLegacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
 /** Counts of chosen conditions would reveal properties of single persons. */
@@ -283,9 +283,7 @@ function beginLineResponse(reply: Reply, { question, baseVersion }: AskedReach):
   response.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': contentType,
-    'cache-control': 'no-store, no-transform',
-    // Otherwise nginx would hold the lines until its buffer is full.
-    'x-accel-buffering': 'no',
+    ...streamHeaders,
   })
   const nothing = new ReachTally(question.after?.conditionCount() ?? 0).counts()
   response.write(encodeReach({ population: question.population, baseVersion, of: 0 }, nothing, false))

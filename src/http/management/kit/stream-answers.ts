@@ -1,10 +1,12 @@
-// Shared by answers that stay open: when the key that asked for one may no longer read it.
+// Shared by answers that stay open: their headers, and when the key that asked for one may no longer read it.
 
-import type { Caller } from './authenticate.ts'
-import { holdsScope, mayUseProject, readBearerSecret } from './authenticate.ts'
+import { type Caller, holdsScope, mayUseProject, readBearerSecret } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ProjectCall } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
+
+/** Of an answer that is sent piece by piece. Otherwise nginx would hold the pieces, in memory or in temporary files. */
+export const streamHeaders = { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' } as const
 
 export const accessEndDetails = {
   access_ended: 'The key was deleted, or can no longer read this project.',

@@ -4,7 +4,14 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'
+import {
+  type CohortRefusal,
+  type CohortWriteOptions,
+  createCohort,
+  deleteCohort,
+  updateCohort,
+  type WrittenCohort,
+} from '#services/manage/manage-cohorts.ts'
 import { createCohortCounter } from '#services/scans/cohort-persons.ts'
 import { runInSlices } from '#services/shared/in-slices.ts'
 import {
@@ -21,11 +28,11 @@ import { readMemberTable } from '#wire/management/persons/member-csv.ts'
 import { postHogCohortFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
+import { type Answer, answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from '../kit/cohort-endpoint.ts'
 import { refuseSkippedValidation, skipValidationParam } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
-import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { type Call, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
@@ -73,19 +80,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 201, schema: writtenCohortSchema },
-      handle: async ({ caller, change, project, query, body }) => {
-        const skips = query.skip_validation === true
-        const refused = refuseSkippedValidation(skips, caller)
-        if (refused !== null) return refused
-        const members = await readMembers(body)
-        if (!members.ok) return refusal(members.error)
-        const created = await createCohort(deps, project.id, decodeCohort(body), {
-          members: members.value,
-          skipValidation: skips,
-          change,
-        })
-        return answerCohortWrite(201, created, { withWarnings: skips, isCalculating: false })
-      },
+      handle: call => write(201, call, how => createCohort(deps, call.project.id, decodeCohort(call.body), how)),
     }),
     ...cohortRoutes(deps, {
       route: 'GET /cohorts/:cohortId',
@@ -107,19 +102,10 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 200, schema: writtenCohortSchema },
-      handle: async ({ caller, change, item: cohort, query, body }) => {
-        const skips = query.skip_validation === true
-        const refused = refuseSkippedValidation(skips, caller)
-        if (refused !== null) return refused
-        const members = await readMembers(body)
-        if (!members.ok) return refusal(members.error)
-        const updated = await updateCohort(deps, cohort, decodeCohort(body), {
-          members: members.value,
-          ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
-          skipValidation: skips,
-          change,
-        })
-        return answerCohortWrite(200, updated, { withWarnings: skips, isCalculating: false })
+      handle: call => {
+        const { item: cohort, body } = call
+        const expected = typeof body.version === 'number' ? { expectedVersion: body.version } : {}
+        return write(200, call, how => updateCohort(deps, cohort, decodeCohort(body), { ...how, ...expected }))
       },
     }),
     ...cohortRoutes(deps, {
@@ -139,6 +125,22 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
   ]
+}
+
+async function write(
+  status: number,
+  { caller, change, query, body }: Call<{ skip_validation: typeof skipValidationParam }, UpdateCohortJson>,
+  save: (
+    how: CohortWriteOptions & { readonly members: readonly MemberIds[] },
+  ) => Promise<Result<WrittenCohort, CohortRefusal>>,
+): Promise<Answer> {
+  const skips = query.skip_validation === true
+  const refused = refuseSkippedValidation(skips, caller)
+  if (refused !== null) return refused
+  const members = await readMembers(body)
+  if (!members.ok) return refusal(members.error)
+  const written = await save({ members: members.value, skipValidation: skips, change })
+  return answerCohortWrite(status, written, { withWarnings: skips, isCalculating: false })
 }
 
 /** Reads all members that a body names, in any field. */

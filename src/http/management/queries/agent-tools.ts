@@ -47,19 +47,18 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'Run SQL like `/query/`; returns the rows as a text table.',
       body: Type.Object({ args: sqlArgs }),
       success: { status: 200, schema: toolAnswerSchema },
-      handle: async ({ project, body: { args }, signal }) => {
+      handle: ({ project, body: { args }, signal }) => {
         for (const name of ['connectionId', 'sendRawQuery'] as const)
           if (args[name] != null && args[name] !== false)
-            return addToolErrorFields(refusal(invalidInput(`args.${name}`, noSources)))
+            return answerOfTool(async () => refusal(invalidInput(`args.${name}`, noSources)))
         const { query: sql, truncate: isCut = true } = args
-        const answered = await answerFromEventStore(async () => {
+        return answerOfTool(async () => {
           const complete = await isKnownComplete(deps, project.id)
           const ran = await runHogQL(deps.events, { projectId: project.id, sql, values: {} }, signal)
           return ran.ok
             ? answerTable(ran.value, { sql, isCut, complete })
             : refusal(sqlError(ran.error, sql, 'args.query'))
         })
-        return addToolErrorFields(answered)
       },
     }),
     ...projectRoutes(deps, {
@@ -69,14 +68,12 @@ export function agentToolsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'List available events, properties and values, as text.',
       body: Type.Object({ args: taxonomyArgs }),
       success: { status: 200, schema: toolAnswerSchema },
-      handle: async ({ project, body: { args }, signal }) => {
-        const answered = await answerFromEventStore(async () => {
+      handle: ({ project, body: { args }, signal }) =>
+        answerOfTool(async () => {
           const read = await readTaxonomy(deps, project.id, args.query, signal)
           if (!read.ok) return refusal(read.error)
           return answer(200, { success: true, content: read.value, structured_content: { query: args.query } })
-        })
-        return addToolErrorFields(answered)
-      },
+        }),
     }),
   ]
 }
@@ -115,8 +112,9 @@ async function answerTable(
   }
 }
 
-/** Adds the error fields of PostHog's tools. */
-function addToolErrorFields(answered: Answer): Answer {
+/** Runs a tool; an error also has the fields of PostHog's tools. */
+async function answerOfTool(run: () => Promise<Answer>): Promise<Answer> {
+  const answered = await answerFromEventStore(run)
   if (answered.status === 200) return answered
   const error = JSON.parse(String(answered.json)) as { readonly detail: string }
   return { ...answered, json: JSON.stringify({ ...error, success: false, content: `Tool failed: ${error.detail}` }) }

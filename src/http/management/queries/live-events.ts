@@ -17,7 +17,7 @@ import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
 import { propertiesParam } from '../kit/property-filters.ts'
 import { booleanParam, type QueryParam, textListParam, withDefault } from '../kit/query-params.ts'
-import { findAccessEnd } from '../kit/stream-answers.ts'
+import { findAccessEnd, streamHeaders } from '../kit/stream-answers.ts'
 
 const scope = 'query:read'
 const contentType = 'text/event-stream'
@@ -100,10 +100,8 @@ function createLiveReader(
       response.writeHead(200, {
         ...headers,
         'content-type': contentType,
-        'cache-control': 'no-store, no-transform',
+        ...streamHeaders,
         connection: 'close',
-        // Otherwise nginx would hold the events until its buffer is full.
-        'x-accel-buffering': 'no',
       })
       response.write(encodeLiveReady({ project, offsets, eventsPerSecondMax: liveEventsPerSecondMax }))
     },
