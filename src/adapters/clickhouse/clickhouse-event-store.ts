@@ -15,6 +15,7 @@ import type { InsightQueries } from '#ports/events/insight-queries.ts'
 import type { RecordingStore } from '#ports/events/recording-store.ts'
 import type { RejectStore } from '#ports/events/reject-store.ts'
 import {
+  type ClickHouseClient,
   type ClickHouseClients,
   type ClickHouseEndpoint,
   createClickHouseClients,
@@ -211,40 +212,43 @@ function createFlagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   }
 }
 
+/** Makes of a query one that waits for its project's turn. */
+function inTurn(ask: Ask) {
+  return <Query extends { readonly projectId: number }, Answer>(
+    run: (client: ClickHouseClient, query: Query, signal: AbortSignal) => Promise<Answer>,
+  ) =>
+    (query: Query, signal?: AbortSignal): Promise<Answer> =>
+      ask(query.projectId, signal, (client, either) => run(client, query, either))
+}
+
 function createQueries(ask: Ask): EventQueries {
+  const turn = inTurn(ask)
   return {
-    listEvents: (query, signal) => ask(query.projectId, signal, (client, either) => listEvents(client, query, either)),
+    listEvents: turn(listEvents),
     findEvent: (seen, uuid, signal) =>
       ask(seen.projectId, signal, (client, either) => findEvent(client, seen, uuid, either)),
-    listEventNames: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => listEventNames(client, query, either)),
-    listPropertyNames: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => listPropertyNames(client, query, either)),
-    listPropertyValues: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => listPropertyValues(client, query, either)),
-    countSurveyEvents: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => countSurveyEvents(client, query, either)),
+    listEventNames: turn(listEventNames),
+    listPropertyNames: turn(listPropertyNames),
+    listPropertyValues: turn(listPropertyValues),
+    countSurveyEvents: turn(countSurveyEvents),
   }
 }
 
 function createInsights(ask: Ask): InsightQueries {
+  const turn = inTurn(ask)
   return {
-    findFirstEventTime: (seen, signal) =>
-      ask(seen.projectId, signal, (client, either) => findFirstEventTime(client, seen, either)),
-    countExposures: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => countExposures(client, query, either)),
-    countFlagUsage: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => countFlagUsage(client, query, either)),
-    countTrend: (query, signal) => ask(query.projectId, signal, (client, either) => countTrend(client, query, either)),
+    findFirstEventTime: turn(findFirstEventTime),
+    countExposures: turn(countExposures),
+    countFlagUsage: turn(countFlagUsage),
+    countTrend: turn(countTrend),
   }
 }
 
 function createRejects(ask: Ask, inserter: RowInserter): RejectStore {
+  const turn = inTurn(ask)
   return {
-    listRejected: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => listRejected(client, query, either)),
-    countRejected: (filter, signal) =>
-      ask(filter.projectId, signal, (client, either) => countRejected(client, filter, either)),
+    listRejected: turn(listRejected),
+    countRejected: turn(countRejected),
     async markReplayed(rows) {
       await inserter.insert({ table: 'replayed_rejects', columns: replayedColumns, rows, write: writeReplayedRow })
     },
@@ -253,8 +257,7 @@ function createRejects(ask: Ask, inserter: RowInserter): RejectStore {
 
 function createRecordings(ask: Ask): RecordingStore {
   return {
-    listRecordings: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => listRecordings(client, query, either)),
+    listRecordings: inTurn(ask)(listRecordings),
     findRecording: (projectId, uuid, signal) =>
       ask(projectId, signal, (client, either) => findRecording(client, projectId, uuid, either)),
   }

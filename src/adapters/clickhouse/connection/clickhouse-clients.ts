@@ -147,6 +147,16 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
   }
 }
 
+/** Runs a query and reads all of its rows, each as a list of its columns. */
+export async function readRows<Row>(
+  client: ClickHouseClient,
+  signal: AbortSignal | undefined,
+  query: Omit<Parameters<ClickHouseClient['query']>[0], 'format' | 'abort_signal'>,
+): Promise<Row[]> {
+  const ends = signal !== undefined && { abort_signal: signal }
+  return (await client.query({ ...query, ...ends, format: 'JSONCompactEachRow' })).json<Row>()
+}
+
 interface Connected {
   readonly key: string
   readonly database: string
@@ -163,6 +173,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
   const shared = {
     url: endpoint.url,
     log: { level: ClickHouseLogLevel.OFF }, // it would print failed queries with their parameters
+    use_multipart_params_auto: true, // thousands of values do not fit a URL
     compression: { request: false, response: false }, // costs more than loopback; a read-only user may not ask for it
   }
   const connections = (countMax: number) => ({

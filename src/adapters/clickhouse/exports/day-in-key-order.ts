@@ -92,7 +92,6 @@ export async function* readDayInKeyOrder(
           ${personId === undefined ? '' : 'WHERE person = {person:UUID}'} ORDER BY event, distinct_id, uuid
           FORMAT JSONCompactEachRow`,
         query_params: { ...params, ...range.params, ...(personId !== undefined && { person: personId }) },
-        use_multipart_params: true,
         abort_signal: signal,
       })
       return holdRows(answer, toExportedEvent)

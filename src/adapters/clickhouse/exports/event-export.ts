@@ -8,6 +8,7 @@ import { utcDay } from '#core/usage.ts'
 import type { EventExport, EventExportQuery, ExportedEvent } from '#ports/events/event-exports.ts'
 import type { EventCursor, EventQuery } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
+import { readRows } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 import { buildFilter, type Filter, tieBreak } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'
@@ -107,16 +108,12 @@ async function listDaysWithRows(ask: Ask, filter: Filter, descending: boolean): 
     const last = days.at(-1)?.[0]
     const beyond = last === undefined ? 'true' : `toDate32(timestamp) ${descending ? '<' : '>'} {last_day:Date32}`
     const rows = await ask(async (client, signal) => {
-      const result = await client.query({
+      return readRows<[day: string, rowCount: number | string]>(client, signal, {
         query: `SELECT toString(toDate32(timestamp)) AS day, count() FROM events
           WHERE ${filter.keyConditions.join(' AND ')} AND ${beyond}
           GROUP BY day ORDER BY day ${sortDirection(descending)} LIMIT {days:UInt32}`,
         query_params: { ...filter.params, ...(last !== undefined && { last_day: last }), days: dayCountMax },
-        use_multipart_params: true,
-        format: 'JSONCompactEachRow',
-        abort_signal: signal,
       })
-      return result.json<[day: string, rowCount: number | string]>()
     })
     for (const [day, rowCount] of rows) days.push([day, Number(rowCount)])
     if (rows.length < dayCountMax) return days
@@ -232,15 +229,11 @@ class WindowReader {
         ? `(SELECT ${columns} FROM events ${where})`
         : `(${eventsWithPersonsSql(columns, where, `SELECT distinct_id FROM events ${where}`)}) WHERE person = {person:UUID}`
     return this.#ask(async (client, signal) => {
-      const result = await client.query({
+      const buckets = await readRows<[number | string, number | string, number | string]>(client, signal, {
         query: `SELECT intDiv(toUnixTimestamp64Milli(timestamp) - {start:Int64}, {width:Int64}) AS bucket, count(), sum(bytes)
           FROM ${rows} GROUP BY bucket`,
         query_params: { ...params, ...this.#person(), start: this.#span.fromMs, width },
-        use_multipart_params: true,
-        format: 'JSONCompactEachRow',
-        abort_signal: signal,
       })
-      const buckets = await result.json<[number | string, number | string, number | string]>()
       return buckets.map(([bucket, rowCount, bytes]) => [Number(bucket), Number(rowCount), Number(bytes)])
     })
   }
@@ -286,7 +279,6 @@ class WindowReader {
               ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} ${isMeasured ? '' : 'LIMIT {rows:UInt32}'}
               FORMAT JSONCompactEachRow`,
             query_params: { ...params, ...this.#person(), rows: sliceRowsMax + 1 },
-            use_multipart_params: true,
             abort_signal: signal,
           })
           return holdRows(answer, decodeExportedEvent)

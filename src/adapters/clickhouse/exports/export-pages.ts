@@ -1,6 +1,7 @@
 // The columns of an export's page, and where the page ends.
 
 import type { ExportedEvent } from '#ports/events/event-exports.ts'
+import { readRows } from '../connection/clickhouse-clients.ts'
 import { tieBreak } from '../queries/event-filter.ts'
 import { type EventRow, toEventView, viewColumns } from '../queries/event-rows.ts'
 import type { Ask } from './export-queries.ts'
@@ -30,7 +31,7 @@ export function findPageEnd<Place>(
   params: Readonly<Record<string, unknown>>,
 ): Promise<Place[]> {
   return ask(async (client, signal) => {
-    const result = await client.query({
+    return readRows<Place>(client, signal, {
       query: `SELECT ${place} FROM (
           SELECT *, row_number() OVER in_order AS number, sum(bytes) OVER in_order AS bytes_so_far, count() OVER () AS row_count
           FROM (
@@ -40,10 +41,6 @@ export function findPageEnd<Place>(
           WINDOW in_order AS (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
         ) WHERE number = 1 OR bytes_so_far <= {bytes:UInt64} ORDER BY number DESC LIMIT 1`,
       query_params: params,
-      use_multipart_params: true,
-      format: 'JSONCompactEachRow',
-      abort_signal: signal,
     })
-    return result.json<Place>()
   })
 }

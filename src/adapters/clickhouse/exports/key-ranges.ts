@@ -1,5 +1,6 @@
 // Divides the rows of a day by their sort key, so that no single query has to read through all of a busy day.
 
+import { readRows } from '../connection/clickhouse-clients.ts'
 import type { Ask } from './export-queries.ts'
 
 /** Exclusive below, inclusive above; null is unbounded. */
@@ -42,16 +43,12 @@ export async function findKeyRanges(
   if (count <= 1) return [wholeRange]
   const oneIn = Math.max(1, Math.floor(rowCount / (count * samplesPerRange)))
   const samples = await ask(async (client, signal) => {
-    const result = await client.query({
+    return readRows<[event: string, distinctId: string, uuid: string]>(client, signal, {
       query: `SELECT DISTINCT event, distinct_id, toString(uuid) AS id FROM events
         WHERE ${conditions} AND sipHash64(uuid) % {one_in:UInt64} = 0 ORDER BY event, distinct_id, toUUID(id)
         LIMIT {sample_count:UInt32}`,
       query_params: { ...params, one_in: oneIn, sample_count: 4 * count * samplesPerRange },
-      use_multipart_params: true,
-      format: 'JSONCompactEachRow',
-      abort_signal: signal,
     })
-    return result.json<[event: string, distinctId: string, uuid: string]>()
   })
   const step = Math.max(1, Math.ceil(samples.length / count))
   const edges = samples

@@ -4,7 +4,7 @@ import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { BusyFlag, FlagUsageUpkeep } from '#ports/events/flag-usage-upkeep.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 
 /** See `FlagUsageUpkeep.listBusyFlags`. Counts every copy, without FINAL: an estimate is enough. */
@@ -15,7 +15,7 @@ export async function listBusyFlags(
   signal: AbortSignal,
 ): Promise<BusyFlag[]> {
   const since = 'project_id = {project:UInt32} AND toDate32(timestamp) >= {day:Date32}'
-  const result = await client.query({
+  const rows = await readRows<[flag: string, days: [day: number, calls: number][]]>(client, signal, {
     query: `SELECT toString(flag), groupArray((toInt32(day), toFloat64(calls))), sum(calls) AS total FROM (
         SELECT flag_called AS flag, toDate32(timestamp) AS day, count() AS calls FROM events
         WHERE ${since} AND event = {event:String} GROUP BY flag, day
@@ -26,10 +26,8 @@ export async function listBusyFlags(
     query_params: {
       ...{ project: projectId, day: utcDay(fromMs), event: flagCallEventName, calls_min: callsMin, limit },
     },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  return (await result.json<[flag: string, days: [day: number, calls: number][]]>()).map(([flagKey, days]) => {
+  return rows.map(([flagKey, days]) => {
     const callsOfDay = new Map<number, number>()
     for (const [day, calls] of days) callsOfDay.set(day * dayMs, calls + (callsOfDay.get(day * dayMs) ?? 0))
     return { flagKey, callsOfDay }
@@ -47,22 +45,18 @@ export async function listMovedDays(
     WHERE project_id = {project:UInt32} AND stored_at >= ${timeParam('from')} GROUP BY distinct_id`
   const query_params = { project: projectId, from: movedFromMs, event: flagCallEventName }
   // Most rounds find no merge, and must not read all calls to see that none of them moved.
-  const anyMoved = await client.query({
+  const rows = await readRows(client, signal, {
     query: `SELECT 1 FROM (${moved}) LIMIT 1`,
     query_params,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  if ((await anyMoved.json()).length === 0) return new Map()
-  const result = await client.query({
+  if (rows.length === 0) return new Map()
+  const found = await readRows<[number, number]>(client, signal, {
     query: `SELECT toInt32(toDate32(timestamp)) AS day, toFloat64(toUnixTimestamp64Milli(max(m.moved_at)))
       FROM events AS e INNER JOIN (${moved}) AS m USING (distinct_id)
       WHERE project_id = {project:UInt32} AND event = {event:String}
         AND distinct_id IN (SELECT distinct_id FROM (${moved}))
       GROUP BY day`,
     query_params,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  return new Map((await result.json<[number, number]>()).map(([day, movedAtMs]) => [day * dayMs, movedAtMs]))
+  return new Map(found.map(([day, movedAtMs]) => [day * dayMs, movedAtMs]))
 }

@@ -1,7 +1,7 @@
 // Finds where a range of "all" times begins.
 
 import type { EventScope } from '#ports/events/event-queries.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { seenEvents } from '../queries/seen-events.ts'
 import { epochMsSql } from './bucket-expression.ts'
 
@@ -21,16 +21,14 @@ export async function findFirstEventTime(
   signal: AbortSignal,
 ): Promise<number | null> {
   const { once, copies } = seenEvents(scope)
-  const result = await client.query({
+  const rows = await readRows<[number | string, number | string]>(client, signal, {
     query: `SELECT ${epochMsSql('min(timestamp)')}, count() FROM ${once}
       WHERE project_id = {project:UInt32} AND toDate32(timestamp) = (
         SELECT min(toDate32(timestamp)) FROM ${copies}
         WHERE project_id = {project:UInt32} AND toDate32(timestamp) >= '${firstDay}'
       )`,
     query_params: { project: scope.projectId },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const [[firstMs, count] = [0, 0]] = await result.json<[number | string, number | string]>()
+  const [[firstMs, count] = [0, 0]] = rows
   return Number(count) === 0 ? null : Number(firstMs)
 }

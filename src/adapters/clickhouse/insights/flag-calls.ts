@@ -2,7 +2,7 @@
 
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { eventsWithPersonsSql } from '../queries/persons-of-today.ts'
 import { bucketParams, isWithinBucketsSql } from './bucket-expression.ts'
 import { flagNamed, jsonTextSql, responseNamed } from './named-flag.ts'
@@ -28,14 +28,11 @@ export async function buildFlagCallRows(
     ...{ ...bucketParams(buckets), project: projectId, flag: flagKey, flag_call: flagCallEventName },
     ...(importJobIds !== undefined && { jobs: [...importJobIds] }),
   }
-  const result = await client.query({
+  const rows = await readRows(client, signal, {
     query: `SELECT 1 FROM deduplicated_flag_calls WHERE ${deduplicatedWithin} LIMIT 1`,
     query_params: params,
-    use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const hasDeduplicated = (await result.json()).length > 0
+  const hasDeduplicated = rows.length > 0
   const calls = eventsWithPersonsSql(
     'timestamp, distinct_id, flag_response AS value',
     `WHERE ${ofFlag} AND ${isWithinBucketsSql('timestamp')}${jobConditionSql(importJobIds)}`,

@@ -2,7 +2,7 @@
 
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ExposureQuery, FlagExposure } from '#ports/events/insight-queries.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { bucketStartSql } from './bucket-expression.ts'
 import { buildFlagCallRows, variantRowsSql } from './flag-calls.ts'
 
@@ -21,7 +21,7 @@ export async function countExposures(
   const exposures = query.isOfRules
     ? variantRowsSql([flagCallEventName, exposureEventName], query.importJobIds)
     : `${rows.sql} UNION ALL ${variantRowsSql([exposureEventName], query.importJobIds)}`
-  const result = await client.query({
+  const found = await readRows<[0 | 1 | boolean, string, number | string, number]>(client, signal, {
     query: `SELECT is_multiple, if(is_multiple, '', variant) AS only, if(is_multiple, 0, start) AS first,
         toFloat64(count())
       FROM (
@@ -29,15 +29,12 @@ export async function countExposures(
         FROM (${exposures}) WHERE value IN {variants:Array(String)} GROUP BY person
       ) GROUP BY is_multiple, only, first`,
     query_params: { ...rows.params, variants: [...query.variants] },
-    use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
   const { edges } = query.buckets
   const indexOf = new Map(edges.map((ms, index) => [ms, index]))
   const firsts = new Map(query.variants.map(variant => [variant, new Array<number>(edges.length - 1).fill(0)]))
   let multiple = 0
-  for (const row of await result.json<[0 | 1 | boolean, string, number | string, number]>()) {
+  for (const row of found) {
     const [isMultiple, variant, start, persons] = row
     if (isMultiple) multiple = persons
     else firsts.get(variant)![indexOf.get(Number(start))!] = persons

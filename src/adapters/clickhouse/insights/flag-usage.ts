@@ -6,7 +6,7 @@ import { type FlagUsage, rankUsage, type UsageCell } from '#core/insights/flag-u
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
-import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { bucketStartSql } from './bucket-expression.ts'
 import { buildFlagCallRows } from './flag-calls.ts'
 
@@ -58,7 +58,7 @@ async function countFromRows(
   signal: AbortSignal,
 ): Promise<UsageCell[]> {
   const rows = await buildFlagCallRows(client, query, signal)
-  const result = await client.query({
+  const cells = await readRows<[string | null, number, number, number]>(client, signal, {
     query: `SELECT if(rank <= {values_max:UInt32}, toNullable(toString(value)), NULL) AS named, toFloat64(cell.1) AS bucket,
         toFloat64(sum(cell.2)), toFloat64(sum(cell.3))
       FROM (
@@ -73,11 +73,7 @@ async function countFromRows(
       ) ARRAY JOIN cells AS cell
       GROUP BY named, bucket`,
     query_params: { ...rows.params, values_max: countedValuesMax },
-    use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const cells = await result.json<[string | null, number, number, number]>()
   return cells.map(([value, fromMs, calls, persons]) => ({ value, fromMs, calls, persons }))
 }
 
@@ -92,7 +88,7 @@ export async function findCachedUsage(
   { projectId, flagKey, buckets: { edges } }: FlagUsageQuery,
   signal: AbortSignal,
 ): Promise<{ fromMs: number; cachedAtMs: number; cells: UsageCell[] }[]> {
-  const result = await client.query({
+  const found = await readRows<CachedRow>(client, signal, {
     query: `SELECT toFloat64(from_ms), toFloat64(end_ms), toFloat64(toUnixTimestamp64Milli(computed_at)), toString(arrivals),
         arrayFilter(cell -> cell.2 > 0, arrayPushBack(
           arrayMap((v, c, p) -> (toNullable(v), toFloat64(c), toFloat64(p)), values, calls, persons),
@@ -100,11 +96,9 @@ export async function findCachedUsage(
       FROM cached_flag_usage FINAL
       WHERE project_id = {project:UInt32} AND flag = {flag:String} AND from_ms >= {from:Int64} AND end_ms <= {end:Int64}`,
     query_params: { project: projectId, flag: flagKey, from: edges[0]!, end: edges.at(-1)! },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
   const ends = new Map(edges.slice(0, -1).map((fromMs, index) => [fromMs, edges[index + 1]!]))
-  const rows = (await result.json<CachedRow>()).filter(([fromMs, endMs]) => ends.get(fromMs) === endMs)
+  const rows = found.filter(([fromMs, endMs]) => ends.get(fromMs) === endMs)
   if (rows.length === 0) return []
   const arrivals = await findArrivals(client, projectId, edges, signal)
   return rows
@@ -159,17 +153,15 @@ async function findArrivals(
   edges: readonly number[],
   signal: AbortSignal,
 ): Promise<(fromMs: number, endMs: number) => string> {
-  const result = await client.query({
+  const rows = await readRows<[number, number, string]>(client, signal, {
     query: `SELECT project_id, toInt32(day), toString(sum(token)) FROM flag_call_arrivals
       WHERE project_id = 0 OR project_id = {project:UInt32} AND day BETWEEN {first_day:Date32} AND {last_day:Date32}
       GROUP BY project_id, day`,
     query_params: { project: projectId, first_day: utcDay(edges[0]!), last_day: utcDay(edges.at(-1)! - 1) },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
   const days = new Map<number, bigint>()
   let ofAll = 0n
-  for (const [id, day, token] of await result.json<[number, number, string]>())
+  for (const [id, day, token] of rows)
     if (id === 0) ofAll += BigInt(token)
     else days.set(day, BigInt(token))
   return (fromMs, endMs) => {

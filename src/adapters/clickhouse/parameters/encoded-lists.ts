@@ -13,14 +13,14 @@ export interface AskedIdentities {
   readonly where: string
   /** A query that returns the distinct ids of the identities. */
   readonly distinctIds: string
-  /** Sent with `use_multipart_params`: thousands of identities do not fit a URL. */
+  /** Sent in the body: thousands of identities do not fit a URL. */
   readonly params: Record<string, unknown>
 }
 
 export interface EncodedList {
   /** An expression that returns the items as rows. */
   readonly sql: string
-  /** Sent with `use_multipart_params`: thousands of items do not fit a URL. */
+  /** Sent in the body: thousands of items do not fit a URL. */
   readonly params: Record<string, string>
 }
 

@@ -8,7 +8,7 @@ import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { encodeIdentities } from '../parameters/encoded-lists.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
 
@@ -67,7 +67,7 @@ async function queryChargedTimes(
   identities: readonly EventIdentity[],
 ): Promise<ChargedRow[]> {
   const { prewhere, where, params } = encodeIdentities(identities)
-  const result = await client.query({
+  return readRows<ChargedRow>(client, undefined, {
     query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
         toUnixTimestamp64Milli(argMax(charged_at, row_version))
       FROM ${database}.events
@@ -76,11 +76,8 @@ async function queryChargedTimes(
         AND import_job_id = 0
       GROUP BY project_id, day, event, distinct_id, uuid`,
     query_params: params,
-    use_multipart_params: true,
-    format: 'JSONCompactEachRow',
     clickhouse_settings: { max_execution_time: querySecondsMax },
   })
-  return result.json<ChargedRow>()
 }
 
 /** Identities that no row can have are left out: the server would refuse the query. */

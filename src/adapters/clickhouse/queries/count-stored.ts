@@ -4,7 +4,7 @@
 import type { BatchSummary } from '#core/events/batch-summary.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
 import type { AskedBatch } from '#ports/events/imported-rows.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { encodeIdentities } from '../parameters/encoded-lists.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
 
@@ -93,9 +93,9 @@ async function queryCount(
   query_params: Record<string, unknown>,
   signal: AbortSignal,
 ): Promise<number> {
-  const result = await client.query({
-    ...{ query, query_params, use_multipart_params: true, format: 'JSONCompactEachRow', abort_signal: signal },
+  const [row] = await readRows<[number | string]>(client, signal, {
+    query,
+    query_params,
   })
-  const [row] = await result.json<[number | string]>()
   return Number(row![0])
 }

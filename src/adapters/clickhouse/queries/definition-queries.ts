@@ -3,7 +3,7 @@
 
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { isMirrorFilledSql } from './persons-of-today.ts'
 
 /** A client that sends a new name with each event must not fill the memory: further names are left out. */
@@ -23,16 +23,13 @@ export async function listEventNames(
   signal: AbortSignal,
 ): Promise<{ count: number; results: readonly EventName[] }> {
   const isWanted = search === undefined ? '' : 'AND positionCaseInsensitiveUTF8(event, {search:String}) > 0'
-  const result = await client.query({
+  const rows = await readRows<[string, number | string, number | string, number | string]>(client, signal, {
     query: `SELECT event, toUnixTimestamp64Milli(min(captured_at)), toUnixTimestamp64Milli(max(timestamp)),
         count() OVER () FROM events WHERE project_id = {project:UInt32} AND event IN (
         SELECT DISTINCT event FROM events WHERE project_id = {project:UInt32} ${isWanted} LIMIT ${namesMax}
       ) GROUP BY event ORDER BY ${orderColumns[order.by]} ${order.isDescending ? 'DESC' : 'ASC'}, event LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
     query_params: { project: projectId, limit, offset, ...(search === undefined ? {} : { search }) },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const rows = await result.json<[string, number | string, number | string, number | string]>()
   return {
     count: rows.length === 0 ? 0 : Number(rows[0]![3]),
     results: rows.map(([name, first, last]) => ({ name, firstCapturedAtMs: Number(first), lastSeenMs: Number(last) })),
@@ -57,7 +54,7 @@ export async function listPropertyNames(
   if (query.excludedNames !== undefined) conditions.push('name NOT IN {excluded:Array(String)}')
   if (query.leavesOutCore) conditions.push("NOT startsWith(name, '$')")
   if (query.ofFlags !== undefined) conditions.push(`${query.ofFlags ? '' : 'NOT '}startsWith(name, '$feature/')`)
-  const result = await client.query({
+  const rows = await readRows<[string, ...(number | string)[]]>(client, signal, {
     query: `SELECT name, countIf(match(raw, '^-?[0-9]')), countIf(raw IN ('true', 'false')),
         countIf(match(raw, {date_time:String})), countIf(startsWith(raw, '"')), countIf(raw != 'null'),
         countIf(event IN {events:Array(String)}), count() OVER ()
@@ -77,11 +74,7 @@ export async function listPropertyNames(
       ...(query.names === undefined ? {} : { names: query.names }),
       ...(query.excludedNames === undefined ? {} : { excluded: query.excludedNames }),
     },
-    use_multipart_params: true, // many names do not fit a URL
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const rows = await result.json<[string, ...(number | string)[]]>()
   return {
     count: rows.length === 0 ? 0 : Number(rows[0]![7]),
     results: rows.map(([name, ...counts]) => {

@@ -20,7 +20,6 @@ export function createEventHistory(clients: Pick<ClickHouseClients, 'read'>): Ev
       const result = await client.query({
         query,
         query_params: params,
-        use_multipart_params: true,
         format: 'JSONCompactEachRow',
         abort_signal: signal,
       })

@@ -8,7 +8,7 @@ import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { EventCursor, EventQuery, EventScope, EventView } from '#ports/events/event-queries.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { type AskedIdentities, encodeIdentities } from '../parameters/encoded-lists.ts'
 import { buildFilter, type Filter, tieBreak } from './event-filter.ts'
 import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
@@ -67,15 +67,16 @@ async function findPlaces(
     personId === undefined
       ? `${seen.once} ${conditions}`
       : `(${eventsWithPersonsSql(columns, conditions, undefined, seen)}) WHERE person = {person:UUID}`
-  const result = await client.query({
-    query: `SELECT toUnixTimestamp64Milli(timestamp), event, distinct_id, toString(uuid), toString(${tieBreak})
+  const rows = await readRows<[time: number | string, event: string, id: string, uuid: string, tie: string]>(
+    client,
+    signal,
+    {
+      query: `SELECT toUnixTimestamp64Milli(timestamp), event, distinct_id, toString(uuid), toString(${tieBreak})
       FROM ${events}
       ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}`,
-    query_params: { ...params, person: personId },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
-  })
-  const rows = await result.json<[time: number | string, event: string, id: string, uuid: string, tie: string]>()
+      query_params: { ...params, person: personId },
+    },
+  )
   return rows.map(([time, event, distinctId, uuid, tie]) => ({
     ...{ projectId, timestampMs: Number(time), event, distinctId, uuid, tieBreak: tie },
   }))
@@ -93,16 +94,16 @@ async function selectFittingPlaces(
 ): Promise<readonly Place[]> {
   if (places.length <= 1) return places
   const { prewhere, where, params } = encodePlaces(places, seen)
-  const result = await client.query({
-    query: `SELECT toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
+  const rows = await readRows<[day: number, event: string, id: string, uuid: string, bytes: number | string]>(
+    client,
+    signal,
+    {
+      query: `SELECT toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
         max(length(properties) + 2 * length(person_properties) + 3 * length(elements_chain))
       FROM ${seen.copies} ${seen.where(prewhere, where)} GROUP BY day, event, distinct_id, uuid`,
-    query_params: params,
-    use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
-  })
-  const rows = await result.json<[day: number, event: string, id: string, uuid: string, bytes: number | string]>()
+      query_params: params,
+    },
+  )
   const { projectId } = places[0]!
   const bytesOf = new Map(
     rows.map(([day, event, distinctId, uuid, bytes]) => [
@@ -132,7 +133,6 @@ async function readEvents(
   const result = await client.query({
     query: `SELECT ${viewColumns} FROM (${events})`,
     query_params: { ...params, project: projectId },
-    use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
@@ -193,14 +193,11 @@ async function* listDayWindows(
   order: 'ASC' | 'DESC',
   signal: AbortSignal,
 ): AsyncGenerator<{ first_day: string; last_day: string }> {
-  const result = await client.query({
+  const days = await readRows<[day: string, rowCount: number | string]>(client, signal, {
     query: `SELECT toString(toDate32(timestamp)) AS day, count() FROM ${seen.copies}
       WHERE ${filter.keyConditions.join(' AND ')} GROUP BY day ORDER BY day ${order}`,
     query_params: filter.params,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const days = await result.json<[day: string, rowCount: number | string]>()
   let rowCountMin = windowRowCountFirst
   let rowCount = 0
   let start = 0

@@ -3,7 +3,7 @@
 
 import { type ImportedCount, type ImportedRowCounts, idBucketCount } from '#core/imports/imported-counts.ts'
 import type { ImportedCountsQuery } from '#ports/events/imported-rows.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 
 // The project excludes most of the partition that the rows of implicit jobs share; other jobs have separate partitions.
 export const jobCondition = `PREWHERE import_partition IN (1, {job:UInt32})
@@ -105,13 +105,10 @@ async function countRowsByDay(
 ): Promise<DayRow[]> {
   const from = last === null ? '' : `AND toDate32(timestamp) ${after === null ? '>' : '>='} {last:Date32}`
   const source = unionSql('SELECT toDate32(timestamp) AS day', `${from} ${afterCursorSql(after)}`)
-  const result = await client.query({
+  return readRows<DayRow>(client, signal, {
     query: `SELECT toString(day), count() FROM (${source}) GROUP BY day ORDER BY day LIMIT ${daysMax}`,
     query_params: { ...job, ...(last !== null && { last }), ...after },
-    use_multipart_params: true,
-    ...{ format: 'JSONCompactEachRow', abort_signal: signal },
   })
-  return result.json<DayRow>()
 }
 
 async function countByBucket(
@@ -120,11 +117,10 @@ async function countByBucket(
   piece: Piece,
   signal: AbortSignal,
 ): Promise<[bucket: number, rows: number | string][]> {
-  const result = await client.query({
+  return readRows<[number, number | string]>(client, signal, {
     query: `SELECT CRC32(distinct_id) % ${idBucketCount} AS bucket, count() FROM (${distinctRowsSql(piece)}) GROUP BY bucket`,
-    ...{ query_params: { ...job, ...piece }, format: 'JSONCompactEachRow', abort_signal: signal },
+    query_params: { ...job, ...piece },
   })
-  return result.json<[number, number | string]>()
 }
 
 async function countByEvent(
@@ -134,14 +130,11 @@ async function countByEvent(
   { after, limit }: Pick<ImportedCountsQuery, 'after' | 'limit'>,
   signal: AbortSignal,
 ): Promise<ImportedCount[]> {
-  const result = await client.query({
+  const rows = await readRows<[day: string, event: string, uuids: number | string]>(client, signal, {
     query: `SELECT toString(day), event, count() FROM (${distinctRowsSql(piece, afterCursorSql(after))})
       GROUP BY day, event ORDER BY day, event LIMIT {limit:UInt32}`,
     query_params: { ...job, ...piece, limit, ...after },
-    use_multipart_params: true,
-    ...{ format: 'JSONCompactEachRow', abort_signal: signal },
   })
-  const rows = await result.json<[day: string, event: string, uuids: number | string]>()
   return rows.map(([day, event, uuids]) => ({ day, event, uuids: Number(uuids) }))
 }
 

@@ -4,7 +4,7 @@
 import type { Ask } from '#adapters/clickhouse/connection/query-queue.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
-import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { countStored } from './count-stored.ts'
 import { type EventRow, storedColumns, toEventView, viewColumns } from './event-rows.ts'
 import { countRows, type JobParams, jobCondition, listCounts } from './imported-counts.ts'
@@ -38,11 +38,10 @@ export function createImportedRows(
 
 /** FINAL reads in the order of the key, so that it needs little memory for any number of rows. */
 async function countPending(client: ClickHouseClient, query_params: JobParams, signal: AbortSignal): Promise<number> {
-  const result = await client.query({
+  const [row] = await readRows<[number | string]>(client, signal, {
     query: `SELECT count() FROM events_pending FINAL ${jobCondition}`,
-    ...{ query_params, format: 'JSONCompactEachRow', abort_signal: signal },
+    query_params,
   })
-  const [row] = await result.json<[number | string]>()
   return Number(row![0])
 }
 
@@ -55,16 +54,13 @@ async function findRows(
   if (uuids.length === 0) return []
   const found = new Map<string, EventView>()
   for (const table of ['events_pending', 'events']) {
-    const result = await client.query({
+    const rows = await readRows<EventRow>(client, signal, {
       query: `SELECT ${viewColumns} FROM (
           SELECT ${storedColumns}, person_id AS person FROM ${table} FINAL
           ${jobCondition} AND uuid IN {uuids:Array(UUID)})`,
       query_params: { ...jobParams, uuids: [...uuids] },
-      use_multipart_params: true,
-      format: 'JSONCompactEachRow',
-      abort_signal: signal,
     })
-    for (const row of await result.json<EventRow>()) {
+    for (const row of rows) {
       const view = toEventView(row)
       // While the job is published, a row may be found in both tables; two rows with one uuid may differ in the rest.
       found.set(JSON.stringify([view.uuid, view.event, view.distinctId, view.timestampMs]), view)
@@ -78,7 +74,7 @@ async function hasRowsOfType(
   { projectId, importJobId, typeIndex }: { projectId: number; importJobId: number; typeIndex: number },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const result = await client.query({
+  const rows = await readRows<[number]>(client, signal, {
     query: ['events', 'events_pending']
       .map(
         table => `SELECT 1 FROM ${table}
@@ -87,8 +83,6 @@ async function hasRowsOfType(
       )
       .join(' UNION ALL '),
     query_params: { project: projectId, job: importJobId },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  return (await result.json<[number]>()).length > 0
+  return rows.length > 0
 }

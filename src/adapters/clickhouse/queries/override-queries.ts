@@ -3,7 +3,7 @@
 
 import { TupleParam } from '@clickhouse/client'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
-import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 
@@ -37,15 +37,12 @@ async function findIn(
 ): Promise<PersonIdOverride[]> {
   const params = lists.map((_, index) => `{ids${index}:Array(Tuple(UInt32, String))}`)
   const rows = await clients.write(async (client, database) => {
-    const result = await client.query({
+    return readRows<OverrideRow>(client, undefined, {
       query: `SELECT project_id, distinct_id, toString(person_id), version
         FROM ${database}.person_distinct_id_overrides FINAL
         WHERE (project_id, distinct_id) IN (SELECT arrayJoin(arrayConcat(${params.join(', ')})))`,
       query_params: Object.fromEntries(lists.map((list, index) => [`ids${index}`, list.map(toTuple)])),
-      use_multipart_params: true, // thousands of ids do not fit a URL
-      format: 'JSONCompactEachRow',
     })
-    return result.json<OverrideRow>()
   })
   return rows.map(([projectId, distinctId, personId, version]) => ({
     projectId,

@@ -2,7 +2,7 @@
 
 import type { PropertyValues } from '#core/capture/known-names.ts'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { isMirrorFilledSql } from './persons-of-today.ts'
 
 /** Longer properties are not looked at, since reading them is the main cost. */
@@ -20,7 +20,7 @@ export async function listPropertyValues(
   const { projectId, of, name, search, limit } = query
   const { rows, rowsMax } = sourceSql(of)
   const isWanted = search === undefined ? '' : 'AND positionCaseInsensitiveUTF8(value_text, {search:String}) > 0'
-  const result = await client.query({
+  const [row] = await readRows<[number, number | string, [string, number | string][]]>(client, signal, {
     query: `WITH (SELECT count() > ${rowsMax} FROM (SELECT 1 ${rows} LIMIT ${rowsMax + 1})) AS is_sample
       SELECT is_sample, count(), arraySlice(groupArray((raw, times)), 1, {limit:UInt32}) FROM (
         SELECT raw, count() AS times,
@@ -38,11 +38,7 @@ export async function listPropertyValues(
       ...(typeof of === 'object' && ('event' in of ? { event: of.event } : { type: of.groupTypeIndex })),
       ...(search === undefined ? {} : { search }),
     },
-    use_multipart_params: true, // a long name does not fit a URL
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const [row] = await result.json<[number, number | string, [string, number | string][]]>()
   const [isSample, count, values] = row!
   return {
     results: values.map(([valueJson, times]) => ({ valueJson, count: Number(times) })),

@@ -2,7 +2,7 @@
 
 import type { RecordingCursor, RecordingQuery, RecordingView } from '#ports/events/recording-store.ts'
 import { createCutOffError, readRowCount } from '../connection/checked-answers.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 
 const viewColumns = `project_id, uuid, session_id, window_id, distinct_id, snapshot_source, lib, item_count, items_bytes,
@@ -19,7 +19,7 @@ export async function listRecordings(
   if (query.afterMs !== undefined) conditions.push(`timestamp > ${timeParam('after')}`)
   if (query.beforeMs !== undefined) conditions.push(`timestamp < ${timeParam('before')}`)
   if (query.after !== undefined) conditions.push(`(timestamp, uuid) < (${timeParam('last')}, {last_uuid:UUID})`)
-  const result = await client.query({
+  const found = await readRows<RecordingRow>(client, signal, {
     query: `SELECT ${viewColumns} FROM replay_messages FINAL WHERE ${conditions.join(' AND ')}
       ORDER BY timestamp DESC, uuid DESC LIMIT {rows:UInt32}`,
     query_params: {
@@ -32,10 +32,8 @@ export async function listRecordings(
       last_uuid: query.after?.uuid,
       rows: query.limit + 1,
     },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const rows = (await result.json<RecordingRow>()).map(toRecordingView)
+  const rows = found.map(toRecordingView)
   const recordings = rows.slice(0, query.limit)
   const last = recordings.at(-1)
   const hasMore = rows.length > query.limit && last !== undefined
@@ -50,16 +48,13 @@ export async function findRecording(
   signal: AbortSignal,
 ): Promise<{ recording: RecordingView; items: Uint8Array | null } | null> {
   // The inner query reads narrow columns of the project.
-  const result = await client.query({
+  const [row] = await readRows<RecordingRow>(client, signal, {
     query: `SELECT ${viewColumns} FROM replay_messages FINAL
       WHERE project_id = {project:UInt32} AND session_id IN (
         SELECT session_id FROM replay_messages WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000
       ) AND uuid = {uuid:UUID} ORDER BY timestamp DESC LIMIT 1`,
     query_params: { project: projectId, uuid },
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const [row] = await result.json<RecordingRow>()
   if (row === undefined) return null
   const recording = toRecordingView(row)
   const items = await readItems(client, recording, signal)

@@ -4,7 +4,7 @@
 import type { Lane } from '#core/events/captured-event.ts'
 import { decodeRejectSource } from '#core/events/reject-source.ts'
 import type { RejectedCursor, RejectedFilter, RejectedQuery, RejectedView } from '#ports/events/reject-store.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 import { readRowsInSlices } from './rows-in-slices.ts'
 
@@ -24,7 +24,7 @@ export async function listRejected(
   const places = await findPlaces(client, query, signal)
   const page = places.slice(0, query.limit)
   if (page.length === 0) return { rejected: [], next: null }
-  const rows = await readRows(client, query, page, signal)
+  const rows = await readRejects(client, query, page, signal)
   const replayedTimes = await findReplayedTimes(client, query.projectId, page, signal)
   const rejected = rows.map(row => toRejectedView(row, replayedTimes))
   const last = rejected.at(-1)
@@ -38,14 +38,10 @@ export async function countRejected(
   signal: AbortSignal,
 ): Promise<number> {
   const { conditions, params } = buildConditions(filter)
-  const result = await client.query({
+  const [row] = await readRows<[string | number]>(client, signal, {
     query: `SELECT count() FROM rejected_events FINAL WHERE ${conditions.join(' AND ')}`,
     query_params: params,
-    use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const [row] = await result.json<[string | number]>()
   return Number(row?.[0] ?? 0)
 }
 
@@ -53,19 +49,15 @@ export async function countRejected(
 async function findPlaces(client: ClickHouseClient, query: RejectedQuery, signal: AbortSignal): Promise<Place[]> {
   const { conditions, params } = buildConditions(query)
   const order = query.oldestFirst === true ? 'ASC' : 'DESC'
-  const result = await client.query({
+  const rows = await readRows<[receivedAtMs: string | number, rejectId: string]>(client, signal, {
     query: `SELECT toUnixTimestamp64Milli(received_at), reject_id FROM rejected_events FINAL
       WHERE ${conditions.join(' AND ')} ORDER BY received_at ${order}, reject_id ${order} LIMIT {rows:UInt32}`,
     query_params: { ...params, rows: query.limit + 1 },
-    use_multipart_params: true, // a thousand ids do not fit a URL
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const rows = await result.json<[receivedAtMs: string | number, rejectId: string]>()
   return rows.map(([receivedAtMs, rejectId]) => ({ receivedAtMs: Number(receivedAtMs), rejectId }))
 }
 
-async function readRows(
+async function readRejects(
   client: ClickHouseClient,
   { projectId, oldestFirst }: RejectedQuery,
   page: readonly Place[],
@@ -90,7 +82,6 @@ async function readRows(
       to: Math.max(...times),
       bytes: pageBytesMax,
     },
-    use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
@@ -103,15 +94,11 @@ async function findReplayedTimes(
   page: readonly Place[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number>> {
-  const result = await client.query({
+  const rows = await readRows<[rejectId: string, replayedAtMs: string | number]>(client, signal, {
     query: `SELECT reject_id, toUnixTimestamp64Milli(max(replayed_at)) FROM replayed_rejects
       WHERE project_id = {project:UInt32} AND reject_id IN {ids:Array(String)} GROUP BY reject_id`,
     query_params: { project: projectId, ids: page.map(({ rejectId }) => rejectId) },
-    use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
   })
-  const rows = await result.json<[rejectId: string, replayedAtMs: string | number]>()
   return new Map(rows.map(([rejectId, replayedAtMs]) => [rejectId, Number(replayedAtMs)]))
 }
 

@@ -4,7 +4,7 @@
 
 import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys/survey-events.ts'
 import type { SurveyCountQuery } from '#ports/events/event-queries.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 import { eventsWithPersonsSql } from './persons-of-today.ts'
 
@@ -29,18 +29,14 @@ export async function countSurveyEvents(
       if(event = {sent:String} AND submission != '', submission, toString((toDate32(timestamp), distinct_id, uuid))) AS answer
     FROM (${eventsWithPersonsSql(`event, timestamp, distinct_id, uuid, ${submission}`, conditions)})`
   const rowsOf = async <Row>(statement: string): Promise<Row[]> => {
-    const result = await client.query({
+    return readRows<Row>(client, signal, {
       query: statement,
       query_params: {
         ...{ project: projectId, names: [shown, dismissed, sent], sent, dismissed, surveys: surveyIds },
         ...(fromMs === undefined ? {} : { from: fromMs }),
         ...(toMs === undefined ? {} : { to: toMs }),
       },
-      use_multipart_params: true, // a thousand ids do not fit a URL
-      format: 'JSONCompactEachRow',
-      abort_signal: signal,
     })
-    return result.json<Row>()
   }
   const counted = await rowsOf<[string, ...(number | string)[]]>(
     `SELECT event, uniqExact(answer), uniqExact(person), toUnixTimestamp64Milli(min(timestamp)),

@@ -8,7 +8,7 @@ import {
 } from '#core/capture/quota-resource.ts'
 import { noEventUsage } from '#core/usage.ts'
 import type { UsageDay } from '#ports/events/charged-usage.ts'
-import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 
 /**
  * A copy that arrived in another month may be the one that counts, so the query reads every copy of the event days
@@ -34,8 +34,7 @@ export async function countUsage(
     tour: productTourProperty,
   }
   const rowsOf = async <Row>(query: string): Promise<Row[]> => {
-    const result = await client.query({ query, query_params, abort_signal: signal, format: 'JSONCompactEachRow' })
-    return result.json<Row>()
+    return readRows<Row>(client, signal, { query, query_params })
   }
   const days = await rowsOf<[string, ...number[]]>(
     `SELECT ${day}, ${countIfSql('import_job_id = 0')}, ${countIfSql('import_job_id > 0')},

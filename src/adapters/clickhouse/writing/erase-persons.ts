@@ -6,7 +6,12 @@ import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
 import type { CountedRows, PersonEraser } from '#ports/events/person-eraser.ts'
 import { PortError } from '#ports/port-error.ts'
-import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
+import {
+  type ClickHouseClient,
+  type ClickHouseClients,
+  longReadSettings,
+  readRows,
+} from '../connection/clickhouse-clients.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 import { recordAnyArrival } from './flag-arrivals.ts'
 import { findRanges } from './held-rows.ts'
@@ -192,13 +197,11 @@ function subjectsSql({ subject }: ErasableTable, { projectId, erasures }: OfProj
 /** Whether a mutation of an earlier call is still under way. @throws PortError when one fails. */
 async function isRemoving(client: ClickHouseClient, database: string): Promise<boolean> {
   try {
-    const result = await client.query({
+    const running = await readRows<[string, string]>(client, undefined, {
       query: `SELECT table, latest_fail_reason FROM system.mutations
         WHERE database = {database:String} AND NOT is_done AND position(command, {subjects:String}) > 0`,
       query_params: { database, subjects: subjectsTable },
-      format: 'JSONCompactEachRow',
     })
-    const running = await result.json<[string, string]>()
     const failing = running.find(([, reason]) => reason !== '')
     if (failing !== undefined)
       throw new PortError('event-store', 'unavailable', new Error(`rows of ${failing[0]} stay: ${failing[1]}`))
@@ -221,13 +224,12 @@ async function countByErasure(
   const counts = []
   for (const of of byProject(table, erasures)) {
     const erasure = latestErasureSql(table, of, database, each => each.erasures)
-    const result = await client.query({
+    const rows = await readRows<(number | string)[]>(client, undefined, {
       query: `SELECT ${erasure} AS erasure, ${job} AS job, count() FROM ${database}.${name} FINAL
         WHERE ${projectConditionSql(table, of, database)} GROUP BY erasure, job`,
-      format: 'JSONCompactEachRow',
       clickhouse_settings: longReadSettings,
     })
-    for (const row of await result.json<(number | string)[]>()) {
+    for (const row of rows) {
       const [number, importJobId, count] = row.map(Number)
       const { id } = of.erasures.find(each => each.erasures === number)!
       counts.push({ id, importJobId: importJobId!, count: count! })
@@ -243,12 +245,11 @@ async function hasAnyRow(
   table: string,
   condition: string,
 ): Promise<boolean> {
-  const result = await client.query({
+  const rows = await readRows(client, undefined, {
     query: `SELECT 1 FROM ${database}.${table} WHERE ${condition} LIMIT 1`,
-    format: 'JSONCompactEachRow',
     clickhouse_settings: longReadSettings,
   })
-  return (await result.json()).length > 0
+  return rows.length > 0
 }
 
 /**
@@ -261,12 +262,11 @@ async function findEmptiedRanges(
   table: string,
   condition: string,
 ): Promise<HeldRange[]> {
-  const result = await client.query({
+  const rows = await readRows<[string]>(client, undefined, {
     query: `SELECT _part FROM ${database}.${table} GROUP BY _part HAVING count() = countIf(${condition})`,
-    format: 'JSONCompactEachRow',
     clickhouse_settings: longReadSettings,
   })
-  const parts = (await result.json<[string]>()).map(([part]) => parseBlocks(part))
+  const parts = rows.map(([part]) => parseBlocks(part))
   if (parts.length === 0) return []
   const ranges = (await findRanges(client, database, [table])) ?? []
   return parts.flatMap(({ partition, from, to }) => {

@@ -1,7 +1,7 @@
 // The erasure counts in stored rows.
 
 import type { ErasureCount } from '#core/persons/erasure.ts'
-import { type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClients, longReadSettings, readRows } from '../connection/clickhouse-clients.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 
 /** Tables whose rows record how often persons of their project had been erased, with SQL of that count. */
@@ -18,13 +18,11 @@ export function findErasureCounts(clients: Pick<ClickHouseClients, 'write'>): Pr
       ([table, count]) => `SELECT project_id, toUInt32(max(${count})) AS erasures
         FROM ${database}.${table} GROUP BY project_id`,
     )
-    const result = await client.query({
+    const rows = await readRows<[number, number]>(client, undefined, {
       query: `SELECT project_id, max(erasures) FROM (${counts.join(' UNION ALL ')})
         GROUP BY project_id HAVING max(erasures) > 0`,
-      format: 'JSONCompactEachRow',
       clickhouse_settings: longReadSettings,
     })
-    const rows = await result.json<[number, number]>()
     return rows.map(([projectId, count]) => ({ projectId, count }))
   })
 }

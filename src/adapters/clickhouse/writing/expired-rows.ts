@@ -5,7 +5,12 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import { cachedUsageDays } from '#ports/events/flag-usage-upkeep.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
-import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
+import {
+  type ClickHouseClient,
+  type ClickHouseClients,
+  longReadSettings,
+  readRows,
+} from '../connection/clickhouse-clients.ts'
 
 export interface ExpiryOptions {
   readonly nowMs: number
@@ -45,19 +50,17 @@ async function deleteRows(
   const isOld = `${column} < ${sqlTime(nowMs - days * dayMs)}`
   const isExpired = isTrusted ? `(${isOld} OR ${column} > ${sqlTime(nowMs + days * dayMs)})` : isOld
   const query = `SELECT 1 FROM ${database}.${table} WHERE ${isExpired} LIMIT 1`
-  const found = await client.query({ query, format: 'JSONCompactEachRow', clickhouse_settings: longReadSettings })
+  const found = await readRows(client, undefined, { query, clickhouse_settings: longReadSettings })
   // Even a mutation that finds no rows writes files.
-  if ((await found.json()).length > 0)
-    await runCommand(client, `ALTER TABLE ${database}.${table} DELETE WHERE ${isExpired}`)
+  if (found.length > 0) await runCommand(client, `ALTER TABLE ${database}.${table} DELETE WHERE ${isExpired}`)
 }
 
 async function listDays(client: ClickHouseClient, table: string, where: string): Promise<string[]> {
-  const listed = await client.query({
+  const rows = await readRows<[string]>(client, undefined, {
     query: `SELECT DISTINCT toString(toDate(stored_at, 'UTC')) FROM ${table} WHERE ${where}`,
-    format: 'JSONCompactEachRow',
     clickhouse_settings: longReadSettings,
   })
-  return (await listed.json<[string]>()).map(([day]) => day)
+  return rows.map(([day]) => day)
 }
 
 function formatPartition(day: string): string {

@@ -14,7 +14,7 @@ import {
 } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { splitIntoLists } from '../parameters/field-lists.ts'
 import type { RowWritten } from './event-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
@@ -46,7 +46,7 @@ async function findIn(
   const asked = `(SELECT arrayJoin(arrayConcat(${params.join(', ')})) AS call)`
   const kind = flagCallKindKeys.map(key => `JSONExtractRaw(properties, '${key}')`).join(', ')
   const rows = await clients.write(async (client, database) => {
-    const result = await client.query({
+    return readRows<CallRow>(client, undefined, {
       query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, distinct_id, [${kind}] AS kind,
           arrayMap(id -> toString(id), groupUniqArrayIf(uuid, uuid IN (SELECT call.4 FROM ${asked})))
         FROM ${database}.events
@@ -58,10 +58,7 @@ async function findIn(
         event: flagCallEventName,
         ...Object.fromEntries(lists.map((list, index) => [`calls${index}`, list.map(toTuple)])),
       },
-      use_multipart_params: true, // thousands of calls do not fit a URL
-      format: 'JSONCompactEachRow',
     })
-    return result.json<CallRow>()
   })
   return rows.map(([projectId, day, distinctId, texts, uuids]) => ({
     projectId,

@@ -4,7 +4,7 @@
 import { ClickHouseError } from '@clickhouse/client'
 import type { HeldRange } from '#core/processing/held-rows.ts'
 import type { HeldRows, StoreMark } from '#ports/events/event-store-upkeep.ts'
-import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 
 /** Only tables of this engine are checked part by part: replicas of a Replicated… table merge each at its own pace. */
 const checkedEngine = 'ReplacingMergeTree'
@@ -97,13 +97,11 @@ interface FoundTable {
 }
 
 async function findTables(client: ClickHouseClient, database: string, names: readonly string[]): Promise<FoundTable[]> {
-  const result = await client.query({
+  const rows = await readRows<[string, string, string, number]>(client, undefined, {
     query: `SELECT name, toString(uuid), engine, coalesce(total_rows, 1) > 0 FROM system.tables
       WHERE database = {database:String} AND name IN {tables:Array(String)}`,
     query_params: { database, tables: names },
-    format: 'JSONCompactEachRow',
   })
-  const rows = await result.json<[string, string, string, number]>()
   return rows.map(([table, tableId, engine, hasRows]) => ({ table, tableId, engine, hasRows: Boolean(hasRows) }))
 }
 
@@ -113,14 +111,12 @@ async function findParts(
   database: string,
   tables: readonly FoundTable[],
 ): Promise<HeldRange[]> {
-  const result = await client.query({
+  const rows = await readRows<[string, string, string, string, number, number]>(client, undefined, {
     query: `SELECT table, partition_id, toString(min_block_number), toString(max_block_number),
         toUnixTimestamp(min_time), toUnixTimestamp(max_time)
       FROM system.parts WHERE database = {database:String} AND table IN {tables:Array(String)} AND active AND rows > 0`,
     query_params: { database, tables: tables.map(({ table }) => table) },
-    format: 'JSONCompactEachRow',
   })
-  const rows = await result.json<[string, string, string, string, number, number]>()
   const ids = new Map(tables.map(({ table, tableId }) => [table, tableId]))
   return rows.map(([table, partition, from, to, oldest, newest]) => ({
     ...{ table, tableId: ids.get(table)!, partition, from: Number(from), to: Number(to) },
@@ -139,12 +135,10 @@ async function isMarked(
   id: string | null,
 ): Promise<boolean> {
   if (id === null) return false
-  const result = await client.query({
+  const [row] = await readRows<[number | boolean]>(client, undefined, {
     query: `SELECT count() > 0 FROM ${database}.worker_marks
       WHERE instance = {instance:String} AND (id = {id:String} OR former = {id:String})`,
     query_params: { instance, id },
-    format: 'JSONCompactEachRow',
   })
-  const [row] = await result.json<[number | boolean]>()
   return Boolean(row![0])
 }

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
-import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, readRows } from '../connection/clickhouse-clients.ts'
 import { recordAnyArrival, recordJobArrivals } from './flag-arrivals.ts'
 
 /** Moves the job's pending partitions into `events`, one at a time. */
@@ -54,12 +54,10 @@ export function discardDay(clients: ClickHouseClients, importJobId: number): Pro
       clickhouse_settings: { lightweight_deletes_sync: '2' },
     })
     await recordAnyArrival(client, database)
-    const result = await client.query({
+    const [row] = await readRows<[number | string]>(client, undefined, {
       query: `SELECT count() FROM ${database}.events WHERE ${ofJob}`,
       query_params,
-      format: 'JSONCompactEachRow',
     })
-    const [row] = await result.json<[number | string]>()
     if (Number(row![0]) > 0)
       throw new PortError('event-store', 'unavailable', new Error(`rows of import job ${importJobId} are still there`))
   })
@@ -71,14 +69,12 @@ export async function listPartitions(
   table: string,
   importJobId: number,
 ): Promise<string[]> {
-  const result = await client.query({
+  const rows = await readRows<[string]>(client, undefined, {
     query: `SELECT DISTINCT partition_id FROM system.parts
       WHERE database = {database:String} AND table = {table:String} AND active
         AND startsWith(partition_id, {prefix:String}) ORDER BY partition_id`,
     query_params: { database, table, prefix: `${importJobId}-` }, // '7-202611': (import_partition, month of arrival)
-    format: 'JSONCompactEachRow',
   })
-  const rows = await result.json<[string]>()
   return rows.map(([partition]) => {
     assert.match(partition, /^\d+-\d+$/)
     return partition

@@ -13,7 +13,7 @@ import { backOffMs } from '#core/back-off.ts'
 import { membersOf } from '#core/json-text.ts'
 import { type IdShare, type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
-import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClients, longReadSettings, readRows } from '../connection/clickhouse-clients.ts'
 import type { RowWritten } from './event-rows.ts'
 import { assertOwnPartition, dropJob, knownTable, listPartitions } from './import-partitions.ts'
 import type { RowInserter } from './insert-rows.ts'
@@ -44,10 +44,10 @@ interface KnownRow {
 export function countPendingDistinctIds(clients: ClickHouseClients, importJobId: number): Promise<number> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
-    const [row] = await readRows<[number | string]>(
-      client,
-      `SELECT uniq(distinct_id) FROM ${database}.events_pending WHERE ${hasPerson(importJobId)}`,
-    )
+    const [row] = await readRows<[number | string]>(client, undefined, {
+      query: `SELECT uniq(distinct_id) FROM ${database}.events_pending WHERE ${hasPerson(importJobId)}`,
+      clickhouse_settings: longReadSettings,
+    })
     return Number(row![0])
   })
 }
@@ -98,11 +98,11 @@ async function clearAttempt(clients: ClickHouseClients, { importJobId, number }:
 
 async function listIds(clients: ClickHouseClients, importJobId: number, { index, count }: IdShare): Promise<string[]> {
   const rows = await clients.write((client, database) =>
-    readRows<[string]>(
-      client,
-      `SELECT DISTINCT distinct_id FROM ${database}.events_pending
+    readRows<[string]>(client, undefined, {
+      query: `SELECT DISTINCT distinct_id FROM ${database}.events_pending
       WHERE ${hasPerson(importJobId)} AND cityHash64(distinct_id) % ${count} = ${index}`,
-    ),
+      clickhouse_settings: longReadSettings,
+    }),
   )
   return rows.map(([distinctId]) => distinctId)
 }
@@ -208,12 +208,12 @@ async function listFailReasons(clients: ClickHouseClients, importJobId: number):
   const ofJob = (part: string) => `startsWith(${part}, '${importJobId}-')`
   try {
     const rows = await clients.write((client, database) =>
-      readRows<[string]>(
-        client,
-        `SELECT if(${ofJob('latest_failed_part')}, latest_fail_reason, '') FROM system.mutations
+      readRows<[string]>(client, undefined, {
+        query: `SELECT if(${ofJob('latest_failed_part')}, latest_fail_reason, '') FROM system.mutations
         WHERE database = '${database}' AND table = 'events_pending' AND NOT is_done
           AND position(command, '${knownTable}') > 0 AND arrayExists(part -> ${ofJob('part')}, parts_to_do_names)`,
-      ),
+        clickhouse_settings: longReadSettings,
+      }),
     )
     return rows.map(([reason]) => reason)
   } catch (error) {
@@ -223,9 +223,4 @@ async function listFailReasons(clients: ClickHouseClients, importJobId: number):
 
 function isAccessDenied(error: unknown): boolean {
   return error instanceof PortError && error.cause instanceof ClickHouseError && error.cause.code === accessDenied
-}
-
-async function readRows<Row>(client: ClickHouseClient, query: string): Promise<Row[]> {
-  const result = await client.query({ query, format: 'JSONCompactEachRow', clickhouse_settings: longReadSettings })
-  return result.json<Row>()
 }
