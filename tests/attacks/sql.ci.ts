@@ -6,25 +6,20 @@ import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { checkSql } from '#core/sql/check-sql.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
-import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { analystOf, type SqlScope, viewsDatabase } from '../../src/adapters/clickhouse/connection/analyst.ts'
 import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { createSqlSetUp } from '../../src/adapters/clickhouse/sql/set-up.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 
 const secret = 'the-other-projects-secret'
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
 
 describe('SQL of users', () => {
-  let engine: TestEngine
-  let store: EventStore
   let api: ManagementApi
   let file: string
   let connections = 0
@@ -35,55 +30,55 @@ describe('SQL of users', () => {
   })
   let port = 0
 
-  before(async () => {
-    engine = await startEngine()
-    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
-    await store.migrate()
-    const own = [1, 2, 3].map(n => aStoredEvent({ projectId: 1, event: 'own', uuid: uuid(n), distinctId: `own-${n}` }))
-    const others = [1, 2, 3].map(n =>
-      aStoredEvent({
-        projectId: 2,
-        event: secret,
-        uuid: uuid(n),
-        distinctId: secret,
-        propertiesJson: `{"x":"${secret}"}`,
-      }),
-    )
-    await store.insert({
-      ...nothing,
-      events: [...own, ...others],
-      overrides: [{ projectId: 2, distinctId: 'own-1', personId: uuid(99), version: 9 }],
-      deduplicated: [
-        {
+  const held = eventStoreForTests({
+    begin: async () => {
+      const own = [1, 2, 3].map(n =>
+        aStoredEvent({ projectId: 1, event: 'own', uuid: uuid(n), distinctId: `own-${n}` }),
+      )
+      const others = [1, 2, 3].map(n =>
+        aStoredEvent({
           projectId: 2,
-          uuid: uuid(9),
+          event: secret,
+          uuid: uuid(n),
           distinctId: secret,
-          timestampMs: 0,
-          chargedAtMs: 0,
-          flag: secret,
-          response: secret,
-        },
-      ],
-    })
-    await store.beginMirror('f', 1)
-    const theirs = { projectId: 2, createdAtMs: 0, isIdentified: true, propertiesJson: `{"x":"${secret}"}` }
-    await store.writeSubjects(
-      { persons: [{ ...theirs, uuid: uuid(9) }], groups: [{ ...theirs, typeIndex: 0, key: secret }] },
-      2,
-    )
-    await store.completeMirror('f', 3)
-    api = await startManagement({ after: (done: () => Promise<void>) => opened.push(done) } as never, { events: store })
-    await api.call('POST', '/api/projects/', { body: { name: 'other' } })
-    file = join(engine.dataFolder, 'secret.txt')
-    writeFileSync(file, secret)
-    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-    port = (server.address() as { port: number }).port
-  })
-  after(async () => {
-    server.close()
-    for (const done of opened) await done()
-    await store.close()
-    await engine.stop()
+          propertiesJson: `{"x":"${secret}"}`,
+        }),
+      )
+      await held.insert({
+        events: [...own, ...others],
+        overrides: [{ projectId: 2, distinctId: 'own-1', personId: uuid(99), version: 9 }],
+        deduplicated: [
+          {
+            projectId: 2,
+            uuid: uuid(9),
+            distinctId: secret,
+            timestampMs: 0,
+            chargedAtMs: 0,
+            flag: secret,
+            response: secret,
+          },
+        ],
+      })
+      await held.store.beginMirror('f', 1)
+      const theirs = { projectId: 2, createdAtMs: 0, isIdentified: true, propertiesJson: `{"x":"${secret}"}` }
+      await held.store.writeSubjects(
+        { persons: [{ ...theirs, uuid: uuid(9) }], groups: [{ ...theirs, typeIndex: 0, key: secret }] },
+        2,
+      )
+      await held.store.completeMirror('f', 3)
+      api = await startManagement({ after: (done: () => Promise<void>) => opened.push(done) } as never, {
+        events: held.store,
+      })
+      await api.call('POST', '/api/projects/', { body: { name: 'other' } })
+      file = join(held.engine.dataFolder, 'secret.txt')
+      writeFileSync(file, secret)
+      await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+      port = (server.address() as { port: number }).port
+    },
+    end: async () => {
+      server.close()
+      for (const done of opened) await done()
+    },
   })
 
   const ask = (query: string, values: object = {}, options: { key?: string; job?: number } = {}) =>
@@ -99,7 +94,7 @@ describe('SQL of users', () => {
     headers: Record<string, string> = { 'Pennon-Project': '1' },
     scope: SqlScope = 'visible',
   ) {
-    const { url, analyst } = engine.endpoint()
+    const { url, analyst } = held.engine.endpoint()
     const { username, password } = analystOf(analyst, scope)
     const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
     const response = await fetch(`${url}/?database=${viewsDatabase('pennon', scope)}${search}`, {
@@ -164,8 +159,7 @@ describe('SQL of users', () => {
         importJobId,
       )
     const call = { ...pending(1, otherJob, secret), event: '$feature_flag_called' }
-    await store.insert({
-      ...nothing,
+    await held.insert({
       pendingEvents: [pending(1, job, 'own'), pending(1, otherJob, secret), call, pending(2, theirJob, secret)],
     })
     const queries = [
@@ -338,7 +332,7 @@ describe('SQL of users', () => {
   })
 
   it('cannot use functions of this engine that look outside the query', async () => {
-    const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+    const clients = createClickHouseClients({ endpoint: held.engine.endpoint, queryTimeoutSeconds: 8 })
     const functions = await createSqlSetUp(clients, 8).functions()
     const suspicious =
       /file|disk|dict|^ai[A-Z]|exec|host|server|env|macro|setting|keeper|dns|address|symbol|model|catboost|secret|certificate|transaction|zoo|thread|sleep|part$|connection|joinGet|region/i

@@ -2,57 +2,42 @@
 // share the parts of the event store, and the dictionary of a column is read as a whole.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { makeBuckets } from '#core/insights/buckets.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
-import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent } from '../support/values.ts'
 
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const timestampMs = Date.parse('2026-11-05T10:00:00Z')
 const megabyte = 1024 * 1024
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
 
 describe('megabytes of flag properties', () => {
-  let engine: TestEngine
-  let store: EventStore
-
-  before(async () => {
-    engine = await startEngine({ queryMemoryBytes: 48 * megabyte })
-    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
-    await store.migrate()
-    const event = { timestampMs, event: 'seen' }
-    for (let insert = 0; insert < 10; insert++) {
-      const wide = Array.from({ length: 10 }, (_, index) => {
-        const n = insert * 10 + index
-        const flags = new Map([['$feature/checkout', `${n % 2} ${n} ${'"'.repeat(megabyte / 2)}`]])
-        return aStoredEvent({ ...event, projectId: 1, uuid: uuid(n), flags })
-      })
-      const others = [0, 1].map(n =>
-        aStoredEvent({
-          ...event,
-          projectId: 2,
-          uuid: uuid(insert * 2 + n),
-          flags: new Map([['$feature/checkout', n === 0 ? 'control' : 'test']]),
-        }),
-      )
-      await store.insert({ ...nothing, events: [...wide, ...others] })
-    }
-    const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-    await clients.write(async (client, database) => {
-      await client.command({ query: `OPTIMIZE TABLE ${database}.events FINAL` })
-    })
-    await clients.close()
-  })
-  after(async () => {
-    await store.close()
-    await engine.stop()
+  const held = eventStoreForTests({
+    limits: { queryMemoryBytes: 48 * megabyte },
+    begin: async () => {
+      const event = { timestampMs, event: 'seen' }
+      for (let insert = 0; insert < 10; insert++) {
+        const wide = Array.from({ length: 10 }, (_, index) => {
+          const n = insert * 10 + index
+          const flags = new Map([['$feature/checkout', `${n % 2} ${n} ${'"'.repeat(megabyte / 2)}`]])
+          return aStoredEvent({ ...event, projectId: 1, uuid: uuid(n), flags })
+        })
+        const others = [0, 1].map(n =>
+          aStoredEvent({
+            ...event,
+            projectId: 2,
+            uuid: uuid(insert * 2 + n),
+            flags: new Map([['$feature/checkout', n === 0 ? 'control' : 'test']]),
+          }),
+        )
+        await held.insert({ events: [...wide, ...others] })
+      }
+      await held.optimize('events')
+    },
   })
 
   const countByCheckout = async (projectId: number) => {
-    const lines = await store.countTrend({
+    const lines = await held.store.countTrend({
       projectId,
       buckets: makeBuckets(
         { fromMs: timestampMs, endMs: timestampMs + 1 },
@@ -94,7 +79,7 @@ describe('megabytes of flag properties', () => {
       aStoredEvent({ ...shared, uuid: uuid(index), flags: flagsOf('control', length) }),
       aStoredEvent({ ...shared, uuid: uuid(10 + index), flags: new Map([['$feature/other', 'é'.repeat(length)]]) }),
     ])
-    await store.insert({ ...nothing, events })
+    await held.insert({ events })
     assert.deepEqual(await countByCheckout(3), [[['control'], [5]]])
   })
 })

@@ -6,8 +6,8 @@ import { describe, it } from 'node:test'
 import { pino } from 'pino'
 import type { Project } from '#core/project.ts'
 import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
-import { eventStoreForTests } from './event-store-for-tests.ts'
 import { countsOf, startFlagServer } from './flag-calls-server.ts'
 import { createCallsWorld, plainUsage, wallClock } from './flag-calls-world.ts'
 
@@ -15,7 +15,7 @@ const at = (text: string) => Date.parse(text)
 /** The API's clock is fixed at this time. */
 let nowMs = at('2026-05-01T12:00:00Z')
 const clock = { nowMs: () => ++nowMs }
-const events = eventStoreForTests(clock)
+const events = eventStoreForTests({ clock })
 let jobCount = 1
 
 function keeperOf(projectId: number, timezone: () => string) {

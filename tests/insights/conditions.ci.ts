@@ -1,18 +1,15 @@
 // Conditions in SQL against the matcher that evaluates flags: every operator with awkward values, on the real engine.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { decideResiduals } from '#adapters/clickhouse/insights/residuals.ts'
 import { asciiFoldedText, foldedText } from '#core/flags/match/fold-text.ts'
 import { compileMatch, operatorNames } from '#core/flags/match/match-property.ts'
 import type { Condition, PropertyCondition, PropertySource } from '#core/insights/conditions.ts'
 import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
-import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { ConditionSql, type Decided } from '../../src/adapters/clickhouse/insights/condition-sql.ts'
 import { QueryParams } from '../../src/adapters/clickhouse/insights/query-params.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { aStoredEvent } from '../support/values.ts'
 
@@ -268,27 +265,17 @@ const conditions =
   process.env.CONDITIONS === 'all' ? everyCondition : everyCondition.filter((_, index) => (index + seed) % 4 === 0)
 
 describe('a condition in SQL', () => {
-  let engine: TestEngine
-  let store: EventStore
-  let clients: ReturnType<typeof createClickHouseClients>
-  before(async () => {
-    engine = await startEngine({ queryTimeoutSeconds: 30 })
-    const options = { endpoint: engine.endpoint, queryTimeoutSeconds: 30 }
-    store = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
-    clients = createClickHouseClients(options)
-    await store.migrate()
-    const events = texts.map((text, index) => {
-      const value = propertyOf(text)
-      const flags = value === undefined || value === null ? [] : [['$feature/p"&=%', textOf(value)] as const]
-      const uuid = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
-      return aStoredEvent({ uuid, propertiesJson: text, personPropertiesJson: text, flags: new Map(flags) })
-    })
-    await store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
-  })
-  after(async () => {
-    await clients.close()
-    await store.close()
-    await engine.stop()
+  const held = eventStoreForTests({
+    limits: { queryTimeoutSeconds: 30 },
+    begin: () => {
+      const events = texts.map((text, index) => {
+        const value = propertyOf(text)
+        const flags = value === undefined || value === null ? [] : [['$feature/p"&=%', textOf(value)] as const]
+        const uuid = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
+        return aStoredEvent({ uuid, propertiesJson: text, personPropertiesJson: text, flags: new Map(flags) })
+      })
+      return held.insert({ events })
+    },
   })
 
   /** Which of the events each condition holds for, by the store. */
@@ -301,7 +288,7 @@ describe('a condition in SQL', () => {
       const table = sql.tables.get('events')!
       return { columns, params: params.values, leaves: table.leaves, inner: table.columns }
     }
-    return clients.read(async (client, signal) => {
+    return held.clients.read(async (client, signal) => {
       const { leaves, params, inner: read } = build(new Map())
       const decided = await decideResiduals(client, { leaves, columns: read, source: 'events', params }, nowMs, signal)
       const { columns, inner, params: all } = build(decided)
@@ -390,7 +377,7 @@ describe('a condition in SQL', () => {
     const query = `SELECT one.1, lowerUTF8(one.1), lower(one.1) FROM (
       SELECT arrayJoin(arrayZip(${lists.map(list => params.list('String', list)).join(', ')})) AS one)
       WHERE lowerUTF8(one.1) != one.2 OR lower(one.1) != one.3`
-    const wrong = await clients.read(async (client, signal) => {
+    const wrong = await held.clients.read(async (client, signal) => {
       const options = { use_multipart_params: true, format: 'JSONCompactEachRow', abort_signal: signal } as const
       return (await client.query({ query, query_params: params.values, ...options })).json<[string, string, string]>()
     })

@@ -4,10 +4,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { after, before, describe, it, type TestContext } from 'node:test'
-import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
+import { describe, it, type TestContext } from 'node:test'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 import { runCommand, startCommand } from '../support/pennon-command.ts'
@@ -28,24 +27,15 @@ const events = Array.from({ length: eventCount }, (_, index) =>
 )
 
 describe('pennon events', () => {
-  let engine: TestEngine
-  let store: EventStore
-  before(async () => {
-    engine = await startEngine()
-    const exports = { windowRowsMin: 1, sliceRowsMax: 40, retryPausesMs: [1] }
-    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now }, exports })
-    await store.migrate()
-    await store.insert({ pendingEvents: [], overrides: [], recordings: [], rejected: [], events })
-  })
-  after(async () => {
-    await store.close()
-    await engine.stop()
+  const held = eventStoreForTests({
+    exports: { windowRowsMin: 1, sliceRowsMax: 40, retryPausesMs: [1] },
+    begin: () => held.insert({ events }),
   })
 
   /** A front whose exports fail after this many batches for as long as `isBroken`. */
   async function start(t: TestContext, broken: { after: number; isBroken: boolean } = { after: 0, isBroken: false }) {
     const openEventExport: EventStore['openEventExport'] = async (query, signal) => {
-      const { batches, eventCountMax } = await store.openEventExport(query, signal)
+      const { batches, eventCountMax } = await held.store.openEventExport(query, signal)
       return {
         eventCountMax,
         batches: (async function* () {
@@ -57,7 +47,7 @@ describe('pennon events', () => {
         })(),
       }
     }
-    const api = await startManagement(t, { events: { ...store, openEventExport } })
+    const api = await startManagement(t, { events: { ...held.store, openEventExport } })
     const folder = tempDir(t)
     const file = (name: string) => join(folder, name)
     const settings = await settingsOf(api)
@@ -89,7 +79,7 @@ describe('pennon events', () => {
     const { api, run } = await start(t)
     const { number } = (await api.call('POST', '/api/projects/1/import_jobs/', { body: { source: 'csv' } })).body
     const pending = imported(aStoredEvent({ event: 'signed up', timestampMs: firstMs, capturedAtMs: firstMs }), number)
-    await store.insert({ events: [], pendingEvents: [pending], overrides: [], recordings: [], rejected: [] })
+    await held.store.insert({ events: [], pendingEvents: [pending], overrides: [], recordings: [], rejected: [] })
     const range = ['--from', '2026-04-20', '--to', '2026-04-24', '--json']
     const count = async (...args: string[]) => {
       const { exitCode, stdout, stderr } = await run('count', ...range, ...args)
@@ -167,23 +157,23 @@ describe('pennon events', () => {
 
   it('stops at Ctrl-C, and prints how to resume', async t => {
     let goOn = () => {}
-    const held = new Promise<void>(resolve => {
+    const waiting = new Promise<void>(resolve => {
       goOn = resolve
     })
     const openEventExport: EventStore['openEventExport'] = async (query, signal) => {
-      const { batches, eventCountMax } = await store.openEventExport(query, signal)
+      const { batches, eventCountMax } = await held.store.openEventExport(query, signal)
       return {
         eventCountMax,
         batches: (async function* () {
           let count = 0
           for await (const batch of batches) {
-            if (query.after === undefined && count++ === 2) await held
+            if (query.after === undefined && count++ === 2) await waiting
             yield batch
           }
         })(),
       }
     }
-    const api = await startManagement(t, { events: { ...store, openEventExport } })
+    const api = await startManagement(t, { events: { ...held.store, openEventExport } })
     const settings = await settingsOf(api)
     const target = join(tempDir(t), 'events.jsonl')
     const { child, ended } = startCommand(settings, 'events', 'export', target, '--host', api.url)

@@ -6,18 +6,16 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { listenOn } from '#compose/front/events-server.ts'
 import { Connections } from '#http/connections.ts'
 import { createEventsServer } from '#http/events-port/events-server.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { pythonWithPackages } from '../sdk/python-environment.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { jarMissing, mavenJar } from '../support/maven-jar.ts'
@@ -27,18 +25,15 @@ import { aStoredEvent } from '../support/values.ts'
 
 const password = 'a-password-of-a-dashboard'
 const driver = 'com.clickhouse:clickhouse-jdbc:0.9.4:jar:all-dependencies'
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
 
 describe('the port for dashboards', () => {
-  let engine: TestEngine
-  let store: EventStore
   let url = ''
   const servers: ReturnType<typeof createEventsServer>[] = []
 
   const start = async (over: Partial<Parameters<typeof createEventsServer>[0]> = {}) => {
     const server = createEventsServer({
-      events: store,
+      events: held.store,
       password,
       hasProject: projectId => projectId <= 2,
       connections: new Connections(32, () => undefined),
@@ -49,32 +44,29 @@ describe('the port for dashboards', () => {
     return listenOn(server, '127.0.0.1', 0)
   }
 
-  before(async () => {
-    engine = await startEngine()
-    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
-    await store.migrate()
-    const rows = [1, 2].flatMap(projectId =>
-      [1, 2, 3].map(n =>
-        aStoredEvent({
-          projectId,
-          event: `of-${projectId}`,
-          uuid: uuid(n),
-          distinctId: `d${n}`,
-          flags: new Map([['$feature/beta', 'control']]),
-          timestampMs: Date.parse('2026-11-05T10:00:00Z'),
-        }),
-      ),
-    )
-    await store.insert({ ...nothing, events: rows })
-    url = await start()
-  })
-  after(async () => {
-    for (const server of servers) {
-      server.closeAllConnections()
-      server.close()
-    }
-    await store.close()
-    await engine.stop()
+  const held = eventStoreForTests({
+    begin: async () => {
+      const rows = [1, 2].flatMap(projectId =>
+        [1, 2, 3].map(n =>
+          aStoredEvent({
+            projectId,
+            event: `of-${projectId}`,
+            uuid: uuid(n),
+            distinctId: `d${n}`,
+            flags: new Map([['$feature/beta', 'control']]),
+            timestampMs: Date.parse('2026-11-05T10:00:00Z'),
+          }),
+        ),
+      )
+      await held.insert({ events: rows })
+      url = await start()
+    },
+    end: async () => {
+      for (const server of servers) {
+        server.closeAllConnections()
+        server.close()
+      }
+    },
   })
 
   const basic = (user: string, pass = password) => ({
@@ -170,8 +162,8 @@ describe('the port for dashboards', () => {
     const { panels, templating } = JSON.parse(readFileSync('docs/grafana/pennon.json', 'utf8'))
     const queries: string[] = [templating.list[0].query, ...panels.map((panel: Panel) => panel.targets[0].rawSql)]
     assert.ok(queries.length >= 8)
-    await store.beginMirror('d', 1)
-    await store.completeMirror('d', 2)
+    await held.store.beginMirror('d', 1)
+    await held.store.completeMirror('d', 2)
     for (const query of queries) {
       // As the plugin replaces its macros and variables.
       const sql = query
@@ -224,7 +216,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
       basic('project_1; DROP'),
       basic('default', ''),
       basic('pennon_writer'),
-      basic(engine.endpoint().analyst.username, engine.endpoint().analyst.password),
+      basic(held.engine.endpoint().analyst.username, held.engine.endpoint().analyst.password),
       { Authorization: 'Bearer x' },
       {},
     ] as Record<string, string>[]
@@ -399,7 +391,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
   })
 
   it('reports that persons are still being copied', async () => {
-    await store.beginMirror('f', 3)
+    await held.store.beginMirror('f', 3)
     const { status, text } = await post('SELECT * FROM persons')
     assert.equal(status, 503)
     assert.match(text, /being copied/)

@@ -6,17 +6,15 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
-import { after, before, describe, it, type TestContext } from 'node:test'
-import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { describe, it, type TestContext } from 'node:test'
+import type { ClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { openEventExport, usualExportLimits } from '#adapters/clickhouse/exports/event-export.ts'
 import { type Ask, createExportQueries } from '#adapters/clickhouse/exports/export-queries.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { dayMs } from '#core/time.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { pythonWithPackages } from '../sdk/python-environment.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { download } from '../support/raw-download.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -76,23 +74,12 @@ const awkwardEvents: readonly StoredEvent[] = names.map((name, index) =>
 )
 
 describe('exports over a real engine', () => {
-  let engine: TestEngine
-  let store: EventStore
-  before(async () => {
-    engine = await startEngine()
-    store = createClickHouseEventStore({
-      endpoint: engine.endpoint,
-      clock: { nowMs: Date.now },
-      exports: { retryPausesMs: [1] },
-    })
-    await store.migrate()
-    const none = { pendingEvents: [], overrides: [], recordings: [], rejected: [] }
-    const { refused } = await store.insert({ ...none, events: awkwardEvents })
-    assert.deepEqual(refused, [])
-  })
-  after(async () => {
-    await store.close()
-    await engine.stop()
+  const held = eventStoreForTests({
+    exports: { retryPausesMs: [1] },
+    begin: async () => {
+      const { refused } = await held.insert({ events: awkwardEvents })
+      assert.deepEqual(refused, [])
+    },
   })
 
   /** What a tool read, as its rows of [uuid, event, distinct id, properties, person properties, time]. */
@@ -111,7 +98,7 @@ describe('exports over a real engine', () => {
   }
 
   async function saved(t: TestContext, format: string): Promise<string> {
-    const api = await startManagement(t, { events: store })
+    const api = await startManagement(t, { events: held.store })
     const { status, bytes, isComplete } = await download(`${api.url}${path}?format=${format}`, headers)
     assert.deepEqual([status, isComplete], [200, true])
     const file = join(tempDir(t), `events.${format}`)
@@ -196,8 +183,8 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
   })
 
   it('of 200,000 events load one slice at a time, in order, each once', async () => {
-    await seedMany(engine, 2, 200_000)
-    const { batches, eventCountMax } = await store.openEventExport(
+    await seedMany(held.clients, 2, 200_000)
+    const { batches, eventCountMax } = await held.store.openEventExport(
       { projectId: 2, descending: true },
       AbortSignal.timeout(120_000),
     )
@@ -219,8 +206,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
   })
 
   it('of a busy day read each row a fixed number of times, however many rows there are', async () => {
-    const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-    const { once, patiently } = createExportQueries(clients)(AbortSignal.timeout(120_000))
+    const { once, patiently } = createExportQueries(held.clients)(AbortSignal.timeout(120_000))
     let rowsRead = 0
     /** Asks twice: the format with statistics says how many rows the engine read. */
     const counting =
@@ -250,7 +236,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
       [4, 20_000],
       [5, 60_000],
     ] as const) {
-      await seedMany(engine, projectId, count, dayMs)
+      await seedMany(held.clients, projectId, count, dayMs)
       rowsRead = 0
       const { batches } = await openEventExport(ask, { projectId, descending: true }, limits)
       const seen = new Set<string>()
@@ -258,15 +244,13 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
       assert.equal(seen.size, count)
       perRow.push(rowsRead / count)
     }
-    await clients.close()
     const [few, many] = perRow as [number, number]
     assert.ok(many < 25 && many < few * 1.3, `read ${few.toFixed(1)}, then ${many.toFixed(1)} rows for each`)
   })
 
   it('split a part that is too large for one query, and continue', async () => {
-    await seedMany(engine, 3, 5_000)
-    const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-    const { once, patiently } = createExportQueries(clients)(AbortSignal.timeout(60_000))
+    await seedMany(held.clients, 3, 5_000)
+    const { once, patiently } = createExportQueries(held.clients)(AbortSignal.timeout(60_000))
     const limits = { ...usualExportLimits, windowRowsMin: 2_000, sliceRowsMax: 1_000, sliceBytesMax: 1024 * 1024 }
     const uuids: string[][] = []
     let asked = 0
@@ -283,20 +267,19 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
       const { batches } = await openEventExport({ once, patiently: async asking => failing(asking) }, query, limits)
       uuids.push((await Array.fromAsync(batches, batch => [...batch])).flat().map(({ event }) => event.uuid))
     }
-    await clients.close()
     assert.ok(asked > 20, `${asked} queries`)
     assert.equal(new Set(uuids[0]).size, 5_000)
     assert.deepEqual(uuids[1], uuids[0])
   })
 
   it('fail visibly when the store is killed midway, and resume where they ended', async t => {
-    await seedMany(engine, 1, 40_000)
-    const api = await startManagement(t, { events: store })
+    await seedMany(held.clients, 1, 40_000)
+    const api = await startManagement(t, { events: held.store })
     const url = `${api.url}${path}?event=seeded`
     // A reader that stops until the engine is gone: afterwards it gets only data read before.
     const response = await opened(url)
     const chunks: Buffer[] = [response.read() as Buffer | null].filter(chunk => chunk !== null)
-    await engine.kill()
+    await held.engine.kill()
     response.on('data', chunk => chunks.push(chunk))
     await new Promise(resolve => response.once('close', resolve))
     assert.equal(response.complete, false)
@@ -305,7 +288,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
     assert.equal(last.export_error.code, 'event_store_unavailable')
     assert.ok(lines.length > 0 && lines.length < 40_000, `${lines.length} lines`)
     assert.equal(last.export_error.cursor, JSON.parse(lines.at(-1)!).cursor)
-    await engine.restart()
+    await held.engine.restart()
     const rest = await download(`${url}&cursor=${last.export_error.cursor}`, headers)
     assert.equal(rest.isComplete, true)
     const uuids = [...lines, ...rest.bytes.toString().trimEnd().split('\n')].map(line => JSON.parse(line).uuid)
@@ -315,8 +298,12 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
 })
 
 /** Events of some 800 bytes over three days, or another span, made by the engine itself. */
-async function seedMany(engine: TestEngine, projectId: number, count: number, spanMs = 3 * dayMs): Promise<void> {
-  const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+async function seedMany(
+  clients: ClickHouseClients,
+  projectId: number,
+  count: number,
+  spanMs = 3 * dayMs,
+): Promise<void> {
   await clients.write(async (client, database) => {
     await client.command({
       query: `INSERT INTO ${database}.events (project_id, uuid, event, distinct_id, timestamp, captured_at, created_at, lane,
@@ -330,7 +317,6 @@ async function seedMany(engine: TestEngine, projectId: number, count: number, sp
       query_params: { project: projectId, count, span: spanMs },
     })
   })
-  await clients.close()
 }
 
 async function opened(url: string): Promise<IncomingMessage> {

@@ -3,39 +3,29 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { makeBuckets } from '#core/insights/buckets.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
-import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import {
   bucketParams,
   bucketStartSql,
   epochMsSql,
   isWithinBucketsSql,
 } from '../../src/adapters/clickhouse/insights/bucket-expression.ts'
-import { engineForTests } from '../support/engine-for-tests.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent } from '../support/values.ts'
 
 describe('insights on the engine', () => {
-  let store: EventStore
-  const server = engineForTests({
-    begin: async ({ engine }) => {
-      store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
-      await store.migrate()
-    },
-    end: () => store.close(),
-  })
-  const insert = (events: ReturnType<typeof aStoredEvent>[]) =>
-    store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
+  const held = eventStoreForTests()
+  const insert = (events: ReturnType<typeof aStoredEvent>[]) => held.insert({ events })
 
   it('find the first event of a project since 2015, by its winning copy', async () => {
-    assert.equal(await store.findFirstEventTime({ projectId: 1 }), null)
+    assert.equal(await held.store.findFirstEventTime({ projectId: 1 }), null)
     const first = aStoredEvent({ projectId: 1, timestampMs: Date.parse('2015-01-01T10:00:00.000Z') })
     const wrong = aStoredEvent({ projectId: 1, timestampMs: Date.parse('1900-01-01T00:00:00.000Z') })
     const ofAnother = aStoredEvent({ projectId: 2, timestampMs: Date.parse('2015-01-01T00:00:00.000Z') })
     await insert([aStoredEvent({ projectId: 1 }), ofAnother, first, wrong])
-    assert.equal(await store.findFirstEventTime({ projectId: 1 }), first.timestampMs)
+    assert.equal(await held.store.findFirstEventTime({ projectId: 1 }), first.timestampMs)
     const later = { ...first, timestampMs: first.timestampMs + 3_600_000 }
     await insert([later])
-    assert.equal(await store.findFirstEventTime({ projectId: 1 }), later.timestampMs)
+    assert.equal(await held.store.findFirstEventTime({ projectId: 1 }), later.timestampMs)
   })
 
   it('put each time into the bucket that contains it', async () => {
@@ -45,7 +35,7 @@ describe('insights on the engine', () => {
     const times = [...buckets.edges.flatMap(edge => [edge - 1, edge, edge + 1]), range.fromMs - 86_400_000]
     const query = `SELECT ${epochMsSql('time')}, ${bucketStartSql('time')} FROM (
       SELECT fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), 'UTC') AS time) WHERE ${isWithinBucketsSql('time')}`
-    const rows = await server.clients.read(async client => {
+    const rows = await held.clients.read(async client => {
       const result = await client.query({
         query,
         query_params: { ...bucketParams(buckets), times },

@@ -3,11 +3,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
-import { eventStoreForTests } from './event-store-for-tests.ts'
 
 const tables = eventStoreForTests()
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 
 function columnsOf(projectId: number): Promise<[flag: string, response: string][]> {
   return tables.clients.write(async (client, database) => {
@@ -51,12 +50,12 @@ const expected = [...calls.map(([, flag, response]) => [flag, response]), ['', '
 
 describe('the columns of flag calls', () => {
   it('are written with the event, whatever else its properties contain', async () => {
-    await tables.store.insert({ ...nothing, events: eventsOf(1) })
+    await tables.insert({ events: eventsOf(1) })
     assert.deepEqual(await columnsOf(1), expected)
   })
 
   it('are moved with a published import', async () => {
-    await tables.store.insert({ ...nothing, pendingEvents: eventsOf(2).map(event => imported(event, 7)) })
+    await tables.insert({ pendingEvents: eventsOf(2).map(event => imported(event, 7)) })
     assert.deepEqual(await columnsOf(2), [])
     await tables.store.publishJob(7)
     assert.deepEqual(await columnsOf(2), expected)

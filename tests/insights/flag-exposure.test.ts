@@ -2,12 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
-import { eventStoreForTests } from './event-store-for-tests.ts'
 import { type ACall, startFlagServer } from './flag-calls-server.ts'
 
 const events = eventStoreForTests()
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const at = (text: string) => Date.parse(text)
 const range = '?date_from=2026-03-28&date_to=2026-03-30'
 const personId = (index: number) => `0192a4b0-0000-7000-8000-${String(index).padStart(12, '0')}`
@@ -68,7 +67,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
       const { response, ...call } = seen(person, '2026-03-29T12:00:00Z', 'control')
       const properties = { $feature_flag: 'beta', $feature_flag_response: response }
       const event = { ...call, projectId, event: '$feature_flag_called', propertiesJson: JSON.stringify(properties) }
-      await events.store.insert({ ...nothing, pendingEvents: [imported(aStoredEvent(event), number)] })
+      await events.insert({ pendingEvents: [imported(aStoredEvent(event), number)] })
       await events.store.publishJob(number)
     }
     assert.deepEqual((await answer('exposure', range)).cumulative.control, [1, 2, 2])
@@ -82,8 +81,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
       seen(3, '2026-03-29T12:00:00Z', 'test'),
     )
     const merge = (from: number, into: number) =>
-      events.store.insert({
-        ...nothing,
+      events.insert({
         overrides: [{ projectId, distinctId: `id-${from}`, personId: personId(into), version: 1 }],
       })
     const persons = async () => {
@@ -109,7 +107,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
       flag: 'beta',
       response: 'test',
     }
-    await events.store.insert({ ...nothing, deduplicated: [{ ...call, uuid: personId(77) }] })
+    await events.insert({ deduplicated: [{ ...call, uuid: personId(77) }] })
     const { buckets, cumulative } = await answer('exposure', '?date_from=2026-03-29&date_to=2026-03-29&interval=hour')
     const first = cumulative.test.indexOf(1)
     assert.deepEqual([buckets[first], cumulative.test.at(-1)], ['2026-03-29T03:00:00+02:00', 1])

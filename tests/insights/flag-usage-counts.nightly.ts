@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
-import { eventStoreForTests } from './event-store-for-tests.ts'
 import { countsOf, exposureOf, startFlagServer } from './flag-calls-server.ts'
 import { createCallsWorld, plainExposure, plainUsage, wallClock } from './flag-calls-world.ts'
 
 let nowMs = 1_800_000_000_000
-const events = eventStoreForTests({ nowMs: () => ++nowMs })
+const events = eventStoreForTests({ clock: { nowMs: () => ++nowMs } })
 const at = (text: string) => Date.parse(text)
 let jobCount = 1
 

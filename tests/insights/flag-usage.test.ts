@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { eventStoreForTests } from './event-store-for-tests.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { startFlagServer, type UsageLine } from './flag-calls-server.ts'
 
 const events = eventStoreForTests()

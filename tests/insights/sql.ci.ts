@@ -1,34 +1,21 @@
 // SQL over HTTP, on the real engine: what a caller sends and gets.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { parseJson } from '#core/json.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { parseEndpointUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { endpointByUrl, eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 
-let engine: TestEngine
-let store: EventStore
-before(async () => {
-  engine = await startEngine()
-  store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
-  await store.migrate()
-})
-after(async () => {
-  await store.close()
-  await engine.stop()
-})
-
+const held = eventStoreForTests()
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 let projectCount = 1
 
 /** A new project, and a way to ask it with SQL. */
-async function startSql(t: TestContext, events: EventStore = store) {
+async function startSql(t: TestContext, events: EventStore = held.store) {
   const api = await startManagement(t, { events })
   let project = await api.call('POST', '/api/projects/', { body: { name: 'SQL' } })
   // The event store is shared by the tests of this file, the ids of projects are not.
@@ -53,7 +40,7 @@ async function startSql(t: TestContext, events: EventStore = store) {
       return `${status} ${body.code} ${body.attr ?? ''}: ${body.detail}`
     },
     insert: (...rows: Partial<StoredEvent>[]) =>
-      store.insert({ ...nothing, events: rows.map(event => aStoredEvent({ projectId, ...event })) }),
+      held.insert({ events: rows.map(event => aStoredEvent({ projectId, ...event })) }),
   }
 }
 
@@ -69,8 +56,8 @@ describe('POST …/query/ with a HogQLQuery', () => {
     )
     await insert(seen)
     const override = { projectId, distinctId: 'anonymous', personId: uuid(11), version: 1 }
-    await store.insert({ ...nothing, overrides: [override] })
-    await store.insert({ ...nothing, pendingEvents: [aStoredEvent({ projectId, event: 'pending', importJobId: 7 })] })
+    await held.insert({ overrides: [override] })
+    await held.insert({ pendingEvents: [aStoredEvent({ projectId, event: 'pending', importJobId: 7 })] })
     const { body } = await call(
       "SELECT event, count() AS n, any(JSONExtractString(properties, '$browser')) AS browser FROM events GROUP BY event ORDER BY event",
     )
@@ -96,18 +83,18 @@ describe('POST …/query/ with a HogQLQuery', () => {
 
   it('has current persons and groups, once the mirror is filled', async t => {
     const { results, refusal, projectId } = await startSql(t)
-    await store.beginMirror('f', 1)
+    await held.store.beginMirror('f', 1)
     assert.match(await refusal('SELECT * FROM persons'), /^503 persons_filling/)
     assert.match(await refusal('SELECT * FROM groups'), /^503 persons_filling/)
     assert.deepEqual(await results('SELECT count() FROM events'), [[0]])
     const person = { projectId, uuid: uuid(1), createdAtMs: 0, isIdentified: true, propertiesJson: '{"plan":"free"}' }
     const group = { projectId, typeIndex: 0, key: 'acme', createdAtMs: 0, propertiesJson: '{"size":7}' }
-    await store.writeSubjects({ persons: [person], groups: [group] }, 2)
+    await held.store.writeSubjects({ persons: [person], groups: [group] }, 2)
     const paying = { ...person, propertiesJson: '{"plan":"paid"}' }
-    await store.writeSubjects({ persons: [paying, { ...person, projectId: projectId + 1 }] }, 3)
-    await store.writeSubjects({ persons: [{ ...person, uuid: uuid(2) }] }, 3)
-    await store.writeSubjects({ deletedPersons: [{ projectId, uuid: uuid(2) }] }, 4)
-    await store.completeMirror('f', 5)
+    await held.store.writeSubjects({ persons: [paying, { ...person, projectId: projectId + 1 }] }, 3)
+    await held.store.writeSubjects({ persons: [{ ...person, uuid: uuid(2) }] }, 3)
+    await held.store.writeSubjects({ deletedPersons: [{ projectId, uuid: uuid(2) }] }, 4)
+    await held.store.completeMirror('f', 5)
     assert.deepEqual(await results('SELECT id, properties, is_identified FROM persons'), [
       [uuid(1), '{"plan":"paid"}', true],
     ])
@@ -131,8 +118,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
       flag: 'beta',
       response: 'true',
     }
-    await store.insert({
-      ...nothing,
+    await held.insert({
       deduplicated: [
         { ...repeated, uuid: uuid(2) },
         { ...repeated, uuid: uuid(1) },
@@ -341,15 +327,15 @@ describe('POST …/query/ with a HogQLQuery', () => {
 
   it('stops a query that takes too much time or memory, and reports it', async t => {
     const { refusal } = await startSql(t)
-    await engine.restart({ queryTimeoutSeconds: 1, queryMemoryBytes: 60 * 1024 * 1024 })
+    await held.engine.restart({ queryTimeoutSeconds: 1, queryMemoryBytes: 60 * 1024 * 1024 })
     const short = createClickHouseEventStore({
-      endpoint: engine.endpoint,
+      endpoint: held.engine.endpoint,
       clock: { nowMs: Date.now },
       queryTimeoutSeconds: 1,
     })
     t.after(async () => {
       await short.close()
-      await engine.restart({})
+      await held.engine.restart({})
     })
     const limited = await startSql(t, short)
     assert.match(await limited.refusal('SELECT sum(number) FROM numbers(1000000000000)'), /^503 event_store_timeout/)
@@ -358,11 +344,10 @@ describe('POST …/query/ with a HogQLQuery', () => {
   })
 
   it('tells the operator of a separate ClickHouse which setup SQL needs', async t => {
-    const { url, writer, database } = engine.endpoint()
-    const endpoint = parseEndpointUrl(
-      url.replace('://', `://${writer.username}:${writer.password}@`).concat(`/${database}`),
-    )
-    const theirs = createClickHouseEventStore({ endpoint: () => endpoint, clock: { nowMs: Date.now } })
+    const theirs = createClickHouseEventStore({
+      endpoint: () => endpointByUrl(held.engine),
+      clock: { nowMs: Date.now },
+    })
     t.after(() => theirs.close())
     const { refusal } = await startSql(t, theirs)
     assert.match(await refusal('SELECT 1'), /^503 sql_not_set_up : .*GRANT CREATE USER/)

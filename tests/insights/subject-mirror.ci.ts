@@ -3,9 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, describe, it, type TestContext } from 'node:test'
-import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { describe, it, type TestContext } from 'node:test'
 import { isMirrorFilledSql } from '#adapters/clickhouse/queries/persons-of-today.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
@@ -17,7 +15,7 @@ import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { createSubjectMirrorKeeper, type MirrorFaultPoint } from '#services/worker/mirror-subjects.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { writeNewState } from '../support/state.ts'
@@ -30,26 +28,10 @@ const never = new AbortController().signal
 class Crash extends Error {}
 
 describe('the mirror of persons and groups', () => {
-  let engine: TestEngine
-  let events: EventStore
-  let clients: ReturnType<typeof createClickHouseClients>
-
-  before(async () => {
-    engine = await startEngine()
-    const endpoint = () => engine.endpoint()
-    events = createClickHouseEventStore({ endpoint, clock: fixedClock('2026-12-03T00:00:00Z') })
-    clients = createClickHouseClients({ endpoint, queryTimeoutSeconds: 8 })
-    await events.migrate()
-  })
-  after(async () => {
-    await clients.close()
-    await events.close()
-    await engine.stop()
-  })
-
+  const held = eventStoreForTests({ clock: fixedClock('2026-12-03T00:00:00Z') })
   const read = <T>(query: string) =>
-    clients.read(async client => (await client.query({ query, format: 'JSONCompactEachRow' })).json<T>())
-  const command = (query: string) => clients.write(client => client.command({ query }))
+    held.clients.read(async client => (await client.query({ query, format: 'JSONCompactEachRow' })).json<T>())
+  const command = (query: string) => held.command(() => query)
 
   /** A new state, and an event store whose mirror is of no state that this one knows. */
   async function openState(t: TestContext) {
@@ -70,7 +52,7 @@ describe('the mirror of persons and groups', () => {
   }
 
   const keeper = (state: ManagementStore, faultPoint: (name: MirrorFaultPoint) => void = () => undefined) =>
-    createSubjectMirrorKeeper({ state, events, logger: silentLogger(), newUuid: randomUUID, faultPoint })
+    createSubjectMirrorKeeper({ state, events: held.store, logger: silentLogger(), newUuid: randomUUID, faultPoint })
 
   /** What queries see, or a MirrorFillingError. */
   async function mirrored(): Promise<string[]> {
@@ -149,7 +131,7 @@ describe('the mirror of persons and groups', () => {
     ]
     for (const loss of losses) {
       await command(loss)
-      await events.migrate()
+      await held.store.migrate()
       await keeper(management).settle(never)
       assert.deepEqual(await mirrored(), await stored(management), loss)
     }
@@ -192,7 +174,7 @@ describe('the mirror of persons and groups', () => {
       logger: silentLogger(),
       newUuid: randomUUID,
       events: {
-        ...events,
+        ...held.store,
         writeSubjects: async (rows, version) => {
           stalled.push({ rows, version })
         },
@@ -204,7 +186,7 @@ describe('the mirror of persons and groups', () => {
     await assert.rejects(slow.settle(never), Crash)
     await commit({ persons: [{ row: aPerson({ uuid: uuid(1), version: 2, properties: { n: 2 } }), loadedVersion: 1 }] })
     await keeper(management).settle(never)
-    for (const { rows, version } of stalled) await events.writeSubjects(rows, version)
+    for (const { rows, version } of stalled) await held.store.writeSubjects(rows, version)
     assert.ok(stalled.length > 0)
     assert.deepEqual(await mirrored(), await stored(management))
   })

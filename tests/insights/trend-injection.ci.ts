@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aStoredEvent } from '../support/values.ts'
-import { eventStoreForTests } from './event-store-for-tests.ts'
 
 const world = eventStoreForTests()
 
@@ -92,8 +92,7 @@ describe('texts that try SQL injection', () => {
         propertiesJson: '{"plan":"x"}',
       }),
     )
-    const nothing = { pendingEvents: [], overrides: [], recordings: [], rejected: [] }
-    await world.store.insert({ ...nothing, events })
+    await world.insert({ events })
     await world.store.completeMirror('filled', 1)
     const ask = (query: object) => {
       const common = { kind: 'TrendsQuery', dateRange: { date_from: '2026-05-01' }, series: [node({})] }

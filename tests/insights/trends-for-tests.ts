@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aStoredEvent } from '../support/values.ts'
-import { eventStoreForTests } from './event-store-for-tests.ts'
 
 export const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 /** Noon of the day that it is in the tests, in Berlin. */
@@ -43,7 +43,7 @@ export function trendsForTests() {
         return body.results
       },
       insert: (...events: Partial<StoredEvent>[]) =>
-        held.store.insert({ ...nothing, events: events.map(event => aStoredEvent({ projectId, ...event })) }),
+        held.insert({ events: events.map(event => aStoredEvent({ projectId, ...event })) }),
     }
   }
   return { held, startTrends }

@@ -5,11 +5,10 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
-import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 import { askedBatch } from './asked-batch.ts'
 
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const dayMs = 86_400_000
 /** More are not asked for at once. */
 const batchSize = importBatchEventsMax
@@ -33,8 +32,7 @@ describe('the events of a batch that are stored', () => {
     const events = someEvents(5)
     assert.equal(await stored(events), 0)
     const [live, published, pending, both] = events
-    await server.store.insert({
-      ...nothing,
+    await server.insert({
       events: [live!, both!, imported(published!, 7)],
       pendingEvents: [imported(pending!, 7), imported(both!, 8)],
     })
@@ -56,7 +54,7 @@ describe('the events of a batch that are stored', () => {
       const events = someEvents(batchSize, of)
       assert.equal(await stored(events), 0)
       const some = events.filter((_, index) => index % 1_250 === 1_234)
-      await server.store.insert({ ...nothing, events: some })
+      await server.insert({ events: some })
       assert.equal(await stored(events), 4)
       assert.equal(await stored(events.filter(event => !some.includes(event))), 0)
     })
@@ -69,7 +67,7 @@ describe('the events of a batch that are stored', () => {
       { ...event!, event: 'another' },
       { ...event!, distinctId: 'another' },
     ]
-    await server.store.insert({ ...nothing, events: others })
+    await server.insert({ events: others })
     assert.equal(await stored([event!]), 0)
     assert.equal(await stored([event!, { ...event!, distinctId: 'another' }]), 1)
   })

@@ -1,83 +1,54 @@
 // How a worker recognizes the store that it used before: the embedded engine, or a server given by a URL.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { findMissing } from '#core/processing/held-rows.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
 import type { EventRows } from '#ports/events/event-writer.ts'
-import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import {
-  createClickHouseClients,
-  parseEndpointUrl,
-} from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { endpointByUrl, eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { aStoredEvent } from '../support/values.ts'
-
-const none = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 
 for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
   describe(`rows held by the event store, on ${kind}`, () => {
     const clock = fixedClock('2026-12-03T00:00:00Z')
-    let engine: TestEngine
-    let store: EventStore
     let projectId = 0
-    const endpoint = () => {
-      const { url, writer, database } = engine.endpoint()
-      if (kind === 'the embedded engine') return engine.endpoint()
-      return parseEndpointUrl(url.replace('://', `://${writer.username}:${writer.password}@`).concat(`/${database}`))
-    }
-    before(async () => {
-      engine = await startEngine()
-      store = createClickHouseEventStore({ endpoint, clock })
-      await store.migrate()
-    })
-    after(async () => {
-      await store.close()
-      await engine.stop()
-    })
+    const held = eventStoreForTests({ clock, ...(kind === 'CLICKHOUSE_URL' && { endpoint: endpointByUrl }) })
     const insert = async (rows: Partial<EventRows>) => {
       clock.advance(1)
-      await store.insert({ ...none, ...rows })
+      await held.insert(rows)
     }
-    const command = async (query: string) => {
-      const clients = createClickHouseClients({ endpoint, queryTimeoutSeconds: 8 })
-      try {
-        await clients.write(client => client.command({ query }))
-      } finally {
-        await clients.close()
-      }
-    }
-    const ranges = async () => (await store.findHeldRows('log', null))!.ranges
+    const command = (query: string) => held.command(() => query)
+    const ranges = async () => (await held.store.findHeldRows('log', null))!.ranges
 
     it('reports nothing missing after repeats and merges, and the missing rows after a loss', async () => {
       const event = aStoredEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
       for (let index = 0; index < 4; index++) await insert({ events: [event] })
-      const held = await ranges()
-      assert.ok(held.length > 0)
+      const before = await ranges()
+      assert.ok(before.length > 0)
       await command('OPTIMIZE TABLE pennon.events FINAL')
-      assert.deepEqual(findMissing(held, await ranges()), [])
+      assert.deepEqual(findMissing(before, await ranges()), [])
       await command('TRUNCATE TABLE pennon.events')
-      const [missing, ...others] = findMissing(held, await ranges())
+      const [missing, ...others] = findMissing(before, await ranges())
       assert.deepEqual(others, [])
       const { table, partition, oldestMs, newestMs } = missing!
       assert.deepEqual([table, partition], ['events', '0-202611'])
       assert.deepEqual([oldestMs, newestMs], [event.capturedAtMs, event.capturedAtMs + 999])
       await insert({ events: [event] })
-      assert.equal(findMissing(held, await ranges()).length, 1, 'what comes later covers nothing of before')
+      assert.equal(findMissing(before, await ranges()).length, 1, 'what comes later covers nothing of before')
     })
 
     it('reports all rows missing when a table was recreated', async () => {
       await insert({ events: [aStoredEvent({ projectId: ++projectId })] })
-      const held = await ranges()
+      const before = await ranges()
       await command('DROP TABLE pennon.events SYNC')
-      await store.migrate()
+      await held.store.migrate()
       await insert({ events: [aStoredEvent({ projectId })] })
-      assert.ok(findMissing(held, await ranges()).length > 0)
+      assert.ok(findMissing(before, await ranges()).length > 0)
     })
 
     it('finds every mark that an instance left in the last week, and no mark of another instance', async () => {
-      const isMarked = async (instance: string, id: string | null) => (await store.findHeldRows(instance, id))!.isMarked
+      const isMarked = async (instance: string, id: string | null) =>
+        (await held.store.findHeldRows(instance, id))!.isMarked
       assert.equal(await isMarked('log', 'never left'), false)
       // As if one mark had been left every 10 s.
       await command(`INSERT INTO pennon.worker_marks
@@ -88,8 +59,8 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
         ['second', 'first'],
         ['third', 'second'],
       ] as const)
-        await store.writeMark({ instance: 'log', id, former })
-      await store.writeMark({ instance: 'log of another', id: 'of another', former: null })
+        await held.store.writeMark({ instance: 'log', id, former })
+      await held.store.writeMark({ instance: 'log of another', id: 'of another', former: null })
       await command('OPTIMIZE TABLE pennon.worker_marks FINAL')
       for (const id of ['1', '8640', '60000', 'second', 'third']) assert.equal(await isMarked('log', id), true, id)
       for (const id of ['of another', null]) assert.equal(await isMarked('log', id), false, `${id}`)
@@ -104,7 +75,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
         await insert({ events: [there] })
         const again = [there, gone].map(event => ({ ...event, personPropertiesJson: '{"as":"today"}' }))
         await insert({ events: again, areRestored: true })
-        const personOf = async (uuid: string) => (await store.findEvent({ projectId }, uuid))?.personPropertiesJson
+        const personOf = async (uuid: string) => (await held.store.findEvent({ projectId }, uuid))?.personPropertiesJson
         assert.equal(await personOf(there.uuid), '{"as":"then"}')
         assert.equal(await personOf(gone.uuid), '{"as":"today"}')
         await insert({ events: [{ ...gone, personPropertiesJson: '{"as":"sent again"}' }] })

@@ -5,8 +5,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
-import type { EventStore } from '#ports/events/event-store.ts'
+import { describe, it } from 'node:test'
 import { PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import {
@@ -14,7 +13,7 @@ import {
   longReadSettings,
   parseEndpointUrl,
 } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { aStoredEvent } from '../support/values.ts'
 
@@ -28,32 +27,20 @@ const endless = 'SELECT count() FROM numbers(1000000000000) WHERE sipHash64(numb
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 
 describe('the embedded engine and its client', () => {
-  let engine: TestEngine
-  let store: EventStore
-  let clients: ReturnType<typeof createClickHouseClients>
-  before(async () => {
-    engine = await startEngine({ queryTimeoutSeconds })
-    const options = { endpoint: engine.endpoint, queryTimeoutSeconds }
-    store = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
-    clients = createClickHouseClients(options)
-    await store.migrate()
-    await store.insert({ ...nothing, events: Array.from({ length: 200 }, () => aStoredEvent()) })
-  })
-  after(async () => {
-    await clients.close()
-    await store.close()
-    await engine.stop()
+  const held = eventStoreForTests({
+    limits: { queryTimeoutSeconds },
+    begin: () => held.insert({ events: Array.from({ length: 200 }, () => aStoredEvent()) }),
   })
   const readText = (query: string) =>
-    clients.read(async (client, signal) =>
+    held.clients.read(async (client, signal) =>
       (await client.query({ query, format: 'TabSeparated', abort_signal: signal })).text(),
     )
   const writeText = (query: string) =>
-    clients.write(async client => (await client.query({ query, format: 'TabSeparated' })).text())
+    held.clients.write(async client => (await client.query({ query, format: 'TabSeparated' })).text())
   /** Sends a query over HTTP as `user`. @returns status and text. */
   const ask = async (query: string, user: { username: string; password: string } | null, search = '') => {
     const token = user && Buffer.from(`${user.username}:${user.password}`).toString('base64')
-    const response = await fetch(`${engine.endpoint().url}/${search}`, {
+    const response = await fetch(`${held.engine.endpoint().url}/${search}`, {
       method: 'POST',
       body: query,
       headers: token === null ? {} : { authorization: `Basic ${token}` },
@@ -62,7 +49,7 @@ describe('the embedded engine and its client', () => {
   }
 
   it('allows the reader to read events and nothing else', async () => {
-    const { reader } = engine.endpoint()
+    const { reader } = held.engine.endpoint()
     assert.equal((await ask('SELECT count() FROM pennon.events', reader)).text, '200\n')
     const answered = await Promise.all(
       ['SELECT 1', `SELECT 1 SETTINGS max_execution_time = ${queryTimeoutSeconds}`].map(
@@ -96,7 +83,7 @@ describe('the embedded engine and its client', () => {
   })
 
   it('rejects every login without the passwords, even of the engine’s default user', async () => {
-    const { reader, writer } = engine.endpoint()
+    const { reader, writer } = held.engine.endpoint()
     const strangers = [
       null,
       { username: 'default', password: '' },
@@ -110,7 +97,7 @@ describe('the embedded engine and its client', () => {
         assert.match(text, /^There is no handle/)
       }
     }
-    const wrong = { ...engine.endpoint(), reader: { ...reader, password: 'wrong' } }
+    const wrong = { ...held.engine.endpoint(), reader: { ...reader, password: 'wrong' } }
     const stranger = createClickHouseEventStore({
       endpoint: () => wrong,
       queryTimeoutSeconds,
@@ -121,7 +108,7 @@ describe('the embedded engine and its client', () => {
   })
 
   it('keeps its files private', () => {
-    const folder = join(engine.dataFolder, 'events')
+    const folder = join(held.engine.dataFolder, 'events')
     assert.equal(statSync(folder).mode & 0o777, 0o700)
     for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o077, 0, name)
   })
@@ -134,28 +121,28 @@ describe('the embedded engine and its client', () => {
 
   it('finds the rows that the engine rejects and stores the others', async t => {
     const rule = "ADD CONSTRAINT no_poison CHECK event != 'poison'"
-    await clients.write((client, database) => client.command({ query: `ALTER TABLE ${database}.events ${rule}` }))
+    await held.clients.write((client, database) => client.command({ query: `ALTER TABLE ${database}.events ${rule}` }))
     t.after(() =>
-      clients.write((client, database) =>
+      held.clients.write((client, database) =>
         client.command({ query: `ALTER TABLE ${database}.events DROP CONSTRAINT no_poison` }),
       ),
     )
     const events = Array.from({ length: 100 }, (_, n) =>
       aStoredEvent({ projectId: 5, event: n % 33 === 7 ? 'poison' : 'ok' }),
     )
-    const { refused } = await store.insert({ ...nothing, events })
+    const { refused } = await held.insert({ events })
     assert.deepEqual(
       refused.map(({ list, index }) => [list, index]),
       [7, 40, 73].map(index => ['events', index]),
     )
     assert.match(refused[0]!.message, /no_poison/)
-    const page = await store.listEvents({ projectId: 5, descending: true, limit: 1000 })
+    const page = await held.store.listEvents({ projectId: 5, descending: true, limit: 1000 })
     assert.equal(page.events.length, 97)
   })
 
   it('finds a page many days and rows away, in both directions', async () => {
     const rowsPerDay = 90_000
-    await clients.write(async (client, database) => {
+    await held.clients.write(async (client, database) => {
       await client.command({
         query: `INSERT INTO ${database}.events (project_id, uuid, event, distinct_id, timestamp, captured_at, properties)
           SELECT 6, generateUUIDv4(), 'e', toString(number), toDateTime64('2026-10-01 00:00:00', 6, 'UTC')
@@ -167,8 +154,8 @@ describe('the embedded engine and its client', () => {
     const rare = { projectId: 6, limit: 3, properties: [{ key: 'rare', value: 1 }] }
     const all = [0, 2, 4, 6].map(day => String(day * rowsPerDay + 5))
     for (const descending of [true, false]) {
-      const first = await store.listEvents({ ...rare, descending })
-      const second = await store.listEvents({ ...rare, descending, after: first.next! })
+      const first = await held.store.listEvents({ ...rare, descending })
+      const second = await held.store.listEvents({ ...rare, descending, after: first.next! })
       const found = [...first.events, ...second.events].map(event => event.distinctId)
       assert.deepEqual(found, descending ? all.toReversed() : all)
       assert.equal(second.next, null)
@@ -189,23 +176,23 @@ describe('the embedded engine and its client', () => {
     await fill('silent', 100_001, `'{"page":1}'`)
     await fill('busy', 100_001, `'{"$set":{"page":1}}'`)
     await fill('large', 68, `concat('{"$set":{"text":"', repeat('x', 1000000), '"}}')`)
-    const read = async (...distinctIds: string[]) => (await store.readHistory(projectId, { distinctIds })).length
+    const read = async (...distinctIds: string[]) => (await held.store.readHistory(projectId, { distinctIds })).length
     assert.equal(await read('silent', 'nobody'), 1)
     for (const id of ['busy', 'large']) await assert.rejects(read('silent', id), QueryTooLargeError)
     const longIds = Array.from({ length: 2_000 }, (_, index) => `${'\u65e5'.repeat(390)} ${index}`)
     assert.equal(await read(...longIds, 'silent'), 1)
-    assert.deepEqual(await store.findLinks(projectId, longIds), [])
+    assert.deepEqual(await held.store.findLinks(projectId, longIds), [])
   })
 
   it('reconnects to the engine at another port with other passwords, and reports `unavailable` while it is down', async () => {
-    const before = engine.endpoint()
-    await engine.kill()
-    await assert.rejects(store.countRejected({ projectId: 1 }), withCode('unavailable'))
-    await assert.rejects(store.insert({ ...nothing, events: [aStoredEvent()] }), withCode('unavailable'))
-    await engine.restart()
-    assert.notEqual(engine.endpoint().writer.password, before.writer.password)
-    await store.insert({ ...nothing, events: [aStoredEvent({ projectId: 9 })] })
-    assert.equal((await store.listEvents({ projectId: 9, descending: true, limit: 10 })).events.length, 1)
+    const before = held.engine.endpoint()
+    await held.engine.kill()
+    await assert.rejects(held.store.countRejected({ projectId: 1 }), withCode('unavailable'))
+    await assert.rejects(held.insert({ events: [aStoredEvent()] }), withCode('unavailable'))
+    await held.engine.restart()
+    assert.notEqual(held.engine.endpoint().writer.password, before.writer.password)
+    await held.insert({ events: [aStoredEvent({ projectId: 9 })] })
+    assert.equal((await held.store.listEvents({ projectId: 9, descending: true, limit: 10 })).events.length, 1)
   })
 
   it('reports `unavailable` before the engine was first prepared, and when another server answers at its port', async t => {
@@ -216,7 +203,7 @@ describe('the embedded engine and its client', () => {
     await new Promise<void>(done => other.listen(0, '127.0.0.1', done))
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
     const wrong = createClickHouseEventStore({
-      endpoint: () => ({ ...engine.endpoint(), url }),
+      endpoint: () => ({ ...held.engine.endpoint(), url }),
       queryTimeoutSeconds,
       clock: { nowMs: Date.now },
     })
@@ -225,7 +212,7 @@ describe('the embedded engine and its client', () => {
   })
 
   it('works with a single user by URL, in the database of its path', async () => {
-    const { url, writer } = engine.endpoint()
+    const { url, writer } = held.engine.endpoint()
     const text = url.replace('http://', `http://${writer.username}:${encodeURIComponent(writer.password)}@`)
     const byUrl = createClickHouseEventStore({
       endpoint: () => parseEndpointUrl(`${text}/pennon`),
@@ -243,8 +230,8 @@ describe('the embedded engine and its client', () => {
 
   it('answers `timeout` after the query limit', async t => {
     const short = { queryTimeoutSeconds: 1 }
-    await engine.restart(short)
-    const hasty = createClickHouseClients({ endpoint: engine.endpoint, ...short })
+    await held.engine.restart(short)
+    const hasty = createClickHouseClients({ endpoint: held.engine.endpoint, ...short })
     t.after(() => hasty.close())
     const query = hasty.read(async (client, signal) =>
       (await client.query({ query: endless, format: 'TabSeparated', abort_signal: signal })).text(),
@@ -254,8 +241,8 @@ describe('the embedded engine and its client', () => {
 
   it('counts in the background beyond the query limit, until it is stopped', async t => {
     const short = { queryTimeoutSeconds: 0.001 }
-    await engine.restart(short)
-    const options = { endpoint: engine.endpoint, ...short }
+    await held.engine.restart(short)
+    const options = { endpoint: held.engine.endpoint, ...short }
     const hasty = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
     const counting = createClickHouseClients(options)
     t.after(() => Promise.all([hasty.close(), counting.close()]))
@@ -278,7 +265,7 @@ describe('the embedded engine and its client', () => {
       stop.signal,
     )
     const outcome = assert.rejects(query, /the worker stops/)
-    const others = `user = '${engine.endpoint().writer.username}' AND query NOT LIKE '%processes%'`
+    const others = `user = '${held.engine.endpoint().writer.username}' AND query NOT LIKE '%processes%'`
     const running = async () => Number(await writeText(`SELECT count() FROM system.processes WHERE ${others}`))
     await eventually(async () => (await running()) === 1, { what: 'The count' })
     stop.abort(new Error('the worker stops'))
@@ -289,8 +276,8 @@ describe('the embedded engine and its client', () => {
   it('ends a cancelled query on the server', async t => {
     // Far longer than this test waits, so it is not the limit that ends the query.
     const long = { queryTimeoutSeconds: 3_600 }
-    await engine.restart(long)
-    const patient = createClickHouseClients({ endpoint: engine.endpoint, ...long })
+    await held.engine.restart(long)
+    const patient = createClickHouseClients({ endpoint: held.engine.endpoint, ...long })
     t.after(() => patient.close())
     const running = async () =>
       Number(await writeText(`SELECT count() FROM system.processes WHERE user = 'pennon_reader'`))
@@ -307,7 +294,7 @@ describe('the embedded engine and its client', () => {
   })
 
   it('reports progress of a long read by the writer, and ends it with its connection', async () => {
-    const { url, writer } = engine.endpoint()
+    const { url, writer } = held.engine.endpoint()
     const others = `user = '${writer.username}' AND query NOT LIKE '%processes%'`
     const running = async () => Number(await writeText(`SELECT count() FROM system.processes WHERE ${others}`))
     const settings = Object.entries({ ...longReadSettings, http_headers_progress_interval_ms: '50' })

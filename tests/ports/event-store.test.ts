@@ -1,10 +1,8 @@
 // Runs the contracts of the event store's ports: all on the engine except the one for exports, which takes longer
 // (`event-exports.nightly.ts`), and on the memory stores those that they implement.
 
-import { after, before, describe, it } from 'node:test'
-import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { describe, it } from 'node:test'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { MemoryEventStore } from '../support/memory/memory-event-store.ts'
 import { MemoryRejectStore } from '../support/memory/memory-reject-store.ts'
@@ -20,29 +18,18 @@ const clock = fixedClock('2026-12-03T00:00:00Z')
 
 /** Every test uses its own project, so that one store serves all. */
 describe('the event store on the embedded ClickHouse', () => {
-  let engine: TestEngine
-  let store: EventStore
-  const subject = eventStoreSubject(() => store, clock)
-
-  before(async () => {
-    engine = await startEngine()
-    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock })
-    await store.migrate()
-  })
-  after(async () => {
-    await store.close()
-    await engine.stop()
-  })
+  const held = eventStoreForTests({ clock })
+  const subject = eventStoreSubject(() => held.store, clock)
 
   eventWriterContract(subject)
   chargedUsageContract(subject)
   eventQueriesContract(subject)
   eventHistoryContract(subject)
   recordingStoreContract(subject)
-  rejectStoreContract(() => store, subject.newProject)
+  rejectStoreContract(() => held.store, subject.newProject)
 
   it('can be migrated again while it is in use', async () => {
-    await Promise.all([store.migrate(), store.migrate(), subject.list(subject.newProject())])
+    await Promise.all([held.store.migrate(), held.store.migrate(), subject.list(subject.newProject())])
   })
 })
 

@@ -5,10 +5,9 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { countRows, listCounts } from '#adapters/clickhouse/queries/imported-counts.ts'
 import type { DayAndEvent, ImportedCount } from '#core/imports/imported-counts.ts'
-import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const dayMs = 86_400_000
 
 describe('the counts of an import job', () => {
@@ -32,8 +31,8 @@ describe('the counts of an import job', () => {
     )
     const others = [imported(rows[0]!, 8), { ...rows[0]!, projectId: 2 }]
     const implicitRow = imported(rows[1]!, 9, { importPartition: 1 })
-    await server.store.insert({ ...nothing, pendingEvents: [...rows, ...others], events: [implicitRow] })
-    await server.store.insert({ ...nothing, events: rows.slice(0, 90) })
+    await server.insert({ pendingEvents: [...rows, ...others], events: [implicitRow] })
+    await server.insert({ events: rows.slice(0, 90) })
 
     const expected = new Map<string, number>()
     for (const { timestampMs, event } of rows) {

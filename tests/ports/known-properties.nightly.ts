@@ -2,15 +2,13 @@
 // any two steps, concurrently with a worker that has lost the job, and within the size limit of a row.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { type ClickHouseClients, createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { describe, it } from 'node:test'
+import type { ClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { createRowInserter } from '#adapters/clickhouse/writing/insert-rows.ts'
 import { addKnownProperties } from '#adapters/clickhouse/writing/known-properties.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
-import { type KnownOf, knownBytesMax, noEventRows } from '#ports/events/event-writer.ts'
+import { type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
@@ -21,27 +19,15 @@ const nothingKnown = async () => new Map<string, string>()
 const never = new AbortController().signal
 
 describe('known properties of persons', () => {
-  let engine: TestEngine
-  let clients: ClickHouseClients
-  let store: EventStore
   let jobCount = 1
-  before(async () => {
-    engine = await startEngine()
-    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: fixedClock('2026-12-03T00:00:00Z') })
-    await store.migrate()
-  })
-  after(async () => {
-    await Promise.all([store.close(), clients.close()])
-    await engine.stop()
-  })
+  const held = eventStoreForTests({ clock: fixedClock('2026-12-03T00:00:00Z') })
 
   const query = <Row>(text: string): Promise<Row[]> =>
-    clients.write(async (client, database) =>
+    held.clients.write(async (client, database) =>
       (await client.query({ query: text.replaceAll('DB', database), format: 'JSONCompactEachRow' })).json<Row>(),
     )
   const command = (text: string) =>
-    clients.write((client, database) =>
+    held.clients.write((client, database) =>
       client.command({
         query: text.replaceAll('DB', database),
         clickhouse_settings: { mutations_sync: '0', allow_nondeterministic_mutations: 1 },
@@ -50,10 +36,10 @@ describe('known properties of persons', () => {
   const pend = async (over: Parameters<typeof imported>[2] = {}) => {
     const job = ++jobCount
     const pendingEvents = ids.map(distinctId => imported(aStoredEvent({ distinctId, ...over }), job))
-    await store.insert({ ...noEventRows, pendingEvents })
+    await held.insert({ pendingEvents })
     return job
   }
-  const add = (job: number, on: typeof clients, known: KnownOf = knownOf, signal = never) =>
+  const add = (job: number, on: ClickHouseClients, known: KnownOf = knownOf, signal = never) =>
     addKnownProperties(
       { clients: on, inserter: createRowInserter(on) },
       job,
@@ -92,11 +78,11 @@ describe('known properties of persons', () => {
     let isOver = false
     for (let crash = 0; !isOver; crash++) {
       let left = crash
-      const dying: typeof clients = {
-        ...clients,
+      const dying: ClickHouseClients = {
+        ...held.clients,
         write: async call => {
           if (left-- === 0) throw new Error('killed')
-          const answer = await clients.write(call)
+          const answer = await held.clients.write(call)
           if (left-- === 0) throw new Error('killed')
           return answer
         },
@@ -117,7 +103,7 @@ describe('known properties of persons', () => {
     const long = 'x'.repeat(knownBytesMax)
     await add(
       job,
-      clients,
+      held.clients,
       async some =>
         new Map(some.map(id => [id, JSON.stringify({ long, id, half: 'é'.repeat(knownBytesMax / 4), plan: 'pro' })])),
     )
@@ -132,7 +118,7 @@ describe('known properties of persons', () => {
     const job = await pend()
     let added: Promise<void> | undefined
     await whileHeld(async () => {
-      added = add(job, clients)
+      added = add(job, held.clients)
       await eventually(async () => (await countMutations()) > 0)
       await command(`ALTER TABLE DB.events_pending DELETE WHERE import_partition = ${job} AND distinct_id = 'id-7'`)
     })
@@ -150,7 +136,7 @@ describe('known properties of persons', () => {
   it('are cleaned up after a worker was killed, also when nothing is known any more', async () => {
     const job = await pend()
     await leaveKnown(job, 'id-1')
-    await add(job, clients, nothingKnown)
+    await add(job, held.clients, nothingKnown)
     assert.equal(await countKnown(), 0)
   })
 
@@ -163,9 +149,9 @@ describe('known properties of persons', () => {
       ...{ requestedAtMs: 0 },
     }
     await leaveKnown(job, id)
-    const remove = () => store.removeErased([erasure], async () => assert.fail('there are no rows'))
+    const remove = () => held.store.removeErased([erasure], async () => assert.fail('there are no rows'))
     assert.equal(await remove(), 'under_way')
-    await add(job, clients, nothingKnown)
+    await add(job, held.clients, nothingKnown)
     assert.equal(await remove(), 'done')
   })
 
@@ -175,13 +161,13 @@ describe('known properties of persons', () => {
     let later: Promise<void> | undefined
     await whileHeld(async () => {
       const stale = async (some: readonly string[]) => new Map(some.map(id => [id, '{"stale":1}']))
-      const earlier = add(job, clients, stale, stopping.signal)
+      const earlier = add(job, held.clients, stale, stopping.signal)
       await eventually(async () => (await countMutations()) > 0)
       await leaveKnown(job, 'of the later one')
       stopping.abort()
       await earlier
       assert.deepEqual(await query('SELECT distinct_id FROM DB.known_person_properties'), [['of the later one']])
-      later = add(job, clients)
+      later = add(job, held.clients)
     })
     await later
     await assertAdded(job)
@@ -190,8 +176,7 @@ describe('known properties of persons', () => {
   it('wait for a failing mutation of the same job, and for none of another job', async () => {
     const [job, otherJob] = [await pend(), await pend()]
     const bad = '{"bad":1}'
-    await store.insert({
-      ...noEventRows,
+    await held.insert({
       pendingEvents: [imported(aStoredEvent({ distinctId: 'bad', personPropertiesJson: bad }), job)],
     })
     const [[partition]] = (await query<[string]>(
@@ -204,11 +189,11 @@ describe('known properties of persons', () => {
         SELECT distinct_id FROM DB.known_person_properties WHERE import_job_id = ${job} AND attempt = 1)`)
     await eventually(async () => (await countMutations(`latest_fail_reason != ''`)) === 1)
     for (let attempt = 0; attempt < 3; attempt++)
-      await assert.rejects(add(job, clients), (cause: unknown) => cause instanceof PortError)
+      await assert.rejects(add(job, held.clients), (cause: unknown) => cause instanceof PortError)
     assert.equal(await countMutations(), 1)
-    await add(otherJob, clients)
+    await add(otherJob, held.clients)
     await assertAdded(otherJob)
-    await store.discardJob(job)
+    await held.store.discardJob(job)
     await eventually(async () => (await countMutations()) === 0)
   })
 })

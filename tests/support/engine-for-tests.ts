@@ -1,5 +1,6 @@
 import { after, before } from 'node:test'
 import { type ClickHouseClients, createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import type { EngineLimits } from '#adapters/clickhouse-embedded/engine-config.ts'
 import { startEngine, type TestEngine } from './engine.ts'
 
 export interface EngineForTests {
@@ -13,7 +14,11 @@ export interface EngineForTests {
  * needs the engine is passed in `hooks`.
  */
 export function engineForTests(
-  hooks: { readonly begin?: (server: EngineForTests) => Promise<void>; readonly end?: () => Promise<void> } = {},
+  hooks: {
+    readonly limits?: Partial<EngineLimits>
+    readonly begin?: (server: EngineForTests) => Promise<void>
+    readonly end?: () => Promise<void>
+  } = {},
 ): EngineForTests {
   let engine: TestEngine
   let clients: ClickHouseClients
@@ -26,8 +31,9 @@ export function engineForTests(
     },
   }
   before(async () => {
-    engine = await startEngine()
-    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+    engine = await startEngine(hooks.limits)
+    const { queryTimeoutSeconds = 8 } = hooks.limits ?? {}
+    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds })
     await hooks.begin?.(server)
   })
   after(async () => {
