@@ -1,5 +1,6 @@
-// Orders flags that test other flags, and finds those that cannot be decided: a flag that they test is missing, or they
-// are caught in a cycle. Works on positions and ids only. Source: docs/wire/evaluation.md 5.12.
+// Orders flags that test other flags, or cohorts that refer to others, and finds those that cannot be decided: one that
+// they depend on is missing, or they are caught in a cycle. Works on positions and ids only. Source:
+// docs/wire/evaluation.md 5.11, 5.12.
 
 export interface DependencyOrder {
   /** Positions, each after everything that it depends on; without the cyclic ones. */
@@ -33,9 +34,7 @@ export function orderDependencies(
       if (dependency === undefined) missing.add(position)
       else if (dependencyIds[dependency] !== undefined) {
         openCount++
-        const others = dependents.get(dependency)
-        if (others === undefined) dependents.set(dependency, [position])
-        else others.push(position)
+        dependents.getOrInsertComputed(dependency, () => []).push(position)
       }
     }
     if (openCount === 0) ready.push(position)

@@ -1,5 +1,7 @@
 // A fault in a flag or cohort about to be stored: its place, its kind, and a sentence for the author.
 
+import type { JsonValue } from '../../json.ts'
+
 /**
  * `required`: missing; `invalid`: wrong JSON type; `invalid_input`: right type, but a value that does not work;
  * `unsupported_config_version`: a document of a version that is not 1 or 2; `unsupported_dependency_config_version`: a
@@ -17,4 +19,13 @@ export interface FlagIssue {
   readonly path: string
   readonly code: FlagIssueCode
   readonly message: string
+}
+
+export function issue(path: string, code: FlagIssueCode, message: string): FlagIssue {
+  return { path, code, message }
+}
+
+/** The issue of a value that is present, not null, and not of the form that it must have. */
+export function formIssues(value: JsonValue | undefined, path: string, isOfForm: boolean, form: string): FlagIssue[] {
+  return value === undefined || value === null || isOfForm ? [] : [issue(path, 'invalid', `Must be ${form} or null.`)]
 }

@@ -3,7 +3,7 @@
 // on any of it.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
-import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+import { type FlagIssue, type FlagIssueCode, formIssues, issue } from './flag-issue.ts'
 import { MisspeltFields } from './misspelt-fields.ts'
 import { patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
 
@@ -102,9 +102,7 @@ class TreeValidation {
     const negation = ownValue(leaf, 'negation')
     return [
       ...validateFilter(leaf, path, this.#patterns),
-      ...(negation === undefined || negation === null || typeof negation === 'boolean'
-        ? []
-        : [issue(`${path}.negation`, 'invalid', 'Must be true, false or null.')]),
+      ...formIssues(negation, `${path}.negation`, typeof negation === 'boolean', 'true, false'),
     ]
   }
 }
@@ -116,8 +114,4 @@ function tooMany(path: string): FlagIssue {
 function missingOrInvalidCode(value: JsonValue | undefined): FlagIssueCode {
   if (value === undefined || value === null) return 'required'
   return typeof value === 'string' ? 'invalid_input' : 'invalid'
-}
-
-function issue(path: string, code: FlagIssueCode, message: string): FlagIssue {
-  return { path, code, message }
 }

@@ -6,7 +6,7 @@ import { parseDateFilter } from '../match/match-date.ts'
 import { numericValue } from '../match/match-property.ts'
 import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
 import { compileFlagRegex, patternUnits, patternUnitsMax } from '../match/regex-dialect.ts'
-import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+import { type FlagIssue, issue } from './flag-issue.ts'
 
 const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
 type FilterType = (typeof filterTypes)[number]
@@ -235,8 +235,4 @@ function isFilterType(type: JsonValue): type is FilterType {
 
 function formEntries(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
   return operators.map(operator => [operator, form])
-}
-
-function issue(path: string, code: FlagIssueCode, message: string): FlagIssue {
-  return { path, code, message }
 }

@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import type { FlagFields } from './flag.ts'
-import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+import { type FlagIssue, formIssues, issue } from './flag-issue.ts'
 import { findMisspeltFields } from './misspelt-fields.ts'
 import { configVersion } from './read-rules.ts'
 import { groupTypeIndexIssues, type PatternBudget, patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
@@ -101,14 +101,19 @@ function validateFilters(filters: JsonObject): FlagIssue[] {
   const tooLong = tooManyEntries(filters)
   if (tooLong !== null) return [tooLong]
   const patterns = patternBudgetOfFlag()
+  const payloads = ownValue(filters, 'payloads') ?? null
+  const booleanIssues = (name: string) => {
+    const value = ownValue(filters, name)
+    return formIssues(value, `filters.${name}`, typeof value === 'boolean', 'true, false')
+  }
   return [
     ...findMisspeltFields(filters),
     ...validateSets(ownValue(filters, 'groups'), 'filters.groups', { required: true, patterns }),
     ...validateVariants(ownValue(filters, 'multivariate')),
-    ...objectOrNull(ownValue(filters, 'payloads'), 'filters.payloads'),
+    ...formIssues(payloads, 'filters.payloads', isJsonObject(payloads), 'an object'),
     ...groupTypeIndexIssues(ownValue(filters, 'aggregation_group_type_index'), 'filters.aggregation_group_type_index'),
-    ...booleanOrNull(ownValue(filters, 'feature_enrollment'), 'filters.feature_enrollment'),
-    ...booleanOrNull(ownValue(filters, 'early_exit'), 'filters.early_exit'),
+    ...booleanIssues('feature_enrollment'),
+    ...booleanIssues('early_exit'),
     ...validateSets(ownValue(filters, 'super_groups'), 'filters.super_groups', { required: false, patterns }),
     ...validateHoldout(ownValue(filters, 'holdout')),
     ...validateHoldoutGroups(ownValue(filters, 'holdout_groups')),
@@ -158,12 +163,13 @@ function validateSets(
 function validateSet(set: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
   if (!isJsonObject(set)) return [issue(path, 'invalid', 'A condition set must be an object.')]
   const properties = ownValue(set, 'properties') ?? []
+  const variant = ownValue(set, 'variant')
   return [
     ...(Array.isArray(properties)
       ? properties.flatMap((filter, index) => validateFilter(filter, `${path}.properties.${index}`, patterns))
       : [issue(`${path}.properties`, 'invalid', 'Filters of a condition set must be a list.')]),
     ...percentageIssues(ownValue(set, 'rollout_percentage'), `${path}.rollout_percentage`, { required: false }),
-    ...textOrNull(ownValue(set, 'variant'), `${path}.variant`),
+    ...formIssues(variant, `${path}.variant`, typeof variant === 'string', 'a string'),
     ...groupTypeIndexIssues(ownValue(set, 'aggregation_group_type_index'), `${path}.aggregation_group_type_index`),
   ]
 }
@@ -234,28 +240,6 @@ function percentageIssues(value: JsonValue | undefined, path: string, options: {
   return [issue(path, 'invalid_input', 'A percentage must be between 0 and 100.')]
 }
 
-function objectOrNull(value: JsonValue | undefined, path: string): FlagIssue[] {
-  return value === undefined || value === null || isJsonObject(value)
-    ? []
-    : [issue(path, 'invalid', 'Must be an object or null.')]
-}
-
-function booleanOrNull(value: JsonValue | undefined, path: string): FlagIssue[] {
-  return value === undefined || value === null || typeof value === 'boolean'
-    ? []
-    : [issue(path, 'invalid', 'Must be true, false or null.')]
-}
-
-function textOrNull(value: JsonValue | undefined, path: string): FlagIssue[] {
-  return value === undefined || value === null || typeof value === 'string'
-    ? []
-    : [issue(path, 'invalid', 'Must be a string or null.')]
-}
-
 function isOneOf(list: readonly string[], value: string): boolean {
   return list.includes(value)
-}
-
-function issue(path: string, code: FlagIssueCode, message: string): FlagIssue {
-  return { path, code, message }
 }

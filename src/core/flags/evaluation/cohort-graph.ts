@@ -4,6 +4,7 @@
 
 import type { Cohort } from '../definitions/cohort.ts'
 import { type CohortTree, readCohortTree } from '../definitions/cohort-tree.ts'
+import { orderDependencies } from '../definitions/flag-dependencies.ts'
 import { UnreadableFilters } from '../definitions/flag-filters.ts'
 
 /** Why a flag that reaches the cohort fails. If several apply, the first in this order. */
@@ -51,13 +52,8 @@ export class CohortGraph {
   reach(id: number): readonly CohortNode[] {
     const reached = this.#readFrom(id)
     const dependents = new Map<number, OpenNode[]>()
-    for (const node of reached) {
-      for (const other of cohortIdsOf(node)) {
-        const known = dependents.get(other)
-        if (known === undefined) dependents.set(other, [node])
-        else known.push(node)
-      }
-    }
+    for (const node of reached)
+      for (const other of cohortIdsOf(node)) dependents.getOrInsertComputed(other, () => []).push(node)
     for (const fault of cohortFaults) {
       assignFault(
         fault,
@@ -65,9 +61,15 @@ export class CohortGraph {
         dependents,
       )
     }
-    const ordered = this.#inOrder(reached, dependents)
-    const done = new Set(ordered)
-    for (const node of reached) if (node.fault === null && !done.has(node)) node.fault = 'dependency_cycle_cohort'
+    const sound = reached.filter(node => node.fault === null)
+    const positions = new Map(sound.map(({ cohort }, position) => [cohort.id, position]))
+    const { order, cyclic } = orderDependencies(sound.map(cohortIdsOf), positions)
+    for (const position of cyclic) sound[position]!.fault = 'dependency_cycle_cohort'
+    const ordered = order.map(position => sound[position]!)
+    for (const node of ordered) {
+      const flagIds = node.tree?.flagIds ?? noIds
+      node.reachesFlags = flagIds.length > 0 || cohortIdsOf(node).some(other => this.#nodes.get(other)!.reachesFlags)
+    }
     return [...ordered, ...reached.filter(node => node.fault !== null)]
   }
 
@@ -114,34 +116,6 @@ export class CohortGraph {
       if (fault !== null) worst = Math.min(worst, cohortFaults.indexOf(fault))
     }
     return cohortFaults[worst] ?? null
-  }
-
-  /** Orders the nodes without a fault. Those that it leaves out are caught in a cycle. */
-  #inOrder(reached: readonly OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): OpenNode[] {
-    const isNew = new Set(reached)
-    const waiting = new Map<OpenNode, number>()
-    const ordered: OpenNode[] = []
-    for (const node of reached) {
-      if (node.fault !== null) continue
-      const openCount = cohortIdsOf(node).filter(id => isNew.has(this.#nodes.get(id)!)).length
-      if (openCount === 0) ordered.push(node)
-      else waiting.set(node, openCount)
-    }
-    for (let next = 0; next < ordered.length; next++) {
-      const node = ordered[next]!
-      const { flagIds, cohortIds } = node.tree ?? { flagIds: noIds, cohortIds: noIds }
-      node.reachesFlags = flagIds.length > 0 || cohortIds.some(id => this.#nodes.get(id)!.reachesFlags)
-      for (const dependent of dependents.get(node.cohort.id) ?? []) {
-        const left = waiting.get(dependent)
-        if (left === undefined) continue
-        if (left > 1) waiting.set(dependent, left - 1)
-        else {
-          waiting.delete(dependent)
-          ordered.push(dependent)
-        }
-      }
-    }
-    return ordered
   }
 }
 

@@ -9,6 +9,7 @@ import { CohortGraph, type CohortNode } from './cohort-graph.ts'
 import { type CohortProgram, cohortProgram, singleTestProgram, walkCohort } from './cohort-program.ts'
 import { compileFilter, type FilterCompiler, filterWeight } from './compile-filter.ts'
 import type { CompiledCohort, CompiledCohorts, ReachedCohort } from './compiled-cohort.ts'
+import type { FilterTest } from './filter-test.ts'
 import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 
@@ -97,8 +98,13 @@ export class ProjectCohorts implements CompiledCohorts {
     if (node.unreadable !== null) problem(`it is invalid: ${node.unreadable}`)
     if (node.fault !== null) return err(node.fault)
     const { cohort, tree } = node
-    if (cohort.isStatic) return ok(this.#staticCohort(cohort.id))
-    if (tree === null) return ok(this.#emptyCohort())
+    if (cohort.isStatic) {
+      const needs = new NeedsCollector()
+      needs.staticCohorts = true
+      return ok(this.#singleTestCohort(reader => reader.isInStaticCohort(cohort.id), needs))
+    }
+    // A cohort that describes nothing has no members.
+    if (tree === null) return ok(this.#singleTestCohort(() => false, new NeedsCollector()))
     const others: KnownCohort[] = []
     for (const id of tree.cohortIds) {
       const other = this.#compiled(id)!
@@ -138,25 +144,8 @@ export class ProjectCohorts implements CompiledCohorts {
     }
   }
 
-  #staticCohort(id: number): KnownCohort {
-    const needs = new NeedsCollector()
-    needs.staticCohorts = true
-    const place = this.#shared.sharedTests.newPlace()
-    return makeKnownCohort(
-      singleTestProgram(reader => reader.isInStaticCohort(id), place),
-      needs,
-      1,
-    )
-  }
-
-  /** A cohort that describes nothing has no members. */
-  #emptyCohort(): KnownCohort {
-    const place = this.#shared.sharedTests.newPlace()
-    return makeKnownCohort(
-      singleTestProgram(() => false, place),
-      new NeedsCollector(),
-      1,
-    )
+  #singleTestCohort(test: FilterTest, needs: NeedsCollector): KnownCohort {
+    return makeKnownCohort(singleTestProgram(test, this.#shared.sharedTests.newPlace()), needs, 1)
   }
 
   #programOf(id: number): CohortProgram {
