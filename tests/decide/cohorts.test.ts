@@ -9,7 +9,7 @@ import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { err, ok } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
-import { allFlags, aSubject } from '../support/evaluation-subject.ts'
+import { allFlags, aSubject, evaluateInSlices } from '../support/evaluation-subject.ts'
 
 // Source: docs/wire/evaluation.md 5.11, 5.12, 5.15.
 
@@ -39,9 +39,7 @@ function evaluate(
   const selected = selectFlags(project, { ...allFlags, flagKeys })
   const evaluation = new FlagEvaluation(project, selected, aSubject(subject))
   assert.ok(evaluation.advance(() => false))
-  const sliced = new FlagEvaluation(project, selected, aSubject(subject))
-  let sliceCount = 1
-  while (!sliced.advance(() => true)) sliceCount++
+  const { evaluation: sliced, sliceCount } = evaluateInSlices(project, aSubject(subject), selected)
   assert.deepEqual(sliced.outcomes, evaluation.outcomes)
   assert.equal(evaluation.fault, undefined)
   const values: Record<string, unknown> = {}

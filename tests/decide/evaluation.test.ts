@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
+import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import type { JsonObject, JsonValue, PropertyBag } from '#core/json.ts'
 import { ok } from '#core/result.ts'
 import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
-import { allFlags, aSubject, evaluateFlags } from '../support/evaluation-subject.ts'
+import { allFlags, aSubject, evaluateFlags, evaluateInSlices } from '../support/evaluation-subject.ts'
 
 function valuesOf(evaluation: FlagEvaluation): Map<string, boolean | string | undefined> {
   const values = new Map<string, boolean | string | undefined>()
@@ -97,9 +97,7 @@ describe('evaluation', () => {
     }))
     const project = compileTestProject({ flags })
     const subject = aSubject({ personProperties: { plan: 'pro' } })
-    const sliced = new FlagEvaluation(project, null, subject)
-    let sliceCount = 1
-    while (!sliced.advance(() => true)) sliceCount++
+    const { evaluation: sliced, sliceCount } = evaluateInSlices(project, subject)
     assert.ok(sliceCount > 3, `${sliceCount} slices`)
     assert.deepEqual(valuesOf(sliced), valuesOf(evaluateFlags(project, allFlags, subject)))
   })
@@ -109,13 +107,8 @@ describe('evaluation', () => {
       personFlag(index + 1, `flag-${index}`, 'plan', `pro-${index}`),
     )
     for (const plan of ['x'.repeat(100_000), ['x'], JSON.rawJSON(`1${'0'.repeat(100_000)}`) as unknown as JsonValue]) {
-      const evaluation = new FlagEvaluation(
-        compileTestProject({ flags }),
-        null,
-        aSubject({ personProperties: { plan } }),
-      )
-      let sliceCount = 1
-      while (!evaluation.advance(() => true)) sliceCount++
+      const subject = aSubject({ personProperties: { plan } })
+      const { sliceCount } = evaluateInSlices(compileTestProject({ flags }), subject)
       assert.equal(sliceCount, flags.length)
     }
   })

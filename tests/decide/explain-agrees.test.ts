@@ -17,9 +17,9 @@ import { flagDetail } from '#wire/flags/flag-texts.ts'
 import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
 import { flagFromJson } from '../support/decide-server.ts'
-import { evaluateFlags } from '../support/evaluation-subject.ts'
+import { allFlags, aSubjectRequest, evaluateFlags } from '../support/evaluation-subject.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
-import { aProject, emptyDefinitions } from '../support/values.ts'
+import { aProject, emptyDefinitions, aCohort as storedCohort } from '../support/values.ts'
 
 const projectCount = 400
 const personsPerProject = 3
@@ -276,21 +276,12 @@ function aCohort(draw: Draw, id: number): Cohort {
       : draw.chance(0.05)
         ? { type: 'behavioral', key: 'x', value: 'performed_event' }
         : { ...aFilter(draw), ...(draw.chance(0.3) ? { negation: true } : {}) }
-  return {
+  return storedCohort({
     id,
-    projectId: 1,
     name: `cohort ${id}`,
-    description: '',
     isStatic: id === cohortCount,
     filters: { properties: { type: draw.one(['AND', 'OR']), values: draw.list(3, () => entry(2)) } },
-    deleted: false,
-    version: 1,
-    memberCount: null,
-    countedAtMs: null,
-    createdAtMs: 0,
-    updatedAtMs: 0,
-    createdBy: null,
-  }
+  })
 }
 
 function aRandomProject(draw: Draw): CompiledProject {
@@ -318,13 +309,9 @@ function aRandomSubject(draw: Draw): { subject: EvaluationSubject; request: Subj
   const groupProperties: JsonObject = draw.chance(0.3) ? { company: bag(draw) } : {}
   const anonDistinctId = draw.chance(0.3) ? 'anon' : null
   const deviceId = draw.chance(0.5) ? 'device' : null
+  const sent = { distinctId, anonDistinctId, deviceId, groups, personProperties, groupProperties }
   const subject: EvaluationSubject = {
-    distinctId,
-    anonDistinctId,
-    deviceId,
-    groups,
-    personProperties,
-    groupProperties,
+    ...sent,
     geoip: draw.chance(0.5) ? { $geoip_country_code: 'NO' } : null,
     person: draw.chance(0.1)
       ? err('timeout')
@@ -338,25 +325,7 @@ function aRandomSubject(draw: Draw): { subject: EvaluationSubject; request: Subj
       : { rows: new Map([['flag-1', 'kept']]), failure: draw.chance(0.5) ? 'hash_key_override_error' : null },
     nowMs: Date.parse('2026-05-01T00:00:00Z'),
   }
-  const request: SubjectRequest = {
-    apiKey: 'phc_test',
-    distinctId,
-    anonDistinctId,
-    deviceId,
-    groups,
-    personProperties,
-    groupProperties,
-    selection: {
-      flagKeys: null,
-      contexts: [],
-      runtime: { declared: draw.one(['all', 'client', 'server']), userAgent: '', hasBrowserHeader: false },
-      surveyFlagsOnly: false,
-    },
-    disableFlags: false,
-    onlyUseOverridePersonProperties: false,
-    detailedAnalysis: false,
-    geoipAddress: '',
-    cookieless: null,
-  }
+  const runtime = { declared: draw.one(['all', 'client', 'server']), userAgent: '', hasBrowserHeader: false }
+  const request = aSubjectRequest({ ...sent, selection: { ...allFlags, runtime } })
   return { subject, request }
 }

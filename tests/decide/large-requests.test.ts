@@ -5,16 +5,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import lzString from 'lz-string'
-import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
-import { noGroupRows, noHashKeyOverrides, noStaticCohorts } from '#core/flags/evaluation/evaluation-subject.ts'
+import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { JsonObject } from '#core/json.ts'
-import { ok } from '#core/result.ts'
 import {
   compileTestProject,
   type DecideServerOptions,
   startDecideServer,
   type TestDefinitions,
 } from '../support/decide-server.ts'
+import { allFlags, aSubject, evaluateFlags, evaluateInSlices } from '../support/evaluation-subject.ts'
 
 const crashingEntry = new URL('../capture/crashing-decode-thread.ts', import.meta.url)
 const headers = { 'x-request-id': '0197c5a0-0000-4000-8000-000000000001' }
@@ -125,31 +124,12 @@ describe('large requests', () => {
 })
 
 describe('a flag that takes long to evaluate', () => {
-  const subject = {
-    distinctId: 'u',
-    anonDistinctId: null,
-    deviceId: null,
-    groups: {},
-    groupProperties: {},
-    geoip: null,
-    person: ok(null),
-    groupRows: noGroupRows,
-    hashKeyOverrides: noHashKeyOverrides,
-    staticCohortIds: noStaticCohorts,
-    nowMs: 0,
-  }
-
   /** Evaluates at once, and again in the shortest slices. */
   function bothWays(definitions: TestDefinitions, personProperties: JsonObject) {
     const project = compileTestProject(definitions)
-    const atOnce = new FlagEvaluation(project, null, { ...subject, personProperties })
-    assert.equal(
-      atOnce.advance(() => false),
-      true,
-    )
-    const sliced = new FlagEvaluation(project, null, { ...subject, personProperties })
-    let sliceCount = 1
-    while (!sliced.advance(() => true)) sliceCount++
+    const subject = aSubject({ distinctId: 'u', personProperties })
+    const atOnce = evaluateFlags(project, allFlags, subject)
+    const { evaluation: sliced, sliceCount } = evaluateInSlices(project, subject)
     const summary = ({ outcomes }: FlagEvaluation) => outcomes.map(outcome => [outcome?.kind, outcome?.reason])
     assert.deepEqual(summary(sliced), summary(atOnce))
     return { sliceCount, kinds: atOnce.outcomes.map(outcome => outcome?.kind) }

@@ -5,12 +5,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { startSeriesAtZero } from '#compose/instance/initial-series.ts'
-import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import type { HashKeyAssignment } from '#ports/state/hash-key-overrides.ts'
 import { createDecideService } from '#services/flags/decide.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { compileTestProject, emptySubjects, noVisitors } from '../support/decide-server.ts'
+import { aSubjectRequest } from '../support/evaluation-subject.ts'
 
 const flags = [
   { id: 1, key: 'half', ensure_experience_continuity: true, filters: { groups: [{ rollout_percentage: 50 }] } },
@@ -23,7 +23,6 @@ const projects = new Map(
     compileTestProject({ flags, project: { id, apiToken: `phc_${id}` } }),
   ]),
 )
-const runtime = { declared: null, userAgent: '', hasBrowserHeader: false }
 const noVisitor = () => ({ address: '', host: '', userAgent: '' })
 const atOnceMax = 64
 const waitingMax = 500
@@ -75,21 +74,7 @@ function start(isStored: (projectId: number) => boolean) {
     timers,
     /** @returns whether the log-in's flag could be computed. */
     async logIn(projectId: number, distinctId: string): Promise<boolean> {
-      const request: EvaluationRequest = {
-        apiKey: `phc_${projectId}`,
-        distinctId,
-        anonDistinctId: 'anonymous',
-        deviceId: null,
-        groups: {},
-        personProperties: {},
-        groupProperties: {},
-        selection: { flagKeys: null, contexts: [], runtime, surveyFlagsOnly: false },
-        disableFlags: false,
-        onlyUseOverridePersonProperties: false,
-        detailedAnalysis: false,
-        geoipAddress: '',
-        cookieless: null,
-      }
+      const request = aSubjectRequest({ apiKey: `phc_${projectId}`, distinctId, anonDistinctId: 'anonymous' })
       const result = await service.decide(request, 0, noVisitor, evaluation => !evaluation.hasErrors)
       assert.equal(result.kind, 'evaluated')
       return result.kind === 'evaluated' && result.answer

@@ -9,11 +9,10 @@ import type { FlagOutcome } from '#core/flags/evaluation/flag-outcome.ts'
 import { type FlagProbe, type ProbedPerson, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { explainFlag } from '#services/flags/explain-flag.ts'
-import type { SubjectRequest } from '#services/flags/load-subject.ts'
 import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
 import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
-import { allFlags } from '../support/evaluation-subject.ts'
+import { aSubjectRequest } from '../support/evaluation-subject.ts'
 
 export interface RuleOutcome {
   readonly reason: string
@@ -42,11 +41,6 @@ export async function explained(
   subject: EvaluationSubject,
   flagId: number,
 ): Promise<ExplanationJson> {
-  const request: SubjectRequest = {
-    ...subject,
-    ...{ apiKey: 'phc_test', selection: allFlags, disableFlags: false, geoipAddress: '' },
-    ...{ onlyUseOverridePersonProperties: false, detailedAnalysis: false, cookieless: null },
-  }
   const decide: Parameters<typeof explainFlag>[0] = {
     traceEvaluation(traced, selected, _request, _nowMs, trace) {
       const evaluation = new FlagEvaluation(traced, selected, subject, trace)
@@ -55,7 +49,7 @@ export async function explained(
     },
   }
   const stored = project.definitions.flags.find(({ id }) => id === flagId)!
-  const explanation = await explainFlag(decide, project, stored, request, subject.nowMs)
+  const explanation = await explainFlag(decide, project, stored, aSubjectRequest(subject), subject.nowMs)
   return encodeExplanation(explanation, { showsPersons: true, showsGroups: true, showsCohorts: true })
 }
 

@@ -3,13 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { err } from '#core/result.ts'
 import { encodeDefinitions, encodeFlagList } from '#wire/flags/flag-definitions.ts'
 import { compileTestProject, startDecideServer } from '../support/decide-server.ts'
-import { allFlags, aSubject, evaluateFlags } from '../support/evaluation-subject.ts'
+import { allFlags, aSubject, evaluateFlags, evaluateInSlices } from '../support/evaluation-subject.ts'
 import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/flag-documents.ts'
 
 const ids = Array.from({ length: 200 }, (_, index) => `user-${index}`)
@@ -143,10 +142,8 @@ describe('the rules of a flag', () => {
     const project = compileTestProject({ flags: [{ id: 1, key: 'typed', filters }] })
     const large = 'y'.repeat(2_000)
     const personProperties = Object.fromEntries(never.map((_, place) => [`p${place}`, large]))
-    const evaluation = new FlagEvaluation(project, null, aSubject({ personProperties }))
-    let turns = 1
-    while (!evaluation.advance(() => true)) turns++
-    assert.ok(turns > 20, `${turns} turns`)
+    const { evaluation, sliceCount } = evaluateInSlices(project, aSubject({ personProperties }))
+    assert.ok(sliceCount > 20, `${sliceCount} slices`)
     const outcome = evaluation.outcomes[0]!
     assert.deepEqual(outcome.kind !== 'unknown' && outcome.typed?.value, 99)
   })

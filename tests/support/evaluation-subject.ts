@@ -1,4 +1,4 @@
-// Builders of evaluation subjects for tests.
+// Builders of evaluation subjects and requests for tests.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
@@ -10,6 +10,7 @@ import {
 } from '#core/flags/evaluation/evaluation-subject.ts'
 import { type FlagSelection, selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import { ok } from '#core/result.ts'
+import type { SubjectRequest } from '#services/flags/load-subject.ts'
 
 export const allFlags: FlagSelection = {
   flagKeys: null,
@@ -37,6 +38,16 @@ export function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubje
   }
 }
 
+/** A request that only names a distinct id. */
+export function aSubjectRequest(over: Partial<SubjectRequest> = {}): SubjectRequest {
+  return {
+    ...{ apiKey: 'phc_test', distinctId: 'user-1', anonDistinctId: null, deviceId: null, selection: allFlags },
+    ...{ groups: {}, personProperties: {}, groupProperties: {}, geoipAddress: '', cookieless: null },
+    ...{ disableFlags: false, onlyUseOverridePersonProperties: false, detailedAnalysis: false },
+    ...over,
+  }
+}
+
 /** Evaluates all flags of a selection at once. */
 export function evaluateFlags(
   project: CompiledProject,
@@ -46,4 +57,16 @@ export function evaluateFlags(
   const evaluation = new FlagEvaluation(project, selectFlags(project, selection), subject)
   evaluation.advance(() => false)
   return evaluation
+}
+
+/** Evaluates all flags in the shortest slices. */
+export function evaluateInSlices(
+  project: CompiledProject,
+  subject: EvaluationSubject,
+  selected: readonly boolean[] | null = null,
+): { readonly evaluation: FlagEvaluation; readonly sliceCount: number } {
+  const evaluation = new FlagEvaluation(project, selected, subject)
+  let sliceCount = 1
+  while (!evaluation.advance(() => true)) sliceCount++
+  return { evaluation, sliceCount }
 }

@@ -1,27 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { aCohort as storedCohort } from '../../../../tests/support/values.ts'
 import type { JsonValue } from '../../json.ts'
 import type { Cohort } from '../definitions/cohort.ts'
 import { CohortGraph } from './cohort-graph.ts'
 
 function aCohort(id: number, values: readonly JsonValue[], over: Partial<Cohort> = {}): Cohort {
-  return {
-    id,
-    projectId: 1,
-    name: '',
-    description: '',
-    isStatic: false,
-    filters: { properties: { type: 'AND', values: [...values] } },
-    deleted: false,
-    version: 1,
-    memberCount: null,
-    countedAtMs: null,
-    createdAtMs: 0,
-    updatedAtMs: 0,
-    createdBy: null,
-    ...over,
-  }
+  return storedCohort({ id, filters: { properties: { type: 'AND', values: [...values] } }, ...over })
 }
 const cohort = (id: number) => ({ type: 'cohort', key: 'id', value: id })
 const flag = (id: number) => ({ type: 'flag', key: String(id), value: true, operator: 'flag_evaluates_to' })

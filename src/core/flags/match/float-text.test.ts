@@ -3,7 +3,11 @@ import { it } from 'node:test'
 import { isLinear } from '../../../../tests/support/cpu-time.ts'
 import { parseFloatText } from './float-text.ts'
 
-// What counts as a number is in the flag vectors, which `tests/conformance` runs.
+it('parseFloatText requires a digit', () => {
+  for (const text of ['.', '', '-', '+.', '.e1']) assert.equal(parseFloatText(text), null, text)
+})
+
+// What else counts as a number is in the flag vectors, which `tests/conformance` runs.
 it('parseFloatText refuses long runs of digits in time', () => {
   for (const start of ['', '1.', '1e']) {
     const refuse = (times: number) => {
