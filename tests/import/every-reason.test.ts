@@ -6,14 +6,12 @@ import { readFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { sha256Hex } from '#importer/job/sha256.ts'
-import { createRecordReader } from '#importer/read/read-files.ts'
 import type { RejectReason, SkipReason } from '#importer/records/imported-event.ts'
 import { findSource } from '#importer/sources/sources.ts'
 import type { RejectLine } from '#importer/stages/reject-files.ts'
 import { findFix } from '#importer/stages/reject-fixes.ts'
 import type { Rehearsal } from '#importer/stages/report/import-report.ts'
 import { jobOf, rejectsOf, type TestJobOptions } from '../support/import-job.ts'
-import { tempDir } from '../support/temp-dir.ts'
 
 /** A record of a source file and its expected outcome. */
 type Case = readonly [source: string | Buffer, outcome: Refused | Skipped | 'sent']
@@ -193,8 +191,7 @@ async function rehearse(
   cases: readonly Case[],
   options: TestJobOptions = {},
 ): Promise<Rehearsal> {
-  const read = createRecordReader({ spool: { folder: tempDir(t) } })
-  const job = jobOf(t, { [name]: bytesOf(cases) }, findSource(source)!, { read, ...options })
+  const job = jobOf(t, { [name]: bytesOf(cases) }, findSource(source)!, options)
   const report = await job.report()
   assert.ok(report.balance.isBalanced)
   assertCounts(cases, report)

@@ -6,13 +6,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { createRecordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { findSource } from '#importer/sources/sources.ts'
 import { readSamples } from '#importer/stages/report/samples.ts'
 import type { ShownEvent } from '../support/convert-records.ts'
 import { jobOf, rejectsOf } from '../support/import-job.ts'
-import { tempDir } from '../support/temp-dir.ts'
 
 const samples = join(import.meta.dirname, 'exports')
 const guide = readFileSync('docs/import-mapping.md', 'utf8')
@@ -184,7 +182,6 @@ async function rehearsed(t: TestContext, file: string, reader: string): Promise<
   const source = findSource(reader)
   const job = jobOf(t, { [file]: readFileSync(join(samples, file)) }, source ?? generic, {
     config: source === null ? { mapping: mappingBelow(reader) } : {},
-    read: createRecordReader({ spool: { folder: tempDir(t) } }),
   })
   const { balance, skips, rejects } = await job.report()
   assert.ok(balance.isBalanced)

@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import type { ReadRecords } from '#importer/read/read-record.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { formatTime } from '#importer/records/source-time.ts'
@@ -13,7 +12,7 @@ import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { heap } from '#importer/sources/heap/heap.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
 import { posthog } from '#importer/sources/posthog/posthog.ts'
-import { jobOf, readJsonLines, resultsOf } from '../support/import-job.ts'
+import { jobOf, resultsOf } from '../support/import-job.ts'
 
 describe('records that depend on other records', () => {
   it('Heap events belong to the identity of their user, which is linked once and keeps every digit of its ids', async t => {
@@ -106,16 +105,11 @@ async function converted(
   config: JsonObject = {},
 ) {
   const files = Object.entries(tables).map(([table, lines]) => [`${table}.jsonl`, `${lines.join('\n')}\n`])
-  const job = jobOf(t, Object.fromEntries(files), source, { config, read: readByTable })
+  const job = jobOf(t, Object.fromEntries(files), source, { config })
   await job.stageAndScan()
   const { generated, events, results } = await resultsOf(job)
   assert.ok(results.every(({ kind }) => kind !== 'rejected'))
   return { generated, events, skipped: results.flatMap(result => (result.kind === 'skipped' ? [result.reason] : [])) }
-}
-
-const readByTable: ReadRecords = async function* (file) {
-  const table = file.object.replace(/\.jsonl$/, '')
-  for await (const record of readJsonLines(file)) yield { ...record, table }
 }
 
 function shown({ timeUs, event, distinctId }: ImportedEvent): string {

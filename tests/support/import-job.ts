@@ -1,7 +1,7 @@
 // A job in a separate folder, for tests of the stages of an import.
 
 import assert from 'node:assert/strict'
-import { createReadStream, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
@@ -11,10 +11,8 @@ import { hashMapping, type ImportLimits, type ImportPlan } from '#importer/job/p
 import type { StageProgress } from '#importer/job/progress.ts'
 import { isGeneratedPart, type StagedJob, type StagedOutcome, type StagedPart } from '#importer/job/staged-part.ts'
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
-import { parseJsonLine } from '#importer/read/parse-record.ts'
 import { createRecordReader } from '#importer/read/read-files.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
-import { splitRecords } from '#importer/read/split-records.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { createJobConversion } from '#importer/stages/job-conversion.ts'
@@ -25,14 +23,6 @@ import { type ScanOptions, scanRecords } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
 import { silentProgress } from './silent-progress.ts'
 import { tempDir } from './temp-dir.ts'
-
-/** Reads JSON lines as simply as possible. */
-export const readJsonLines: ReadRecords = async function* ({ path, object }) {
-  for await (const { bytes, line, byte } of splitRecords(createReadStream(path), 'json')) {
-    const text = bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes
-    yield { raw: { object, line, byte }, bytes: text, parsed: parseJsonLine(text), table: null }
-  }
-}
 
 export const limits: ImportLimits = {
   maxRejectShare: 0.01,
@@ -45,7 +35,6 @@ export interface TestJobOptions {
   readonly config?: JsonObject
   readonly limits?: Partial<ImportLimits>
   readonly sizes?: Pick<StageOptions, 'committedBytes'> & Pick<ScanOptions, 'partBytes'>
-  /** JSON lines by default. */
   readonly read?: ReadRecords
   /** Called with each record that a stage has finished; may throw, as a crash would. */
   readonly onRecord?: () => void
@@ -60,16 +49,12 @@ export class TestJob {
   readonly source: ImportSource
   readonly progress: StageProgress
   readonly signal = new AbortController().signal
-  readonly #sizes: NonNullable<TestJobOptions['sizes']>
-  readonly #read: ReadRecords
-  readonly #waitForSpace: WaitForSpace
+  readonly #options: TestJobOptions
 
   constructor(folder: string, source: ImportSource, files: readonly string[], options: TestJobOptions = {}) {
     this.folder = new JobFolder(folder)
     this.source = source
-    this.#sizes = options.sizes ?? {}
-    this.#read = options.read ?? readJsonLines
-    this.#waitForSpace = options.waitForSpace ?? unlimitedSpace
+    this.#options = options
     const { onRecord } = options
     this.progress = { ...silentProgress, add: ({ records = 0 }) => records === 1 && onRecord?.() }
     this.plan = {
@@ -87,32 +72,26 @@ export class TestJob {
     }
   }
 
-  /** @returns the records, complete; already closed. */
-  async stage(): Promise<void> {
-    const { converter } = createJobConversion(this.plan, this.source, () => null)
-    const { folder, plan, progress, signal } = this
-    const records = await stageRecords({
-      folder,
-      plan,
-      read: this.#read,
-      converter,
-      progress,
-      signal,
-      waitForSpace: this.#waitForSpace,
-      ...this.#sizes,
-    })
-    records.complete(hashMapping(plan))
-    records.close()
+  get #context() {
+    const { folder, plan, source, progress, signal } = this
+    const { waitForSpace = unlimitedSpace, sizes } = this.#options
+    return { folder, plan, source, progress, signal, waitForSpace, ...sizes }
   }
 
   get manifest() {
     return readManifest(this.folder)!
   }
 
+  async stage(): Promise<void> {
+    const { converter } = createJobConversion(this.plan, this.source, () => null)
+    const { read = createRecordReader({ spool: { folder: this.folder.file('spool') } }) } = this.#options
+    const records = await stageRecords({ ...this.#context, read, converter })
+    records.complete(hashMapping(this.plan))
+    records.close()
+  }
+
   scan() {
-    const { folder, plan, source, progress, signal } = this
-    const waitForSpace = this.#waitForSpace
-    return scanRecords({ folder, plan, source, progress, signal, waitForSpace, ...this.#sizes })
+    return scanRecords(this.#context)
   }
 
   /** Both, as after a plan or its files have changed. */
@@ -122,9 +101,7 @@ export class TestJob {
   }
 
   async rehearse() {
-    const { folder, plan, manifest, progress, signal } = this
-    const waitForSpace = this.#waitForSpace
-    return rehearse({ folder, plan, manifest, progress, signal, waitForSpace, monotonicNowMs: () => 0 })
+    return rehearse({ ...this.#context, manifest: this.manifest, monotonicNowMs: () => 0 })
   }
 
   /** All stages before the approval. */
@@ -153,9 +130,7 @@ export function jobOf(
     writeFileSync(path, typeof content === 'string' || Buffer.isBuffer(content) ? content : jsonLines(content))
     return path
   })
-  const isJson = paths.every(path => path.endsWith('.jsonl'))
-  const read = isJson ? readJsonLines : createRecordReader({ spool: { folder: tempDir(t) } })
-  return new TestJob(tempDir(t), source, paths, { read, ...options })
+  return new TestJob(tempDir(t), source, paths, options)
 }
 
 export function jsonLines(records: readonly object[]): string {

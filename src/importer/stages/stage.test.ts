@@ -62,8 +62,8 @@ describe('staging', () => {
     const job = jobOver(t, ['\n'.repeat(20_000), `\n${good} \t\r\n${'\n'.repeat(10_000)}`])
     const manifest = await job.stageAndScan()
     assert.deepEqual(manifest.objects, [
-      { object: '0.jsonl', table: null, blank: { count: 20_000, firstLine: 1 } },
-      { object: '1.jsonl', table: null, blank: { count: 10_002, firstLine: 1 } },
+      { object: '0.jsonl', table: '0', blank: { count: 20_000, firstLine: 1 } },
+      { object: '1.jsonl', table: '1', blank: { count: 10_002, firstLine: 1 } },
     ])
     assert.deepEqual(
       manifest.parts.map(({ id, records }) => [id, records]),
