@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
-import { jobOf, type TestJob } from '../../../tests/support/import-job.ts'
+import { jobOf, rejectsOf, type TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobFolder } from '../job/job-folder.ts'
 import { writeState } from '../job/job-state.ts'
@@ -57,17 +57,7 @@ async function rehearsed(t: TestContext, lines: readonly (object | string)[]) {
   const content = lines.map(each => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`).join('')
   const job = jobOf(t, { 'raw.jsonl': content }, generic, { config: { mapping } })
   await job.report()
-  const rejects = job.manifest.parts.flatMap(({ id }) => readRejects(job.folder.file('rejects', `${id}.jsonl`)))
-  return { job, rejects }
-}
-
-function readRejects(path: string): readonly object[] {
-  try {
-    const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
-    return lines.map(line => JSON.parse(line) as object)
-  } catch {
-    return []
-  }
+  return { job, rejects: rejectsOf(job) }
 }
 
 function findProblem(

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
-import { jobOf, outcomesOf, resultsOf, type TestJob } from '../../../tests/support/import-job.ts'
+import { jobOf, outcomesOf, rejectsOf, resultsOf, type TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import type { RejectLine } from '../stages/reject-files.ts'
 import { addRetry } from './retried-records.ts'
 
 const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at' }
@@ -93,11 +92,7 @@ describe('a rejected row of CSV', () => {
 async function rehearsed(t: TestContext, text = csv, config: JsonObject = {}) {
   const job = jobOf(t, { 'raw.csv': text }, generic, { config: { mapping, ...config } })
   await job.report()
-  const rejects = globSync(job.folder.file('rejects/*/*.jsonl'))
-    .toSorted()
-    .flatMap(path => readFileSync(path, 'utf8').split('\n').slice(0, -1))
-    .map(line => JSON.parse(line) as RejectLine)
-  return { job, rejects }
+  return { job, rejects: rejectsOf(job) }
 }
 
 async function retry(t: TestContext, { folder, plan, manifest, source }: TestJob, records: readonly object[]) {
