@@ -2,13 +2,14 @@
 
 import type { Kysely, Selectable } from 'kysely'
 import { cohortResource } from '#core/flags/definitions/cohort.ts'
+import { flagResource } from '#core/flags/definitions/flag.ts'
 import { projectResource } from '#core/project.ts'
 import { earlyAccessFeatureResource } from '#core/resources/early-access-feature.ts'
 import { surveyResource } from '#core/resources/survey.ts'
 import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
 import { itemOf } from '../tables/resource-rows.ts'
 import { readRevision } from '../tables/revision-queries.ts'
-import { flagOf, groupTypeOf } from '../tables/rows.ts'
+import { groupTypeOf } from '../tables/rows.ts'
 import type { ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addHeldDefinitions,
@@ -113,7 +114,7 @@ async function readProjects(
     read: {
       project: itemOf(projectResource, row),
       revision: Number(row.revision),
-      flags: (flagsOf.get(row.id) ?? []).map(flagOf),
+      flags: (flagsOf.get(row.id) ?? []).map(row => itemOf(flagResource, row)),
       cohorts: (cohortsOf.get(row.id) ?? []).map(row => itemOf(cohortResource, row)),
       groupTypes: (groupTypesOf.get(row.id) ?? []).map(groupTypeOf),
       earlyAccessFeatures: (featuresOf.get(row.id) ?? []).map(row => itemOf(earlyAccessFeatureResource, row)),

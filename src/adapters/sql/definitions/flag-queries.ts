@@ -8,6 +8,7 @@ import {
   applyFlagChange,
   type Flag,
   flagDefaults,
+  flagResource,
   isSameDefinition,
   withoutArchivedActive,
 } from '#core/flags/definitions/flag.ts'
@@ -19,8 +20,9 @@ import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
 import { containsTextSql } from '../tables/conditions.ts'
 import { countFittingRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
+import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
-import { authorOf, authorText, flagBit, flagOf, flagRowOf, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import { authorOf, authorText, flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { FlagVersionTable, StateSchema } from '../tables/schema.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 
@@ -164,7 +166,7 @@ export async function insertFlag(
     conditionsSinceMs: atMs,
     createdBy: by,
   }
-  await trx.insertInto('feature_flag').values(flagRowOf(flag)).execute()
+  await trx.insertInto('feature_flag').values(rowOf(flagResource, flag)).execute()
   await saveSnapshot(trx, flag, by, 'created')
   return ok(flag)
 }
@@ -190,7 +192,7 @@ export async function changeFlag(
   // Checks the version again, since an engine may let two transactions read at the same time.
   const { numUpdatedRows } = await trx
     .updateTable('feature_flag')
-    .set(flagRowOf(flag))
+    .set(rowOf(flagResource, flag))
     .where('id', '=', flagId)
     .where('version', '=', current.version)
     .executeTakeFirstOrThrow()
@@ -308,4 +310,8 @@ function toFlagVersion(row: FlagVersionTable): FlagVersion {
     changedBy: authorOf(row.changed_by),
     createdAtMs: Number(row.created_at),
   }
+}
+
+function flagOf(row: StateSchema['feature_flag']): Flag {
+  return itemOf(flagResource, row)
 }

@@ -15,24 +15,35 @@ type Column = string | number | null
 
 export function rowOf<R extends Resource>({ fields }: R, item: ItemOf<R>): RowOf<R> {
   const row: Record<string, Column> = {}
-  for (const [key, { column, kind }] of listFields(fields)) row[column] = toColumn(kind, item[key as keyof ItemOf<R>])
+  for (const [key, { column, kind }] of prepare(fields).listed)
+    row[column] = toColumn(kind, item[key as keyof ItemOf<R>])
   return row as RowOf<R>
 }
 
 export function itemOf<R extends Resource>({ fields }: R, row: RowOf<R>): ItemOf<R> {
-  const item: Record<string, unknown> = {}
-  for (const [key, field] of listFields(fields))
+  const { listed, empty } = prepare(fields)
+  // A copy has all properties from the start, which is faster than adding them one by one.
+  const item = { ...empty }
+  for (const [key, field] of listed)
     item[key] = fromColumn(field, (row as Readonly<Record<string, Column>>)[field.column]!)
   return item as ItemOf<R>
 }
 
-/** Listed once: a front reads thousands of definitions in a row. */
-const listed = new WeakMap<Fields, readonly (readonly [string, Field])[]>()
+interface Prepared {
+  readonly listed: readonly (readonly [string, Field])[]
+  readonly empty: Readonly<Record<string, unknown>>
+}
 
-function listFields(fields: Fields): readonly (readonly [string, Field])[] {
-  const known = listed.get(fields) ?? Object.entries(fields)
-  listed.set(fields, known)
-  return known
+/** Prepared once: a front reads thousands of definitions in a row. */
+const preparedOf = new WeakMap<Fields, Prepared>()
+
+function prepare(fields: Fields): Prepared {
+  const known = preparedOf.get(fields)
+  if (known !== undefined) return known
+  const listed = Object.entries(fields)
+  const prepared = { listed, empty: Object.fromEntries(listed.map(([key]) => [key, null])) }
+  preparedOf.set(fields, prepared)
+  return prepared
 }
 
 function toColumn(kind: FieldKind, value: unknown): Column {

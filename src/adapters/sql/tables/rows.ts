@@ -3,7 +3,6 @@
 
 import type { Selectable } from 'kysely'
 import type { Author } from '#core/author.ts'
-import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { LogEnds } from '#core/persons/erasure.ts'
@@ -12,14 +11,7 @@ import type { PersonRepair, RepairReport, RepairRequest } from '#core/persons/pe
 import { decodeMarks } from '#core/persons/property-marks-text.ts'
 import { parseWantedProperties } from '#core/pick-properties.ts'
 import { PortError } from '#ports/port-error.ts'
-import type {
-  FlagTable,
-  GroupTable,
-  GroupTypeTable,
-  PersonErasureTable,
-  PersonRepairTable,
-  PersonTable,
-} from './schema.ts'
+import type { GroupTable, GroupTypeTable, PersonErasureTable, PersonRepairTable, PersonTable } from './schema.ts'
 
 export function jsonText(value: JsonValue | readonly string[]): string {
   return JSON.stringify(value)
@@ -63,58 +55,6 @@ export function authorOf(text: string | null): Author | null {
 
 export function authorText(author: Author | null): string | null {
   return author === null ? null : JSON.stringify({ id: author.id, label: author.label })
-}
-
-export function flagOf(row: Selectable<FlagTable>): Flag {
-  return {
-    id: Number(row.id),
-    projectId: Number(row.project_id),
-    key: row.key,
-    name: row.name,
-    filters: jsonObjectOf(row.filters),
-    active: row.active === 1,
-    archived: row.archived === 1,
-    deleted: row.deleted === 1,
-    version: Number(row.version),
-    ensureExperienceContinuity: row.ensure_experience_continuity === 1,
-    bucketingIdentifier: row.bucketing_identifier,
-    evaluationRuntime: row.evaluation_runtime,
-    evaluationContexts: jsonOf(row.evaluation_contexts) as string[],
-    hasEncryptedPayloads: row.has_encrypted_payloads === 1,
-    isRemoteConfiguration: row.is_remote_configuration === 1,
-    tags: jsonOf(row.tags) as string[],
-    hasExperiment: row.has_experiment === 1,
-    createdAtMs: Number(row.created_at),
-    updatedAtMs: Number(row.updated_at),
-    conditionsSinceMs: Number(row.conditions_since),
-    createdBy: authorOf(row.created_by),
-  }
-}
-
-export function flagRowOf(flag: Flag): Selectable<FlagTable> {
-  return {
-    id: flag.id,
-    project_id: flag.projectId,
-    key: flag.key,
-    name: flag.name,
-    filters: jsonText(flag.filters),
-    active: flagBit(flag.active),
-    archived: flagBit(flag.archived),
-    deleted: flagBit(flag.deleted),
-    version: flag.version,
-    ensure_experience_continuity: flagBit(flag.ensureExperienceContinuity),
-    bucketing_identifier: flag.bucketingIdentifier,
-    evaluation_runtime: flag.evaluationRuntime,
-    evaluation_contexts: jsonText(flag.evaluationContexts),
-    has_encrypted_payloads: flagBit(flag.hasEncryptedPayloads),
-    is_remote_configuration: flagBit(flag.isRemoteConfiguration),
-    tags: jsonText(flag.tags),
-    has_experiment: flagBit(flag.hasExperiment),
-    created_at: flag.createdAtMs,
-    updated_at: flag.updatedAtMs,
-    conditions_since: flag.conditionsSinceMs,
-    created_by: authorText(flag.createdBy),
-  }
 }
 
 export function personOf(row: Omit<Selectable<PersonTable>, 'id'>): Person {

@@ -3,6 +3,7 @@
 
 import type { Generated } from 'kysely'
 import type { cohortResource } from '#core/flags/definitions/cohort.ts'
+import type { flagResource } from '#core/flags/definitions/flag.ts'
 import type { personalKeyResource } from '#core/personal-key.ts'
 import type { projectResource } from '#core/project.ts'
 import type { RowOf } from '#core/resource.ts'
@@ -20,7 +21,7 @@ export interface StateSchema extends ResourceTables {
   revision: { id: number; value: number }
   project: ProjectTable
   personal_api_key: RowOf<typeof personalKeyResource> & { secret_hash: string }
-  feature_flag: FlagTable
+  feature_flag: RowOf<typeof flagResource>
   feature_flag_version: FlagVersionTable
   /** Flags that were called, by the live events that the worker has processed; epoch ms. */
   flag_last_call: { flag_id: number; called_at: number }
@@ -93,31 +94,6 @@ export interface ProjectTable extends RowOf<typeof projectResource> {
   import_undos: Generated<number>
   /** How often persons were erased. */
   erasures: Generated<number>
-}
-
-export interface FlagTable {
-  id: number
-  project_id: number
-  key: string
-  name: string
-  filters: string
-  active: number
-  archived: number
-  deleted: number
-  /** Every write raises it: a front reads a flag again only when it holds another version. */
-  version: number
-  ensure_experience_continuity: number
-  bucketing_identifier: string | null
-  evaluation_runtime: string
-  evaluation_contexts: string
-  has_encrypted_payloads: number
-  is_remote_configuration: number
-  tags: string
-  has_experiment: number
-  created_at: number
-  updated_at: number
-  conditions_since: number
-  created_by: string | null
 }
 
 export interface FlagVersionTable {

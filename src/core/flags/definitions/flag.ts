@@ -2,68 +2,74 @@
 // be older than our validation or have skipped it.
 
 import { omitUndefined } from '#core/omit-undefined.ts'
-import type { Author } from '../../author.ts'
-import type { JsonObject } from '../../json.ts'
 import { diffJson } from '../../json-diff.ts'
+import {
+  authorField,
+  booleanField,
+  type ItemOf,
+  initialFields,
+  instantField,
+  integerField,
+  nullable,
+  objectField,
+  textField,
+  textsField,
+} from '../../resource.ts'
 
 /**
- * The fields that a flag's writer decides. A create, an update, a copy and a restore all take exactly these fields, so
- * a new one is added here; ARCHITECTURE §10 lists the steps that the compiler cannot check.
+ * The fields that a flag's writer decides, with their values when it omits them or sends null. A create, an update, a
+ * copy and a restore all take exactly these fields, so a new one is added here; ARCHITECTURE §10 lists the steps that
+ * the compiler cannot check.
  */
-export interface WritableFlag {
+const writableFields = {
   /** Part of the hash; case-sensitive. */
-  readonly key: string
-  readonly name: string
-  readonly filters: JsonObject
-  readonly active: boolean
+  key: textField('key'),
+  name: textField('name', { initial: '' }),
+  filters: objectField('filters', { initial: {} }),
+  active: booleanField('active', { initial: true }),
   /** Kept but unused: an archived flag is inactive and is left out of lists. */
-  readonly archived: boolean
-  readonly deleted: boolean
-  readonly ensureExperienceContinuity: boolean
+  archived: booleanField('archived', { initial: false }),
+  deleted: booleanField('deleted', { initial: false }),
+  ensureExperienceContinuity: booleanField('ensure_experience_continuity', { initial: false }),
   /** With `device_id` the device id is hashed; with anything else, including null, the distinct id. */
-  readonly bucketingIdentifier: string | null
-  readonly evaluationRuntime: string
-  readonly evaluationContexts: readonly string[]
-  readonly hasEncryptedPayloads: boolean
-  readonly isRemoteConfiguration: boolean
-  readonly tags: readonly string[]
+  bucketingIdentifier: nullable(textField('bucketing_identifier')),
+  evaluationRuntime: textField('evaluation_runtime', { initial: 'all' }),
+  evaluationContexts: textsField('evaluation_contexts', { initial: [] }),
+  hasEncryptedPayloads: booleanField('has_encrypted_payloads', { initial: false }),
+  isRemoteConfiguration: booleanField('is_remote_configuration', { initial: false }),
+  tags: textsField('tags', { initial: [] }),
 }
 
-/** A stored flag. The store maintains the fields that its writer does not set. */
-export interface Flag extends WritableFlag {
-  /** Instance-wide, ascending from 1, never reused; other flags refer to it by this id. */
-  readonly id: number
-  readonly projectId: number
-  readonly version: number
-  readonly hasExperiment: boolean
-  readonly createdAtMs: number
-  readonly updatedAtMs: number
-  /** When its filters or its active state last changed, and so since when it has decided the same way. */
-  readonly conditionsSinceMs: number
-  /** Null when it was written without a key. */
-  readonly createdBy: Author | null
-}
+/** Declares its rows. Its schemas and answers are not those of a resource: see `wire/management/flags/flags.ts`. */
+export const flagResource = {
+  table: 'feature_flag',
+  required: [],
+  fields: {
+    /** Instance-wide, ascending from 1, never reused; other flags refer to it by this id. */
+    id: integerField('id'),
+    projectId: integerField('project_id'),
+    ...writableFields,
+    /** Every write raises it: a front reads a flag again only when it holds another version. */
+    version: integerField('version'),
+    hasExperiment: booleanField('has_experiment'),
+    createdAtMs: instantField('created_at'),
+    updatedAtMs: instantField('updated_at'),
+    /** When its filters or its active state last changed, and so since when it has decided the same way. */
+    conditionsSinceMs: instantField('conditions_since'),
+    /** Null when it was written without a key. */
+    createdBy: nullable(authorField('created_by')),
+  },
+} as const
+
+export type Flag = ItemOf<typeof flagResource>
+export type WritableFlag = ItemOf<{ readonly fields: typeof writableFields }>
 
 /** The fields that one write sets. */
 export type FlagFields = Partial<WritableFlag>
 
-/** The values of fields that a flag's writer omits or sends as null. */
-export const flagDefaults: Omit<WritableFlag, 'key'> = {
-  name: '',
-  filters: {},
-  active: true,
-  archived: false,
-  deleted: false,
-  ensureExperienceContinuity: false,
-  bucketingIdentifier: null,
-  evaluationRuntime: 'all',
-  evaluationContexts: [],
-  hasEncryptedPayloads: false,
-  isRemoteConfiguration: false,
-  tags: [],
-}
+export const flagDefaults = initialFields({ fields: writableFields }) as Omit<WritableFlag, 'key'>
 
-const writableNames = ['key', ...Object.keys(flagDefaults)] as readonly (keyof WritableFlag)[]
+const writableNames = Object.keys(writableFields) as (keyof WritableFlag)[]
 
 /** All fields that a writer decided, for a write that gives them to another flag. */
 export function pickWritableFields(flag: Flag): WritableFlag {
