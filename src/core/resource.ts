@@ -89,7 +89,7 @@ export type BodyOf<R extends Resource> = {
 }
 
 /** A row of the resource's table. */
-export type RowOf<R extends Resource> = {
+export type RowOf<R extends Pick<Resource, 'fields'>> = {
   [K in keyof R['fields'] as ColumnNameOf<R['fields'][K]>]: ColumnOf<ValueOf<R['fields'][K]>>
 }
 type ColumnOf<T> = T extends boolean ? number : T extends string | number | null ? T : string

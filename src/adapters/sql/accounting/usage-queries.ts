@@ -2,12 +2,25 @@
 // before the freezing line, the first copy is final.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { LiveUsage } from '#core/usage.ts'
+import { integerField, type RowOf, textField } from '#core/resource.ts'
 import type { UsageStore } from '#ports/state/accounting-store.ts'
+import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
+import { readInSlices } from '../tables/slices.ts'
 
-/** Projects read per query: keeps `IN` lists bounded. */
-const projectsPerQuery = 500
+const liveCounts = {
+  fields: {
+    eventsCharged: integerField('events_charged'),
+    exceptions: integerField('exceptions'),
+    llmEvents: integerField('llm_events'),
+    surveyResponses: integerField('survey_responses'),
+    recordings: integerField('recordings'),
+  },
+}
+const eventCounts = { fields: { ...liveCounts.fields, eventsImported: integerField('events_imported') } }
+const usageOfDay = {
+  fields: { day: textField('day'), ...eventCounts.fields, flagRequests: integerField('flag_requests') },
+}
 
 export function createUsageQueries(db: Kysely<StateSchema>): UsageStore {
   return {
@@ -43,12 +56,7 @@ export function createUsageQueries(db: Kysely<StateSchema>): UsageStore {
             .values({
               project_id: projectId,
               day: usage.day,
-              events_charged: usage.eventsCharged,
-              events_imported: usage.eventsImported,
-              exceptions: usage.exceptions,
-              llm_events: usage.llmEvents,
-              survey_responses: usage.surveyResponses,
-              recordings: usage.recordings,
+              ...rowOf(eventCounts, usage),
               flag_requests: 0,
               events_frozen: usage.day < frozenBeforeDay ? 1 : 0,
             })
@@ -74,79 +82,46 @@ export function createUsageQueries(db: Kysely<StateSchema>): UsageStore {
         .where('day', '<=', toDay)
         .orderBy('day')
         .execute()
-      return rows.map(row => ({
-        day: row.day,
-        eventsCharged: Number(row.events_charged),
-        exceptions: Number(row.exceptions),
-        llmEvents: Number(row.llm_events),
-        surveyResponses: Number(row.survey_responses),
-        recordings: Number(row.recordings),
-        eventsImported: Number(row.events_imported),
-        flagRequests: Number(row.flag_requests),
-      }))
+      return rows.map(row => itemOf(usageOfDay, row))
     },
 
     async sumFlagRequests(projectIds, fromDay, toDay) {
-      const sums: { projectId: number; count: number }[] = []
-      for (let start = 0; start < projectIds.length; start += projectsPerQuery) {
-        const rows = await db
-          .selectFrom('usage_daily')
-          .select(eb => ['project_id', eb.fn.sum('flag_requests').as('flag_requests')])
-          .where('project_id', 'in', projectIds.slice(start, start + projectsPerQuery))
-          .where('day', '>=', fromDay)
-          .where('day', '<=', toDay)
-          .groupBy('project_id')
-          .execute()
-        for (const row of rows) sums.push({ projectId: Number(row.project_id), count: Number(row.flag_requests) })
-      }
-      return sums
+      const rows = await sumColumns(db, ['flag_requests'], projectIds, fromDay, toDay)
+      return rows.map(row => ({ projectId: Number(row.project_id), count: Number(row.flag_requests) }))
     },
 
     async sumUsage(projectIds, fromDay, toDay) {
-      const sums: (LiveUsage & { projectId: number })[] = []
-      for (let start = 0; start < projectIds.length; start += projectsPerQuery) {
-        const rows = await db
-          .selectFrom('usage_daily')
-          .select(eb => [
-            'project_id',
-            eb.fn.sum('events_charged').as('events_charged'),
-            eb.fn.sum('exceptions').as('exceptions'),
-            eb.fn.sum('llm_events').as('llm_events'),
-            eb.fn.sum('survey_responses').as('survey_responses'),
-            eb.fn.sum('recordings').as('recordings'),
-          ])
-          .where('project_id', 'in', projectIds.slice(start, start + projectsPerQuery))
-          .where('day', '>=', fromDay)
-          .where('day', '<=', toDay)
-          .groupBy('project_id')
-          .execute()
-        for (const row of rows)
-          sums.push({
-            projectId: Number(row.project_id),
-            eventsCharged: Number(row.events_charged),
-            exceptions: Number(row.exceptions),
-            llmEvents: Number(row.llm_events),
-            surveyResponses: Number(row.survey_responses),
-            recordings: Number(row.recordings),
-          })
-      }
-      return sums
+      const columns = Object.values(liveCounts.fields).map(({ column }) => column)
+      const rows = await sumColumns(db, columns, projectIds, fromDay, toDay)
+      return rows.map(row => ({ projectId: Number(row.project_id), ...itemOf(liveCounts, row) }))
     },
   }
 }
 
-const countColumns = [
-  'events_charged',
-  'events_imported',
-  'exceptions',
-  'llm_events',
-  'survey_responses',
-  'recordings',
-] as const
+type CountColumn = keyof RowOf<typeof eventCounts> | 'flag_requests'
+
+/** By project. */
+function sumColumns<C extends CountColumn>(
+  db: Kysely<StateSchema>,
+  columns: readonly C[],
+  projectIds: readonly number[],
+  fromDay: string,
+  toDay: string,
+): Promise<({ readonly project_id: number } & { readonly [K in C]: number })[]> {
+  const sums = db
+    .selectFrom('usage_daily')
+    .select(({ fn }) => ['project_id' as const, ...columns.map(column => fn.sum<number>(column).as(column))])
+    .where('day', '>=', fromDay)
+    .where('day', '<=', toDay)
+    .groupBy('project_id')
+  return readInSlices(projectIds, some => sums.where('project_id', 'in', some).execute() as Promise<never[]>)
+}
 
 /** The update of an existing row: the new counts, or the larger of both. */
-function buildCountUpdates(mayNotFall: boolean): Record<(typeof countColumns)[number], RawBuilder<number>> {
-  const counted = countColumns.map(column => {
+function buildCountUpdates(mayNotFall: boolean): {
+  readonly [K in keyof RowOf<typeof eventCounts>]: RawBuilder<number>
+} {
+  const counted = Object.values(eventCounts.fields).map(({ column }) => {
     const [now, before] = [sql.ref<number>(`excluded.${column}`), sql.ref<number>(`usage_daily.${column}`)]
     return [column, mayNotFall ? sql<number>`CASE WHEN ${now} > ${before} THEN ${now} ELSE ${before} END` : now]
   })

@@ -11,7 +11,7 @@ import { err, ok } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
 import { containsTextSql } from '../tables/conditions.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
@@ -69,17 +69,11 @@ export function createCohortQueries(db: Kysely<StateSchema>): CohortStore & Defi
 
     findCohort: (projectId, cohortId) => findCohort(db, projectId, cohortId),
 
-    async listCohorts(projectId, { limit, offset, search }) {
+    async listCohorts(projectId, { search, ...page }) {
       let cohorts = db.selectFrom('cohort').where('project_id', '=', projectId).where('deleted', '=', 0)
       if (search !== undefined && search !== '') cohorts = cohorts.where(containsTextSql('name', search))
-      const { count } = await cohorts.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const page = cohorts.orderBy('id', 'desc').offset(offset)
-      const sizes = await page
-        .select(sql<number>`octet_length(filters) + octet_length(description)`.as('bytes'))
-        .limit(limit)
-        .execute()
-      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(row => itemOf(cohortResource, row)) }
+      const bytes = sql<number>`octet_length(filters) + octet_length(description)`
+      return readPage(cohorts.orderBy('id', 'desc'), bytes, page, row => itemOf(cohortResource, row))
     },
 
     async findLinks(projectId) {

@@ -18,12 +18,13 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { FlagChoice, FlagSearch, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
 import { containsTextSql } from '../tables/conditions.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
 import { authorOf, authorText, flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { FlagVersionTable, StateSchema } from '../tables/schema.ts'
+import { readInSlices } from '../tables/slices.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 
 /** Flags read per query: keeps `IN` lists bounded. */
@@ -60,17 +61,8 @@ export function createFlagQueries(
     findFlagByKey: (projectId, key) => findByKey(db, projectId, key),
 
     async listFlagsById(projectId, flagIds) {
-      const found: Flag[] = []
-      for (let start = 0; start < flagIds.length; start += idsPerQuery) {
-        const rows = await db
-          .selectFrom('feature_flag')
-          .selectAll()
-          .where('project_id', '=', projectId)
-          .where('id', 'in', flagIds.slice(start, start + idsPerQuery))
-          .execute()
-        found.push(...rows.map(flagOf))
-      }
-      return found
+      const flags = db.selectFrom('feature_flag').selectAll().where('project_id', '=', projectId)
+      return (await readInSlices(flagIds, some => flags.where('id', 'in', some).execute())).map(flagOf)
     },
 
     async listAuthors(projectId, ofWhat) {
@@ -84,14 +76,8 @@ export function createFlagQueries(
       return rows.map(row => authorOf(row.created_by)!)
     },
 
-    async listFlags(projectId, query) {
-      const flags = selectFlags(db, projectId, query)
-      const { count } = await flags.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const page = flags.orderBy('id', 'desc').offset(query.offset)
-      const sizes = await page.select(flagBytes.as('bytes')).limit(query.limit).execute()
-      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(flagOf) }
-    },
+    listFlags: (projectId, query) =>
+      readPage(selectFlags(db, projectId, query).orderBy('id', 'desc'), flagBytes, query, flagOf),
 
     searchFlags: (projectId, search) => searchedFlagIds(selectFlags(db, projectId, search), search),
 
@@ -108,39 +94,22 @@ export function createFlagQueries(
       return rows.map(flagOf)
     },
 
-    async listFlagVersions(projectId, flagId, { limit, offset }) {
-      const versions = db
-        .selectFrom('feature_flag_version')
-        .where('flag_id', '=', flagId)
-        .where('project_id', '=', projectId)
-      const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const page = versions.orderBy('version', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`octet_length(snapshot)`.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(toFlagVersion) }
+    listFlagVersions(projectId, flagId, page) {
+      const versions = selectVersions(db, projectId).where('flag_id', '=', flagId).orderBy('version', 'desc')
+      return readPage(versions, versionBytes, page, toFlagVersion)
     },
 
-    async listProjectFlagVersions(projectId, { limit, offset }) {
-      const versions = db.selectFrom('feature_flag_version').where('project_id', '=', projectId)
-      const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const page = versions
+    listProjectFlagVersions(projectId, page) {
+      const versions = selectVersions(db, projectId)
         .orderBy('created_at', 'desc')
         .orderBy('flag_id', 'desc')
         .orderBy('version', 'desc')
-        .offset(offset)
-      const sizes = await page.select(sql<number>`octet_length(snapshot)`.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(toFlagVersion) }
+      return readPage(versions, versionBytes, page, toFlagVersion)
     },
 
     async findFlagVersion(projectId, flagId, version) {
-      const row = await db
-        .selectFrom('feature_flag_version')
-        .selectAll()
-        .where('flag_id', '=', flagId)
-        .where('version', '=', version)
-        .where('project_id', '=', projectId)
-        .executeTakeFirst()
+      const versions = selectVersions(db, projectId).where('flag_id', '=', flagId)
+      const row = await versions.selectAll().where('version', '=', version).executeTakeFirst()
       return row === undefined ? null : toFlagVersion(row)
     },
   }
@@ -199,6 +168,12 @@ export async function changeFlag(
   if (numUpdatedRows === 0n) return err({ staleVersion: (await findById(trx, projectId, flagId)) ?? current })
   await saveSnapshot(trx, flag, by, flag.deleted && !current.deleted ? 'deleted' : 'updated')
   return ok(flag)
+}
+
+const versionBytes = sql<number>`octet_length(snapshot)`
+
+function selectVersions(db: Kysely<StateSchema>, projectId: number) {
+  return db.selectFrom('feature_flag_version').where('project_id', '=', projectId)
 }
 
 function selectFlags(

@@ -3,14 +3,14 @@
 import { type Kysely, sql } from 'kysely'
 import { chooseExperiments, type ListedExperiment } from '#core/experiments/choose-experiments.ts'
 import { ownValue } from '#core/json.ts'
-import type { Resource, RowOf } from '#core/resource.ts'
+import type { Resource } from '#core/resource.ts'
 import { experimentResource } from '#core/resources/experiment.ts'
 import { type Item, type ResourceName, resources } from '#core/resources/resources.ts'
 import { surveyResource } from '#core/resources/survey.ts'
 import type { ItemQuery, PageQuery } from '#ports/state/resource-store.ts'
 import type { Page } from '#ports/state/written.ts'
 import { containsTextSql, isByOneOf, isIn } from '../tables/conditions.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows, readPage } from '../tables/fitting-rows.ts'
 import { itemOf } from '../tables/resource-rows.ts'
 import { flagBit, jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
@@ -66,19 +66,16 @@ export function selectItems(db: Kysely<StateSchema>, { table, keepsDeleted }: Re
 async function readNewest<N extends ResourceName>(
   resource: (typeof resources)[N] & Resource,
   items: ReturnType<typeof selectItems>,
-  { limit, offset }: PageQuery,
+  page: PageQuery,
 ): Promise<Page<Item<N>>> {
-  const { count } = await items.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-  const page = items.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
-  const sizes = await page.select(textBytes(resource)).limit(limit).execute()
-  const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-  return { count: Number(count), results: rows.map(row => itemOf(resource, row as RowOf<Resource>) as Item<N>) }
+  const newest = items.orderBy('created_at', 'desc').orderBy('id', 'desc')
+  return readPage(newest as never, textBytes(resource), page, row => itemOf<Resource>(resource, row) as Item<N>)
 }
 
 function textBytes({ fields }: Resource) {
   const texts = Object.values(fields).filter(({ kind }) => !['integer', 'boolean', 'instant'].includes(kind))
   const sizes = texts.map(({ column }) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
-  return sql<number>`${sql.join(sizes, sql` + `)}`.as('bytes')
+  return sql<number>`${sql.join(sizes, sql` + `)}`
 }
 
 async function selectSurveys(

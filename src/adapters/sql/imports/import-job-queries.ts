@@ -16,7 +16,7 @@ import type { JsonObject } from '#core/json.ts'
 import { err, ok } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
 import type { ImportJobChange, ImportJobLimits, ImportJobStore, TooManyJobs } from '#ports/state/import-job-store.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { countRows, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { nextId } from '../tables/revision-queries.ts'
 import { authorOf, authorText, jsonObjectOf, jsonText } from '../tables/rows.ts'
@@ -45,30 +45,25 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
       db.transaction().execute(async trx => {
         const tooMany = await findExceededLimit(trx, job.projectId, limits, atMs)
         if (tooMany !== null) return err(tooMany)
-        const row = {
-          id: await nextId(trx, 'import_job'),
-          public_id: job.publicId,
-          stored_rows: 0,
-          project_id: job.projectId,
-          implicit_day: null,
-          name: job.name,
-          source: job.source,
-          state: 'planned',
-          step: null,
-          options: JSON.stringify(job.options),
-          plan: jsonText(job.plan),
-          progress: '{}',
-          created_by: authorText(by),
-          created_at: atMs,
-          updated_at: atMs,
-          publish_began_at: null,
-          published_at: null,
-          discarded_at: null,
-          failure_code: null,
-          failing_since: null,
-          final_at: null,
-        }
-        await trx.insertInto('import_job').values(row).execute()
+        const row = await trx
+          .insertInto('import_job')
+          .values({
+            id: await nextId(trx, 'import_job'),
+            public_id: job.publicId,
+            stored_rows: 0,
+            project_id: job.projectId,
+            name: job.name,
+            source: job.source,
+            state: 'planned',
+            options: JSON.stringify(job.options),
+            plan: jsonText(job.plan),
+            progress: '{}',
+            created_by: authorText(by),
+            created_at: atMs,
+            updated_at: atMs,
+          })
+          .returningAll()
+          .executeTakeFirstOrThrow()
         const created = describedJobOf(row)
         await recordActivity(trx, activityOfJob(null, created), { by, atMs })
         return ok(created)
@@ -91,26 +86,17 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
           .insertInto('import_job')
           .values({
             id: await nextId(trx, 'import_job'),
-            public_id: null,
-            stored_rows: null,
             project_id: projectId,
             implicit_day: day,
             name: `Imports of ${day} without a job`,
             source: 'capture',
             state: 'published',
-            step: null,
             options: '{}',
             plan: '{}',
             progress: '{}',
-            created_by: null,
             created_at: nowMs,
             updated_at: nowMs,
-            publish_began_at: null,
             published_at: nowMs,
-            discarded_at: null,
-            failure_code: null,
-            failing_since: null,
-            final_at: null,
           })
           // Another worker may have been first; then the id stays unused.
           .onConflict(conflict => conflict.doNothing())
@@ -152,13 +138,10 @@ export function createImportJobQueries(db: Kysely<StateSchema>): ImportJobStore 
       return rows.map(({ id }) => Number(id))
     },
 
-    async listImportJobs(projectId, { limit, offset }) {
-      const ofProject = db.selectFrom('import_job').where('project_id', '=', projectId)
-      const { count } = await ofProject.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
-      const page = ofProject.orderBy('id', 'desc').offset(offset)
-      const sizes = await page.select(jobBytes.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), jobs: rows.map(describedJobOf) }
+    async listImportJobs(projectId, page) {
+      const ofProject = db.selectFrom('import_job').where('project_id', '=', projectId).orderBy('id', 'desc')
+      const { count, results } = await readPage(ofProject, jobBytes, page, describedJobOf)
+      return { count, jobs: results }
     },
 
     updateImportJob: (id, change, from, by) =>
@@ -212,26 +195,13 @@ async function findExceededLimit(
   { openMax, perDayMax, keptMax }: ImportJobLimits,
   nowMs: number,
 ): Promise<TooManyJobs | null> {
-  const { open } = await trx
-    .selectFrom('import_job')
-    .select(({ fn }) => fn.countAll<number>().as('open'))
-    .where('project_id', '=', projectId)
-    .where('state', 'not in', ['published', 'discarded'])
-    .executeTakeFirstOrThrow()
-  if (Number(open) >= openMax) return 'too_many_open'
-  const { kept } = await trx
-    .selectFrom('import_job')
-    .select(({ fn }) => fn.countAll<number>().as('kept'))
-    .where('project_id', '=', projectId)
-    .where('implicit_day', 'is', null)
-    .where('state', '!=', 'discarded')
-    .executeTakeFirstOrThrow()
-  if (Number(kept) >= keptMax) return 'too_many_kept'
-  const earlier = await trx
-    .selectFrom('import_job')
+  const ofProject = trx.selectFrom('import_job').where('project_id', '=', projectId)
+  const open = await countRows(ofProject.where('state', 'not in', ['published', 'discarded']))
+  if (open >= openMax) return 'too_many_open'
+  const explicit = ofProject.where('implicit_day', 'is', null)
+  if ((await countRows(explicit.where('state', '!=', 'discarded'))) >= keptMax) return 'too_many_kept'
+  const earlier = await explicit
     .select('created_at')
-    .where('project_id', '=', projectId)
-    .where('implicit_day', 'is', null)
     .orderBy('id', 'desc')
     .offset(perDayMax - 1)
     .limit(1)

@@ -6,6 +6,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Assignments } from '#core/imports/import-changes.ts'
 import { importJobStates, toStagingId } from '#core/imports/import-job.ts'
 import type { ImportWorkStore, StagedItems } from '#ports/state/import-job-store.ts'
+import { countRows } from '../tables/fitting-rows.ts'
 import { jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { importJobOf, jobColumns } from './import-job-queries.ts'
@@ -127,10 +128,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
           .where('project_id', '=', projectId)
           .where('state', '=', 'discarded')
           .where('implicit_day', 'is', null)
-        const { count } = await discarded
-          .select(({ fn }) => fn.countAll<number>().as('count'))
-          .executeTakeFirstOrThrow()
-        if (Number(count) <= keptCount) return
+        if ((await countRows(discarded)) <= keptCount) return
         const rows = await discarded
           .select('id')
           .orderBy('discarded_at', 'desc')

@@ -8,10 +8,12 @@ import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortMemberStore, PersonInCohorts, PersonsPage, SearchedPersons } from '#ports/state/cohort-store.ts'
 import type { PersonFilters } from '#ports/state/person-store.ts'
+import { countRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import type { StateSchema } from '../tables/schema.ts'
+import { splitIntoSlices } from '../tables/slices.ts'
 import { toStorableText } from '../tables/storable-text.ts'
-import { type PersonsBehind, selectMatchingPersons, splitIntoBatches } from './person-queries.ts'
+import { type PersonsBehind, selectMatchingPersons } from './person-queries.ts'
 import { readPersonsPage } from './person-views.ts'
 
 /** Bounds one page of persons, which a front evaluates in one go. A page of one person may exceed it. */
@@ -77,14 +79,7 @@ export function createCohortMemberQueries(db: Kysely<StateSchema>): CohortMember
     listPersonsBelow: (projectId, { belowId, limit, ...filters }, ofCohortIds) =>
       readPage(db, projectId, filters, { direction: 'desc', id: belowId }, { limit, ofCohortIds }),
 
-    async countCohortMembers(cohortId) {
-      const { count } = await db
-        .selectFrom('cohort_person')
-        .select(eb => eb.fn.countAll().as('count'))
-        .where('cohort_id', '=', cohortId)
-        .executeTakeFirstOrThrow()
-      return Number(count)
-    },
+    countCohortMembers: cohortId => countRows(db.selectFrom('cohort_person').where('cohort_id', '=', cohortId)),
   }
 }
 
@@ -136,12 +131,8 @@ async function countPassedOver(
 ): Promise<number> {
   let passed = selectMatchingPersons(db, projectId, {}, behind)
   if (nextBehindId !== null) passed = passed.where('person.id', '<=', nextBehindId)
-  const { count } = await db
-    .selectFrom(passed.as('passed'))
-    .select(eb => eb.fn.countAll().as('count'))
-    .executeTakeFirstOrThrow()
   // The page was read before: some of its persons may have been erased or merged since.
-  return Math.max(0, Number(count) - results.length)
+  return Math.max(0, (await countRows(passed.clearSelect())) - results.length)
 }
 
 /** @param write changes the rows of these persons, as many as one statement takes, and returns how many it changed. */
@@ -164,7 +155,7 @@ function changeMembers(
     const personOfId = await resolveMembers(trx, projectId, members)
     const personIds = [...new Set(personOfId.values())]
     let changedCount = 0
-    for (const batch of splitIntoBatches(personIds)) changedCount += await write(trx, batch)
+    for (const batch of splitIntoSlices(personIds)) changedCount += await write(trx, batch)
     if (changedCount > 0)
       await recordActivity(
         trx,
@@ -191,7 +182,7 @@ async function resolveMembers(
   const found = new Map<string, number>()
   const unique = [...new Set(ids)]
   const take = async (wanted: readonly string[], find: (batch: string[]) => Promise<ReadonlyMap<string, number>>) => {
-    for (const batch of splitIntoBatches(wanted)) {
+    for (const batch of splitIntoSlices(wanted)) {
       const persons = await find(batch.map(toStoredId))
       for (const id of batch) {
         const person = persons.get(toStoredId(id))
@@ -286,10 +277,7 @@ async function findStaticCohorts(
     .where('cohort_id', 'in', cohortIds)
     .execute()
   const cohortsOf = new Map<number, number[]>()
-  for (const { person_id, cohort_id } of rows) {
-    const known = cohortsOf.get(Number(person_id))
-    if (known === undefined) cohortsOf.set(Number(person_id), [Number(cohort_id)])
-    else known.push(Number(cohort_id))
-  }
+  for (const { person_id, cohort_id } of rows)
+    cohortsOf.getOrInsertComputed(Number(person_id), () => []).push(Number(cohort_id))
   return cohortsOf
 }

@@ -10,10 +10,10 @@ import type { NewErasure } from '#ports/state/erasure-store.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { authorText, flagBit, repairOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
+import { readInSlices, splitIntoSlices } from '../tables/slices.ts'
 
 /** Distinct ids of one transaction, and of what the worker removes at once; a single person may have more. */
 export const idsPerErasureMax = 10_000
-const valuesPerStatement = 500
 
 /** See `ErasureStore.erasePersons`. */
 export async function erase(
@@ -46,9 +46,6 @@ export async function erase(
       deletes_recordings: flagBit(terms.deletesRecordings),
       log_id: terms.logId,
       log_ends: JSON.stringify(terms.endOffsets),
-      removed: null,
-      emptied: null,
-      done_at: null,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
@@ -124,11 +121,11 @@ async function lockPersons(
   personIds: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
   const persons = trx.selectFrom('person').select(['id', 'uuid'])
-  const found = await findInSlices(personIds, some =>
+  const found = await readInSlices(personIds, some =>
     persons.where('id', 'in', some).where('project_id', '=', projectId).execute(),
   )
   found.sort((a, b) => (a.uuid < b.uuid ? -1 : 1))
-  const locked = await findInSlices(
+  const locked = await readInSlices(
     found.map(({ id }) => id),
     some => persons.where('id', 'in', some).orderBy('uuid').forUpdate().execute(),
   )
@@ -303,19 +300,4 @@ async function findOwnUuids(
     for (const [uuid, distinctId] of uuids) own.set(distinctId, uuid)
   }
   return own
-}
-
-/** All rows that a query finds for some of the values at a time. */
-export async function findInSlices<Value, Row>(
-  all: readonly Value[],
-  find: (some: Value[]) => Promise<readonly Row[]>,
-): Promise<Row[]> {
-  const found: Row[] = []
-  for (const some of splitIntoSlices(all)) for (const row of await find(some)) found.push(row)
-  return found
-}
-
-/** Splits values into lists that fit a statement. */
-export function* splitIntoSlices<T>(all: readonly T[]): Generator<T[]> {
-  for (let from = 0; from < all.length; from += valuesPerStatement) yield all.slice(from, from + valuesPerStatement)
 }

@@ -5,10 +5,12 @@ import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { ErasureOutline, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
 import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
+import { countRows } from '../tables/fitting-rows.ts'
 import { authorOf, jsonObjectOf, logEndsOf } from '../tables/rows.ts'
 import type { PersonErasureTable, StateSchema } from '../tables/schema.ts'
+import { readInSlices, splitIntoSlices } from '../tables/slices.ts'
 import { toStorableText } from '../tables/storable-text.ts'
-import { erase, findInSlices, idsPerErasureMax, splitIntoSlices } from './erase-persons.ts'
+import { erase, idsPerErasureMax } from './erase-persons.ts'
 
 const erasuresAtOnceMax = 50
 const openPerPage = 1_000
@@ -21,8 +23,8 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
       const mappings = db.selectFrom('person_distinct_id').select('person_id as id').where('project_id', '=', projectId)
       const found =
         'uuids' in by
-          ? await findInSlices(by.uuids, some => persons.where('uuid', 'in', some).execute())
-          : await findInSlices(by.distinctIds.map(toStorableText), some =>
+          ? await readInSlices(by.uuids, some => persons.where('uuid', 'in', some).execute())
+          : await readInSlices(by.distinctIds.map(toStorableText), some =>
               mappings.where('distinct_id', 'in', some).execute(),
             )
       return [...new Set(found.map(({ id }) => Number(id)))].sort((a, b) => a - b)
@@ -37,7 +39,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
         .where('erased_person.project_id', '=', projectId)
       if (personUuid !== undefined) persons = persons.where('erased_person.person_uuid', '=', personUuid)
       if (isDone !== undefined) persons = persons.where('person_erasure.done_at', isDone ? 'is not' : 'is', null)
-      const { count } = await persons.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+      const count = await countRows(persons)
       const rows = await persons
         .selectAll('person_erasure')
         .select(['erased_person.person_uuid as person_uuid'])
@@ -53,7 +55,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
         .offset(offset)
         .execute()
       return {
-        count: Number(count),
+        count,
         results: rows.map(row => ({
           ...toTerms(row),
           erasureId: Number(row.id),
@@ -67,11 +69,7 @@ export function createErasureQueries(db: Kysely<StateSchema>): ErasureStore {
       }
     },
 
-    async countOpenErasures() {
-      const open = db.selectFrom('person_erasure').where('done_at', 'is', null)
-      const { count } = await open.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
-      return Number(count)
-    },
+    countOpenErasures: () => countRows(db.selectFrom('person_erasure').where('done_at', 'is', null)),
 
     async listOpenErasures(after) {
       const open = db.selectFrom('person_erasure').selectAll().where('done_at', 'is', null).where('id', '>', after)

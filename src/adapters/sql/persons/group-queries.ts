@@ -7,7 +7,7 @@ import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import { err, ok } from '#core/result.ts'
 import { type GroupStore, type GroupView, namedFlagsMax } from '#ports/state/group-store.ts'
 import { containsTextSql } from '../tables/conditions.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { countFittingRows, countRows } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import { groupTypeOf, jsonObjectOf } from '../tables/rows.ts'
@@ -165,14 +165,7 @@ export function createGroupQueries(db: Kysely<StateSchema>): GroupStore {
       return groupsOf(projectId, typeIndex, sizes, limit, evaluatedBytesMax)
     },
 
-    async countGroups(projectId, typeIndex) {
-      const { count } = await db
-        .selectFrom('group')
-        .select(eb => eb.fn.countAll().as('count'))
-        .where(isOfTypeSql(projectId, typeIndex))
-        .executeTakeFirstOrThrow()
-      return Number(count)
-    },
+    countGroups: (projectId, typeIndex) => countRows(db.selectFrom('group').where(isOfTypeSql(projectId, typeIndex))),
 
     async findStoredGroup(projectId, typeIndex, key) {
       const row = await db

@@ -4,8 +4,10 @@ import { type Kysely, sql } from 'kysely'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
 import { containsTextSql, mayHavePartsSql } from '../tables/conditions.ts'
+import { countRows } from '../tables/fitting-rows.ts'
 import { personOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
+import { splitIntoSlices } from '../tables/slices.ts'
 import { findPersonView, readPersonsPage } from './person-views.ts'
 
 /** Persons after a given one, by ascending or descending id. */
@@ -55,19 +57,12 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
       return readPersonsPage(db, page.as('page'), { limit, direction: 'desc' })
     },
 
-    async countPersons(projectId) {
-      const { count } = await db
-        .selectFrom('person')
-        .select(eb => eb.fn.countAll().as('count'))
-        .where('project_id', '=', projectId)
-        .executeTakeFirstOrThrow()
-      return Number(count)
-    },
+    countPersons: projectId => countRows(db.selectFrom('person').where('project_id', '=', projectId)),
 
     async findPersonsOfIds(projectIds, distinctIds) {
       const persons = new Map<number, Person>()
       const mappings: DistinctIdMapping[] = []
-      for (const ids of splitIntoBatches(distinctIds)) {
+      for (const ids of splitIntoSlices(distinctIds)) {
         const mapped = await db
           .selectFrom('person_distinct_id')
           .select(['person_id', 'distinct_id', 'version'])
@@ -98,7 +93,7 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
         .executeTakeFirst()
       if (person === undefined) return null
       const ids = db.selectFrom('person_distinct_id').where('person_id', '=', person.id)
-      const { count } = await ids.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const count = await countRows(ids)
       const beyond = after === undefined ? ids : ids.where('distinct_id', '>', after)
       const rows = await beyond
         .select(['distinct_id', 'version'])
@@ -106,7 +101,7 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
         .limit(limit + 1)
         .execute()
       return {
-        count: Number(count),
+        count,
         results: rows
           .slice(0, limit)
           .map(row => ({ projectId, distinctId: row.distinct_id, personUuid: uuid, version: Number(row.version) })),
@@ -114,11 +109,4 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
       }
     },
   }
-}
-
-/** Parameters of one statement; the engines take far more, but each length is a different statement. */
-const idsPerStatement = 500
-
-export function* splitIntoBatches<T>(items: readonly T[]): Iterable<T[]> {
-  for (let at = 0; at < items.length; at += idsPerStatement) yield items.slice(at, at + idsPerStatement)
 }

@@ -15,8 +15,8 @@ import type { PersonRepairStore } from '#ports/state/person-repair-store.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { authorText, flagBit, repairOf } from '../tables/rows.ts'
 import type { PersonRepairTable, StateSchema } from '../tables/schema.ts'
+import { readInSlices } from '../tables/slices.ts'
 import { toStorableText } from '../tables/storable-text.ts'
-import { findInSlices } from './erase-persons.ts'
 
 const keptRepairsMax = 20
 
@@ -46,10 +46,8 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
             project_id: projectId,
             changes_persons: flagBit(changesPersons),
             requested_at: change.atMs,
-            done_at: null,
             requested_by: authorText(change.by),
             request: JSON.stringify(request),
-            report: null,
           })
           .returningAll()
           .executeTakeFirstOrThrow()
@@ -102,7 +100,7 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
 
     async listCuts(projectId, distinctIds) {
       const cuts = db.selectFrom('person_cut').selectAll().where('project_id', '=', projectId)
-      const found = await findInSlices(distinctIds.map(toStorableText), some =>
+      const found = await readInSlices(distinctIds.map(toStorableText), some =>
         cuts.where('distinct_id', 'in', some).execute(),
       )
       return found.map(row => ({
@@ -125,15 +123,15 @@ export function createRepairQueries(db: Kysely<StateSchema>): PersonRepairStore 
         .where('d.project_id', '=', projectId)
         .where('e.keeps_person', '=', 0)
       const found = [
-        ...(await findInSlices(ids, some => past.where('distinct_id', 'in', some).execute())),
-        ...(await findInSlices(ids, some => deleted.where('d.distinct_id', 'in', some).execute())),
+        ...(await readInSlices(ids, some => past.where('distinct_id', 'in', some).execute())),
+        ...(await readInSlices(ids, some => deleted.where('d.distinct_id', 'in', some).execute())),
       ]
       return found.map(row => ({ distinctId: row.distinct_id, erasures: Number(row.erasures) }))
     },
 
     async findTakenUuids(projectId, uuids) {
       const persons = db.selectFrom('person').select('uuid').where('project_id', '=', projectId)
-      return (await findInSlices(uuids, some => persons.where('uuid', 'in', some).execute())).map(({ uuid }) => uuid)
+      return (await readInSlices(uuids, some => persons.where('uuid', 'in', some).execute())).map(({ uuid }) => uuid)
     },
 
     async listMappedIds(projectId, after, limit) {

@@ -6,7 +6,7 @@ import { activityOfChange } from '#core/activity.ts'
 import { type PersonalKey, personalKeyResource } from '#core/personal-key.ts'
 import { showLogged } from '#core/resource.ts'
 import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
@@ -41,13 +41,9 @@ export function createPersonalKeyQueries(db: Kysely<StateSchema>): PersonalKeySt
       return row === undefined ? null : itemOf(personalKeyResource, row)
     },
 
-    async listPersonalKeys({ limit, offset }) {
-      const keys = db.selectFrom('personal_api_key')
-      const { count } = await keys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const page = keys.orderBy('created_at').orderBy('id').offset(offset)
-      const sizes = await page.select(keyBytes.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(row => itemOf(personalKeyResource, row)) }
+    listPersonalKeys(page) {
+      const keys = db.selectFrom('personal_api_key').orderBy('created_at').orderBy('id')
+      return readPage(keys, keyBytes, page, row => itemOf(personalKeyResource, row))
     },
 
     deletePersonalKey: (id, change) =>

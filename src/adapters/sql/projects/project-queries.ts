@@ -7,7 +7,7 @@ import { type Project, projectResource } from '#core/project.ts'
 import { patchItem, showLogged } from '#core/resource.ts'
 import { err, ok } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
-import { countFittingRows } from '../tables/fitting-rows.ts'
+import { readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { itemOf, rowOf } from '../tables/resource-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
@@ -53,15 +53,11 @@ export function createProjectQueries(db: Kysely<StateSchema>): ProjectStore {
 
     findProject: projectId => find(db, projectId),
 
-    async listProjects({ limit, offset, ids }) {
+    async listProjects({ ids, ...page }) {
       if (ids?.length === 0) return { count: 0, results: [] }
       let living = db.selectFrom('project').where('deleted', '=', 0)
       if (ids !== undefined) living = living.where('id', 'in', [...new Set(ids)])
-      const { count } = await living.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const page = living.orderBy('id').offset(offset)
-      const sizes = await page.select(projectBytes.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(countFittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(row => itemOf(projectResource, row)) }
+      return readPage(living.orderBy('id'), projectBytes, page, row => itemOf(projectResource, row))
     },
 
     async listProjectIds() {

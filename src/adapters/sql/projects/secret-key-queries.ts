@@ -11,9 +11,7 @@ import type { Written } from '#ports/state/written.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
 import type { StateSchema } from '../tables/schema.ts'
-
-/** Projects read per query: keeps `IN` lists bounded. */
-const projectsPerQuery = 500
+import { readInSlices } from '../tables/slices.ts'
 
 export function createSecretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore {
   return {
@@ -43,12 +41,7 @@ export function createSecretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore 
           .execute()
       }),
 
-    async listSecretKeys(projectIds) {
-      const found: (SecretKeys & { readonly projectId: number })[] = []
-      for (let start = 0; start < projectIds.length; start += projectsPerQuery)
-        found.push(...(await readKeys(db, projectIds.slice(start, start + projectsPerQuery))))
-      return found
-    },
+    listSecretKeys: projectIds => readInSlices(projectIds, some => readKeys(db, some)),
   }
 }
 

@@ -1,6 +1,9 @@
 // Pages of items that may be large: definitions of up to 1 MiB each, persons and groups of 640 KiB. A page that would
 // be too much for a front at once is cut before it is read.
 
+import type { RawBuilder, Selectable, SelectQueryBuilder } from 'kysely'
+import type { StateSchema } from './schema.ts'
+
 /** Bytes of one page; a page of a single item may have more. */
 const pageBytesMax = 1024 * 1024
 
@@ -12,4 +15,25 @@ export function countFittingRows(rows: readonly { readonly bytes: number }[], by
     if (bytes > bytesMax && index > 0) return index
   }
   return rows.length
+}
+
+type Rows<T extends keyof StateSchema> = SelectQueryBuilder<StateSchema, T, object>
+
+/** @param rows in the order of the page. @param bytes of a row. */
+export async function readPage<T extends keyof StateSchema, Item>(
+  rows: Rows<T>,
+  bytes: RawBuilder<number>,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  toItem: (row: Selectable<StateSchema[T]>) => Item,
+): Promise<{ readonly count: number; readonly results: readonly Item[] }> {
+  const count = await countRows(rows.clearOrderBy())
+  const page = rows.offset(offset)
+  const sizes = await page.select(bytes.as('bytes')).limit(limit).execute()
+  const found = await page.selectAll().limit(countFittingRows(sizes)).execute()
+  return { count, results: found.map(row => toItem(row as Selectable<StateSchema[T]>)) }
+}
+
+export async function countRows<T extends keyof StateSchema>(rows: Rows<T>): Promise<number> {
+  const { count } = await rows.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
+  return Number(count)
 }

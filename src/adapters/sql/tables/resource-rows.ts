@@ -12,15 +12,16 @@ import {
 import { authorOf, authorText, flagBit, jsonObjectOf, jsonOf } from './rows.ts'
 
 type Column = string | number | null
+type Declared = Pick<Resource, 'fields'>
 
-export function rowOf<R extends Resource>({ fields }: R, item: ItemOf<R>): RowOf<R> {
+export function rowOf<R extends Declared>({ fields }: R, item: ItemOf<R>): RowOf<R> {
   const row: Record<string, Column> = {}
   for (const [key, { column, kind }] of prepare(fields).listed)
     row[column] = toColumn(kind, item[key as keyof ItemOf<R>])
   return row as RowOf<R>
 }
 
-export function itemOf<R extends Resource>({ fields }: R, row: RowOf<R>): ItemOf<R> {
+export function itemOf<R extends Declared>({ fields }: R, row: RowOf<R>): ItemOf<R> {
   const { listed, empty } = prepare(fields)
   // A copy has all properties from the start, which is faster than adding them one by one.
   const item = { ...empty }
