@@ -37,7 +37,7 @@ export interface Session {
 export interface Pool {
   /** @throws PortError `unavailable` or `timeout`. */
   connect(): Promise<Session>
-  /** One statement, on any session. @throws what the driver throws. */
+  /** One statement, on any session. @throws PortError, or what the driver throws for a bug of ours. */
   query<Row extends unknown[]>(query: pg.QueryArrayConfig): Promise<pg.QueryArrayResult<Row>>
   query<Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>>
   /** Waits for the work under way, within the limit of `end-in-time.ts`; work that takes longer fails. */
@@ -86,7 +86,13 @@ export function openPool(options: PoolOptions): Pool {
         throw toConnectPortError(cause)
       }
     },
-    query: (query: pg.QueryConfig | pg.QueryArrayConfig) => pool.query(query) as Promise<never>,
+    query: async (query: pg.QueryConfig | pg.QueryArrayConfig) => {
+      try {
+        return (await pool.query(query)) as never
+      } catch (cause) {
+        throw toPostgresPortError(cause)
+      }
+    },
     end: () => sockets.endInTime(() => pool.end()),
   }
 }

@@ -6,15 +6,12 @@ import { PortError } from '#ports/port-error.ts'
 import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
-import { toPostgresPortError } from './postgres-errors.ts'
 
 /** Concurrent calls of one writer; more wait for a session. */
 export const hashKeySessionsMax = 4
 /** An evaluation waits no longer than this for a lock or the disk. */
 const defaultStatementMsMax = 250
 const connectMsMax = 1_000
-/** If the person is merged into another at the same time, the second attempt finds the survivor by its ids. */
-const attemptsMax = 2
 
 /**
  * project id, both ids, flag keys, hash key. Two concurrent calls for the same persons may each find the rows missing:
@@ -55,34 +52,22 @@ export function openPostgresHashKeyWriter(options: {
     connectMsMax,
     isIndexed: true,
   })
-  const run = async (name: string, text: string, values: unknown[]) => {
-    try {
-      return (await pool.query<[string, string]>({ name, text, values, rowMode: 'array' })).rows
-    } catch (cause) {
-      throw toPostgresPortError(cause)
-    }
-  }
+  const run = async (name: string, text: string, values: unknown[]) =>
+    (await pool.query<[string, string]>({ name, text, values, rowMode: 'array' })).rows
   return {
     async keepHashKey({ projectId, distinctId, anonDistinctId, flagKeys }) {
       // No person can have an id with a NUL, and the statement would fail for one.
       const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
       if (ids.length === 0) return []
-      await retryOnce(() =>
-        run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)]),
-      )
+      const keep = () => run('keep-hash-key', insertText, [projectId, ids, flagKeys, toStorableText(anonDistinctId)])
+      // If the person is merged into another at the same time, the second attempt finds the survivor by its ids.
+      await keep().catch(cause => {
+        if (cause instanceof PortError && cause.code === 'conflict') return keep()
+        throw cause
+      })
       const rows = await run('find-hash-keys', findText, [projectId, ids, toStorableText(distinctId)])
       return [...new Map<string, string>(rows)] satisfies HashKeyRow[] // the last row counts, the one of `distinctId`
     },
     close: () => pool.end(),
-  }
-}
-
-async function retryOnce<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (cause) {
-      if (!(cause instanceof PortError) || cause.code !== 'conflict' || attempt === attemptsMax) throw cause
-    }
   }
 }

@@ -4,7 +4,6 @@ import { PortError } from '#ports/port-error.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
-import { toPostgresPortError } from './postgres-errors.ts'
 
 const statementMsMax = 2_000
 const connectMsMax = 2_000
@@ -17,13 +16,8 @@ const deleteText = 'DELETE FROM cookieless_salt WHERE day < $1 OR day > $2 RETUR
 /** Requires a migrated state. The first call opens the session. */
 export function openPostgresSalts(options: { readonly url: string; readonly logger: Logger }): CookielessSalts {
   const pool = openPool({ ...options, name: 'salts', sizeMax: 1, statementMsMax, connectMsMax })
-  const run = async <T>(text: string, values: unknown[]) => {
-    try {
-      return (await pool.query<[T]>({ text, values, rowMode: 'array' })).rows
-    } catch (cause) {
-      throw toPostgresPortError(cause)
-    }
-  }
+  const run = async <T>(text: string, values: unknown[]) =>
+    (await pool.query<[T]>({ text, values, rowMode: 'array' })).rows
   const find = async (day: string) => (await run<Buffer>(findText, [day]))[0]?.[0]
   return {
     keepSalt: async (day, fresh) => {

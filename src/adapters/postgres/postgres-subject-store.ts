@@ -9,8 +9,7 @@ import type { HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-ov
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { batchLookUps, type LookUps } from './look-ups.ts'
-import { openPool, type Pool } from './open-postgres.ts'
-import { toPostgresPortError } from './postgres-errors.ts'
+import { openPool } from './open-postgres.ts'
 
 /**
  * Statements of each kind under way. Each costs this process about 70 µs, plus about 3 µs for each name: with few under
@@ -56,16 +55,6 @@ const countIdentifiesText = `
     WHERE c.project_id = k.project_id AND c.hash = k.hash ORDER BY c.log_offset DESC LIMIT 1
   ) AS i`
 
-interface GroupName {
-  readonly projectId: number
-  readonly typeIndex: number
-  readonly key: string
-}
-
-function projectOf({ projectId }: { readonly projectId: number }): string {
-  return String(projectId)
-}
-
 /** A row's texts: look-ups that share the row may want different properties of it. */
 interface PersonText {
   readonly uuid: string
@@ -77,6 +66,14 @@ interface PersonName {
   readonly projectId: number
   readonly distinctId: string
 }
+
+interface GroupName {
+  readonly projectId: number
+  readonly typeIndex: number
+  readonly key: string
+}
+
+const noCohorts: ReadonlySet<number> = new Set()
 
 /** The state has to be migrated. Opens nothing before the first look-up. */
 export function openPostgresSubjectStore(options: {
@@ -91,18 +88,52 @@ export function openPostgresSubjectStore(options: {
     connectMsMax,
     isIndexed: true,
   })
-  const persons: LookUps<PersonName, PersonText> = batchLookUps(underWayMax, projectOf, names =>
-    findPersons(pool, names),
+  /**
+   * @param columnsOf the name's columns after the project id.
+   * @param add adds a row to what is found so far for its name.
+   */
+  const lookUps = <Name extends { readonly projectId: number }, Found, Row extends unknown[]>(
+    [name, text]: readonly [string, string],
+    columnsOf: (name: Name) => readonly unknown[],
+    add: (row: Row, found: Found | null) => Found,
+  ): LookUps<Name, Found> =>
+    batchLookUps(
+      underWayMax,
+      ({ projectId }) => String(projectId),
+      async names => {
+        const columns = names.map(each => [each.projectId, ...columnsOf(each)])
+        const values = columns[0]!.map((_, index) => columns.map(column => column[index]))
+        const { rows } = await pool.query<[number, ...Row]>({ name, text, values, rowMode: 'array' })
+        const found: (Found | null)[] = names.map(() => null)
+        for (const [place, ...row] of rows) found[place - 1] = add(row as unknown as Row, found[place - 1]!)
+        return found
+      },
+    )
+  const distinctIdOf = ({ distinctId }: PersonName) => [distinctId]
+  const persons = lookUps<PersonName, PersonText, [string, string, number]>(
+    ['find-persons', findPersonsText],
+    distinctIdOf,
+    ([uuid, propertiesJson, createdAtMs]) => ({ uuid, propertiesJson, createdAtMs }),
   )
-  const staticCohorts: LookUps<PersonName, ReadonlySet<number>> = batchLookUps(underWayMax, projectOf, names =>
-    findStaticCohorts(pool, names),
+  const staticCohorts = lookUps<PersonName, Set<number>, [number]>(
+    ['find-static-cohorts', findStaticCohortsText],
+    distinctIdOf,
+    ([cohortId], found) => (found ?? new Set()).add(cohortId),
   )
-  const groups: LookUps<GroupName, string> = batchLookUps(underWayMax, projectOf, names => findGroups(pool, names))
-  const hashKeys: LookUps<PersonName, readonly HashKeyRow[]> = batchLookUps(underWayMax, projectOf, names =>
-    findHashKeys(pool, names),
+  const groups = lookUps<GroupName, string, [string]>(
+    ['find-groups', findGroupsText],
+    ({ typeIndex, key }) => [typeIndex, key],
+    ([propertiesJson]) => propertiesJson,
   )
-  const identifies: LookUps<VisitorName, number> = batchLookUps(underWayMax, projectOf, names =>
-    countIdentifies(pool, names),
+  const hashKeys = lookUps<PersonName, HashKeyRow[], [...HashKeyRow] | [null, null]>(
+    ['find-hash-keys', findHashKeysText],
+    distinctIdOf,
+    ([flagKey, hashKey], found) => [...(found ?? []), ...(flagKey === null ? [] : [[flagKey, hashKey] as const])],
+  )
+  const identifies = lookUps<VisitorName, number, [number]>(
+    ['count-identifies', countIdentifiesText],
+    ({ hash }) => [hash],
+    ([count]) => count,
   )
   return {
     // Text in PostgreSQL holds no NUL, so such an id finds nothing; in a statement it would fail all its look-ups.
@@ -127,66 +158,5 @@ export function openPostgresSubjectStore(options: {
     countIdentifies: async (projectId, hash) =>
       (await identifies.find(`${projectId} ${hash}`, { projectId, hash })) ?? 0,
     close: () => pool.end(),
-  }
-}
-
-async function findPersons(pool: Pool, names: readonly PersonName[]): Promise<(PersonText | null)[]> {
-  const values = [names.map(({ projectId }) => projectId), names.map(({ distinctId }) => distinctId)]
-  const rows = await find<[number, string, string, number]>(pool, 'find-persons', findPersonsText, values)
-  const found: (PersonText | null)[] = names.map(() => null)
-  for (const [place, uuid, propertiesJson, createdAtMs] of rows)
-    found[place - 1] = { uuid, propertiesJson, createdAtMs }
-  return found
-}
-
-const noCohorts: ReadonlySet<number> = new Set()
-
-async function findStaticCohorts(pool: Pool, names: readonly PersonName[]): Promise<(ReadonlySet<number> | null)[]> {
-  const values = [names.map(({ projectId }) => projectId), names.map(({ distinctId }) => distinctId)]
-  const rows = await find<[number, number]>(pool, 'find-static-cohorts', findStaticCohortsText, values)
-  const found: (Set<number> | null)[] = names.map(() => null)
-  for (const [place, cohortId] of rows) {
-    found[place - 1] ??= new Set()
-    found[place - 1]!.add(cohortId)
-  }
-  return found
-}
-
-async function findGroups(pool: Pool, names: readonly GroupName[]): Promise<(string | null)[]> {
-  const values = [
-    names.map(({ projectId }) => projectId),
-    names.map(({ typeIndex }) => typeIndex),
-    names.map(({ key }) => key),
-  ]
-  const rows = await find<[number, string]>(pool, 'find-groups', findGroupsText, values)
-  const found: (string | null)[] = names.map(() => null)
-  for (const [place, propertiesJson] of rows) found[place - 1] = propertiesJson
-  return found
-}
-
-async function findHashKeys(pool: Pool, names: readonly PersonName[]): Promise<(HashKeyRow[] | null)[]> {
-  const values = [names.map(({ projectId }) => projectId), names.map(({ distinctId }) => distinctId)]
-  const rows = await find<[number, ...(HashKeyRow | [null, null])]>(pool, 'find-hash-keys', findHashKeysText, values)
-  const found: (HashKeyRow[] | null)[] = names.map(() => null)
-  for (const [place, flagKey, hashKey] of rows) {
-    found[place - 1] ??= []
-    if (flagKey !== null) found[place - 1]!.push([flagKey, hashKey])
-  }
-  return found
-}
-
-async function countIdentifies(pool: Pool, names: readonly VisitorName[]): Promise<(number | null)[]> {
-  const values = [names.map(({ projectId }) => projectId), names.map(({ hash }) => hash)]
-  const rows = await find<[number, number]>(pool, 'count-identifies', countIdentifiesText, values)
-  const found: (number | null)[] = names.map(() => null)
-  for (const [place, count] of rows) found[place - 1] = count
-  return found
-}
-
-async function find<Row extends unknown[]>(pool: Pool, name: string, text: string, values: unknown[]): Promise<Row[]> {
-  try {
-    return (await pool.query<Row>({ name, text, values, rowMode: 'array' })).rows
-  } catch (cause) {
-    throw toPostgresPortError(cause)
   }
 }

@@ -13,13 +13,19 @@ import { stateFilePath, throwStatePortErrors, writerWaitMs } from './open-sqlite
  */
 export function findSqliteSchema(dataFolder: string): number | null {
   if (!existsSync(stateFilePath(dataFolder))) return null
+  return withDatabase(dataFolder, database => {
+    const tables = database.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
+    if (!['schema_version', 'project', 'personal_api_key'].every(table => tables.includes(table))) return null
+    return Number(database.prepare('SELECT max(version) FROM schema_version').pluck().get()) || Number.NaN
+  })
+}
+
+/** Not read only: such a connection leaves its files (`-wal`, `-shm`) behind. */
+function withDatabase<T>(dataFolder: string, work: (database: Database.Database) => T): T {
   return throwStatePortErrors(() => {
-    // Not read only: such a connection leaves its files (`-wal`, `-shm`) behind.
     const database = new Database(stateFilePath(dataFolder), { fileMustExist: true, timeout: writerWaitMs })
     try {
-      const tables = database.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
-      if (!['schema_version', 'project', 'personal_api_key'].every(table => tables.includes(table))) return null
-      return Number(database.prepare('SELECT max(version) FROM schema_version').pluck().get()) || Number.NaN
+      return work(database)
     } finally {
       database.close()
     }
@@ -51,53 +57,34 @@ export function findSettledSchema(dataFolder: string): number | null {
  * @throws PortError
  */
 export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, number> {
-  return throwStatePortErrors(() => {
-    const database = new Database(stateFilePath(dataFolder), { fileMustExist: true })
-    try {
-      const rows = database.prepare<[], { stream: string; offset: number }>('SELECT stream, "offset" FROM log_position')
-      const positions = new Map(rows.all().map(({ stream, offset }) => [stream, Number(offset)]))
-      const deferring = database.prepare<[], string>('SELECT DISTINCT stream FROM deferred_project').pluck().all()
-      for (const stream of [...positions.keys()]) {
-        const behind = positions.get(deferredCursorOf(stream))
-        if (behind === undefined) continue
-        if (deferring.includes(stream)) positions.set(stream, behind)
-        positions.delete(deferredCursorOf(stream))
-      }
-      return positions
-    } finally {
-      database.close()
+  return withDatabase(dataFolder, database => {
+    const rows = database.prepare<[], { stream: string; offset: number }>('SELECT stream, "offset" FROM log_position')
+    const positions = new Map(rows.all().map(({ stream, offset }) => [stream, Number(offset)]))
+    const deferring = database.prepare<[], string>('SELECT DISTINCT stream FROM deferred_project').pluck().all()
+    for (const stream of [...positions.keys()]) {
+      const behind = positions.get(deferredCursorOf(stream))
+      if (behind === undefined) continue
+      if (deferring.includes(stream)) positions.set(stream, behind)
+      positions.delete(deferredCursorOf(stream))
     }
+    return positions
   })
 }
 
 /** The damage that SQLite finds in a folder's state; null when there is none. @throws PortError */
 export function findSqliteDamage(dataFolder: string): string | null {
-  return throwStatePortErrors(() => {
-    const database = new Database(stateFilePath(dataFolder), { fileMustExist: true })
-    try {
-      const found = String(database.pragma('quick_check(1)', { simple: true }))
-      return found === 'ok' ? null : found
-    } finally {
-      database.close()
-    }
+  return withDatabase(dataFolder, database => {
+    const found = String(database.pragma('quick_check(1)', { simple: true }))
+    return found === 'ok' ? null : found
   })
 }
 
 /** How many rows each table has, by name. @throws PortError */
 export function countSqliteRows(dataFolder: string): Readonly<Record<string, number>> {
-  return throwStatePortErrors(() => {
-    const database = new Database(stateFilePath(dataFolder), { fileMustExist: true })
-    try {
-      const tables = database
-        .prepare<[], string>(
-          "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
-        )
-        .pluck()
-        .all()
-      const countOf = (table: string) => database.prepare<[], number>(`SELECT count(*) FROM "${table}"`).pluck().get()!
-      return Object.fromEntries(tables.map(table => [table, countOf(table)]))
-    } finally {
-      database.close()
-    }
+  return withDatabase(dataFolder, database => {
+    const named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    const tables = database.prepare<[], string>(named).pluck().all()
+    const countOf = (table: string) => database.prepare<[], number>(`SELECT count(*) FROM "${table}"`).pluck().get()!
+    return Object.fromEntries(tables.map(table => [table, countOf(table)]))
   })
 }

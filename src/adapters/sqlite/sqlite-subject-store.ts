@@ -41,51 +41,34 @@ export function openSqliteSubjectStore(options: {
   const hasPerson = database.prepare<[number, string], number>(hasPersonText).pluck()
   const countIdentifies = database.prepare<[number, string, number], number>(countIdentifiesText).pluck()
   const ensureTransaction = createTurnTransaction(database)
+  const read = <T>(work: () => T): T => {
+    try {
+      ensureTransaction()
+      return work()
+    } catch (cause) {
+      throw toStatePortError(cause)
+    }
+  }
   return {
-    findPerson(projectId, distinctId, wanted) {
-      try {
-        ensureTransaction()
+    findPerson: (projectId, distinctId, wanted) =>
+      read(() => {
         const row = findPerson.get(projectId, distinctId)
         if (row === undefined) return null
         return { uuid: row[0], properties: propertiesOf(row[1], wanted), createdAtMs: row[2] }
-      } catch (cause) {
-        throw toStatePortError(cause)
-      }
-    },
-    findStaticCohorts(projectId, distinctId) {
-      try {
-        ensureTransaction()
-        return new Set(findStaticCohorts.all(projectId, distinctId))
-      } catch (cause) {
-        throw toStatePortError(cause)
-      }
-    },
-    findGroup(projectId, groupTypeIndex, groupKey, wanted) {
-      try {
-        ensureTransaction()
+      }),
+    findStaticCohorts: (projectId, distinctId) => read(() => new Set(findStaticCohorts.all(projectId, distinctId))),
+    findGroup: (projectId, groupTypeIndex, groupKey, wanted) =>
+      read(() => {
         const row = findGroup.get(projectId, groupTypeIndex, groupKey)
         return row === undefined ? null : { properties: propertiesOf(row[0], wanted) }
-      } catch (cause) {
-        throw toStatePortError(cause)
-      }
-    },
-    findHashKeys(projectId, distinctId) {
-      try {
-        ensureTransaction()
+      }),
+    findHashKeys: (projectId, distinctId) =>
+      read(() => {
         const rows = findHashKeys.all(projectId, distinctId)
         return rows.length > 0 || hasPerson.get(projectId, distinctId) !== undefined ? rows : null
-      } catch (cause) {
-        throw toStatePortError(cause)
-      }
-    },
-    countIdentifies(projectId, hash) {
-      try {
-        ensureTransaction()
-        return countIdentifies.get(projectId, hash, Number.MAX_SAFE_INTEGER) ?? 0
-      } catch (cause) {
-        throw toStatePortError(cause)
-      }
-    },
+      }),
+    countIdentifies: (projectId, hash) =>
+      read(() => countIdentifies.get(projectId, hash, Number.MAX_SAFE_INTEGER) ?? 0),
     close: () => {
       database.close()
     },
