@@ -1,7 +1,8 @@
 // What the suites of `chunk-store.contract.ts` share.
 
+import type { TestContext } from 'node:test'
 import type { ChunkChanges, ChunkStore, ChunkSubjects } from '#ports/state/chunk-store.ts'
-import { loadWhole } from '../support/state.ts'
+import { loadWhole, type OpenState } from '../support/state.ts'
 import { aPerson, chunkChanges } from '../support/values.ts'
 
 export const ada = aPerson({ uuid: 'aaaaaaaa-0000-5000-8000-000000000001', properties: { plan: 'free' } })
@@ -27,4 +28,11 @@ export function commit(
     committedAtMs: 1_700_000_000_000,
     ...position,
   })
+}
+
+/** A new state whose main stream belongs to worker `w1`. */
+export async function openClaimed(open: OpenState, t: TestContext): ReturnType<OpenState> {
+  const state = await open(t)
+  await state.chunkStore.claimPosition('main', 'w1')
+  return state
 }

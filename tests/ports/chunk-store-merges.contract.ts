@@ -5,13 +5,12 @@ import { describe, it } from 'node:test'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { OpenState } from '../support/state.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
-import { ada, bob, commit, load } from './chunk-store-cases.ts'
+import { ada, bob, commit, load, openClaimed } from './chunk-store-cases.ts'
 
 export function chunkStoreMergeContract(adapter: string, open: OpenState): void {
   describe(`ChunkStore on ${adapter}: merges`, () => {
     it('merges a person: its ids lead to the survivor, its flag assignments move, and the survivor’s own assignments win', async t => {
-      const { chunkStore, subjectStore, addOverride, overridesOf } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, subjectStore, addOverride, overridesOf } = await openClaimed(open, t)
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
         mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob'))],
@@ -33,8 +32,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
     })
 
     it('merges a person: the survivor is in the static cohorts of both, the merged one in none', async t => {
-      const { chunkStore, subjectStore, addMembership, membershipsOf } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, subjectStore, addMembership, membershipsOf } = await openClaimed(open, t)
       const carl = aPerson({ uuid: '33333333-3333-5333-8333-333333333333' })
       await commit(chunkStore, {
         persons: [ada, bob, carl].map(created),
@@ -67,8 +65,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
     })
 
     it('keeps memberships where they are when a merge is refused', async t => {
-      const { chunkStore, addMembership, membershipsOf } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, addMembership, membershipsOf } = await openClaimed(open, t)
       await commit(chunkStore, { persons: [ada, bob].map(created) })
       await addMembership(1, bob.uuid, 5)
       const stale = { projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 4 }
@@ -78,8 +75,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
     })
 
     it('moves flag assignments in the order of the merges of a commit', async t => {
-      const { chunkStore, addOverride, overridesOf } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, addOverride, overridesOf } = await openClaimed(open, t)
       const carl = aPerson({ uuid: '33333333-3333-5333-8333-333333333333' })
       await commit(chunkStore, { persons: [ada, bob, carl].map(created) })
       await addOverride(1, bob.uuid, 'beta', 'bob-hash')
@@ -95,8 +91,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
     })
 
     it('moves many flag assignments in the order of the merges, in whatever order they were created', async t => {
-      const { chunkStore, addOverride, overridesOf } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, addOverride, overridesOf } = await openClaimed(open, t)
       const numbered = Array.from({ length: 12 }, (_, index) =>
         aPerson({ uuid: `${10 + index}000000-3333-5333-8333-333333333333` }),
       )
@@ -120,8 +115,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
     })
 
     it('refuses a personless id that has since got a person, and a person for an id that has since become personless', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       const id = (distinctId: string) => ({ projectId: 1, distinctId })
       await commit(chunkStore, { persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
       assert.equal(await commit(chunkStore, { personlessDistinctIds: [id('ada')] }), 'version_conflict')
@@ -141,8 +135,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
     })
 
     it('refuses a merge that would leave an id of the merged person without a person', async t => {
-      const { chunkStore, addOverride, overridesOf } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, addOverride, overridesOf } = await openClaimed(open, t)
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
         mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob')), created(aMapping(bob, 'late'))],
@@ -159,8 +152,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
     })
 
     it('refuses a merge of a person that changed, and a merge into a deleted person', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       await commit(chunkStore, { persons: [created({ ...bob, version: 3 })] })
       const gone = { projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 3 }
       assert.equal(await commit(chunkStore, { deletedPersons: [gone] }), 'version_conflict')

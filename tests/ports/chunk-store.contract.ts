@@ -8,7 +8,7 @@ import type { ChunkChanges, ChunkSubjects } from '#ports/state/chunk-store.ts'
 import { loadWhole, type OpenState } from '../support/state.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
-import { ada, bob, commit, load, subjects } from './chunk-store-cases.ts'
+import { ada, bob, commit, load, openClaimed, subjects } from './chunk-store-cases.ts'
 import { chunkStoreMergeContract } from './chunk-store-merges.contract.ts'
 export function chunkStoreContract(adapter: string, open: OpenState): void {
   describe(`ChunkStore on ${adapter}`, () => {
@@ -21,8 +21,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('refuses the commit of a worker whose stream another worker claimed, and writes nothing', async t => {
-      const { chunkStore, openAnotherChunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, openAnotherChunkStore } = await openClaimed(open, t)
       await openAnotherChunkStore().claimPosition('main', 'w2')
       assert.equal(await commit(chunkStore, { persons: [created(ada)] }, { offset: 9 }), 'not_owner')
       assert.deepEqual((await load(chunkStore, ['ada'])).persons, [])
@@ -30,8 +29,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('refuses a commit that does not start at the stream’s position, and writes nothing', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       assert.equal(await commit(chunkStore, {}, { fromOffset: 0, offset: 41 }), 'committed')
       for (const fromOffset of [0, 40, 42])
         assert.equal(
@@ -61,8 +59,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('loads persons, mappings and personless ids as they were committed, and leaves out unknown ones', async t => {
-      const { chunkStore, openAnotherChunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, openAnotherChunkStore } = await openClaimed(open, t)
       const marks = { plan: { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 } } as const
       const person = { ...ada, marks, isIdentified: true }
       await commit(chunkStore, {
@@ -85,8 +82,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('loads the other ids of merging persons only', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
         mappings: ['ada', 'ada-2'].map(id => created(aMapping(ada, id))).concat(created(aMapping(bob, 'bob'))),
@@ -101,8 +97,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
 
     for (const large of ['persons', 'groups'] as const)
       it(`answers that a chunk is too large when its ${large} have more text than it may load`, async t => {
-        const { chunkStore } = await open(t)
-        await chunkStore.claimPosition('main', 'w1')
+        const { chunkStore } = await openClaimed(open, t)
         // A few large ones among many small ones: each large one has more text than its share.
         const sizes = Array.from({ length: 40 }, (_, index) => (index % 10 === 3 ? 10_000 : 10))
         const persons = sizes.map((size, index) =>
@@ -140,8 +135,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       })
 
     it('counts the other ids of merging persons, and stops loading at one more than the maximum', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       const count = personDistinctIdCountMax + 20
       const idsOfAda = Array.from({ length: count }, (_, index) => created(aMapping(ada, `ada-${index}`)))
       await commit(chunkStore, {
@@ -161,8 +155,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('keeps projects apart', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       const other = { ...ada, projectId: 2, properties: { plan: 'paid' } }
       await commit(chunkStore, {
         persons: [created(ada), created(other)],
@@ -177,8 +170,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('loads more ids than fit one list', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       const ids = Array.from({ length: 1_100 }, (_, index) => `id-${index}`)
       const persons = ids.map((id, index) => aPerson({ uuid: `person-${index}`, properties: { id } }))
       await commit(chunkStore, {
@@ -192,8 +184,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('refuses a person that changed since it was loaded, and writes nothing of that chunk', async t => {
-      const { chunkStore, openAnotherChunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, openAnotherChunkStore } = await openClaimed(open, t)
       await commit(chunkStore, { persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
       const other = openAnotherChunkStore()
       await other.claimPosition('historical', 'w1')
@@ -214,8 +205,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('refuses to create a person, a mapping or a group twice', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       const everything = {
         persons: [created(ada)],
         mappings: [created(aMapping(ada, 'ada'))],
@@ -228,8 +218,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('refuses a mapping to a deleted person, and one that moved since it was loaded', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       assert.equal(await commit(chunkStore, { mappings: [created(aMapping(ada, 'ada'))] }), 'version_conflict')
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
@@ -241,8 +230,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('loads groups of known types, and raises the revision only for a new type', async t => {
-      const { chunkStore, revision } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, revision } = await openClaimed(open, t)
       const before = await revision()
       const group = aGroup({ typeIndex: 1, key: 'constructor', properties: { seats: 5 } })
       const types = [
@@ -263,8 +251,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('refuses a group type whose name or number is taken, and accepts an identical one', async t => {
-      const { chunkStore, revision } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, revision } = await openClaimed(open, t)
       const company = { projectId: 1, name: 'company', index: 0 }
       await commit(chunkStore, { groupTypes: [company] })
       const before = await revision()
@@ -276,8 +263,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('preserves any property key and the number literals as the client wrote them', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       const text = '{"__proto__":{"a":1},"constructor":"x","price":1.0,"big":9007199254740993,"text":"\\u0000ü"}'
       const person = { ...ada, properties: parseJson(text) as JsonObject }
       const group = aGroup({ properties: parseJson(text) as JsonObject })
@@ -298,8 +284,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('preserves any text allowed in an id or a key', async t => {
-      const { chunkStore, subjectStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, subjectStore } = await openClaimed(open, t)
       const texts = [
         'NULL',
         '{a,b}',
@@ -354,8 +339,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('adds up the outcomes of records', async t => {
-      const { chunkStore, outcomesOf } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, outcomesOf } = await openClaimed(open, t)
       const stored = { projectId: 1, lane: 'main', outcome: 'stored', reason: '', count: 10 } as const
       const dropped = {
         projectId: 1,

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { VisitorIdentify, VisitorSession } from '#core/processing/visitors.ts'
 import type { OpenState } from '../support/state.ts'
 import { created } from '../support/values.ts'
-import { ada, commit } from './chunk-store-cases.ts'
+import { ada, commit, openClaimed } from './chunk-store-cases.ts'
 import type { OpenManagement } from './management-harness.ts'
 
 const hash = 'DhKalSaWowNbjg/pDrlg9A'
@@ -28,8 +28,7 @@ const second = anIdentify({ uuid: 'u2', ordinal: 1, offset: 20 })
 export function cookielessVisitorsContract(adapter: string, open: OpenState): void {
   describe(`CookielessVisitors on ${adapter}`, () => {
     it('counts the log-ins of a visitor, also those before a position of the log', async t => {
-      const { chunkStore, subjectStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, subjectStore } = await openClaimed(open, t)
       assert.equal(await subjectStore.countIdentifies(1, hash), 0)
       const identifies = [first, second, anIdentify({ hash: other, uuid: 'u1', offset: 5 })]
       assert.equal(await commit(chunkStore, { visitors: { identifies, sessions: [] } }), 'committed')
@@ -44,8 +43,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
     })
 
     it('finds log-ins by their uuid, and keeps the first of each', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       await commit(chunkStore, { visitors: { identifies: [first, second], sessions: [] } })
       await commit(chunkStore, {
         visitors: { identifies: [anIdentify({ ordinal: 2, offset: 30 })], sessions: [] },
@@ -61,8 +59,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
     })
 
     it('loads sessions by name, with the last time that was written', async t => {
-      const { chunkStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore } = await openClaimed(open, t)
       const later = aSession({ offset: 30, sessionId: 's2' })
       const sessions = [aSession({}), later, aSession({ identifies: -1 }), aSession({ projectId: 2 })]
       await commit(chunkStore, { visitors: { identifies: [], sessions } })
@@ -78,8 +75,7 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
     })
 
     it('writes nothing when a chunk is refused', async t => {
-      const { chunkStore, subjectStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, subjectStore } = await openClaimed(open, t)
       const visitors = { identifies: [first], sessions: [aSession({})] }
       const stale = { ...created(ada), loadedVersion: 7 }
       assert.equal(await commit(chunkStore, { visitors, persons: [stale] }), 'version_conflict')

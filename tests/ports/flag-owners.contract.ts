@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
+import type { Item, ResourceName } from '#core/resources/resources.ts'
 import type { FlagWrite } from '#ports/state/flag-write.ts'
-import type { NewItem } from '#ports/state/resource-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import type { FlagWrites, NewItem } from '#ports/state/resource-store.ts'
 import { aChange, aCohort, aNewFlag, aNewProject } from '../support/values.ts'
 import { change, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
@@ -39,6 +41,9 @@ function anExperiment(over: Partial<NewItem<'experiment'>> = {}) {
   }
 }
 
+const earlyAccess = 'early_access_feature'
+
+const refused = (error: string) => ({ ok: false, error })
 const made = { createdAtMs: aChange().atMs, createdBy: aChange().by }
 const create = (key: string): FlagWrite => ({ kind: 'create', flag: aNewFlag({ key }) })
 const switchOff = (flagId: number, expectedVersion: number): FlagWrite => ({
@@ -53,73 +58,49 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       const before = await revision()
       const input = aFeature({ name: oddText, payload: json, stage: 'general-availability' })
       const flag = aNewFlag({ key: 'search', name: oddText })
-      const feature = written(
-        await store.createResource('early_access_feature', input, { flagId: { kind: 'create', flag } }, aChange()),
-      )
+      const feature = await add(store, earlyAccess, input, { flagId: { kind: 'create', flag } })
       assert.equal(await revision(), before + 1)
-      const found = await store.findResource('early_access_feature', 1, input.id)
+      const found = await store.findResource(earlyAccess, 1, input.id)
       assert.deepEqual({ ...found, payload: 0 }, { ...feature, name: storedOddText, payload: 0 })
       assert.equal(JSON.stringify(found?.payload), jsonText)
       assert.equal(found?.flagId, (await store.findFlag(1, 'search'))?.id)
       assert.equal((await store.findFlag(1, 'search'))?.name, storedOddText)
-      assert.equal(await store.findResource('early_access_feature', 2, input.id), null)
+      assert.equal(await store.findResource(earlyAccess, 2, input.id), null)
     })
 
     it('writes a feature and the change of its flag together, or neither', async t => {
       const { store, revision } = await openWithProjects(open, t)
       const { id } = aFeature()
-      const { flagId } = written(
-        await store.createResource('early_access_feature', aFeature(), { flagId: create('search') }, aChange()),
-      )
+      const { flagId } = await add(store, earlyAccess, aFeature(), { flagId: create('search') })
       const before = await revision()
       const stale = await store.updateResource(
-        'early_access_feature',
+        earlyAccess,
         1,
         id,
         { stage: 'archived' },
         { flagId: switchOff(flagId!, 7) },
         aChange(),
       )
-      assert.deepEqual(stale, { ok: false, error: 'flag_changed' })
+      assert.deepEqual(stale, refused('flag_changed'))
       const other = aFeature({ id: '00000000-0000-4000-8000-0000000000f2' })
       assert.deepEqual(
-        await store.createResource('early_access_feature', other, { flagId: create('search') }, aChange()),
-        {
-          ok: false,
-          error: 'key_taken',
-        },
+        await store.createResource(earlyAccess, other, { flagId: create('search') }, aChange()),
+        refused('key_taken'),
       )
-      const shared = await store.createResource(
-        'early_access_feature',
-        other,
-        { flagId: switchOff(flagId!, 1) },
-        aChange(),
-      )
-      assert.deepEqual(shared, { ok: false, error: 'flag_in_use' })
-      assert.deepEqual(await store.deleteResource('early_access_feature', 2, id, {}, aChange()), {
-        ok: false,
-        error: 'not_found',
-      })
+      const shared = await store.createResource(earlyAccess, other, { flagId: switchOff(flagId!, 1) }, aChange())
+      assert.deepEqual(shared, refused('flag_in_use'))
+      assert.deepEqual(await store.deleteResource(earlyAccess, 2, id, {}, aChange()), refused('not_found'))
       assert.equal(await revision(), before, 'a refused write changes nothing')
       assert.equal((await store.findFlag(1, 'search'))?.active, true)
-      assert.equal((await store.findResource('early_access_feature', 1, id))?.stage, 'beta')
+      assert.equal((await store.findResource(earlyAccess, 1, id))?.stage, 'beta')
 
       const patch = { stage: 'archived', description: 'over' } as const
-      const updated = written(
-        await store.updateResource(
-          'early_access_feature',
-          1,
-          id,
-          patch,
-          { flagId: switchOff(flagId!, 1) },
-          aChange('ci'),
-        ),
-      )
+      const updated = await update(store, earlyAccess, 1, id, patch, { flagId: switchOff(flagId!, 1) }, aChange('ci'))
       assert.deepEqual(updated, { ...aFeature(), ...made, flagId, flagIsOwn: true, ...patch })
       assert.equal((await store.findFlag(1, 'search'))?.active, false)
       assert.deepEqual((await store.findFlagVersion(1, flagId!, 2))?.changedBy, aChange('ci').by)
-      written(await store.deleteResource('early_access_feature', 1, id, {}, aChange()))
-      assert.deepEqual(await store.listResources('early_access_feature', 1, { limit: 5, offset: 0 }), {
+      await remove(store, earlyAccess, 1, id, {})
+      assert.deepEqual(await store.listResources(earlyAccess, 1, { limit: 5, offset: 0 }), {
         count: 0,
         results: [],
       })
@@ -130,23 +111,19 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       await store.createFlag(aNewFlag({ key: 'taken' }), aChange())
       const before = await revision()
       const input = aSurvey({ name: oddText, content: json, linkedFlagId: 1, archived: true, endDateMs: 8 })
-      const refused = await store.createResource(
+      const refusal = await store.createResource(
         'survey',
         input,
         { targetingFlagId: create('a'), internalTargetingFlagId: create('taken') },
         aChange(),
       )
-      assert.deepEqual(refused, { ok: false, error: 'key_taken' })
+      assert.deepEqual(refusal, refused('key_taken'))
       assert.equal(await store.findFlag(1, 'a'), null)
       assert.equal(await revision(), before)
-      const survey = written(
-        await store.createResource(
-          'survey',
-          input,
-          { targetingFlagId: create('a'), internalTargetingFlagId: create('b') },
-          aChange(),
-        ),
-      )
+      const survey = await add(store, 'survey', input, {
+        targetingFlagId: create('a'),
+        internalTargetingFlagId: create('b'),
+      })
       assert.deepEqual([survey.targetingFlagId, survey.internalTargetingFlagId], [2, 3], 'no id was lost')
       const found = await store.findResource('survey', 1, input.id)
       assert.deepEqual({ ...found, content: 0 }, { ...survey, name: storedOddText, content: 0 })
@@ -156,28 +133,23 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
     it('changes a survey, adds and removes a flag, and deletes it with its flags', async t => {
       const { store } = await openWithProjects(open, t)
       const { id } = aSurvey()
-      written(
-        await store.createResource('survey', aSurvey(), { internalTargetingFlagId: create('internal') }, aChange()),
-      )
-      const changed = written(
-        await store.updateResource(
-          'survey',
-          1,
-          id,
-          { endDateMs: 7 },
-          { targetingFlagId: create('t') },
-          aChange('Test', 9),
-        ),
+      await add(store, 'survey', aSurvey(), { internalTargetingFlagId: create('internal') })
+      const changed = await update(
+        store,
+        'survey',
+        1,
+        id,
+        { endDateMs: 7 },
+        { targetingFlagId: create('t') },
+        aChange('Test', 9),
       )
       assert.deepEqual([changed.targetingFlagId, changed.endDateMs, changed.startDateMs], [2, 7, 3])
       const patch = { targetingFlagId: null, endDateMs: null }
-      const freed = written(
-        await store.updateResource('survey', 1, id, patch, { targetingFlagId: switchOff(2, 1) }, aChange()),
-      )
+      const freed = await update(store, 'survey', 1, id, patch, { targetingFlagId: switchOff(2, 1) })
       assert.deepEqual([freed.targetingFlagId, freed.internalTargetingFlagId, freed.endDateMs], [null, 1, null])
-      assert.deepEqual(await store.deleteResource('survey', 2, id, {}, aChange()), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.deleteResource('survey', 2, id, {}, aChange()), refused('not_found'))
       const deletion = { ...switchOff(1, 1), patch: { deleted: true } } as FlagWrite
-      written(await store.deleteResource('survey', 1, id, { internalTargetingFlagId: deletion }, aChange()))
+      await remove(store, 'survey', 1, id, { internalTargetingFlagId: deletion })
       assert.equal(await store.findResource('survey', 1, id), null)
       assert.equal((await store.findFlag(1, '1'))?.deleted, true)
     })
@@ -211,30 +183,16 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       const content = { note: 'x'.repeat(700_000) }
       for (const last of ['1', '2']) {
         const id = `00000000-0000-4000-8000-0000000000d${last}`
-        written(await store.createResource('survey', aSurvey({ id, content }), {}, aChange()))
-        written(
-          await store.createResource(
-            'early_access_feature',
-            aFeature({ id, payload: content }),
-            { flagId: create(`f${last}`) },
-            aChange(),
-          ),
-        )
-        written(
-          await store.createResource(
-            'experiment',
-            anExperiment({ content }),
-            { flagId: create(`x${last}`) },
-            aChange(),
-          ),
-        )
+        await add(store, 'survey', aSurvey({ id, content }), {})
+        await add(store, earlyAccess, aFeature({ id, payload: content }), { flagId: create(`f${last}`) })
+        await add(store, 'experiment', anExperiment({ content }), { flagId: create(`x${last}`) })
         const { id: _, ...cohort } = aCohort({ filters: content })
         written(await store.createCohort(cohort, aChange(), {}))
       }
       const page = { limit: 10, offset: 0 }
       const lists = await Promise.all([
         store.listResources('survey', 1, page),
-        store.listResources('early_access_feature', 1, page),
+        store.listResources(earlyAccess, 1, page),
         store.listResources('experiment', 1, { ...page, archived: false, nowMs: 9 }),
         store.listCohorts(1, page),
       ])
@@ -244,65 +202,52 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
     it('marks the flag of an experiment until the last one is deleted, and never reuses an id', async t => {
       const { store } = await openWithProjects(open, t)
       const marked = { ...create('button'), hasExperiment: true } as FlagWrite
-      const first = written(
-        await store.createResource('experiment', anExperiment({ content: json }), { flagId: marked }, aChange()),
-      )
+      const first = await add(store, 'experiment', anExperiment({ content: json }), { flagId: marked })
       const ids = { id: 1, flagId: 1, flagIsOwn: true, updatedAtMs: made.createdAtMs }
       assert.deepEqual({ ...first, content: 0 }, { ...anExperiment(), ...made, ...ids, content: 0 })
       const found = await store.findResource('experiment', 1, 1)
       assert.deepEqual({ ...found, content: 0 }, { ...first, content: 0 })
       assert.equal(JSON.stringify(found?.content), jsonText)
       const mark = { ...switchOff(1, 1), patch: { hasExperiment: true } } as FlagWrite
-      assert.equal(
-        written(await store.createResource('experiment', anExperiment({ name: 'Two' }), { flagId: mark }, aChange()))
-          .id,
-        2,
-      )
+      assert.equal((await add(store, 'experiment', anExperiment({ name: 'Two' }), { flagId: mark })).id, 2)
       const isMarked = async () => (await store.findFlag(1, 'button'))?.hasExperiment
-      written(await store.deleteResource('experiment', 1, 1, {}, aChange('ci', 10), {}))
+      await remove(store, 'experiment', 1, 1, {}, aChange('ci', 10))
       assert.equal(await isMarked(), true)
-      assert.deepEqual(await store.deleteResource('experiment', 1, 1, {}, aChange('Test', 10), {}), {
-        ...{ ok: false, error: 'not_found' },
-      })
-      written(await store.deleteResource('experiment', 1, 2, {}, aChange('ci', 11), {}))
+      assert.deepEqual(
+        await store.deleteResource('experiment', 1, 1, {}, aChange('Test', 10), {}),
+        refused('not_found'),
+      )
+      await remove(store, 'experiment', 1, 2, {}, aChange('ci', 11))
       assert.equal(await isMarked(), false)
       assert.equal(
         (await store.listResources('experiment', 1, { limit: 9, offset: 0, archived: false, nowMs: 9 })).count,
         0,
       )
-      assert.equal(
-        written(await store.createResource('experiment', anExperiment(), { flagId: create('next') }, aChange())).id,
-        3,
-      )
+      assert.equal((await add(store, 'experiment', anExperiment(), { flagId: create('next') })).id, 3)
     })
 
     it('changes an experiment with its flag, and deletes one whose flag is gone', async t => {
       const { store } = await openWithProjects(open, t)
       const input = anExperiment({ content: { description: 'Why', type: 'product' } })
-      written(await store.createResource('experiment', input, { flagId: create('button') }, aChange()))
+      await add(store, 'experiment', input, { flagId: create('button') })
       const patch = { startDateMs: 4, archived: true, content: { type: null } }
-      assert.deepEqual(await store.updateResource('experiment', 1, 1, patch, { flagId: switchOff(1, 5) }, aChange()), {
-        ok: false,
-        error: 'flag_changed',
-      })
-      assert.equal((await store.findResource('experiment', 1, 1))?.startDateMs, null)
-      const updated = written(
-        await store.updateResource('experiment', 1, 1, patch, { flagId: switchOff(1, 1) }, aChange()),
+      assert.deepEqual(
+        await store.updateResource('experiment', 1, 1, patch, { flagId: switchOff(1, 5) }, aChange()),
+        refused('flag_changed'),
       )
+      assert.equal((await store.findResource('experiment', 1, 1))?.startDateMs, null)
+      const updated = await update(store, 'experiment', 1, 1, patch, { flagId: switchOff(1, 1) })
       assert.deepEqual([updated.startDateMs, updated.archived, updated.name], [4, true, 'Button'])
       assert.deepEqual(updated.content, { description: 'Why', type: null }, 'other members are kept')
       await change(store, 1, 1, { deleted: true })
-      written(await store.deleteResource('experiment', 1, 1, {}, aChange('Test', 11), {}))
+      await remove(store, 'experiment', 1, 1, {}, aChange('Test', 11))
       assert.equal(await store.findResource('experiment', 1, 1), null)
-      assert.deepEqual(await store.updateResource('experiment', 1, 1, patch, {}, aChange()), {
-        ok: false,
-        error: 'not_found',
-      })
+      assert.deepEqual(await store.updateResource('experiment', 1, 1, patch, {}, aChange()), refused('not_found'))
     })
 
     it('lists experiments, and deletes none that rules may have referred to since the check', async t => {
       const { store } = await openWithProjects(open, t)
-      written(await store.createResource('experiment', anExperiment(), { flagId: create('button') }, aChange()))
+      await add(store, 'experiment', anExperiment(), { flagId: create('button') })
       const { revision: linksRevision, experimentIds } = await store.findLinks(1)
       assert.deepEqual(experimentIds, [1])
       const rules = [{ experiment_id: 1 }]
@@ -310,50 +255,40 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
         (await store.createFlag(aNewFlag({ key: 'ruled', filters: { version: 2, rules } }), aChange())).ok,
         true,
       )
-      assert.deepEqual(await store.deleteResource('experiment', 1, 1, {}, aChange(), { linksRevision }), {
-        ...{ ok: false, error: 'definitions_changed' },
-      })
+      assert.deepEqual(
+        await store.deleteResource('experiment', 1, 1, {}, aChange(), { linksRevision }),
+        refused('definitions_changed'),
+      )
       const links = await store.findLinks(1)
       assert.deepEqual(
         links.flags.map(flag => flag.experimentIds),
         [[], [1]],
       )
-      written(await store.deleteResource('experiment', 1, 1, {}, aChange(), { linksRevision: links.revision }))
+      await remove(store, 'experiment', 1, 1, {}, aChange(), { linksRevision: links.revision })
       assert.deepEqual((await store.findLinks(1)).experimentIds, [])
     })
 
     it('stores whether a flag was created for its owner or linked', async t => {
       const { store } = await openWithProjects(open, t)
       const own = aFeature()
-      written(await store.createResource('early_access_feature', own, { flagId: create('made') }, aChange()))
+      await add(store, earlyAccess, own, { flagId: create('made') })
       written(await store.createFlag(aNewFlag({ key: 'taken' }), aChange()))
       const taking = aFeature({ id: own.id.replace('f1', 'f2') })
-      written(await store.createResource('early_access_feature', taking, { flagId: switchOff(2, 1) }, aChange()))
-      const featureIsOwn = async (id: string) => (await store.findResource('early_access_feature', 1, id))?.flagIsOwn
-      written(
-        await store.updateResource(
-          'early_access_feature',
-          1,
-          taking.id,
-          { stage: 'alpha' },
-          { flagId: switchOff(2, 2) },
-          aChange(),
-        ),
-      )
+      await add(store, earlyAccess, taking, { flagId: switchOff(2, 1) })
+      const featureIsOwn = async (id: string) => (await store.findResource(earlyAccess, 1, id))?.flagIsOwn
+      await update(store, earlyAccess, 1, taking.id, { stage: 'alpha' }, { flagId: switchOff(2, 2) })
       assert.deepEqual([await featureIsOwn(own.id), await featureIsOwn(taking.id)], [true, false])
-      written(await store.createResource('experiment', anExperiment(), { flagId: create('new') }, aChange()))
-      written(await store.createResource('experiment', anExperiment(), { flagId: switchOff(2, 2) }, aChange()))
+      await add(store, 'experiment', anExperiment(), { flagId: create('new') })
+      await add(store, 'experiment', anExperiment(), { flagId: switchOff(2, 2) })
       const experimentIsOwn = async (id: number) => (await store.findResource('experiment', 1, id))?.flagIsOwn
       assert.deepEqual([await experimentIsOwn(1), await experimentIsOwn(2)], [true, false])
     })
 
     it('lists the owners of flags, in their own project only', async t => {
       const { store } = await openWithProjects(open, t)
-      const { flagId } = written(
-        await store.createResource('early_access_feature', aFeature(), { flagId: create('search') }, aChange()),
-      )
-      written(await store.createResource('experiment', anExperiment(), { flagId: create('button') }, aChange()))
-      written(await store.createResource('experiment', anExperiment(), { flagId: switchOff(2, 1) }, aChange()))
+      const { flagId } = await add(store, earlyAccess, aFeature(), { flagId: create('search') })
+      await add(store, 'experiment', anExperiment(), { flagId: create('button') })
+      await add(store, 'experiment', anExperiment(), { flagId: switchOff(2, 1) })
       const owners = await store.listFlagOwners(1, [1, 2, 99])
       assert.deepEqual(
         owners.toSorted((a, b) => a.flagId - b.flagId),
@@ -369,50 +304,15 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
     it('lists owners that still need their flags, without ended ones', async t => {
       const { store } = await openWithProjects(open, t)
       await store.createFlag(aNewFlag({ key: 'linked' }), aChange())
-      written(await store.createResource('early_access_feature', aFeature(), { flagId: create('search') }, aChange()))
-      written(
-        await store.createResource(
-          'experiment',
-          anExperiment({ name: 'Running', startDateMs: 5 }),
-          { flagId: create('button') },
-          aChange(),
-        ),
-      )
-      written(
-        await store.createResource(
-          'experiment',
-          anExperiment({ name: 'Ending', endDateMs: 11 }),
-          { flagId: switchOff(3, 1) },
-          aChange(),
-        ),
-      )
-      written(
-        await store.createResource(
-          'experiment',
-          anExperiment({ name: 'Ended', endDateMs: 10 }),
-          { flagId: switchOff(3, 2) },
-          aChange(),
-        ),
-      )
-      written(
-        await store.createResource(
-          'experiment',
-          anExperiment({ name: 'Filed', archived: true }),
-          { flagId: switchOff(3, 2) },
-          aChange(),
-        ),
-      )
-      written(
-        await store.createResource(
-          'experiment',
-          anExperiment({ name: 'Gone' }),
-          { flagId: switchOff(3, 2) },
-          aChange(),
-        ),
-      )
-      written(await store.deleteResource('experiment', 1, 5, {}, aChange('Test', 10), {}))
+      await add(store, earlyAccess, aFeature(), { flagId: create('search') })
+      await add(store, 'experiment', anExperiment({ name: 'Running', startDateMs: 5 }), { flagId: create('button') })
+      await add(store, 'experiment', anExperiment({ name: 'Ending', endDateMs: 11 }), { flagId: switchOff(3, 1) })
+      await add(store, 'experiment', anExperiment({ name: 'Ended', endDateMs: 10 }), { flagId: switchOff(3, 2) })
+      await add(store, 'experiment', anExperiment({ name: 'Filed', archived: true }), { flagId: switchOff(3, 2) })
+      await add(store, 'experiment', anExperiment({ name: 'Gone' }), { flagId: switchOff(3, 2) })
+      await remove(store, 'experiment', 1, 5, {}, aChange('Test', 10))
       const survey = aSurvey({ name: 'Exit', linkedFlagId: 1 })
-      written(await store.createResource('survey', survey, { internalTargetingFlagId: create('own') }, aChange()))
+      await add(store, 'survey', survey, { internalTargetingFlagId: create('own') })
       const uses = async (projectId: number, ids: readonly number[]) =>
         (await store.listFlagUses(projectId, ids, 10)).map(({ flagId, kind, name }) => `${flagId} ${kind} ${name}`)
       assert.deepEqual((await uses(1, [1, 2, 3, 4, 99])).toSorted(), [
@@ -424,56 +324,27 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       ])
       assert.deepEqual(await uses(1, [4]), ['4 survey Exit'])
       assert.deepEqual([await uses(2, [1, 2, 3, 4]), await uses(1, [])], [[], []])
-      written(await store.updateResource('survey', 1, survey.id, { archived: true }, {}, aChange('Test', 9)))
+      await update(store, 'survey', 1, survey.id, { archived: true }, {}, aChange('Test', 9))
       assert.deepEqual(await uses(1, [1, 4]), [])
     })
 
     it('refuses a change based on an outdated owner, and writes nothing', async t => {
       const { store, revision } = await openWithProjects(open, t)
-      const feature = written(
-        await store.createResource(
-          'early_access_feature',
-          aFeature({ payload: json }),
-          { flagId: create('search') },
-          aChange(),
-        ),
-      )
-      const survey = written(
-        await store.createResource(
-          'survey',
-          aSurvey({ content: json }),
-          { internalTargetingFlagId: create('own') },
-          aChange(),
-        ),
-      )
-      const experiment = written(
-        await store.createResource(
-          'experiment',
-          anExperiment({ content: json }),
-          { flagId: create('button') },
-          aChange(),
-        ),
-      )
+      const feature = await add(store, earlyAccess, aFeature({ payload: json }), { flagId: create('search') })
+      const survey = await add(store, 'survey', aSurvey({ content: json }), { internalTargetingFlagId: create('own') })
+      const experiment = await add(store, 'experiment', anExperiment({ content: json }), { flagId: create('button') })
       const changes: ((isCurrent: boolean) => Promise<{ ok: boolean; error?: unknown }>)[] = [
         based =>
-          store.updateResource(
-            'early_access_feature',
-            1,
-            feature.id,
-            { name: 'A' },
-            {},
-            aChange(),
-            based ? feature : undefined,
-          ),
+          store.updateResource(earlyAccess, 1, feature.id, { name: 'A' }, {}, aChange(), based ? feature : undefined),
         based => store.updateResource('survey', 1, survey.id, { name: 'A' }, {}, aChange(), based ? survey : undefined),
         based => store.updateResource('experiment', 1, 1, { name: 'A' }, {}, aChange(), based ? experiment : undefined),
       ]
       for (const change of changes) assert.equal((await change(true)).ok, true)
       const before = await revision()
-      const late = { ok: false, error: 'flag_changed' }
+      const late = refused('flag_changed')
       for (const change of changes) assert.deepEqual(await change(true), late)
       assert.deepEqual(
-        await store.deleteResource('early_access_feature', 1, feature.id, { flagId: switchOff(1, 1) }, aChange(), {
+        await store.deleteResource(earlyAccess, 1, feature.id, { flagId: switchOff(1, 1) }, aChange(), {
           basedOn: feature,
         }),
         late,
@@ -523,4 +394,38 @@ async function openWithProjects(open: OpenManagement, t: Parameters<OpenManageme
   await harness.store.createProject(aNewProject(), aChange())
   await harness.store.createProject(aNewProject(), aChange())
   return harness
+}
+
+async function add<N extends ResourceName>(
+  store: ManagementStore,
+  name: N,
+  input: NewItem<N>,
+  flags: FlagWrites<N>,
+  change = aChange(),
+): Promise<Item<N>> {
+  return written<Item<N>>(await store.createResource(name, input, flags, change))
+}
+
+async function update<N extends ResourceName>(
+  store: ManagementStore,
+  name: N,
+  projectId: number,
+  id: Item<N>['id'],
+  patch: Partial<Item<N>>,
+  flags: FlagWrites<N>,
+  change = aChange(),
+): Promise<Item<N>> {
+  return written<Item<N>>(await store.updateResource(name, projectId, id, patch, flags, change))
+}
+
+async function remove<N extends ResourceName>(
+  store: ManagementStore,
+  name: N,
+  projectId: number,
+  id: Item<N>['id'],
+  flags: FlagWrites<N>,
+  change = aChange(),
+  options = {},
+): Promise<void> {
+  written(await store.deleteResource(name, projectId, id, flags, change, options))
 }

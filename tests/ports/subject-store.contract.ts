@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { OpenState } from '../support/state.ts'
 import { aGroup, aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
+import { openClaimed } from './chunk-store-cases.ts'
 
 const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
 
@@ -26,8 +27,7 @@ export function subjectStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('finds the static cohorts of a person by each of its ids, in its own project only', async t => {
-      const { chunkStore, subjectStore, addMembership } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, subjectStore, addMembership } = await openClaimed(open, t)
       const person = aPerson()
       const mappings = ['ada', 'ada@work', '__proto__'].map(id => created(aMapping(person, id)))
       await chunkStore.commitChunk(chunkChanges({ persons: [created(person)], mappings }), position)
@@ -43,8 +43,7 @@ export function subjectStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('finds a group by number and key', async t => {
-      const { chunkStore, subjectStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, subjectStore } = await openClaimed(open, t)
       const group = aGroup({ typeIndex: 2, properties: { seats: 5 } })
       await chunkStore.commitChunk(chunkChanges({ groups: [created(group)] }), position)
       assert.deepEqual(await subjectStore.findGroup(1, 2, 'acme'), { properties: { seats: 5 } })
@@ -53,8 +52,7 @@ export function subjectStoreContract(adapter: string, open: OpenState): void {
     })
 
     it('handles unusual keys safely and preserves literals', async t => {
-      const { chunkStore, subjectStore } = await open(t)
-      await chunkStore.claimPosition('main', 'w1')
+      const { chunkStore, subjectStore } = await openClaimed(open, t)
       const text = '{"__proto__":{"polluted":true},"price":1.0,"id":12345678901234567890}'
       const person = aPerson({ properties: parseJson(text) as JsonObject })
       const mappings = ['__proto__', 'constructor', "'; --"].map(id => created(aMapping(person, id)))
