@@ -7,13 +7,20 @@ import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '../../tests/support/eventually.ts'
 import { tempDir } from '../../tests/support/temp-dir.ts'
-import { acquireDataLock, readLockHolder } from './data-lock.ts'
+import { type AcquireOptions, acquireDataLock, readLockHolder } from './data-lock.ts'
 
 const lockModule = fileURLToPath(new URL('./data-lock.ts', import.meta.url))
 
 /** Writes the lock file that a killed instance leaves behind. */
 function leaveLockFile(folder: string, pid: number, children: Record<string, number>): void {
   writeFileSync(join(folder, 'lock'), JSON.stringify({ pid, children }))
+}
+
+/** Why the folder cannot be locked. */
+async function refusal(folder: string, over: Partial<AcquireOptions> = {}): Promise<string> {
+  const locked = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0, ...over })
+  assert.ok(!locked.ok)
+  return locked.error
 }
 
 async function takesAtOnce(folder: string): Promise<void> {
@@ -85,17 +92,11 @@ describe('the lock of a data folder', () => {
   it('is held while its process lives, and released however that dies', async t => {
     const folder = tempDir(t)
     const holder = await lockingProcess(t, holding(folder))
-    const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
-    assert.ok(!refused.ok)
-    assert.match(refused.error, new RegExp(`in use by process ${holder.pid} .*PENNON_DATA`))
+    assert.match(await refusal(folder), new RegExp(`in use by process ${holder.pid} .*PENNON_DATA`))
     assert.equal(readLockHolder(folder)?.pid, holder.pid)
 
-    const waiting = acquireDataLock(folder, {
-      command: 'serve',
-      waitMsMax: 10_000,
-      onWaiting: () => holder.kill('SIGKILL'),
-    })
-    const taken = await waiting
+    const patiently = { command: 'serve', waitMsMax: 10_000 } as const
+    const taken = await acquireDataLock(folder, { ...patiently, onWaiting: () => holder.kill('SIGKILL') })
     assert.ok(taken.ok)
     taken.value.release()
     assert.equal(readLockHolder(folder), null)
@@ -106,9 +107,7 @@ describe('the lock of a data folder', () => {
     const folder = tempDir(t)
     await lockingProcess(t, holding(folder))
     leaveLockFile(folder, process.pid, {})
-    const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
-    assert.ok(!refused.ok)
-    assert.match(refused.error, new RegExp(`in use by process ${process.pid} of another container or host`))
+    assert.match(await refusal(folder), new RegExp(`in use by process ${process.pid} of another container or host`))
   })
 
   it('is held by children that outlive a killed parent, and names them', async t => {
@@ -116,10 +115,8 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
     const child = await lockingProcess(t, asChild(folder))
     leaveLockFile(folder, 2 ** 30, { work: child.pid! })
-    const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 100 })
-    assert.ok(!refused.ok)
     assert.match(
-      refused.error,
+      await refusal(folder, { waitMsMax: 100 }),
       new RegExp(`in use by child processes of a killed instance: process ${child.pid} \\(work\\)\\. .*PENNON_DATA`),
     )
     const taken = await acquireDataLock(folder, {
@@ -167,9 +164,8 @@ describe('the lock of a data folder', () => {
   it('is awaited while a backup holds it if onCopying is given, and otherwise only as long as requested', async t => {
     const folder = tempDir(t)
     const holder = await lockingProcess(t, holding(folder, 'backup'))
-    const refused = await acquireDataLock(folder, { command: 'restore', waitMsMax: 0 })
-    assert.ok(!refused.ok)
-    assert.match(refused.error, new RegExp(`in use by process ${holder.pid} \\(pennon backup\\)\\. Wait until it ends`))
+    const busy = await refusal(folder, { command: 'restore' })
+    assert.match(busy, new RegExp(`in use by process ${holder.pid} \\(pennon backup\\)\\. Wait until it ends`))
     assert.equal(readLockHolder(folder)?.command, 'backup')
     const lines: string[] = []
     const taken = await acquireDataLock(folder, {
@@ -196,8 +192,7 @@ describe('the lock of a data folder', () => {
       rmSync(join(folder, 'lock.db'))
       await eventually(() => lines.length === count)
       assert.match(lines.at(-1)!, /lock\.db was removed or replaced while in use/)
-      const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
-      assert.ok(!refused.ok)
+      await refusal(folder)
     }
   })
 

@@ -151,13 +151,4 @@ describe('early access features', () => {
     assert.notDeepEqual(before, sealed.filters.payloads)
     assert.deepEqual(await stored(), before)
   })
-
-  it('are listed in their own project only', async t => {
-    const api = await startManagement(t)
-    const { id } = await create(api, { name: 'Search', stage: 'beta' })
-    await api.post('/api/projects/', { name: 'Second' })
-    assert.equal((await api.get('/api/projects/2/early_access_feature/')).count, 0)
-    const page = await api.get(`/api/environments/1/early_access_feature/?limit=1`)
-    assert.deepEqual([page.count, page.results[0].id, page.next], [1, id, null])
-  })
 })

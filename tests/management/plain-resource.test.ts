@@ -80,6 +80,8 @@ it('a resource that decides nothing is created, listed, changed and deleted by i
   await api.post(notes, { content: 'Later' })
   const { count, results } = await api.get(notes)
   assert.deepEqual([count, results.map((each: { id: number }) => each.id)], [2, [2, 1]])
+  const other = await api.post('/api/projects/', { name: 'Second' })
+  assert.equal((await api.get(notes.replace('/1/', `/${other.id}/`))).count, 0)
   const changed = await api.patch(`${notes}1/`, { tags: ['a'], scope: 'organization' })
   const { link, tags, scope } = changed
   assert.deepEqual([link, tags, scope], ['/2.0', ['a'], 'organization'])
