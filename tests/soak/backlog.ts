@@ -11,13 +11,7 @@ import { typicalEvents, typicalMix } from '../../bench/typical-events.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
 import { stateWithLog } from '../support/sqlite-log-files.ts'
 import { encodedEvents } from '../support/values.ts'
-
-export interface BacklogOptions {
-  readonly eventCount: number
-  readonly visitorCount: number
-  readonly seed: number
-  readonly log: (line: string) => void
-}
+import { numberOf, printedSeed } from './settings.ts'
 
 interface Sample {
   readonly atMs: number
@@ -40,18 +34,18 @@ const stuckMs = 60_000
 const quietMs = 15_000
 
 /** @returns whether the memory of every process stayed bounded. */
-export async function runBacklog(options: BacklogOptions): Promise<boolean> {
-  const { eventCount, log } = options
+export async function runBacklog(): Promise<boolean> {
+  const [eventCount, visitorCount] = [numberOf('EVENTS', 3_000_000), numberOf('VISITORS', 200_000)]
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-backlog-'))
   try {
     await stateWithLog(dataFolder)
-    await fill(join(dataFolder, 'log'), options)
-    log(`${eventCount} events of ${options.visitorCount} visitors are in the log`)
+    await fill(join(dataFolder, 'log'), eventCount, visitorCount)
+    console.log(`${eventCount} events of ${visitorCount} visitors are in the log`)
     const pennon = await startPennon({ dataFolder, waitForProcessing: false })
     try {
-      const isFlat = report(await samplesUntilDone(pennon, options), log)
+      const isFlat = report(await samplesUntilDone(pennon, eventCount))
       await sleep(quietMs)
-      log(`after ${quietMs / 1_000} quiet seconds: ${JSON.stringify(rssOf(pennon))} MiB`)
+      console.log(`after ${quietMs / 1_000} quiet seconds: ${JSON.stringify(rssOf(pennon))} MiB`)
       return isFlat
     } finally {
       await pennon.stop()
@@ -63,7 +57,8 @@ export async function runBacklog(options: BacklogOptions): Promise<boolean> {
 
 const blockSize = 5_000
 
-async function fill(folder: string, { eventCount, visitorCount, seed }: BacklogOptions): Promise<void> {
+async function fill(folder: string, eventCount: number, visitorCount: number): Promise<void> {
+  const seed = printedSeed()
   const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 2 ** 40 })
   for (let first = 0; first < eventCount; first += blockSize) {
     const count = Math.min(blockSize, eventCount - first)
@@ -73,7 +68,7 @@ async function fill(folder: string, { eventCount, visitorCount, seed }: BacklogO
   await writer.close()
 }
 
-async function samplesUntilDone(pennon: Pennon, { eventCount, log }: BacklogOptions): Promise<Sample[]> {
+async function samplesUntilDone(pennon: Pennon, eventCount: number): Promise<Sample[]> {
   const samples: Sample[] = []
   let movedAtMs = performance.now()
   for (;;) {
@@ -90,18 +85,18 @@ async function samplesUntilDone(pennon: Pennon, { eventCount, log }: BacklogOpti
     // Anything before the first chunk belongs to the start.
     if (processedCount > 0) samples.push({ atMs: performance.now(), processedCount, rssMiB, cpuSeconds: cpu })
     if (samples.length % 15 === 0 && samples.length > 0)
-      log(`${processedCount} processed, ${JSON.stringify(rssMiB)} MiB`)
+      console.log(`${processedCount} processed, ${JSON.stringify(rssMiB)} MiB`)
     if (processedCount >= eventCount) return samples
     await sleep(sampleMs)
   }
 }
 
-function report(samples: readonly Sample[], log: (line: string) => void): boolean {
+function report(samples: readonly Sample[]): boolean {
   const first = samples[0]!
   const last = samples.at(-1)!
   const processedCount = last.processedCount - first.processedCount
   const perSecond = (processedCount / (last.atMs - first.atMs)) * 1_000
-  log(`${Math.round(perSecond)} events/s over ${Math.round((last.atMs - first.atMs) / 1_000)} s`)
+  console.log(`${Math.round(perSecond)} events/s over ${Math.round((last.atMs - first.atMs) / 1_000)} s`)
   const quarters = [0, 1, 2, 3].map(quarter =>
     samples.slice((samples.length * quarter) / 4, (samples.length * (quarter + 1)) / 4),
   )
@@ -109,10 +104,10 @@ function report(samples: readonly Sample[], log: (line: string) => void): boolea
   for (const name of watched) {
     const sorted = quarters.map(quarter => quarter.map(sample => sample.rssMiB[name]!).sort((a, b) => a - b))
     const cpuMicros = ((last.cpuSeconds[name]! - first.cpuSeconds[name]!) / processedCount) * 1e6
-    log(`${name}: ${cpuMicros.toFixed(1)} µs of CPU per event`)
-    log(`${name}: RSS min/median/max in MiB per quarter: ${sorted.map(describe).join(', ')}`)
+    console.log(`${name}: ${cpuMicros.toFixed(1)} µs of CPU per event`)
+    console.log(`${name}: RSS min/median/max in MiB per quarter: ${sorted.map(describe).join(', ')}`)
     if (median(sorted[3]!) > growthMax * median(sorted[1]!)) {
-      log(`${name} grew`)
+      console.log(`${name} grew`)
       isFlat = false
     }
   }

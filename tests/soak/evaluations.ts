@@ -3,16 +3,12 @@
 import { compareRound, emptyComparison } from '../decide/differential/compare-with-sdk.ts'
 import { startPennon } from '../support/pennon.ts'
 import { seededRandom } from '../support/seeded-random.ts'
-
-export interface EvaluationsOptions {
-  readonly pairCount: number
-  readonly seed: number
-  readonly log: (line: string) => void
-}
+import { numberOf, printedSeed } from './settings.ts'
 
 /** @throws AssertionError for an undocumented difference. @returns true. */
-export async function runEvaluations({ pairCount, seed, log }: EvaluationsOptions): Promise<boolean> {
-  const random = seededRandom(seed)
+export async function runEvaluations(): Promise<boolean> {
+  const random = seededRandom(printedSeed())
+  const pairCount = numberOf('PAIRS', 1_000_000)
   const comparison = emptyComparison()
   while (comparison.pairCount < pairCount) {
     // Limits a server to a few dozen of these projects, as in practice.
@@ -23,8 +19,8 @@ export async function runEvaluations({ pairCount, seed, log }: EvaluationsOption
     } finally {
       await pennon.stop()
     }
-    log(`${comparison.pairCount} pairs, ${comparison.equalCount} equal`)
+    console.log(`${comparison.pairCount} pairs, ${comparison.equalCount} equal`)
   }
-  log(JSON.stringify(comparison, null, 2))
+  console.log(JSON.stringify(comparison, null, 2))
   return true
 }

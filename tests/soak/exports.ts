@@ -11,6 +11,7 @@ import { processCpuMs } from '../support/cpu-time.ts'
 import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { startLiveTraffic } from './live-traffic.ts'
 import { residentMiB } from './process-figures.ts'
+import { numberOf } from './settings.ts'
 import { clientsOf } from './soak-store.ts'
 
 const perInsert = 200_000
@@ -23,13 +24,8 @@ const batchSize = 1_000
  * @returns whether the export was complete, its last tenth took less than three times its first, and memory stayed
  * bounded.
  */
-export async function runExports({
-  eventCount,
-  log,
-}: {
-  eventCount: number
-  log: (line: string) => void
-}): Promise<boolean> {
+export async function runExports(): Promise<boolean> {
+  const eventCount = numberOf('EVENTS', 10_000_000)
   const pennon = await startPennon()
   try {
     const clients = clientsOf(() => readEngineEndpoint(pennon.dataFolder)!)
@@ -44,7 +40,7 @@ export async function runExports({
     await sendBatches(pennon.url, burstMs)
     await sleep(burstMs)
     const mebibytesBefore = residentMiB(pennon.pid)!
-    log(`${eventCount} events on one day; the front takes ${mebibytesBefore} MiB`)
+    console.log(`${eventCount} events on one day; the front takes ${mebibytesBefore} MiB`)
     const [startMs, cpuBefore] = [performance.now(), processCpuMs(pennon.pid)]
     const sent = request(`${pennon.url}/api/projects/@current/events/export/?format=jsonl&before=2026-04-02`, {
       headers: { authorization: `Bearer ${testPersonalKey}` },
@@ -60,15 +56,15 @@ export async function runExports({
       if (rowCount < tenth * (tenthsMs.length + 1)) continue
       const nowMs = performance.now()
       const rate = Math.round((tenth * 1_000) / (nowMs - lastMs))
-      log(`${rowCount} rows: ${rate} rows/s, the front takes ${residentMiB(pennon.pid)} MiB`)
+      console.log(`${rowCount} rows: ${rate} rows/s, the front takes ${residentMiB(pennon.pid)} MiB`)
       tenthsMs.push(nowMs - lastMs)
       lastMs = nowMs
     }
     const microsPerRow = ((processCpuMs(pennon.pid) - cpuBefore) * 1_000) / rowCount
-    log(
+    console.log(
       `${rowCount} rows in ${((performance.now() - startMs) / 1_000).toFixed(1)} s, ${microsPerRow.toFixed(1)} µs of the front's CPU a row; it took ${mebibytesMax} MiB at most, ${(mebibytesMax / mebibytesBefore).toFixed(2)} times what it had`,
     )
-    for (const latencies of await traffic.end()) log(latencies)
+    for (const latencies of await traffic.end()) console.log(latencies)
     // Each event has a number, so that a wrong row would be noticed.
     const isWhole = rowCount === eventCount && numbers === (eventCount * (eventCount - 1)) / 2
     return isWhole && tenthsMs.at(-1)! < 3 * tenthsMs[0]! && mebibytesMax < growthMax * mebibytesBefore

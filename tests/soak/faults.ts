@@ -23,10 +23,10 @@ const scenarios: readonly [name: string, run: (scene: Scene, seconds: number) =>
 ]
 
 /** @returns whether nothing was lost, duplicated or reordered. */
-export async function runFaults(log: (line: string) => void): Promise<boolean> {
+export async function runFaults(): Promise<boolean> {
   process.env.NODE_ENV = 'test'
   const afterJumps = await jumpClock(5)
-  log(`clock jumps: ${JSON.stringify(afterJumps)}`)
+  console.log(`clock jumps: ${JSON.stringify(afterJumps)}`)
   const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'silent' } })
   const load = startCheckedLoad(() => patientTarget(pennon), { pauseMs: 30 })
   try {
@@ -36,10 +36,12 @@ export async function runFaults(log: (line: string) => void): Promise<boolean> {
       const startedMs = performance.now()
       await settle({ pennon, load })
       const settledMs = Math.round(performance.now() - startedMs)
-      log(`${name} for ${seconds} s: all parts ready ${settledMs} ms later, ${load.acknowledgedCount()} acknowledged`)
+      console.log(
+        `${name} for ${seconds} s: all parts ready ${settledMs} ms later, ${load.acknowledgedCount()} acknowledged`,
+      )
     }
     const findings = await findFaults(patientTarget(pennon), [await load.stop()])
-    log(`${load.acknowledgedCount()} acknowledged; ${JSON.stringify(findings)}`)
+    console.log(`${load.acknowledgedCount()} acknowledged; ${JSON.stringify(findings)}`)
     return isDeepStrictEqual(findings, nothingFound) && isDeepStrictEqual(afterJumps, nothingFound)
   } finally {
     load.abandon()

@@ -6,18 +6,17 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startPennon, testProjectKey } from '../support/pennon.ts'
-
-export interface FloodOptions {
-  readonly senderCount: number
-  readonly mebibytes: number
-  readonly seconds: number
-  readonly log: (line: string) => void
-}
+import { numberOf } from './settings.ts'
 
 /** The front's memory without bodies, 192 MiB of large bodies, and decoding, for which a thread may take 1 GiB. */
 const peakMiBMax = 1_536
 
-export async function runFlood({ senderCount, mebibytes, seconds, log }: FloodOptions): Promise<boolean> {
+export async function runFlood(): Promise<boolean> {
+  const [senderCount, mebibytes, seconds] = [
+    numberOf('SENDERS', 200),
+    numberOf('MEBIBYTES', 19),
+    numberOf('SECONDS', 30),
+  ]
   const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
   const script = fileURLToPath(new URL('./flood-sender.ts', import.meta.url))
   const args = [script, pennon.url, testProjectKey, String(senderCount), String(mebibytes)]
@@ -30,9 +29,8 @@ export async function runFlood({ senderCount, mebibytes, seconds, log }: FloodOp
     const tookMs: number[] = []
     for (const untilMs = performance.now() + seconds * 1_000; performance.now() < untilMs; await sleep(50)) {
       const startedMs = performance.now()
-      const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
-      await response.arrayBuffer()
-      if (response.status !== 200) throw new Error(`flags were answered with ${response.status}`)
+      const { status } = await pennon.decide()
+      if (status !== 200) throw new Error(`flags were answered with ${status}`)
       tookMs.push(performance.now() - startedMs)
     }
     tookMs.sort((a, b) => a - b)
@@ -40,8 +38,10 @@ export async function runFlood({ senderCount, mebibytes, seconds, log }: FloodOp
     const peakMiB = Math.round(
       Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pennon.pid}/status`, 'utf8'))![1]) / 1024,
     )
-    log(`${senderCount} senders of ${mebibytes} MiB for ${seconds} s: ${answers}`)
-    log(`flags: ${tookMs.length} answers, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; the front's peak was ${peakMiB} MiB`)
+    console.log(`${senderCount} senders of ${mebibytes} MiB for ${seconds} s: ${answers}`)
+    console.log(
+      `flags: ${tookMs.length} answers, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; the front's peak was ${peakMiB} MiB`,
+    )
     return peakMiB <= peakMiBMax
   } finally {
     senders.kill('SIGKILL')

@@ -13,35 +13,32 @@ import { type Ended, mustSucceed } from '../support/pennon-command.ts'
 import { foundLags, summary } from './found-lags.ts'
 import { startLiveTraffic } from './live-traffic.ts'
 import { cpuSeconds, watchMemory } from './process-figures.ts'
+import { numberOf } from './settings.ts'
 
 const withoutImportMs = 30_000
 const askEveryMs = 50
 const otherCores = `1-${availableParallelism() - 1}`
 
-interface ImportOptions {
-  readonly eventCount: number
-  /** Whether the front has the first core exclusively, and everything else shares the others. */
-  readonly isPinned: boolean
-  readonly log: (line: string) => void
-}
+/** Whether the front has the first core exclusively, and everything else shares the others. */
+const isPinned = process.env.PIN === '1'
 
 /** @returns whether every event was stored and verified, visible when published, and gone when discarded. */
-export async function runImportBesideLive(options: ImportOptions): Promise<boolean> {
-  const { eventCount, isPinned, log } = options
+export async function runImportBesideLive(): Promise<boolean> {
+  const eventCount = numberOf('EVENTS', 5_000_000)
   const folder = mkdtempSync(join(tmpdir(), 'pennon-soak-'))
   const pennon = await startPennon()
   const restoreGroups = isPinned ? withoutSessionGroups() : () => {}
   try {
     const { commands, project, preparedMs } = await prepareLargeImport(pennon, folder, eventCount)
-    log(`${eventCount} records staged, scanned and rehearsed after ${inSeconds(preparedMs)}`)
+    console.log(`${eventCount} records staged, scanned and rehearsed after ${inSeconds(preparedMs)}`)
     if (isPinned) pin(pennon)
-    await measureLive(pennon, 'without an import', log)
-    const isVerified = await importBesideLive(pennon, commands, options)
-    await timed(log, 'published', () => commands.call('publish', '--project', project))
+    await measureLive(pennon, 'without an import')
+    const isVerified = await importBesideLive(pennon, commands, eventCount)
+    await timed('published', () => commands.call('publish', '--project', project))
     const published = await countImported(pennon)
-    await timed(log, 'discarded', () => commands.call('discard', '--project', project))
+    await timed('discarded', () => commands.call('discard', '--project', project))
     const discarded = await countImported(pennon)
-    log(`verified ${isVerified}; events found when published ${published}, when discarded ${discarded}`)
+    console.log(`verified ${isVerified}; events found when published ${published}, when discarded ${discarded}`)
     return isVerified && published === eventCount && discarded === 0
   } finally {
     restoreGroups()
@@ -50,28 +47,27 @@ export async function runImportBesideLive(options: ImportOptions): Promise<boole
   }
 }
 
-async function measureLive(pennon: Pennon, when: string, log: (line: string) => void): Promise<void> {
+async function measureLive(pennon: Pennon, when: string): Promise<void> {
   const traffic = startLiveTraffic(pennon)
   const endMs = performance.now() + withoutImportMs
   const lags = await foundLags(pennon, () => performance.now() >= endMs, askEveryMs)
-  for (const line of [...(await traffic.end()), `lag: ${summary(lags)}`]) log(`${when}, ${line}`)
+  for (const line of [...(await traffic.end()), `lag: ${summary(lags)}`]) console.log(`${when}, ${line}`)
 }
 
 /** @returns whether the importer verified that everything is stored. */
-async function importBesideLive(pennon: Pennon, commands: ImportCommands, options: ImportOptions): Promise<boolean> {
-  const { eventCount, log } = options
+async function importBesideLive(pennon: Pennon, commands: ImportCommands, eventCount: number): Promise<boolean> {
   let isOver = false
   const { child, ended: importEnded } = commands.start('run', '--rate', '1000000')
   const processes = { importer: child.pid!, serve: pennon.pid, ...pennon.childPids() }
   const before = cpuSeconds(processes)
-  if (options.isPinned) {
+  if (isPinned) {
     pinTo(otherCores, child.pid!)
     setPriority(child.pid!, 0)
   }
   const startMs = performance.now()
   const traffic = startLiveTraffic(pennon)
   const lags = foundLags(pennon, () => isOver, askEveryMs)
-  const memory = watchMemory({ processes: () => processes, isOver: () => isOver, everyMs: 10_000, log })
+  const memory = watchMemory({ processes: () => processes, isOver: () => isOver, everyMs: 10_000 })
   let last = before
   const processedMs = importProcessed(pennon, eventCount, {
     hasEnded: () => child.exitCode !== null,
@@ -84,13 +80,14 @@ async function importBesideLive(pennon: Pennon, commands: ImportCommands, option
     return `${name} ${(((now - before[name]!) / eventCount) * 1e6).toFixed(0)}`
   })
   isOver = true
-  for (const line of [...(await traffic.end()), `lag: ${summary(await lags)}`]) log(`beside the import, ${line}`)
-  log(`${eventCount} events can be queried after ${inSeconds(storedMs)}: ${perSecond(eventCount, storedMs)}`)
-  log(`CPU, µs per imported event: ${cpu.join(', ')}`)
-  log(await memory)
+  for (const line of [...(await traffic.end()), `lag: ${summary(await lags)}`])
+    console.log(`beside the import, ${line}`)
+  console.log(`${eventCount} events can be queried after ${inSeconds(storedMs)}: ${perSecond(eventCount, storedMs)}`)
+  console.log(`CPU, µs per imported event: ${cpu.join(', ')}`)
+  console.log(await memory)
   const { exitCode, stdout, stderr } = await importEnded
-  log(`verified ${inSeconds(performance.now() - startMs)} after the start`)
-  if (exitCode !== 0) log(stdout + stderr)
+  console.log(`verified ${inSeconds(performance.now() - startMs)} after the start`)
+  if (exitCode !== 0) console.log(stdout + stderr)
   return exitCode === 0
 }
 
@@ -122,10 +119,10 @@ function pinTo(cores: string, pid: number): void {
   execFileSync('taskset', ['-apc', cores, String(pid)], { stdio: 'ignore' })
 }
 
-async function timed(log: (line: string) => void, what: string, call: () => Promise<Ended>): Promise<void> {
+async function timed(what: string, call: () => Promise<Ended>): Promise<void> {
   const startMs = performance.now()
   mustSucceed(await call())
-  log(`${what} after ${inSeconds(performance.now() - startMs)}`)
+  console.log(`${what} after ${inSeconds(performance.now() - startMs)}`)
 }
 
 function perSecond(count: number, ms: number): string {

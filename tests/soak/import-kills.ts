@@ -9,33 +9,27 @@ import { startPennon } from '../support/pennon.ts'
 import { syntheticSources, writeSyntheticExport } from '../support/synthetic-exports/synthetic-exports.ts'
 import type { SyntheticSource } from '../support/synthetic-exports/synthetic-source.ts'
 import { removeFolder } from '../support/temp-dir.ts'
+import { numberOf, printedSeed } from './settings.ts'
 
 /** Larger exports are compared by checksums only. */
 const keptCountMax = 100_000
 
-export interface ImportKillsOptions {
-  readonly count: number
-  readonly kills: number
-  /** All sources by default. */
-  readonly sourceName?: string
-  readonly seed: number
-  readonly log: (line: string) => void
-}
-
 /** @returns whether every source had the expected contents, with at least four of five kills. */
-export async function runImportKills({ count, kills, sourceName, seed, log }: ImportKillsOptions): Promise<boolean> {
+export async function runImportKills(): Promise<boolean> {
+  const seed = printedSeed()
+  const [count, kills] = [numberOf('EVENTS', 1_000_000), numberOf('KILLS', 100)]
   let hasPassed = true
-  for (const source of chosen(sourceName)) {
+  for (const source of chosenSources()) {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-import-kills-'))
     const pennon = await startPennon({ dataFolder: join(folder, 'data') })
     try {
-      const options = { count, kills, seed, keepsLines: count <= keptCountMax, log }
+      const options = { count, kills, seed, keepsLines: count <= keptCountMax, log: console.log }
       const figures = await killSource(pennon, folder, source, options)
-      for (const line of figureLines(source, figures)) log(line)
+      for (const line of figureLines(source, figures)) console.log(line)
       hasPassed &&= killCount(figures.killed.kills) >= kills * 0.8
     } catch (error) {
       hasPassed = false
-      log(`${source.name}: ${String(error)}`)
+      console.log(`${source.name}: ${String(error)}`)
     } finally {
       await pennon.stop()
       await removeFolder(folder)
@@ -45,18 +39,19 @@ export async function runImportKills({ count, kills, sourceName, seed, log }: Im
 }
 
 /** Writes exports and keeps them, to try an importer on by hand. */
-export async function writeExports(
-  folder: string,
-  { count, seed, sourceName, log }: Omit<ImportKillsOptions, 'kills'>,
-): Promise<boolean> {
-  for (const source of chosen(sourceName)) {
-    const plan = await writeSyntheticExport(source, join(folder, source.name), { count, seed })
-    log(`pennon import plan JOB ${plan.join(' ')}`)
+export async function writeExports(): Promise<boolean> {
+  const folder = process.env.FOLDER ?? 'synthetic-exports'
+  const size = { count: numberOf('EVENTS', 1_000_000), seed: numberOf('SEED', 1) }
+  for (const source of chosenSources()) {
+    const plan = await writeSyntheticExport(source, join(folder, source.name), size)
+    console.log(`pennon import plan JOB ${plan.join(' ')}`)
   }
   return true
 }
 
-function chosen(name: string | undefined): readonly SyntheticSource[] {
+/** All, unless SOURCE names one. */
+function chosenSources(): readonly SyntheticSource[] {
+  const name = process.env.SOURCE
   const found = syntheticSources.filter(source => name === undefined || source.name === name)
   if (found.length === 0)
     throw new Error(`SOURCE has to be one of ${syntheticSources.map(source => source.name).join(', ')}, not ${name}`)

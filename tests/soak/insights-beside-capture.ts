@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { startPennon } from '../support/pennon.ts'
 import { foundLags, summary } from './found-lags.ts'
+import { numberOf } from './settings.ts'
 import { clientsOf, fillEvents } from './soak-store.ts'
 
 const trend = {
@@ -14,24 +15,19 @@ const trend = {
   breakdownFilter: { breakdown: '$feature/checkout', breakdown_type: 'event' },
 }
 
-export interface BesideOptions {
-  readonly eventCount: number
-  readonly askerCount: number
-  readonly seconds: number
-  readonly log: (line: string) => void
-}
+const askerCount = 10
 
 /** @returns whether every event was found. */
-export async function runInsightsBesideCapture(options: BesideOptions): Promise<boolean> {
-  const { eventCount, askerCount, seconds, log } = options
+export async function runInsightsBesideCapture(): Promise<boolean> {
+  const [eventCount, seconds] = [numberOf('EVENTS', 10_000_000), numberOf('SECONDS', 30)]
   const pennon = await startPennon()
   try {
     const clients = clientsOf(() => readEngineEndpoint(pennon.dataFolder)!)
     await fillEvents({ clients }, { projectId: 1, eventCount, dayCount: 30, batchesPerDay: 2 })
     await clients.close()
-    log(`${eventCount} events are stored`)
+    console.log(`${eventCount} events are stored`)
     const alone = await foundLags(pennon, over(seconds))
-    log(`without queries: ${summary(alone)}`)
+    console.log(`without queries: ${summary(alone)}`)
     const stopped = new AbortController()
     let answered = 0
     let refused = 0
@@ -52,7 +48,9 @@ export async function runInsightsBesideCapture(options: BesideOptions): Promise<
     const beside = await foundLags(pennon, over(seconds))
     stopped.abort()
     await Promise.all(askers)
-    log(`with ${askerCount} queries at once: ${summary(beside)}; ${answered} answered, ${refused} refused as too many`)
+    console.log(
+      `with ${askerCount} queries at once: ${summary(beside)}; ${answered} answered, ${refused} refused as too many`,
+    )
     return true
   } finally {
     await pennon.stop()

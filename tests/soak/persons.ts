@@ -5,28 +5,25 @@ import { runStream, stream } from '../persons/person-streams.ts'
 import { runMergeRounds } from '../persons/two-workers.model.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { migratedDatabases, postgresStates } from '../support/postgres-state.ts'
-
-export interface SoakOptions {
-  readonly count: number
-  readonly seed: number
-  readonly log: (line: string) => void
-}
+import { numberOf, printedSeed } from './settings.ts'
 
 /** Compares streams with crashes and repeats with the model. @throws Error with the smallest stream that fails. */
-export async function runPersons({ count, seed, log }: SoakOptions): Promise<boolean> {
+export async function runPersons(): Promise<boolean> {
+  const seed = printedSeed()
   let doneCount = 0
   let eventCount = 0
   const property = fc.asyncProperty(stream, async made => {
     await runStream(made)
     eventCount += made.events.length
-    if (++doneCount % 1_000 === 0) log(`${doneCount} streams, ${eventCount} events`)
+    if (++doneCount % 1_000 === 0) console.log(`${doneCount} streams, ${eventCount} events`)
   })
-  await fc.assert(property, { numRuns: count, seed })
+  await fc.assert(property, { numRuns: numberOf('STREAMS', 10_000), seed })
   return true
 }
 
 /** Two workers on one PostgreSQL whose events merge the same ids concurrently. @throws Error naming the round. */
-export async function runMerges({ count, seed, log }: SoakOptions): Promise<boolean> {
+export async function runMerges(): Promise<boolean> {
+  const seed = printedSeed()
   const reason = noPostgres()
   if (reason !== false) throw new Error(reason)
   const endings: (() => unknown)[] = []
@@ -35,7 +32,8 @@ export async function runMerges({ count, seed, log }: SoakOptions): Promise<bool
   try {
     const open = postgresStates(postgres, await migratedDatabases(postgres))
     const harness = await open(t as unknown as Parameters<typeof open>[0])
-    await runMergeRounds(harness, { roundCount: count, seed, signal: t.signal, log })
+    const roundCount = numberOf('ROUNDS', 1_000)
+    await runMergeRounds(harness, { roundCount, seed, signal: t.signal, log: console.log })
     return true
   } finally {
     for (const ending of endings) await ending()

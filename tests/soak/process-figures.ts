@@ -15,7 +15,6 @@ export async function watchMemory(options: {
   readonly processes: () => Processes
   readonly isOver: () => boolean
   readonly everyMs: number
-  readonly log: (line: string) => void
 }): Promise<string> {
   const largest: Record<string, number> = {}
   let line = ''
@@ -28,7 +27,7 @@ export async function watchMemory(options: {
       return [`${name} ${size}`]
     })
     line = sizes.join(', ')
-    options.log(`  memory, MiB: ${line}`)
+    console.log(`  memory, MiB: ${line}`)
   }
   const most = Object.entries(largest).map(([name, size]) => `${name} ${size}`)
   return `memory at most, MiB: ${most.join(', ')}; at the end: ${line}`

@@ -4,19 +4,15 @@
 
 import { always } from '#core/insights/conditions.ts'
 import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
+import { numberOf } from './settings.ts'
 import { endMs, fillEvents, lastDays, type SoakStore, startSoakStore } from './soak-store.ts'
 
 const dayCount = 30
 const batchesPerDay = 2
 
 /** @returns whether each query counted all the expected events. */
-export async function runTrendsSpeed({
-  eventCount,
-  log,
-}: {
-  eventCount: number
-  log: (line: string) => void
-}): Promise<boolean> {
+export async function runTrendsSpeed(): Promise<boolean> {
+  const eventCount = numberOf('EVENTS', 10_000_000)
   const soak = await startSoakStore()
   try {
     const filled = await fillEvents(soak, { projectId: 1, eventCount, dayCount, batchesPerDay })
@@ -48,7 +44,7 @@ export async function runTrendsSpeed({
         for (const _ of [1, 2]) {
           const { result: lines, ms, cpuMs } = await soak.timed(() => soak.store.countTrend(query))
           const counted = lines.flatMap(({ data }) => data).reduce((sum, figure) => sum + figure, 0)
-          log(`${parts}, ${name}: ${ms} ms, ${cpuMs} ms CPU, ${counted}`)
+          console.log(`${parts}, ${name}: ${ms} ms, ${cpuMs} ms CPU, ${counted}`)
           if (query.event === null && query.math.kind === 'events' && counted !== filled) isRight = false
         }
     }

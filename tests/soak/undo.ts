@@ -4,20 +4,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { numberOf } from './settings.ts'
 
 const api = '/api/projects/@current'
 const eventsPerRequest = 2_000
 const firstMs = Date.now() - 20 * 86_400_000
 
-interface UndoOptions {
-  readonly personCount: number
-  readonly liveEventCount: number
-  readonly importedPerPerson: number
-  readonly log: (line: string) => void
-}
-
 /** @returns whether the persons are what they were, and the job has no notes. */
-export async function runUndo({ personCount, liveEventCount, importedPerPerson, log }: UndoOptions): Promise<boolean> {
+export async function runUndo(): Promise<boolean> {
+  const [personCount, liveEventCount] = [numberOf('PERSONS', 20_000), numberOf('EVENTS', 1_000_000)]
+  const importedPerPerson = numberOf('IMPORTED', 3)
   const pennon = await startPennon()
   try {
     await send(pennon, liveEventCount, index => {
@@ -38,7 +34,7 @@ export async function runUndo({ personCount, liveEventCount, importedPerPerson, 
       }
     })
     await pennon.caughtUp(3_600_000)
-    log(`${liveEventCount} live events of ${personCount} persons stored`)
+    console.log(`${liveEventCount} live events of ${personCount} persons stored`)
     const before = await listPersons(pennon)
     const job = await pennon.api<{ id: number; number: number }>('POST', `${api}/import_jobs/`, { source: 'csv' })
     const headers = { 'x-import-job': String(job.id) }
@@ -63,11 +59,11 @@ export async function runUndo({ personCount, liveEventCount, importedPerPerson, 
     const discarded = await close(pennon, job.number, 'discard', 'discarded')
     const after = await listPersons(pennon)
     const { notes } = await pennon.api<{ notes: readonly unknown[] }>('GET', `${api}/import_jobs/${job.number}/report/`)
-    log(`${importedCount} events published in ${published} s, undone in ${discarded} s`)
+    console.log(`${importedCount} events published in ${published} s, undone in ${discarded} s`)
     const isChanged = !isDeepStrictEqual(before, during)
     const other = after.findIndex((person, index) => person !== before[index])
-    log(`changed by the job: ${isChanged}; notes: ${JSON.stringify(notes)}`)
-    if (other >= 0) log(`not as before: ${before[other]} is now ${after[other]}`)
+    console.log(`changed by the job: ${isChanged}; notes: ${JSON.stringify(notes)}`)
+    if (other >= 0) console.log(`not as before: ${before[other]} is now ${after[other]}`)
     return isChanged && other === -1 && before.length === after.length && notes.length === 0
   } finally {
     await pennon.stop()

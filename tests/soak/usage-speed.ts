@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { pino } from 'pino'
 import type { Project } from '#core/project.ts'
 import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
+import { numberOf } from './settings.ts'
 import { endMs, fillEvents, lastDays, startSoakStore } from './soak-store.ts'
 
 const dayCount = 30
@@ -12,13 +13,8 @@ const dayCount = 30
 const msMax = 100
 
 /** @returns whether every call is counted, and cached counts give the same answer within 100 ms. */
-export async function runUsageSpeed({
-  eventCount,
-  log,
-}: {
-  eventCount: number
-  log: (line: string) => void
-}): Promise<boolean> {
+export async function runUsageSpeed(): Promise<boolean> {
+  const eventCount = numberOf('EVENTS', 10_000_000)
   const soak = await startSoakStore()
   try {
     const filled = await fillEvents(soak, { projectId: 1, eventCount, dayCount, batchesPerDay: 2, calls: 'checkout' })
@@ -30,7 +26,7 @@ export async function runUsageSpeed({
           const query = { projectId: 1, flagKey: 'checkout', buckets: lastDays(dayCount, interval) }
           const { result, ms, cpuMs } = await soak.timed(() => soak.store.countFlagUsage(query))
           const counted = result.values.flatMap(({ calls }) => calls).reduce((sum, calls) => sum + calls, 0)
-          log(`${counts}, by ${interval}: ${ms} ms, ${cpuMs} ms CPU, ${counted}`)
+          console.log(`${counts}, by ${interval}: ${ms} ms, ${cpuMs} ms CPU, ${counted}`)
           if (counted !== filled || (counts === 'kept' && ms > msMax)) isRight = false
           if (counts !== 'kept') fromCalls.set(interval, result)
           else if (!isDeepStrictEqual(result, fromCalls.get(interval))) isRight = false
@@ -48,7 +44,7 @@ export async function runUsageSpeed({
     const { ms, cpuMs } = await soak.timed(async () => {
       for (let isComplete = false; !isComplete; rounds++) isComplete = await keeper.keepNow()
     })
-    log(`cached in ${rounds} rounds: ${ms} ms, ${cpuMs} ms CPU`)
+    console.log(`cached in ${rounds} rounds: ${ms} ms, ${cpuMs} ms CPU`)
     await measure('kept')
     return isRight
   } finally {
