@@ -48,9 +48,7 @@ export function importedAgainContract(engine: string, open: OpenSqlState): void 
         ]
         const uuids: string[] = []
         for (let round = 0; round < rounds; round++) {
-          const job = await world.createJob()
-          await world.apply(...events.map(event => ({ ...event, importJobId: job.id })))
-          await world.publish(job)
+          const job = await world.publishEvents(...events)
           const person = await personWith(world, 'user')
           assert.equal(person?.ids, 'device user')
           await assertRowsHaveTheirPersons(world)

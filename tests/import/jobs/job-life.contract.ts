@@ -111,9 +111,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
   describe(`an old import job on ${engine}`, () => {
     it('a job published more than 30 days ago is final and cannot be undone', async t => {
       const world = await importWorld(t, open)
-      const job = await world.createJob()
-      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
-      await world.publish(job)
+      const job = await world.publishEvents(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }))
       world.clock.advance(31 * day)
       assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
       await world.work().workNow(new AbortController().signal)
@@ -122,9 +120,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
 
     it('a final job stays final, even when the clock is set back', async t => {
       const world = await importWorld(t, open)
-      const job = await world.createJob()
-      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
-      await world.publish(job)
+      const job = await world.publishEvents(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }))
       world.clock.advance(31 * day)
       await world.work().workNow(new AbortController().signal)
       world.clock.advance(-31 * day)
@@ -136,9 +132,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
 
     it('a job that is old only by an untrusted clock can still be undone', async t => {
       const world = await importWorld(t, open)
-      const job = await world.createJob()
-      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
-      await world.publish(job)
+      const job = await world.publishEvents(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }))
       const monotonic = { nowMs: 0 }
       const options = { clock: world.clock, store: world.management, monotonicNowMs: () => monotonic.nowMs }
       const believed = { atMs: world.clock.nowMs(), aheadMs: 0, stoodMs: 0 }

@@ -19,20 +19,14 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       await world.apply(
         anEvent('live', 'ada', { $set: { plan: 'live', country: 'NO' }, $set_once: { first: 1 } }, liveAt(0)),
       )
-      const earlier = await world.createJob()
-      await world.apply(
-        anImportedEvent('earlier', 'ada', 2 * day, { $set: { city: 'Oslo' } }, { importJobId: earlier.id }),
+      const earlier = await world.publishEvents(anImportedEvent('earlier', 'ada', 2 * day, { $set: { city: 'Oslo' } }))
+      const job = await world.publishEvents(
+        anImportedEvent('before', 'ada', day, {}),
+        anImportedEvent('sets', 'ada', 2 * day, { $set: { plan: 'old' } }),
+        anImportedEvent('after', 'ada', 3 * day, {}),
+        anImportedEvent('of an unknown person', 'bob', 3 * day, {}),
+        anImportedEvent('personless', 'ada', 3 * day, { $process_person_profile: false }),
       )
-      await world.publish(earlier)
-      const job = await world.createJob()
-      await world.apply(
-        anImportedEvent('before', 'ada', day, {}, { importJobId: job.id }),
-        anImportedEvent('sets', 'ada', 2 * day, { $set: { plan: 'old' } }, { importJobId: job.id }),
-        anImportedEvent('after', 'ada', 3 * day, {}, { importJobId: job.id }),
-        anImportedEvent('of an unknown person', 'bob', 3 * day, {}, { importJobId: job.id }),
-        anImportedEvent('personless', 'ada', 3 * day, { $process_person_profile: false }, { importJobId: job.id }),
-      )
-      await world.publish(job)
       assert.deepEqual(shown(world), {
         live: { plan: 'live', country: 'NO', first: 1 },
         // Rows already stored learn as little from later jobs as from live events.
@@ -50,15 +44,12 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
 
     it('rows show properties that the job sets after their events, as a profiles file does, also across linked ids', async t => {
       const world = await importWorld(t, open)
-      const job = await world.createJob()
-      const ofJob = { importJobId: job.id }
-      await world.apply(
-        anImportedEvent('visit', 'device', day, {}, ofJob),
-        anImportedEvent('$identify', 'ada', 2 * day, { $anon_distinct_id: 'device' }, ofJob),
-        anImportedEvent('paid', 'ada', 3 * day, {}, ofJob),
-        anImportedEvent('$set', 'ada', 4 * day, { $set: { plan: 'pro' } }, ofJob),
+      await world.publishEvents(
+        anImportedEvent('visit', 'device', day, {}),
+        anImportedEvent('$identify', 'ada', 2 * day, { $anon_distinct_id: 'device' }),
+        anImportedEvent('paid', 'ada', 3 * day, {}),
+        anImportedEvent('$set', 'ada', 4 * day, { $set: { plan: 'pro' } }),
       )
-      await world.publish(job)
       for (const [name, properties] of Object.entries(shown(world))) assert.deepEqual(properties, { plan: 'pro' }, name)
     })
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { ImportJob } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
@@ -122,6 +123,14 @@ export function imported(jobId: number): (act: Act, index: number) => CapturedEv
 
 export async function applyAll(world: ImportWorld, events: readonly CapturedEvent[]): Promise<void> {
   for (let from = 0; from < events.length; from += 5) await world.apply(...events.slice(from, from + 5))
+}
+
+/** Publishes a job with these acts. */
+export async function publishActs(world: ImportWorld, acts: readonly Act[]): Promise<ImportJob> {
+  const job = await world.createJob()
+  await applyAll(world, acts.map(imported(job.id)))
+  await world.publish(job)
+  return job
 }
 
 export function isKept({ name, properties }: Act): boolean {

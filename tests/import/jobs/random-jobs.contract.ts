@@ -17,6 +17,7 @@ import {
   inWorlds,
   isKept,
   live,
+  publishActs,
   withoutMarks,
 } from './random-acts.ts'
 
@@ -122,9 +123,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
     it('publishing resolves all links, and every row has the person of its id', () =>
       check(async (world, before, during) => {
         await applyAll(world, before.map(live))
-        const job = await world.createJob()
-        await applyAll(world, during.map(imported(job.id)))
-        await world.publish(job)
+        await publishActs(world, during)
         assert.equal((await world.stored()).links, 0)
         await assertRowsHaveTheirPersons(world)
       }))

@@ -18,10 +18,10 @@ import {
   assertRowsHaveTheirPersons,
   day,
   ids,
-  imported,
   inWorlds,
   live,
   personWith,
+  publishActs,
 } from './random-acts.ts'
 
 const rebuildAll: RebuildRequest = { kind: 'rebuild', applies: true, persons: null }
@@ -37,9 +37,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       check(async (newWorld, before, during, after) => {
         const world = await newWorld()
         await applyAll(world, before.map(live))
-        const job = await world.createJob()
-        await applyAll(world, during.map(imported(job.id)))
-        await world.publish(job)
+        const job = await publishActs(world, during)
         await applyAll(
           world,
           after.map((act, index) => live(act, 1_000 + index)),
@@ -142,9 +140,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
       check(async (newWorld, before, during, after) => {
         const world = await newWorld()
         await applyAll(world, before.map(live))
-        const job = await world.createJob()
-        await applyAll(world, during.map(imported(job.id)))
-        await world.publish(job)
+        const job = await publishActs(world, during)
         const earlier = await world.stored()
         const person = findMerged(earlier)
         if (person === undefined) return
@@ -169,9 +165,7 @@ export function repairedPersonsContract(engine: string, open: OpenSqlState, numR
             : act
         }
         await applyAll(unlinked, before.map(withoutLink).map(live))
-        const again = await unlinked.createJob()
-        await applyAll(unlinked, during.map(withoutLink).map(imported(again.id)))
-        await unlinked.publish(again)
+        const again = await publishActs(unlinked, during.map(withoutLink))
         const known = (await unlinked.stored()).persons.flatMap(({ ids }) => (split.includes(ids) ? ids : []))
         const assertSame = async () => {
           for (const id of known) assert.deepEqual(await propertiesOf(world, id), await propertiesOf(unlinked, id), id)

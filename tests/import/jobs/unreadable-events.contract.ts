@@ -161,9 +161,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
 
     it('a group type without groups stays when its events cannot be read', async t => {
       const world = await importWorld(t, open)
-      const job = await world.createJob()
-      await world.apply(anImportedEvent('e', 'a', day, { $groups: { org: 'x' } }, { importJobId: job.id }))
-      await world.publish(job)
+      const job = await world.publishEvents(anImportedEvent('e', 'a', day, { $groups: { org: 'x' } }))
       await world.discard(job, unreadable(world.events, ['type'], tooSlow))
       assert.equal((await world.stored()).groupTypes.length, 1)
       assert.deepEqual(await world.notes(job), { 'undo_left:events_not_readable': 1 })
@@ -187,9 +185,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
 
     it('the undo waits while the event store is unavailable', async t => {
       const world = await importWorld(t, open)
-      const job = await world.createJob()
-      await world.apply(anImportedEvent('e', 'a', day, { $set: { k: 1 } }, { importJobId: job.id }))
-      await world.publish(job)
+      const job = await world.publishEvents(anImportedEvent('e', 'a', day, { $set: { k: 1 } }))
       const over = unreadable(world.events, ['a'], () => new PortError('event-store', 'unavailable'))
       await assert.rejects(world.discard(job, over), { code: 'unavailable' })
       await world.work().workNow(new AbortController().signal)

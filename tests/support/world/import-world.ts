@@ -39,30 +39,35 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
     assert.equal((await management.findImportJob(job.id))?.state, state)
   }
 
+  async function createJob(options: Partial<ImportOptions> = {}, projectId = 1) {
+    const publicId = 2 ** 40 + ++jobCount
+    const created = await management.createImportJob(
+      { publicId, projectId, name: 'test', source: 'test', options: { ...usualOptions, ...options }, plan: {} },
+      { openMax: 1_000, perDayMax: 1_000, keptMax: 1_000 },
+      changeNow(),
+    )
+    assert.ok(created.ok)
+    return created.value
+  }
+
+  async function publish(job: ImportJob, over?: Partial<ImportWorkOptions>): Promise<void> {
+    assert.ok((await publishJob(jobDeps, 1, job.id, changeNow())).ok)
+    await finish(job, 'published', over)
+  }
+
   return {
     ...world,
     management,
     query,
     work,
-    createJob: async (options: Partial<ImportOptions> = {}, projectId = 1) => {
-      const created = await management.createImportJob(
-        {
-          publicId: 2 ** 40 + ++jobCount,
-          projectId,
-          name: 'test',
-          source: 'test',
-          options: { ...usualOptions, ...options },
-          plan: {},
-        },
-        { openMax: 1_000, perDayMax: 1_000, keptMax: 1_000 },
-        changeNow(),
-      )
-      assert.ok(created.ok)
-      return created.value
-    },
-    async publish(job: ImportJob, over?: Partial<ImportWorkOptions>): Promise<void> {
-      assert.ok((await publishJob(jobDeps, 1, job.id, changeNow())).ok)
-      await finish(job, 'published', over)
+    createJob,
+    publish,
+    /** Creates a job, sends these events in one chunk as its own, and publishes it. */
+    async publishEvents(...events: readonly CapturedEvent[]) {
+      const job = await createJob()
+      await world.apply(...events.map(event => ({ ...event, importJobId: job.id })))
+      await publish(job)
+      return job
     },
     async discard(job: ImportJob, over?: Partial<ImportWorkOptions>): Promise<void> {
       assert.ok((await discardJob(jobDeps, 1, job.id, changeNow())).ok)
