@@ -6,7 +6,7 @@ import type { History } from '#core/processing/history/fold-history.ts'
 import { type HistoricEvent, orderHistory, type PublishedJob } from '#core/processing/history/historic-event.ts'
 import { type JobBatch, ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
 import { foundCharsMax, foundRowsMax, type HistorySubjects } from '#ports/events/event-history.ts'
-import { findProgress, isProcessed, type Progress } from '../progress/find-progress.ts'
+import { findAllProgress, isProcessed, type Progress } from '../progress/find-progress.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
 /** Distinct ids whose links are looked up at once. */
@@ -62,7 +62,7 @@ export async function readHistory(
   if (project === undefined) throw new ProjectGoneError(`project ${projectId} is gone`)
   const { distinctIds } = subjects
   const cuts = distinctIds === undefined ? [] : await jobs.listCuts(projectId, distinctIds)
-  const progress = await readProgress({ jobs, log })
+  const progress = await findAllProgress(jobs, log)
   const stored = distinctIds?.length === 0 ? [] : await store.readHistory(projectId, subjects)
   // The others change nothing yet, and will be processed with what this commit makes.
   const processed = stored.filter(event => isOfProcessed(event, projectId, progress))
@@ -98,16 +98,6 @@ function withoutPast(
   return events
     .filter(event => !isPast(event.distinctId, event))
     .map(event => (isPast(event.linkedId, event) ? { ...event, linkedId: '' } : event))
-}
-
-async function readProgress({
-  jobs,
-  log,
-}: Pick<ImportWorkDeps, 'jobs' | 'log'>): Promise<ReadonlyMap<LogStream, Progress>> {
-  const streams = await log.streams()
-  return new Map(
-    await Promise.all(streams.map(async ({ stream }) => [stream, await findProgress(jobs, stream)] as const)),
-  )
 }
 
 function isOfProcessed(

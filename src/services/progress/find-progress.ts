@@ -1,6 +1,7 @@
 // Reads from the state store how far a stream is processed. The answer stays valid while the worker continues.
 
 import { deferredCursorOf, type LogStream } from '#core/events/log-stream.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { Deferral, DeferredProjects } from '#ports/state/deferred-projects.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
 
@@ -22,13 +23,15 @@ export async function findProgress(store: ProgressStore, stream: LogStream): Pro
   return { offset, doneOffset: Math.min(offset, deferral?.offset ?? offset), deferral }
 }
 
-/** The `doneOffset` of each stream, in the given order. @throws PortError */
-export async function readDoneOffsets(
+/** The progress in every stream of the log. @throws PortError */
+export async function findAllProgress(
   store: ProgressStore,
-  streams: readonly LogStream[],
-): Promise<Record<LogStream, number>> {
-  const entries = streams.map(async stream => [stream, (await findProgress(store, stream)).doneOffset] as const)
-  return Object.fromEntries(await Promise.all(entries))
+  log: Pick<EventLogReader, 'streams'>,
+): Promise<ReadonlyMap<LogStream, Progress>> {
+  const streams = await log.streams()
+  return new Map(
+    await Promise.all(streams.map(async ({ stream }) => [stream, await findProgress(store, stream)] as const)),
+  )
 }
 
 /** Whether a record waits for the second cursor, which has not reached it yet. */

@@ -24,7 +24,7 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { findProgress, isProcessed, type Progress, type ProgressStore } from '../progress/find-progress.ts'
+import { findAllProgress, isProcessed, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
@@ -114,7 +114,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     const openCount = await state.countOpenErasures()
     if (openCount === 0) return { due: [], isAnyOpen: false }
     const { version } = await state.findMirrorProgress()
-    const progress = await readProgress()
+    const progress = await findAllProgress(state, log)
     const canEnd = (erasure: ErasureOutline) =>
       (erasure.keepsPerson || version > erasure.mirrorVersion) && isInStores(erasure, progress)
     // A waiting erasure cannot have ended elsewhere before it can end here, so a new count means new or reopened ones.
@@ -136,12 +136,6 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     }
     const erasures = await state.readErasures([...stages.keys()])
     return { due: erasures.map(erasure => ({ erasure, stage: stages.get(erasure.id)! })), isAnyOpen: true }
-  }
-
-  async function readProgress(): Promise<ReadonlyMap<LogStream, Progress>> {
-    const progress = new Map<LogStream, Progress>()
-    for (const { stream } of await log.streams()) progress.set(stream, await findProgress(state, stream))
-    return progress
   }
 
   async function deleteMentions(due: readonly DueErasure[]): Promise<void> {

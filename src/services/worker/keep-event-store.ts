@@ -16,7 +16,7 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
-import { findProgress, isWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
+import { findAllProgress, isWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
 
@@ -96,8 +96,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
         { spans: mark.missing.length },
         'rows are missing from the event store: run `pennon doctor` for the time spans',
       )
-    const positions = new Map<LogStream, Progress>()
-    for (const { stream } of await log.streams()) positions.set(stream, await findProgress(marks, stream))
+    const positions = await findAllProgress(marks, log)
     const found = await findHeld(mark?.id ?? null)
     if (isStart && mayBeAheadOfMark(found, mark)) await catchUpErasures()
     if (found === null) return noteRefused()

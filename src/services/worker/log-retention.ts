@@ -7,7 +7,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { EventLogRetention } from '#ports/log/event-log-retention.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { type ProgressStore, readDoneOffsets } from '../progress/find-progress.ts'
+import { findAllProgress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 60_000
@@ -42,11 +42,8 @@ export function createLogRetention(options: {
   const { log, positions, clock, logger, retentionMs, mayRun } = options
 
   async function readProcessed(): Promise<Record<LogStream, number>> {
-    const streams = await log.streams()
-    return readDoneOffsets(
-      positions,
-      streams.map(({ stream }) => stream),
-    )
+    const progress = await findAllProgress(positions, log)
+    return Object.fromEntries(Array.from(progress, ([stream, { doneOffset }]) => [stream, doneOffset]))
   }
 
   async function deleteNow(): Promise<number> {
