@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { EventStore } from '#ports/events/event-store.ts'
+import { noEventRows } from '#ports/events/event-writer.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aStoredEvent } from '../support/values.ts'
 import { namedBucket, type PlainExposure } from './flag-calls-world.ts'
 
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 let projectCount = 1
 
 export interface ACall {
@@ -50,7 +50,7 @@ export async function startFlagServer(
     },
     insert: (...calls: ACall[]) =>
       store.insert({
-        ...nothing,
+        ...noEventRows,
         events: calls.map(({ flag: $feature_flag = 'beta', response = true, variant, ...over }) => {
           const named = { $feature_flag, $feature_flag_response: response, $feature_flag_variant_key: variant }
           const event = { projectId, event: '$feature_flag_called', ...over }

@@ -4,6 +4,7 @@
 import type { PersonIdOverride, StoredEvent } from '#core/events/stored-event.ts'
 import type { DeduplicatedCall } from '#core/processing/deduplicate-flag-calls.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
+import { noEventRows } from '#ports/events/event-writer.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 
 interface Row {
@@ -23,7 +24,6 @@ export interface PlainCall {
 
 const hourMs = 3_600_000
 const answers = [true, false, 'control', 'test', null, 'true', 3, 'вариант', '試験', 'تجربة', '🧪'] as const
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 
 export interface CallsWorldOptions {
   readonly store: EventStore
@@ -81,7 +81,7 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
   }
 
   async function insertLive(events: StoredEvent[]): Promise<void> {
-    await store.insert({ ...nothing, events })
+    await store.insert({ ...noEventRows, events })
     for (const event of events) note(event)
     liveRows.push(...events)
   }
@@ -129,7 +129,7 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
       const uuid = below(5) === 0 ? pick(liveRows).uuid : newUuid()
       const call = { projectId, uuid, distinctId, timestampMs, chargedAtMs: timestampMs, flag, response }
       if (deduplicated.has(keyOf(call))) return
-      await store.insert({ ...nothing, deduplicated: [call] })
+      await store.insert({ ...noEventRows, deduplicated: [call] })
       deduplicated.set(keyOf(call), call)
     },
     merge: async () => {
@@ -142,13 +142,13 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
           overridden.add(distinctId)
           overrides.push({ projectId, distinctId, personId: to, version: ++written })
         }
-      await store.insert({ ...nothing, overrides })
+      await store.insert({ ...noEventRows, overrides })
     },
     import: async () => {
       const job = newJob()
       const copies = Array.from({ length: below(3) }, () => pick(liveRows))
       const events = [...copies, ...Array.from({ length: 5 }, () => aCall())].map(event => imported(event, job))
-      await store.insert({ ...nothing, pendingEvents: events })
+      await store.insert({ ...noEventRows, pendingEvents: events })
       pending.set(job, [...new Map(events.map(event => [keyOf(event), event])).values()])
     },
     publish: async () => {

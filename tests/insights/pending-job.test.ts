@@ -7,7 +7,7 @@ import { toStagingId } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { aMapping, aPerson, aStoredEvent, created, imported } from '../support/values.ts'
-import { ada, bob, events, noon, nothing, today, trendsForTests } from './trends-for-tests.ts'
+import { ada, bob, events, noon, today, trendsForTests } from './trends-for-tests.ts'
 
 const { held, startTrends } = trendsForTests()
 
@@ -59,8 +59,7 @@ async function startJob(t: TestContext) {
 let jobCount = 0
 
 const insertInto = (job: number, projectId: number, rows: Partial<StoredEvent>[]) =>
-  held.store.insert({
-    ...nothing,
+  held.insert({
     pendingEvents: rows.map(row => imported(aStoredEvent({ projectId, timestampMs: noon, ...row }), job)),
   })
 
@@ -80,7 +79,7 @@ describe('a pending import job named by import_job', () => {
     const repeated = aStoredEvent({ projectId, event: 'paid', timestampMs: noon, distinctId: 'bob', personId: bob })
     await insertPending(repeated, { ...repeated, capturedAtMs: noon - 40 * 86_400_000 })
     const overrides = [{ projectId, distinctId: 'moved', personId: ada, version: 1 }]
-    await held.store.insert({ ...nothing, overrides })
+    await held.insert({ overrides })
     const questions: Parameters<typeof count>[] = [
       [[events('paid'), events('paid', { math: 'dau' }), events(null)]],
       [[events('paid', { math: 'sum', math_property: 'n' })]],
@@ -119,10 +118,10 @@ describe('a pending import job named by import_job', () => {
     const row = (event: StoredEvent, by: string) => {
       return { ...event, propertiesJson: JSON.stringify({ by, n: numbers[by] }) }
     }
-    await held.store.insert({ ...nothing, events: [imported(row(early!, 'other'), 1)] })
+    await held.insert({ events: [imported(row(early!, 'other'), 1)] })
     await insertPending(row(early!, 'job'), row(late!, 'job'))
     await new Promise(done => setTimeout(done, 5)) // versions are milliseconds
-    await held.store.insert({ ...nothing, events: [imported(row(late!, 'other'), 1)] })
+    await held.insert({ events: [imported(row(late!, 'other'), 1)] })
     // The same events in another pending job change nothing.
     const another = await createJob()
     await insertInto(another.number, projectId, [row(early!, 'another'), row(late!, 'another')])
@@ -186,7 +185,7 @@ describe('a pending import job named by import_job', () => {
       { ...call, distinctId: 'bob', personId: bob },
     )
     const overrides = [{ projectId, distinctId: 'moved', personId: ada, version: 1 }]
-    await held.store.insert({ ...nothing, overrides })
+    await held.insert({ overrides })
     const texts = [
       'SELECT event, distinct_id, person_id, properties, captured_at FROM events ORDER BY event, distinct_id',
       'SELECT count() FROM events AS a JOIN events AS b ON a.uuid = b.uuid',

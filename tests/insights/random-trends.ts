@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
+import { noEventRows } from '#ports/events/event-writer.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngine } from '../support/engine.ts'
@@ -32,7 +33,6 @@ export interface RandomTrendsOptions {
 const nowMs = Date.parse('2026-05-01T12:00:00Z')
 const zones = ['Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'UTC'] as const
 const names = ['$pageview', 'paid', 'покупка', "o'clock"]
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 /** JSON texts. */
 const values = [
   ...[
@@ -323,7 +323,7 @@ async function addEvents(
     for (const event of some)
       if (!some.some(other => other !== event && other.uuid === event.uuid)) world.copies.push(event)
     const once = some.filter(event => world.copies.includes(event))
-    await store.insert({ ...nothing, events: once, pendingEvents: some === fresh ? pending : [] })
+    await store.insert({ ...noEventRows, events: once, pendingEvents: some === fresh ? pending : [] })
   }
   const overrides = Array.from({ length: 3 }, () => ({
     distinctId: `id-${random.below(14)}`,
@@ -331,7 +331,7 @@ async function addEvents(
     version: 1 + random.below(1_000_000),
   }))
   world.overrides.push(...overrides)
-  await store.insert({ ...nothing, overrides: overrides.map(override => ({ projectId, ...override })) })
+  await store.insert({ ...noEventRows, overrides: overrides.map(override => ({ projectId, ...override })) })
 }
 
 const filterOperators = [

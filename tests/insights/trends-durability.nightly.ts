@@ -6,17 +6,15 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
+import { noEventRows } from '#ports/events/event-writer.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import {
-  createClickHouseClients,
-  parseEndpointUrl,
-} from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
+import { endpointByUrl } from '../support/event-store-for-tests.ts'
 import { startManagement } from '../support/management-api.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const uuidOf = (kind: number, index: number) => `0000000${kind}-0000-4000-8000-${String(index).padStart(12, '0')}`
 
 describe('trends', () => {
@@ -24,15 +22,11 @@ describe('trends', () => {
   const ways: Record<string, { store: EventStore; projectId: number }> = {}
   before(async () => {
     engine = await startEngine()
-    const ofUrl = () => {
-      const { url, writer, database } = engine.endpoint()
-      return parseEndpointUrl(`${url.replace('://', `://${writer.username}:${writer.password}@`)}/${database}`)
-    }
     let storeMs = Date.parse('2026-05-01T12:00:00Z')
     const clock = { nowMs: () => ++storeMs }
     for (const [index, [name, endpoint]] of Object.entries({
       'the embedded engine': () => engine.endpoint(),
-      CLICKHOUSE_URL: ofUrl,
+      CLICKHOUSE_URL: () => endpointByUrl(engine),
     }).entries()) {
       ways[name] = { store: createClickHouseEventStore({ endpoint, clock }), projectId: index + 1 }
     }
@@ -67,7 +61,7 @@ describe('trends', () => {
       const overrides = [{ projectId, distinctId: 'id-1', personId: uuidOf(2, 2), version: 1 }]
       const send = async (some: readonly StoredEvent[]) => {
         for (let start = 0; start < some.length; start += 200)
-          await store.insert({ ...nothing, events: some.slice(start, start + 200), overrides })
+          await store.insert({ ...noEventRows, events: some.slice(start, start + 200), overrides })
       }
       await send(events)
 

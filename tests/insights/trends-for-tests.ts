@@ -8,7 +8,6 @@ import { eventStoreForTests } from '../support/event-store-for-tests.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aStoredEvent } from '../support/values.ts'
 
-export const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 /** Noon of the day that it is in the tests, in Berlin. */
 export const noon = Date.parse('2026-05-01T10:00:00Z')
 export const today = { date_from: 'dStart' }

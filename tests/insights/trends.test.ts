@@ -7,7 +7,7 @@ import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
-import { ada, bob, events, noon, nothing, today, trendsForTests, withFlag } from './trends-for-tests.ts'
+import { ada, bob, events, noon, today, trendsForTests, withFlag } from './trends-for-tests.ts'
 
 const { held, startTrends } = trendsForTests()
 const at = (text: string) => Date.parse(text)
@@ -68,8 +68,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     const event = aStoredEvent({ projectId, timestampMs: at('2026-05-01T10:00:00Z') })
     const moved = { ...event, timestampMs: at('2026-05-01T11:00:00Z') }
     const other = aStoredEvent({ projectId, timestampMs: at('2026-05-01T11:30:00Z') })
-    await held.store.insert({ ...nothing, events: [event, imported(event, 1), imported(other, 1)] })
-    await held.store.insert({ ...nothing, events: [moved], pendingEvents: [imported(aStoredEvent({ projectId }), 7)] })
+    await held.insert({ events: [event, imported(event, 1), imported(other, 1)] })
+    await held.insert({ events: [moved], pendingEvents: [imported(aStoredEvent({ projectId }), 7)] })
     const [hours] = await trends.results({ interval: 'hour', dateRange: { date_from: '-2h' }, series: [events(null)] })
     assert.deepEqual(hours.data, [0, 2, 0])
     assert.deepEqual(hours.labels, ['1-May 12:00', '1-May 13:00', '1-May 14:00'])
@@ -111,8 +111,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     const dateRange = { date_from: 'dStart' }
     const today = async (more: object) => (await trends.results({ dateRange, series: [events(null, more)] }))[0].data
     assert.deepEqual(await today({ math: 'dau' }), [2])
-    await held.store.insert({
-      ...nothing,
+    await held.insert({
       overrides: [{ projectId, distinctId: 'b', personId: ada, version: 2 }],
     })
     assert.deepEqual(await today({ math: 'dau' }), [1])

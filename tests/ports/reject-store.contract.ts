@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
-import type { EventWriter } from '#ports/events/event-writer.ts'
+import { type EventWriter, noEventRows } from '#ports/events/event-writer.ts'
 import type { RejectedFilter, RejectStore } from '#ports/events/reject-store.ts'
 
 const startMs = Date.now() - 3_600_000
@@ -31,8 +31,7 @@ export function rejectStoreContract(
   opened: () => RejectStore & Pick<EventWriter, 'insert'>,
   newProject: () => number,
 ): void {
-  const insert = (...rejected: readonly RejectedEvent[]) =>
-    opened().insert({ events: [], pendingEvents: [], overrides: [], recordings: [], rejected })
+  const insert = (...rejected: readonly RejectedEvent[]) => opened().insert({ ...noEventRows, rejected })
   const listed = async (filter: RejectedFilter, limit = 1_000) => {
     const { rejected } = await opened().listRejected({ ...filter, limit })
     return rejected

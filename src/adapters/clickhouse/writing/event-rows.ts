@@ -34,11 +34,7 @@ export function writeEventRow(
   insertedAtMs: number,
   { isRestored = false, erasures = 0 }: { readonly isRestored?: boolean; readonly erasures?: number } = {},
 ): RowWritten {
-  const start = to.byteLength
-  const refuse = (reason: string): RowWritten => {
-    to.truncate(start)
-    return { refused: reason }
-  }
+  const refuse = (reason: string): RowWritten => ({ refused: reason })
   if (!isUint32(event.projectId)) return refuse('project_id is not a 32-bit number')
   if (!isUint32(event.importJobId)) return refuse('import_job_id is not a 32-bit number')
   if (!isStorableTime(event.timestampMs)) return refuse('timestamp is outside the years 1900 to 2299')
@@ -87,13 +83,9 @@ export function writeOverrideRow(
   insertedAtMs: number,
   erasures: number,
 ): RowWritten {
-  const start = to.byteLength
   to.uint32(override.projectId)
   to.text(override.distinctId)
-  if (!to.uuid(override.personId)) {
-    to.truncate(start)
-    return { refused: 'person_id is not a UUID' }
-  }
+  if (!to.uuid(override.personId)) return { refused: 'person_id is not a UUID' }
   to.int64(erasures * versionsPerErasure + override.version)
   to.int64(insertedAtMs)
   return 'written'

@@ -85,12 +85,8 @@ export const deduplicatedColumns =
 
 /** The copy that was accepted first counts, on its day. */
 export function writeDeduplicatedRow(to: RowBinaryWriter, call: DeduplicatedCall, erasures: number): RowWritten {
-  const start = to.byteLength
   to.uint32(call.projectId)
-  if (!to.uuid(call.uuid)) {
-    to.truncate(start)
-    return { refused: 'uuid is not a UUID' }
-  }
+  if (!to.uuid(call.uuid)) return { refused: 'uuid is not a UUID' }
   to.text(call.distinctId)
   to.int64(call.timestampMs)
   to.int64(call.chargedAtMs)

@@ -18,6 +18,7 @@ export interface RowsOfTable<Row> {
   /** In the order in which `write` writes them. */
   readonly columns: string
   readonly rows: readonly Row[]
+  /** May leave a part of a row that it refuses. */
   readonly write: (to: RowBinaryWriter, row: Row) => RowWritten
 }
 
@@ -69,9 +70,13 @@ export function createRowInserter(clients: ClickHouseClients): RowInserter {
       }
       try {
         for (let index = 0; index < batch.rows.length; index++) {
+          const start = writer.byteLength
           const written = batch.write(writer, batch.rows[index]!)
           if (written === 'written') inPiece.push(index)
-          else refused.push({ index, message: written.refused })
+          else {
+            writer.truncate(start)
+            refused.push({ index, message: written.refused })
+          }
           if (writer.byteLength >= pieceBytes) await flush()
         }
         await flush()

@@ -85,13 +85,9 @@ async function writeFill(
 }
 
 function writePerson(to: RowBinaryWriter, row: MirroredPerson | MirroredPersonKey, version: number): RowWritten {
-  const start = to.byteLength
   const kept = 'propertiesJson' in row ? row : null
   to.uint32(row.projectId)
-  if (!to.uuid(row.uuid)) {
-    to.truncate(start)
-    return { refused: 'uuid is not a UUID' }
-  }
+  if (!to.uuid(row.uuid)) return { refused: 'uuid is not a UUID' }
   to.int64(kept?.createdAtMs ?? 0)
   to.uint8(kept?.isIdentified === true ? 1 : 0)
   to.text(kept?.propertiesJson ?? '')

@@ -16,14 +16,10 @@ export function writeRecordingRow(
   insertedAtMs: number,
   erasures: number,
 ): RowWritten {
-  const start = to.byteLength
   if (!isStorableTime(recording.timestampMs)) return { refused: 'timestamp is outside the years 1900 to 2299' }
   if (!isStorableTime(recording.receivedAtMs)) return { refused: 'received_at is outside the years 1900 to 2299' }
   to.uint32(recording.projectId)
-  if (!to.uuid(recording.uuid)) {
-    to.truncate(start)
-    return { refused: 'uuid is not a UUID' }
-  }
+  if (!to.uuid(recording.uuid)) return { refused: 'uuid is not a UUID' }
   to.text(recording.sessionId)
   to.text(recording.windowId)
   to.text(recording.distinctId)
