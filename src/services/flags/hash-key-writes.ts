@@ -91,28 +91,28 @@ export function createHashKeyWrites(options: HashKeyWritesOptions) {
 
   function wait(assignment: HashKeyAssignment, timeoutMs: number): Promise<Written> {
     const untilMs = monotonicNowMs() + timeoutMs
-    const { promise, resolve } = Promise.withResolvers<Written>()
-    const refuse = (reason: 'queue_full' | 'queue_timeout') => {
-      timer.cancel()
-      onDropped(reason)
-      resolve(err('timeout'))
-    }
-    const waiting: WaitingWrite = {
-      sender: String(assignment.projectId),
-      bytes: bytesPerWrite + assignment.flagKeys.length * bytesPerRow,
-      begin() {
-        const leftMs = untilMs - monotonicNowMs()
-        if (leftMs <= 0) return refuse('queue_timeout')
+    return new Promise(resolve => {
+      const refuse = (reason: 'queue_full' | 'queue_timeout') => {
         timer.cancel()
-        resolve(begin(assignment, leftMs))
-      },
-      refuse: () => refuse('queue_full'),
-    }
-    const timer = startTimer(() => {
-      queue.remove(waiting)
-      refuse('queue_timeout')
-    }, timeoutMs)
-    for (const refused of queue.push(waiting)) refused.refuse()
-    return promise
+        onDropped(reason)
+        resolve(err('timeout'))
+      }
+      const waiting: WaitingWrite = {
+        sender: String(assignment.projectId),
+        bytes: bytesPerWrite + assignment.flagKeys.length * bytesPerRow,
+        begin() {
+          const leftMs = untilMs - monotonicNowMs()
+          if (leftMs <= 0) return refuse('queue_timeout')
+          timer.cancel()
+          resolve(begin(assignment, leftMs))
+        },
+        refuse: () => refuse('queue_full'),
+      }
+      const timer = startTimer(() => {
+        queue.remove(waiting)
+        refuse('queue_timeout')
+      }, timeoutMs)
+      for (const refused of queue.push(waiting)) refused.refuse()
+    })
   }
 }

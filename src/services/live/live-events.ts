@@ -14,10 +14,10 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import {
   type LiveEndReason,
-  type LiveMessages,
   type LiveReader,
   type LiveRequest,
   LiveWatcher,
+  type LiveWatcherOptions,
 } from './live-watcher.ts'
 import { type LogTail, startLogTail } from './log-tail.ts'
 
@@ -31,16 +31,13 @@ export type LiveRefusal = 'closed' | 'full' | 'project_full'
 
 export type LiveEvents = ReturnType<typeof createLiveEvents>
 
-export interface LiveEventsOptions extends Timers {
+export interface LiveEventsOptions extends Timers, LiveWatcherOptions {
   readonly log: Pick<EventLogReader, 'streams' | 'readRuns' | 'status'>
-  readonly messages: LiveMessages
   readonly watchersMax: number
   readonly watchersPerProjectMax: number
-  readonly eventsPerSecondMax: number
   readonly metrics: Pick<Metrics, 'liveViews' | 'liveViewsDropped'>
   readonly logger: Logger
   readonly nowMs: () => number
-  readonly monotonicNowMs: () => number
   /** As `LogTailOptions.workedMs`. */
   readonly workedMs: () => number
 }

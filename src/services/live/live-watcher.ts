@@ -55,6 +55,12 @@ const waitingBytesMax = 256 * 1024
 const stuckMs = 20_000
 const heartbeatMs = 15_000
 
+export interface LiveWatcherOptions {
+  readonly messages: LiveMessages
+  readonly eventsPerSecondMax: number
+  readonly monotonicNowMs: () => number
+}
+
 export class LiveWatcher {
   readonly request: LiveRequest
   /** The first offset shown to it in each stream that it watches. */
@@ -63,9 +69,7 @@ export class LiveWatcher {
   allowedAtMs: number
   isGone = false
   readonly #reader: LiveReader
-  readonly #messages: LiveMessages
-  readonly #eventsPerSecondMax: number
-  readonly #monotonicNowMs: () => number
+  readonly #options: LiveWatcherOptions
   /** Messages to write at the end of the slice. */
   #batch: Uint8Array[] = []
   /** Bytes buffered in this process, including the batch. */
@@ -83,18 +87,12 @@ export class LiveWatcher {
     request: LiveRequest,
     from: ReadonlyMap<LogStream, number>,
     reader: LiveReader,
-    options: {
-      readonly messages: LiveMessages
-      readonly eventsPerSecondMax: number
-      readonly monotonicNowMs: () => number
-    },
+    options: LiveWatcherOptions,
   ) {
     this.request = request
     this.from = from
     this.#reader = reader
-    this.#messages = options.messages
-    this.#eventsPerSecondMax = options.eventsPerSecondMax
-    this.#monotonicNowMs = options.monotonicNowMs
+    this.#options = options
     this.#allowance = options.eventsPerSecondMax
     const nowMs = options.monotonicNowMs()
     this.allowedAtMs = this.#allowanceAtMs = this.#movedAtMs = this.#wroteAtMs = nowMs
@@ -108,8 +106,9 @@ export class LiveWatcher {
   /** Whether it may be shown one more event; if not, the event is counted as skipped. */
   takesOneMore(nowMs: number): boolean {
     if (this.#waitingBytes >= waitingBytesMax) return this.skip('slow')
-    const earned = ((nowMs - this.#allowanceAtMs) / 1_000) * this.#eventsPerSecondMax
-    this.#allowance = Math.min(this.#allowance + earned, this.#eventsPerSecondMax)
+    const { eventsPerSecondMax } = this.#options
+    const earned = ((nowMs - this.#allowanceAtMs) / 1_000) * eventsPerSecondMax
+    this.#allowance = Math.min(this.#allowance + earned, eventsPerSecondMax)
     this.#allowanceAtMs = nowMs
     if (this.#allowance < 1) return this.skip('rate')
     this.#allowance--
@@ -123,7 +122,7 @@ export class LiveWatcher {
   }
 
   push(message: Uint8Array): void {
-    if (this.#waitingBytes === 0) this.#movedAtMs = this.#monotonicNowMs()
+    if (this.#waitingBytes === 0) this.#movedAtMs = this.#options.monotonicNowMs()
     this.#batch.push(message)
     this.#waitingBytes += message.length
   }
@@ -133,10 +132,10 @@ export class LiveWatcher {
     if (batch.length === 0) return
     const bytes = batch.reduce((sum, message) => sum + message.length, 0)
     this.#batch = []
-    this.#wroteAtMs = this.#monotonicNowMs()
+    this.#wroteAtMs = this.#options.monotonicNowMs()
     this.#reader.write(batch, () => {
       this.#waitingBytes -= bytes
-      this.#movedAtMs = this.#monotonicNowMs()
+      this.#movedAtMs = this.#options.monotonicNowMs()
     })
   }
 
@@ -144,14 +143,14 @@ export class LiveWatcher {
   tick(nowMs: number): void {
     if (this.#waitingBytes >= waitingBytesMax) return
     this.#reportSkipped()
-    if (nowMs - this.#wroteAtMs >= heartbeatMs) this.push(this.#messages.heartbeat)
+    if (nowMs - this.#wroteAtMs >= heartbeatMs) this.push(this.#options.messages.heartbeat)
     this.write()
   }
 
   end(reason: LiveEndReason): void {
     this.#reportSkipped()
     this.write()
-    this.#reader.end(this.#messages.end(reason))
+    this.#reader.end(this.#options.messages.end(reason))
   }
 
   drop(): void {
@@ -160,7 +159,7 @@ export class LiveWatcher {
 
   #reportSkipped(): void {
     if (!this.#hasSkipped) return
-    this.push(this.#messages.skipped(this.#skipped))
+    this.push(this.#options.messages.skipped(this.#skipped))
     for (const reason of skipReasons) this.#skipped[reason] = 0
     this.#hasSkipped = false
   }

@@ -28,9 +28,6 @@ export const documentBytesMax = 512 * 1024
 /** Nesting depth of lists and objects in a value, including the value itself. */
 export const valueDepthMax = 20
 
-/** The first fault of a document in the order of reading, such as `filters.rules.0.seed`. */
-export type DocumentFault = FlagIssue
-
 /** The version of `filters`. Stored numbers may be literals: 2.0 is 2. Source: docs/wire/evaluation.md 11.1. */
 export function configVersion(filters: JsonObject): 1 | 2 | 'unsupported' {
   const version = ownValue(filters, 'version')
@@ -40,9 +37,9 @@ export function configVersion(filters: JsonObject): 1 | 2 | 'unsupported' {
 
 /**
  * Reads a whole document of version 2. It does not check whether patterns compile.
- * @returns its rules, or the first fault.
+ * @returns its rules, or the first fault in the order of reading, such as at `filters.rules.0.seed`.
  */
-export function readRules(filters: JsonObject): Result<RulesDocument, DocumentFault> {
+export function readRules(filters: JsonObject): Result<RulesDocument, FlagIssue> {
   try {
     return ok(readDocument(filters))
   } catch (error) {
