@@ -1,5 +1,6 @@
-// Runs one batch of publishing or undoing a job, or of repairing persons: loads, computes, inserts overrides, commits, and retries after a conflict. The
-// commits leave the position unchanged; they only require that this worker owns the log's import stream.
+// Runs one batch of publishing or undoing a job, or of repairing persons: loads, computes, inserts overrides, commits, and
+// retries after a conflict. The commits leave the position unchanged; they only require that this worker owns the log's
+// import stream.
 
 import { backOffMs } from '#core/back-off.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
