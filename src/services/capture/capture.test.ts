@@ -96,42 +96,6 @@ describe('capture service', () => {
       assert.ok(buffer.detached)
     }
   })
-  it('writes the project into events that were prepared without one', async () => {
-    const { service, decoded } = start()
-    const items = [anItem(), anItem({ name: '$exception' }), anItem({ timestamp: 'x' })]
-    await service.capture(aRequest(items, { historicalMigration: true }), 0, readNothing)
-    const found = decoded().map(({ traffic, record }) => {
-      if (record.kind === 'event') return [traffic, 'event', record.event.projectId]
-      return [traffic, record.kind, record.kind === 'reject' ? record.reject.projectId : null]
-    })
-    assert.deepEqual(found, [
-      ['live', 'event', 7],
-      ['import', 'event', 7],
-      ['import', 'reject', 7],
-    ])
-  })
-  it('asks to retry when the log cannot be reached, and counts the reason', async () => {
-    const causes: Partial<CaptureOptions>[] = [
-      failingLog(new PortError('event-log', 'full')),
-      failingLog(new PortError('event-log', 'unavailable')),
-      failingLog(new PortError('event-log', 'timeout')),
-    ]
-    for (const cause of causes) {
-      const { service, metrics } = start(cause)
-      const outcome = await service.capture(aRequest(), receivedAtMs, () => 'read')
-      assert.ok(outcome.kind === 'unavailable')
-      assert.equal(outcome.answer, 'read')
-      assert.equal((await metrics.dependencyFailures.get()).values.length, 1)
-      assert.equal(
-        (await metrics.eventsAccepted.get()).values.reduce((sum, { value }) => sum + value, 0),
-        0,
-      )
-    }
-  })
-  it('lets errors of broken assumptions propagate', async () => {
-    const { service } = start(failingLog(new RangeError('broken')))
-    await assert.rejects(service.capture(aRequest(), receivedAtMs, readNothing), RangeError)
-  })
   it('keeps a refused request as it was sent', async () => {
     const { service, decoded } = start()
     await service.capture(aRequest(), receivedAtMs, readNothing)

@@ -1,48 +1,92 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { geoipAddress, neighbourhoodOf, networkOf } from './client-address.ts'
+import { clientAddress, geoipAddress, neighbourhoodOf, networkOf } from './client-address.ts'
+import { shownVisitor } from './shown-visitor.ts'
+import { parseTrustedProxies, type TrustedProxies } from './trusted-proxies.ts'
 
-describe('geoipAddress', () => {
-  it('takes the left-most entry that parses, without port and brackets', () => {
-    assert.equal(geoipAddress({ 'x-forwarded-for': 'unknown, 81.2.69.142:4711, 10.0.0.1' }, '127.0.0.1'), '81.2.69.142')
-    assert.equal(geoipAddress({ 'x-forwarded-for': ' [2001:db8::1]:80' }, '127.0.0.1'), '2001:db8::1')
+function trusting(setting: string): TrustedProxies {
+  const parsed = parseTrustedProxies(setting)
+  assert.ok(parsed.ok)
+  return parsed.value
+}
+
+describe('parseTrustedProxies', () => {
+  it('accepts names, addresses and ranges, and trusts no peer when empty', () => {
+    for (const [setting, trusted, others] of [
+      [
+        'loopback,private',
+        '127.0.0.1 127.8.9.1 ::1 10.1.2.3 172.31.0.1 192.168.0.1 fd00::1 fe80::1',
+        '203.0.113.7 172.32.0.1 2001:db8::1 nonsense',
+      ],
+      [
+        ' 203.0.113.7 , 198.51.100.0/24, 2001:db8::/32',
+        '203.0.113.7 198.51.100.255 2001:db8:1::1',
+        '203.0.113.8 127.0.0.1 2001:db9::1',
+      ],
+    ] as const) {
+      const proxies = trusting(setting)
+      for (const address of trusted.split(' ')) assert.equal(proxies.trusts(address), true, address)
+      for (const address of [...others.split(' '), '']) assert.equal(proxies.trusts(address), false, address)
+    }
+    assert.equal(trusting('').trusts('127.0.0.1'), false)
   })
-
-  it('believes HTTP_X_FORWARDED_FOR before X-Forwarded-For', () => {
-    const headers = { http_x_forwarded_for: '81.2.69.142', 'x-forwarded-for': '8.8.8.8' }
-    assert.equal(geoipAddress(headers, '127.0.0.1'), '81.2.69.142')
-    assert.equal(geoipAddress({ ...headers, http_x_forwarded_for: 'nonsense' }, '127.0.0.1'), '8.8.8.8')
+  it('names the entry that it does not understand', () => {
+    for (const entry of ['localhost', '10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/8/8', '__proto__']) {
+      assert.deepEqual(parseTrustedProxies(`loopback,${entry}`), { ok: false, error: entry })
+    }
   })
+})
 
-  it('falls back to the connection, and to nothing', () => {
+const loopback = trusting('loopback')
+
+describe('the address of a client', () => {
+  it('is the peer, IPv4 never written as IPv6', () => {
+    assert.equal(clientAddress({}, '::ffff:203.0.113.7', loopback), '203.0.113.7')
+    assert.equal(clientAddress({}, 'fe80::1%eth0', loopback), 'fe80::1')
+    assert.equal(clientAddress({}, undefined, loopback), '')
     assert.equal(geoipAddress({}, '10.1.2.3'), '10.1.2.3')
     assert.equal(geoipAddress({ 'x-forwarded-for': '999.1.1.1' }, undefined), '')
   })
-})
-
-describe('networkOf', () => {
-  it('is an IPv4 address, or one customer’s IPv6 prefix, however it is written', () => {
-    for (const [address, network] of [
-      ['10.1.2.3', '10.1.2.3'],
-      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-      ['2001:0db8:1:2::9', '2001:db8:1:2::/64'],
-      ['2001:db8::1', '2001:db8:0:0::/64'],
-      ['::1', '0:0:0:0::/64'],
-      ['2001:db8:1:2:3:4:10.0.0.1', '2001:db8:1:2::/64'],
-      ['', ''],
+  it('is believed from a forwarding header only if the peer is trusted, except for a location', () => {
+    const headers = { 'x-forwarded-for': '198.51.100.1, 10.0.0.1' }
+    for (const read of [clientAddress, (...call: Parameters<typeof shownVisitor>) => shownVisitor(...call).address]) {
+      assert.equal(read(headers, '::ffff:127.0.0.1', loopback), '198.51.100.1')
+      assert.equal(read(headers, '::ffff:203.0.113.7', loopback), '203.0.113.7')
+      assert.equal(read(headers, undefined, loopback), '')
+    }
+    assert.equal(geoipAddress(headers, '203.0.113.7'), '198.51.100.1')
+  })
+  it('takes the literally named header first, and the left-most entry that parses, without port and brackets', () => {
+    const headers = { http_x_forwarded_for: 'unknown, 198.51.100.2:8080', 'x-forwarded-for': '198.51.100.1' }
+    for (const read of [geoipAddress, clientAddress]) {
+      assert.equal(read(headers, '127.0.0.1', loopback), '198.51.100.2')
+      assert.equal(read({ ...headers, http_x_forwarded_for: 'unknown' }, '127.0.0.1', loopback), '198.51.100.1')
+      assert.equal(read({ 'x-forwarded-for': 'unknown' }, '127.0.0.1', loopback), '127.0.0.1')
+      assert.equal(read({ 'x-forwarded-for': ' [2001:db8::1]:80' }, '127.0.0.1', loopback), '2001:db8::1')
+    }
+  })
+  it('belongs to a network of one sender, and to a block that is usually assigned together', () => {
+    for (const [address, network, neighbourhood] of [
+      ['10.1.2.3', '10.1.2.3', '10.1.2.0/24'],
+      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64', '2001:db8:1::/48'],
+      ['2001:0db8:1:2::9', '2001:db8:1:2::/64', '2001:db8:1::/48'],
+      ['2001:db8::1', '2001:db8:0:0::/64', '2001:db8:0::/48'],
+      ['::1', '0:0:0:0::/64', '0:0:0::/48'],
+      ['2001:db8:1:2:3:4:10.0.0.1', '2001:db8:1:2::/64', '2001:db8:1::/48'],
+      ['', '', ''],
     ] as const)
-      assert.equal(networkOf(address), network)
+      assert.deepEqual([networkOf(address), neighbourhoodOf(address)], [network, neighbourhood])
   })
 })
 
-describe('neighbourhoodOf', () => {
-  it('is the block that is usually assigned together, for IPv4 and IPv6', () => {
-    for (const [address, neighbourhood] of [
-      ['10.1.2.3', '10.1.2.0/24'],
-      ['2001:0db8:1:2::9', '2001:db8:1::/48'],
-      ['2001:db8::1', '2001:db8:0::/48'],
-      ['', ''],
-    ] as const)
-      assert.equal(neighbourhoodOf(address), neighbourhood)
-  })
+it('a visitor’s host is that of Origin, else of Referer, without its path', () => {
+  const hostOf = (headers: Record<string, string>) => shownVisitor(headers, '127.0.0.1', loopback).host
+  const origin = 'https://shop.example.com:8443'
+  const referer = 'https://www.example.org/a?b=https://c.example/#d'
+  assert.equal(hostOf({ origin, referer }), origin)
+  assert.equal(hostOf({ origin: 'null', referer }), 'https://www.example.org')
+  assert.equal(hostOf({ origin: '', referer: 'https://www.example.org?x' }), 'https://www.example.org')
+  assert.equal(hostOf({ referer }), 'https://www.example.org')
+  assert.equal(hostOf({ origin: 'null' }), '')
+  assert.equal(hostOf({}), '')
 })
