@@ -1,13 +1,8 @@
 // Cookieless visitors on PostgreSQL: how the worker reads them, and writes them inside its chunk's transaction.
 
-import {
-  type IdentifyRow,
-  identifyColumns,
-  identifyOf,
-  type SessionRow,
-  sessionColumns,
-  sessionOf,
-} from '#adapters/sql/processing/cookieless-visitor-texts.ts'
+import { itemOf, rowOf } from '#adapters/sql/tables/resource-rows.ts'
+import type { StateSchema } from '#adapters/sql/tables/schema.ts'
+import { visitorIdentify, visitorSession } from '#adapters/sql/tables/visitor-rows.ts'
 import type {
   LoadedIdentifies,
   VisitorChanges,
@@ -49,8 +44,11 @@ export async function loadIdentifies(session: Session, wanted: WantedIdentifies)
   ])
   for (const { place, count } of counted.rows) counts[place - 1] = count
   if (events.length === 0) return { counts, known: [] }
-  const found = await session.query<IdentifyRow>(findText, [...toNameColumns(events), events.map(({ uuid }) => uuid)])
-  return { counts, known: found.rows.map(identifyOf) }
+  const found = await session.query<StateSchema['cookieless_identify']>(findText, [
+    ...toNameColumns(events),
+    events.map(({ uuid }) => uuid),
+  ])
+  return { counts, known: found.rows.map(row => itemOf(visitorIdentify, row)) }
 }
 
 export async function loadSessions(
@@ -58,12 +56,22 @@ export async function loadSessions(
   wanted: readonly VisitorSessionName[],
 ): Promise<readonly VisitorSession[]> {
   const numbers = wanted.map(({ identifies }) => identifies)
-  return (await session.query<SessionRow>(sessionsText, [...toNameColumns(wanted), numbers])).rows.map(sessionOf)
+  return (
+    await session.query<StateSchema['cookieless_session']>(sessionsText, [...toNameColumns(wanted), numbers])
+  ).rows.map(row => itemOf(visitorSession, row))
 }
 
 export async function writeVisitors(session: Session, { identifies, sessions }: VisitorChanges): Promise<void> {
-  await runInSlices(session, inserts.identifies, identifies.map(identifyColumns))
-  await runInSlices(session, inserts.sessions, sessions.map(sessionColumns))
+  await runInSlices(
+    session,
+    inserts.identifies,
+    identifies.map(identify => Object.values(rowOf(visitorIdentify, identify))),
+  )
+  await runInSlices(
+    session,
+    inserts.sessions,
+    sessions.map(each => Object.values(rowOf(visitorSession, each))),
+  )
 }
 
 function toNameColumns(wanted: readonly { readonly projectId: number; readonly hash: string }[]): [number[], string[]] {

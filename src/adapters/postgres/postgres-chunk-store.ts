@@ -3,7 +3,7 @@
 
 import { CommitRefused, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
 import { loadAsynchronously, loadChunk } from '#adapters/sql/processing/load-chunk.ts'
-import { translateErrors } from '#adapters/sql/tables/rethrowing.ts'
+import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'

@@ -1,6 +1,6 @@
 // Definitions from PostgreSQL. The revision is polled, and the server also announces each new one.
 
-import { translateErrors } from '#adapters/sql/tables/rethrowing.ts'
+import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'

@@ -8,6 +8,7 @@ import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { postgresDialect } from '#adapters/sql/migrations/migration.ts'
 import { createSqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import { logStateMigration } from '#adapters/sql/state-migration.ts'
+import { type Methods, wrapMethods } from '#adapters/sql/tables/wrap-methods.ts'
 import { backOffMs } from '#core/back-off.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
@@ -80,20 +81,15 @@ export function openPostgresManagementStore(options: {
 }
 
 /** Every method is one transaction, so one that was rolled back because of another can simply run again. */
-function retrying<T extends { [K in keyof T]: (...args: never[]) => Promise<unknown> }>(methods: T): T {
-  const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
-  const wrapped = entries.map(([name, method]) => [
-    name,
-    async (...args: never[]) => {
-      for (let attempt = 0; ; attempt++) {
-        try {
-          return await method(...args)
-        } catch (cause) {
-          if (!isConcurrencyRollback(cause) || attempt >= retryCount) throw cause
-          await sleep(backOffMs(retryWaits, attempt, Math.random()))
-        }
+function retrying<T extends Methods<T>>(methods: T): T {
+  return wrapMethods(methods, method => async (...args) => {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await method(...args)
+      } catch (cause) {
+        if (!isConcurrencyRollback(cause) || attempt >= retryCount) throw cause
+        await sleep(backOffMs(retryWaits, attempt, Math.random()))
       }
-    },
-  ])
-  return Object.fromEntries(wrapped) as T
+    }
+  })
 }

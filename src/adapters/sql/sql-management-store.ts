@@ -28,9 +28,9 @@ import { createTrustedTimeQueries } from './processing/trusted-time-queries.ts'
 import { createPersonalKeyQueries } from './projects/personal-key-queries.ts'
 import { createProjectQueries } from './projects/project-queries.ts'
 import { createSecretKeyQueries } from './projects/secret-key-queries.ts'
-import { translateErrors } from './tables/rethrowing.ts'
 import type { StateSchema } from './tables/schema.ts'
 import { withStorableTexts } from './tables/storable-text.ts'
+import { translateErrors } from './tables/wrap-methods.ts'
 
 /** @param toPortError makes a PortError of a failure of the engine, and returns anything else as it is. */
 export function createSqlManagementStore(

@@ -1,14 +1,9 @@
 // Cookieless visitors on SQLite: how the worker reads them, and writes them inside its chunk's transaction.
 
-import {
-  countIdentifiesText,
-  type IdentifyRow,
-  identifyColumns,
-  identifyOf,
-  type SessionRow,
-  sessionColumns,
-  sessionOf,
-} from '#adapters/sql/processing/cookieless-visitor-texts.ts'
+import { countIdentifiesText } from '#adapters/sql/processing/chunk-queries.ts'
+import { itemOf, rowOf } from '#adapters/sql/tables/resource-rows.ts'
+import type { StateSchema } from '#adapters/sql/tables/schema.ts'
+import { visitorIdentify, visitorSession } from '#adapters/sql/tables/visitor-rows.ts'
 import type {
   LoadedIdentifies,
   VisitorChanges,
@@ -27,19 +22,23 @@ export interface VisitorReads {
 /** Every read is a separate transaction. */
 export function prepareVisitorReads(database: SqliteDatabase): VisitorReads {
   const count = database.prepare<[number, string, number], number>(countIdentifiesText).pluck()
-  const find = database.prepare<[number, string, string], IdentifyRow>(
+  const find = database.prepare<[number, string, string], StateSchema['cookieless_identify']>(
     'SELECT * FROM cookieless_identify WHERE project_id = ? AND hash = ? AND uuid = ?',
   )
-  const sessions = database.prepare<[number, string, number], SessionRow>(
+  const sessions = database.prepare<[number, string, number], StateSchema['cookieless_session']>(
     'SELECT * FROM cookieless_session WHERE project_id = ? AND hash = ? AND identifies = ?',
   )
   return {
     loadIdentifies: database.transaction(({ visitors, events }: WantedIdentifies) => ({
       counts: visitors.map(({ projectId, hash, beforeOffset }) => count.get(projectId, hash, beforeOffset) ?? 0),
-      known: events.flatMap(({ projectId, hash, uuid }) => find.all(projectId, hash, uuid)).map(identifyOf),
+      known: events
+        .flatMap(({ projectId, hash, uuid }) => find.all(projectId, hash, uuid))
+        .map(row => itemOf(visitorIdentify, row)),
     })).deferred,
     loadSessions: database.transaction((wanted: readonly VisitorSessionName[]) =>
-      wanted.flatMap(({ projectId, hash, identifies }) => sessions.all(projectId, hash, identifies)).map(sessionOf),
+      wanted
+        .flatMap(({ projectId, hash, identifies }) => sessions.all(projectId, hash, identifies))
+        .map(row => itemOf(visitorSession, row)),
     ).deferred,
   }
 }
@@ -47,7 +46,7 @@ export function prepareVisitorReads(database: SqliteDatabase): VisitorReads {
 export function prepareVisitorWriter(database: SqliteDatabase): (changes: VisitorChanges) => void {
   const insert = prepareAll(database, inserts)
   return ({ identifies, sessions }) => {
-    for (const identify of identifies) insert.identifies.run(...identifyColumns(identify))
-    for (const session of sessions) insert.sessions.run(...sessionColumns(session))
+    for (const identify of identifies) insert.identifies.run(...Object.values(rowOf(visitorIdentify, identify)))
+    for (const session of sessions) insert.sessions.run(...Object.values(rowOf(visitorSession, session)))
   }
 }

@@ -7,7 +7,7 @@ import {
   readDefinitionChanges,
 } from '#adapters/sql/definitions/definition-queries.ts'
 import type { HeldVersions, ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
-import { translateErrors } from '#adapters/sql/tables/rethrowing.ts'
+import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import type { DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
 import { createSqliteKysely } from './kysely-on-sqlite.ts'
 import { openStateForReading, toStatePortError } from './open-sqlite.ts'

@@ -3,7 +3,7 @@
 
 import { CommitRefused, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
 import { loadChunk, loadSynchronously } from '#adapters/sql/processing/load-chunk.ts'
-import { translateErrors } from '#adapters/sql/tables/rethrowing.ts'
+import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkChanges, ChunkPosition, ChunkStore, ChunkSubjects } from '#ports/state/chunk-store.ts'
 import { prepareChunkWriter } from './chunk-commit.ts'

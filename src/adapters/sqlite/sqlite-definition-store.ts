@@ -1,7 +1,7 @@
 // Definitions from the state file. To find the revision it checks SQLite's own change counter, and reads the row only
 // when another connection has committed since. A state thread reads the definitions themselves.
 
-import { translateErrors } from '#adapters/sql/tables/rethrowing.ts'
+import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import { openStateForReading, toStatePortError } from './open-sqlite.ts'
 

@@ -3,7 +3,7 @@
 // The look-ups of one turn of the event loop share a read transaction, since opening and closing one takes the file's
 // locks and costs more than two look-ups (3.4 against 1.0 µs); the next turn sees all commits made in between.
 
-import { countIdentifiesText } from '#adapters/sql/processing/cookieless-visitor-texts.ts'
+import { countIdentifiesText } from '#adapters/sql/processing/chunk-queries.ts'
 import { propertiesOf } from '#adapters/sql/tables/rows.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'

@@ -53,6 +53,11 @@ export interface WriteTexts {
   readonly noteCalls: string
 }
 
+/** project_id, hash, offset: how many `$identify` events there are before that. Ordinals ascend with offsets. */
+export const countIdentifiesText = `
+  SELECT ordinal + 1 FROM cookieless_identify WHERE project_id = ? AND hash = ? AND log_offset < ?
+  ORDER BY log_offset DESC LIMIT 1`
+
 /** The statements that both engines run by the row, with `?` for parameters. */
 export const sharedTexts = {
   claimPosition: `

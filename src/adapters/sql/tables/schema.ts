@@ -8,6 +8,7 @@ import type { personalKeyResource } from '#core/personal-key.ts'
 import type { projectResource } from '#core/project.ts'
 import type { RowOf } from '#core/resource.ts'
 import type { ResourceName, resources } from '#core/resources/resources.ts'
+import type { visitorIdentify, visitorSession } from './visitor-rows.ts'
 
 type Resources = typeof resources
 type ResourceTables = {
@@ -54,8 +55,8 @@ export interface StateSchema extends ResourceTables {
   erased_past: { project_id: number; distinct_id: string; erasures: number }
   /** Distinct ids that were split from each other. */
   person_cut: { project_id: number; distinct_id: string; person_uuid: string; created_at: number; cut_at: number }
-  cookieless_identify: CookielessIdentifyTable
-  cookieless_session: CookielessSessionTable
+  cookieless_identify: RowOf<typeof visitorIdentify>
+  cookieless_session: RowOf<typeof visitorSession>
   chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
   ingestion_warning: WarningTable
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
@@ -65,25 +66,6 @@ export interface StateSchema extends ResourceTables {
   cohort_person: { person_id: number; cohort_id: number }
   secret_api_key: SecretKeyTable
   activity_log: ActivityTable
-}
-
-export interface CookielessIdentifyTable {
-  project_id: number
-  hash: string
-  log_offset: number
-  uuid: string
-  ordinal: number
-  day: string
-}
-
-export interface CookielessSessionTable {
-  project_id: number
-  hash: string
-  identifies: number
-  log_offset: number
-  session_id: string
-  last_at: number
-  day: string
 }
 
 export interface ProjectTable extends RowOf<typeof projectResource> {

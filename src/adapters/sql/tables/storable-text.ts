@@ -1,14 +1,16 @@
 // Makes text that both engines store alike: PostgreSQL has no NUL in text, and neither keeps half of a surrogate pair.
 // JSON text escapes both, so this concerns only texts in separate columns.
 
-type Methods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
+import { type Methods, wrapMethods } from './wrap-methods.ts'
 
 /** The same methods, with storable text arguments, and storable texts at the top level of object arguments. */
 export function withStorableTexts<T extends Methods<T>>(methods: T): T {
-  const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
-  return Object.fromEntries(
-    entries.map(([name, method]) => [name, async (...args: never[]) => method(...(args.map(toStorable) as never[]))]),
-  ) as T
+  return wrapMethods(
+    methods,
+    method =>
+      async (...args) =>
+        method(...(args.map(toStorable) as never[])),
+  )
 }
 
 function toStorable(argument: unknown): unknown {
