@@ -1,6 +1,5 @@
 import type { TestContext } from 'node:test'
 import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
-import { serveStateCall } from '#adapters/sqlite/serve-state-call.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
@@ -10,6 +9,7 @@ import {
   type StateCalls,
   type StateMethod,
   searchMethods,
+  serveStateCall,
   toError,
 } from '#adapters/sqlite/state-writer-protocol.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'

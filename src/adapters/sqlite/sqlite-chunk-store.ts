@@ -1,6 +1,8 @@
 // The worker's state on the state file. It has its own connection and calls SQLite directly, since a chunk is thousands
 // of rows. It reads and computes everything before it takes the write lock, and only writes while it holds it.
 
+import { setTimeout as sleep } from 'node:timers/promises'
+import Database from 'better-sqlite3'
 import { CommitRefused, sharedTexts } from '#adapters/sql/processing/chunk-queries.ts'
 import { loadChunk, loadSynchronously } from '#adapters/sql/processing/load-chunk.ts'
 import { translateErrors } from '#adapters/sql/tables/wrap-methods.ts'
@@ -9,8 +11,7 @@ import type { ChunkChanges, ChunkPosition, ChunkStore, ChunkSubjects } from '#po
 import { prepareChunkWriter } from './chunk-commit.ts'
 import { prepareChunkReads } from './chunk-reads.ts'
 import { prepareVisitorReads } from './cookieless-visitors.ts'
-import { openStateForWriting, toStatePortError, writerWaitMs } from './open-sqlite.ts'
-import { retryWhileLocked } from './wait-for-lock.ts'
+import { isBusy, openStateForWriting, toStatePortError, writerWaitMs } from './open-sqlite.ts'
 
 /** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutMs?: number }): ChunkStore {
@@ -64,4 +65,24 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
     },
     toStatePortError,
   )
+}
+
+/** The same pauses as in SQLite: most transactions end within milliseconds. */
+const pausesMs = [1, 2, 5, 10, 15, 20, 25] as const
+
+/**
+ * Runs `work` repeatedly until no other writer blocks it, without blocking the thread. SQLite's own wait blocks it: when
+ * another connection of the thread holds the lock, that one cannot reach its commit until the wait ends.
+ * @param waitMsMax after this long the refusal is thrown.
+ */
+async function retryWhileLocked<T>(work: () => T, waitMsMax: number): Promise<T> {
+  const giveUpAtMs = performance.now() + waitMsMax
+  for (let tries = 0; ; tries++) {
+    try {
+      return work()
+    } catch (cause) {
+      if (!(cause instanceof Database.SqliteError && isBusy(cause.code)) || performance.now() >= giveUpAtMs) throw cause
+      await sleep(pausesMs[Math.min(tries, pausesMs.length - 1)])
+    }
+  }
 }

@@ -1,12 +1,14 @@
 // Messages between a front's main thread and its state threads: calls by the name of a method, and their answers.
 // They are JSON text, because a kept number literal (`1.0`, a 64-bit id) does not survive structured clone.
 
+import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
 import type { StateMigration } from '#adapters/sql/state-migration.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { DefinitionReader } from './definition-loader.ts'
+import { packDefinitions } from './definition-texts.ts'
 
 /** The calls of a state thread: the store, loads of definitions, and a front's writes for experience continuity. */
 export type StateCalls = Omit<ManagementStore, 'close'> & DefinitionReader & HashKeyOverrideWriter
@@ -65,19 +67,25 @@ export function encodeCall(id: number, method: StateMethod, args: readonly unkno
   return JSON.stringify([id, method, args])
 }
 
-/** @param calls the methods that may be called. @throws Error for any other one. */
-export function decodeCall(text: string, calls: StateCalls): { id: number; method: StateMethod; args: unknown[] } {
-  const [id, method, args] = parseJson(text) as [number, string, JsonValue[]]
-  if (!Object.hasOwn(calls, method)) throw new Error(`no such state method: ${method}`)
-  return { id, method: method as StateMethod, args }
-}
-
 export type StateAnswer =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly failure: Failure }
 
-export function encodeAnswer(answer: StateAnswer): string {
-  return JSON.stringify(answer)
+/**
+ * What a state thread does with a call that `encodeCall` made. A call that fails has an answer too.
+ * @returns the answer, for `decodeAnswer`.
+ * @throws Error for a method that is not among the calls.
+ */
+export async function serveStateCall(calls: StateCalls, message: string): Promise<string> {
+  const [id, method, args] = parseJson(message) as [number, StateMethod, JsonValue[]]
+  if (!Object.hasOwn(calls, method)) throw new Error(`no such state method: ${method}`)
+  try {
+    const found = await (calls[method] as (...args: unknown[]) => Promise<unknown>)(...args)
+    const value = method === 'readChanges' ? packDefinitions(found as ReadChanges) : found
+    return JSON.stringify({ id, value: value ?? null } satisfies StateAnswer)
+  } catch (cause) {
+    return JSON.stringify({ id, failure: toFailure(cause) } satisfies StateAnswer)
+  }
 }
 
 export function decodeAnswer(text: string): StateAnswer {

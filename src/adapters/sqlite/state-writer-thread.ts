@@ -8,13 +8,13 @@ import { giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
 import { openDefinitionLoader } from './definition-loader.ts'
 import { openHashKeyWriter } from './hash-key-writer.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
-import { serveStateCall } from './serve-state-call.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 import {
   type StateCalls,
   type StateMethod,
   type StateThreadData,
   type StateThreadStart,
+  serveStateCall,
   toFailure,
 } from './state-writer-protocol.ts'
 

@@ -4,6 +4,7 @@ import { noSecretKeys, type Project, type SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { Page } from '#ports/state/written.ts'
+import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage/manage-keys.ts'
 import {
   createProject,
   deleteProject,
@@ -11,7 +12,6 @@ import {
   resetProjectKey,
   updateProject,
 } from '#services/manage/manage-projects.ts'
-import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage/manage-secret-keys.ts'
 import { clientSettingsIssue } from '#wire/management/client-settings.ts'
 import { postHogProjectFields } from '#wire/management/posthog-fields.ts'
 import {

@@ -1,6 +1,8 @@
 // Serialises the writes of a project's flags and cohorts within a front. A write that checks references is refused when
 // the definitions change between its check and its write, so it would rarely succeed beside writes that check nothing.
 
+import { ok, type Result } from '#core/result.ts'
+import type { Written } from '#ports/state/written.ts'
 import { createSerializer, type Serialize } from '../shared/serializer.ts'
 
 /** By store and project. */
@@ -13,4 +15,14 @@ export function serializeDefinitionWrite<T>(store: object, projectId: number, ru
   const serialize = ofStore.get(projectId) ?? createSerializer()
   ofStore.set(projectId, serialize)
   return serialize(run)
+}
+
+/** The value of a write, once this front serves it. */
+export async function whenServed<T, E>(
+  { definitionsReady }: { readonly definitionsReady: (revision: number) => Promise<void> },
+  written: Result<Written<T>, E>,
+): Promise<Result<T, E>> {
+  if (!written.ok) return written
+  await definitionsReady(written.value.revision)
+  return ok(written.value.value)
 }

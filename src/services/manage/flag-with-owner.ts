@@ -13,6 +13,7 @@ import type { FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-wri
 import type { Written } from '#ports/state/written.ts'
 import { writeOptimistically } from '../shared/write-optimistically.ts'
 import { findReferenceIssues, type ReferenceReader } from './check-stored.ts'
+import { whenServed } from './definition-writes.ts'
 import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads } from './seal-payloads.ts'
@@ -41,9 +42,7 @@ export async function writeWithFlags<T, E>(
   attempt: () => Promise<Result<Written<T>, E>>,
 ): Promise<Result<T, E>> {
   const written = await writeOptimistically(attempt, tried => !tried.ok && retriedRefusals.has(tried.error))
-  if (!written.ok) return written
-  await deps.definitionsReady(written.value.revision)
-  return ok(written.value.value)
+  return whenServed(deps, written)
 }
 
 /** The project's flag with this id, which may be deleted; null when there is none. */

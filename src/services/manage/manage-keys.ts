@@ -1,12 +1,16 @@
-// Creates and deletes personal API keys. The secret is shown only once, on creation.
+// Creates and deletes personal API keys and the secret keys of projects. A secret is shown only once, on creation. A new
+// key of a project turns the former one into the backup.
 
 import type { Change } from '#core/author.ts'
 import type { PersonalKey } from '#core/personal-key.ts'
+import type { SecretKeys } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { isKnownScope } from '#core/scopes.ts'
 import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
-import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
+import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
+import { whenServed } from './definition-writes.ts'
+import { generatePersonalKey, generateSecretKey, type RandomBytes, secretKeyPrefix } from './generate-key.ts'
 import type { PersonalKeyCheck } from './personal-key-check.ts'
 import { hashSecret } from './secret-digests.ts'
 
@@ -61,4 +65,39 @@ export async function deletePersonalKey(
   const deleted = await deps.management.deletePersonalKey(id, change)
   deps.keyCheck.forget()
   return deleted ? ok(null) : err('not_found')
+}
+
+export interface ManageSecretKeysDeps {
+  readonly management: Omit<SecretKeyStore, 'listSecretKeys'>
+  readonly definitionsReady: (revision: number) => Promise<void>
+  readonly randomBytes: RandomBytes
+}
+
+/** Gives the project a new secret key. @returns what is stored and, only here, the key itself. */
+export async function rotateSecretKey(
+  deps: ManageSecretKeysDeps,
+  projectId: number,
+  change: Change,
+): Promise<Result<{ keys: SecretKeys; secret: string }, 'not_found'>> {
+  const secret = generateSecretKey(deps.randomBytes)
+  const stored = { secretHash: hashSecret(secret), masked: maskSecret(secret) }
+  const served = await whenServed(deps, await deps.management.rotateSecretKey(projectId, stored, change))
+  return served.ok ? ok({ keys: served.value, secret }) : served
+}
+
+/** The backup stops working here at once, and in other processes as soon as they follow the revision. */
+export async function deleteBackupSecretKey(
+  deps: ManageSecretKeysDeps,
+  projectId: number,
+  change: Change,
+): Promise<Result<SecretKeys, 'not_found'>> {
+  return whenServed(deps, await deps.management.deleteBackupSecretKey(projectId, change))
+}
+
+/**
+ * Masks 39 of 43 characters: the rest distinguishes two keys, but does not help to guess one. Source: as PostHog masks
+ * keys.
+ */
+function maskSecret(secret: string): string {
+  return `${secretKeyPrefix}...${secret.slice(-4)}`
 }

@@ -11,8 +11,9 @@ import {
   type Quotas,
 } from '#core/project.ts'
 import { initialFields } from '#core/resource.ts'
-import { err, ok, type Result } from '#core/result.ts'
+import { err, type Result } from '#core/result.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
+import { whenServed } from './definition-writes.ts'
 import { generateProjectKey, type RandomBytes } from './generate-key.ts'
 
 export interface ManageProjectsDeps {
@@ -64,9 +65,7 @@ export async function createProject(
     },
     change,
   )
-  if (!written.ok) return written
-  await deps.definitionsReady(written.value.revision)
-  return ok(written.value.value)
+  return whenServed(deps, written)
 }
 
 /** Absent quotas, ingestion settings and client settings stay unchanged. */
@@ -94,10 +93,7 @@ export async function deleteProject(
   projectId: number,
   change: Change,
 ): Promise<Result<null, 'not_found'>> {
-  const written = await deps.management.deleteProject(projectId, change)
-  if (!written.ok) return written
-  await deps.definitionsReady(written.value.revision)
-  return ok(null)
+  return whenServed(deps, await deps.management.deleteProject(projectId, change))
 }
 
 async function saveProject(
@@ -106,10 +102,7 @@ async function saveProject(
   patch: Parameters<ProjectStore['updateProject']>[1],
   change: Change,
 ): Promise<Result<Project, ProjectRefusal>> {
-  const written = await deps.management.updateProject(projectId, patch, change)
-  if (!written.ok) return written
-  await deps.definitionsReady(written.value.revision)
-  return ok(written.value.value)
+  return whenServed(deps, await deps.management.updateProject(projectId, patch, change))
 }
 
 function findSettingsRefusal(settings: ProjectSettings): ProjectRefusal | null {

@@ -122,11 +122,7 @@ async function readPersonViews(
 /** Sorts ids with the form of a UUID after all others, which clients chose; each kind is in byte order. */
 const isMadeUp = sql`CASE WHEN distinct_id LIKE '%-%-%-%-%' THEN 1 ELSE 0 END`
 
-interface IdRow {
-  readonly person_id: number
-  readonly distinct_id: string
-  readonly version: number
-}
+type IdRow = Omit<StateSchema['person_distinct_id'], 'project_id'>
 
 async function readShownIds(
   db: Kysely<StateSchema>,
@@ -154,11 +150,7 @@ async function readShownIds(
   return Map.groupBy(rows, row => Number(row.person_id))
 }
 
-interface OverrideRow {
-  readonly person_id: number
-  readonly feature_flag_key: string
-  readonly hash_key: string
-}
+type OverrideRow = Omit<StateSchema['flag_hash_key_override'], 'project_id'>
 
 async function readShownOverrides(
   db: Kysely<StateSchema>,

@@ -1,9 +1,11 @@
 // The part of loading a chunk that both engines share: the choice of rows, and their conversion to values.
 
+import type { Selectable } from 'kysely'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 import { groupOf, personOf } from '../tables/rows.ts'
+import type { GroupTable, PersonTable, StateSchema } from '../tables/schema.ts'
 
 /** Longer than any stored text; fits the integers of every engine. */
 export const longestTextBytes = 1_000_000_000
@@ -46,46 +48,18 @@ export class TextBudget {
   }
 }
 
+type PersonRow = Selectable<PersonTable>
+type Texts = 'properties' | 'property_marks' | 'group_properties'
+/** Null when the text is too long for its share of what a chunk may load. */
+type Measured<Row> = Omit<Row, Texts> & { readonly [K in keyof Row & Texts]: string | null } & {
+  readonly text_bytes: number
+}
+
 /** A distinct id with its person; a person with several ids has several rows. */
-export interface MappedPersonRow {
-  readonly distinct_id: string
-  readonly mapping_version: number
-  readonly id: number
-  readonly project_id: number
-  readonly uuid: string
-  readonly text_bytes: number
-  /** Null when the text is too long for its share of what a chunk may load. */
-  readonly properties: string | null
-  readonly property_marks: string | null
-  readonly created_at: number
-  readonly is_identified: number
-  readonly version: number
-  readonly last_seen_at: number
-}
-
-export interface PersonTextRow {
-  readonly id: number
-  readonly properties: string
-  readonly property_marks: string
-}
-
-export interface LoadedGroupRow {
-  readonly project_id: number
-  readonly group_type_index: number
-  readonly group_key: string
-  readonly text_bytes: number
-  /** Null when the text is too long for its share of what a chunk may load. */
-  readonly group_properties: string | null
-  readonly property_marks: string | null
-  readonly created_at: number
-  readonly version: number
-}
-
-export interface PersonMappingRow {
-  readonly person_id: number
-  readonly distinct_id: string
-  readonly version: number
-}
+export type MappedPersonRow = Measured<PersonRow> & { readonly distinct_id: string; readonly mapping_version: number }
+export type PersonTextRow = Pick<PersonRow, 'id' | 'properties' | 'property_marks'>
+export type LoadedGroupRow = Measured<GroupTable>
+export type PersonMappingRow = Omit<StateSchema['person_distinct_id'], 'project_id'>
 
 export interface MappedPersons {
   /** By row id, in the order of `personPropertiesJson`. */
