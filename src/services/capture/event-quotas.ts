@@ -9,17 +9,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-export interface EventQuotas {
-  /**
-   * Based on the last usage read for the current month; false before the first read. A quota of 0 is always used up.
-   */
-  isOverQuota(project: Project, resource: QuotaResource): boolean
-  /** Call when a project's definitions change, since they hold its quotas. */
-  follow(project: Project): void
-  /** Resolves when this month's usage of all followed projects has been read, or the read failed. */
-  caughtUp(): Promise<void>
-  close(): Promise<void>
-}
+export type EventQuotas = ReturnType<typeof startEventQuotas>
 
 const usageOf = {
   events: 'eventsCharged',
@@ -34,7 +24,7 @@ export function startEventQuotas(options: {
   readonly clock: Clock
   readonly logger: Logger
   readonly readMs: number
-}): EventQuotas {
+}) {
   const { usage, clock, logger } = options
   /** Usage of the projects with a quota above 0; undefined before a project's first read. */
   const used = new Map<number, LiveUsage | undefined>()
@@ -47,23 +37,26 @@ export function startEventQuotas(options: {
   timer.unref()
 
   return {
-    isOverQuota(project, resource) {
+    /** Based on the last usage read for the current month; false before the first read. A quota of 0 is always used up. */
+    isOverQuota(project: Project, resource: QuotaResource): boolean {
       const quota = quotaOf(project.quotas, resource)
       if (quota === null || quota === 0) return quota === 0
       followClock()
       const sums = used.get(project.id)
       return sums !== undefined && sums[usageOf[resource]] >= quota
     },
-    follow({ id, quotas }) {
+    /** Call when a project's definitions change, since they hold its quotas. */
+    follow({ id, quotas }: Project): void {
       const isLimited = quotaResources.some(resource => (quotaOf(quotas, resource) ?? 0) > 0)
       if (!isLimited) used.delete(id)
       else if (!used.has(id)) used.set(id, undefined)
     },
-    async caughtUp() {
+    /** Resolves when this month's usage of all followed projects has been read, or the read failed. */
+    async caughtUp(): Promise<void> {
       if (hasUnread()) await read()
       if (hasUnread()) await read() // the first read may have begun before the project was followed
     },
-    async close() {
+    async close(): Promise<void> {
       clearInterval(timer)
       await running
     },

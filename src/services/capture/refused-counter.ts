@@ -8,17 +8,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { RefusedCount, RefusedStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-export interface RefusedCounter {
-  /**
-   * @param reason a code of docs/wire/errors.md.
-   * @param warning details of the ingestion warning that these events raise under that reason; called once per flush.
-   */
-  count(projectId: number, reason: string, count: number, warning?: () => JsonObject): void
-  /** Writes what is counted so far. A failed write is tried again later. */
-  flush(): Promise<void>
-  /** Writes the remaining counts. */
-  close(): Promise<void>
-}
+export type RefusedCounter = ReturnType<typeof startRefusedCounter>
 
 /** How many combinations of project, day and reason are counted; further ones are not, until a flush succeeds. */
 const countedMax = 10_000
@@ -32,7 +22,7 @@ export function startRefusedCounter(options: {
   readonly clock: Clock
   readonly logger: Logger
   readonly flushMs: number
-}): RefusedCounter {
+}) {
   const { store, clock, logger } = options
   let counts = new Map<string, Counted>()
   let running: Promise<void> | undefined
@@ -43,11 +33,17 @@ export function startRefusedCounter(options: {
   timer.unref()
 
   return {
-    count(projectId, reason, count, warning) {
+    /**
+     * @param reason a code of docs/wire/errors.md.
+     * @param warning details of the ingestion warning that these events raise under that reason; called once per flush.
+     */
+    count(projectId: number, reason: string, count: number, warning?: () => JsonObject): void {
       if (count > 0) add({ projectId, reason, count, warning })
     },
+    /** Writes what is counted so far. A failed write is tried again later. */
     flush: flushNow,
-    async close() {
+    /** Writes the remaining counts. */
+    async close(): Promise<void> {
       clearInterval(timer)
       await flushNow()
     },
