@@ -33,28 +33,9 @@ export interface RandomTrendsOptions {
 const nowMs = Date.parse('2026-05-01T12:00:00Z')
 const zones = ['Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'UTC'] as const
 const names = ['$pageview', 'paid', 'покупка', "o'clock"]
-/** JSON texts. */
+/** JSON texts, without those that ClickHouse reads differently: `conditions.ci.ts` lists them. */
 const values = [
-  ...[
-    '1',
-    '2',
-    '3',
-    '0',
-    '-0.0',
-    '1.0',
-    '2.5',
-    '-4',
-    '1e2',
-    '"1"',
-    '"2.5"',
-    '"1e1"',
-    '".5"',
-    '"x"',
-    '""',
-    'null',
-    'true',
-    'false',
-  ],
+  ...['1', '2', '3', '0', '2.5', '-4', '"1"', '"2.5"', '"1e1"', '".5"', '"x"', '""', 'null', 'true', 'false'],
   ...[
     '"pro"',
     '"Pro"',

@@ -19,8 +19,9 @@ export interface InsightQueries {
   /**
    * The lines of one series of a trend: one, or with breakdowns one for each of the values with the highest sums,
    * highest first and equal sums in byte order, then one for events without a value and one for all other values. Lines
-   * without any figure are left out. Conditions match exactly as the evaluator of flags decides.
-   * @throws TooManyValues, TooManyConditions
+   * without any figure are left out. Conditions match as the evaluator of flags decides, but for values that the store reads differently
+   * (docs/wire/private-api.md 11.1).
+   * @throws UnsupportedPattern, TooManyConditions
    */
   countTrend(query: TrendCountQuery, signal?: AbortSignal): Promise<readonly TrendLine[]>
   /** How often a flag was called, by value and bucket. Calls that were deduplicated count, and so do their callers. */
@@ -31,8 +32,8 @@ export interface InsightQueries {
   countExposures(query: ExposureQuery, signal?: AbortSignal): Promise<FlagExposure>
 }
 
-/** Too many distinct values of a property would have to be compared outside the store. */
-export class TooManyValues extends Error {}
+/** The store cannot search for a pattern or text of the conditions. */
+export class UnsupportedPattern extends Error {}
 
 /** The conditions of a query, with those of its cohorts, exceed what the store reads in one query. */
 export class TooManyConditions extends Error {}

@@ -12,9 +12,9 @@ import type { EventScope } from '#ports/events/event-queries.ts'
 import {
   type InsightQueries,
   TooManyConditions,
-  TooManyValues,
   type TrendCountQuery,
   type TrendLine,
+  UnsupportedPattern,
 } from '#ports/events/insight-queries.ts'
 import { CohortConditions, type CohortConditionsDeps, type CohortIssue } from './cohort-conditions.ts'
 import { toBucketCalendar } from './project-calendar.ts'
@@ -44,8 +44,7 @@ export type TrendsIssue =
   | { readonly kind: 'dates'; readonly issue: DateRangeIssue }
   | { readonly kind: 'too_many_points'; readonly pointsMax: number }
   | { readonly kind: 'cohort'; readonly issue: CohortIssue }
-  /** A property that a condition tests has too many values. */
-  | { readonly kind: 'too_many_values' }
+  | { readonly kind: 'unsupported_pattern' }
   | { readonly kind: 'too_many_conditions' }
 
 /** @throws PortError of the event store, and of the state. */
@@ -90,7 +89,7 @@ export async function answerTrends(
       )
     }
   } catch (error) {
-    if (error instanceof TooManyValues) return err({ kind: 'too_many_values' })
+    if (error instanceof UnsupportedPattern) return err({ kind: 'unsupported_pattern' })
     if (error instanceof TooManyConditions) return err({ kind: 'too_many_conditions' })
     throw error
   }

@@ -1,14 +1,12 @@
-// SQL that reads a property of a JSON text, or a flag of an event. The engine's reader of JSON differs from ours in
-// corners: it cannot read some texts at all (a number beyond 64 bits, half a surrogate pair), writes numbers its own way
-// (`1.0` as 1), and takes the first of two equal keys where we take the last. Here is what it reads like we do; for the
-// rest, `residualTags` gives what Node has to look at.
+// SQL that reads a property of a JSON text, or a flag of an event, as the engine reads it. The differences from our own
+// reading are listed in docs/wire/private-api.md 11.1.
 
 import type { QueryParams } from './query-params.ts'
 
 export interface PropertyAccess {
   /** SQL that is true when there is such a property. */
   readonly isPresent: string
-  /** SQL of the value's text, in the form of docs/wire/evaluation.md 0. Not valid for values that are left to Node. */
+  /** SQL of the value's text, in the form of docs/wire/evaluation.md 0. */
   readonly text: string
   /** The same for breakdowns, where numbers are written by value (`1.0` as 1, `-0.0` as 0); '' when absent or null. */
   readonly shown: string
@@ -16,19 +14,8 @@ export interface PropertyAccess {
   readonly type: string
   /** SQL of the number that a JSON number is. */
   readonly number: string
-  /** SQL that is true where the engine's reading cannot be used at all. */
-  readonly isUnreadable: string
-  /** SQL that is true where a number may have been written in a form that the engine does not keep. */
-  readonly mayLoseLiteral: string
-  /** SQL of the text from which Node decides: the value as the engine writes it, or the whole JSON text. */
-  readonly residualValue: string
-  /** The same for a value of type `Double`. */
-  readonly residualDouble: string
-  readonly residualText: string
+  readonly name: NameSql
 }
-
-/** The first character of each text from which Node decides. */
-export const residualTags = { value: 'v', double: 'd', text: 't' } as const
 
 /** Names an SQL expression in the query under construction and returns the name; equal expressions share one name. */
 export type NameSql = (sql: string) => string
@@ -39,21 +26,13 @@ export function accessJsonProperty(column: string, key: string, params: QueryPar
   const raw = name(`JSONExtractRaw(${column}, ${keyParam})`)
   const type = name(`toString(JSONType(${column}, ${keyParam}))`)
   const string = `JSONExtractString(${column}, ${keyParam})`
-  const quoted = params.text(JSON.stringify(key))
-  // Nearly every text has the key once, and finding that out is cheap.
-  const isRepeated = `(countSubstrings(${column}, ${quoted}) > 1 OR position(${column}, '\\u') > 0)
-    AND countEqual(JSONExtractKeys(${column}), ${keyParam}) > 1`
   return {
     isPresent: `${raw} != ''`,
     text: name(`if(${type} = 'String', ${string}, ${raw})`),
     shown: `multiIf(${type} = 'String', ${string}, ${type} = 'Null', '', ${raw} = '-0', '0', ${raw})`,
     type,
     number: `JSONExtractFloat(${column}, ${keyParam})`,
-    isUnreadable: name(`if(${raw} = '', NOT isValidJSON(${column}), ${isRepeated})`),
-    mayLoseLiteral: `match(${column}, '-0|[0-9][.eE]')`,
-    residualValue: `concat('${residualTags.value}', ${raw})`,
-    residualDouble: `concat('${residualTags.double}', ${raw})`,
-    residualText: `concat('${residualTags.text}', ${column})`,
+    name,
   }
 }
 
@@ -70,20 +49,44 @@ export function accessFlag(flag: string, readsMap: boolean, params: QueryParams,
   const found = `extract(flag_set, concat(regexpQuoteMeta(${encoded}), '([^&]*)&'))`
   const value = `decodeURLComponent(${found})`
   const isPresent = `position(flag_set, ${encoded}) > 0`
-  if (!readsMap) return accessText(name(value), isPresent)
+  if (!readsMap) return accessText(name(value), isPresent, name)
   const orInMap = (inSet: string, inMap: string) => `if(flag_set = '${wideFlagSet}', ${inMap}, ${inSet})`
   return accessText(
     name(orInMap(value, `flags[${params.text(flag)}]`)),
     orInMap(isPresent, `mapContains(flags, ${params.text(flag)})`),
+    name,
   )
 }
 
 /** A column, or other SQL, of a text. */
-export function accessText(text: string, isPresent: string): PropertyAccess {
-  return {
-    ...{ isPresent, text, shown: text, type: `'String'`, number: '0.', isUnreadable: '0', mayLoseLiteral: '0' },
-    residualValue: `concat('${residualTags.value}', toJSONString(toString(${text})))`,
-    residualDouble: `''`,
-    residualText: `''`,
-  }
+export function accessText(text: string, isPresent: string, name: NameSql): PropertyAccess {
+  return { isPresent, text, shown: text, type: `'String'`, number: '0.', name }
+}
+
+/** Names a value for one expression, which computes it once. An alias would be computed wherever it is used. */
+export function withValue(value: string, name: string, sql: string): string {
+  return `arrayMap(${name} -> ${sql}, [${value}])[1]`
+}
+
+/** What surrounds a date or a version without being part of it, as a class of characters: those that `trim` removes. */
+export const blanks =
+  '[\\\\t-\\\\r \\\\x{a0}\\\\x{1680}\\\\x{2000}-\\\\x{200a}\\\\x{2028}\\\\x{2029}\\\\x{202f}\\\\x{205f}\\\\x{3000}\\\\x{feff}]'
+
+/** Texts that the engine reads exactly as they are. */
+const plainNumber = '^[+-]?[0-9]{1,15}([.][0-9]{1,15})?$'
+/** The other texts that count as numbers. Source: docs/wire/evaluation.md 5.9. */
+const numberForm = '^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'
+const numberWord = '^[+-]?(?i:inf|infinity|nan)$'
+
+/** SQL of the double that a JSON number is, or that a text means; NULL for anything else. */
+export function numberOf({ type, text, number, name }: PropertyAccess): string {
+  // The engine reads long texts of numbers inexactly, and JSON exactly, where a number needs a digit at each end.
+  const json = `replaceRegexpOne(replaceRegexpOne(${text}, '^[+]?(-?)', '\\\\10'),
+    '^(-?)0*([0-9]+)(?:[.]([0-9]*))?([eE].*)?$', '\\\\1\\\\2.\\\\30\\\\4')`
+  const inexact = `toFloat64OrNull(trim(LEADING '+' FROM ${text}))`
+  const exact = withValue(json, 'json', `if(JSONType(json) = 'Double', JSONExtractFloat(json), ${inexact})`)
+  return name(`multiIf(${type} IN ('Int64', 'UInt64', 'Double'), toNullable(${number}), ${type} != 'String', NULL,
+    match(${text}, '${plainNumber}'), ${inexact}, match(${text}, '${numberForm}'), ${exact},
+    match(${text}, '${numberWord}'),
+      multiIf(match(${text}, '[aA]'), nan, startsWith(${text}, '-'), -inf, inf), NULL)`)
 }

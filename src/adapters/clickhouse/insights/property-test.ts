@@ -1,139 +1,83 @@
-// A condition on one property in SQL, equal to `core/flags/match` on every value. The engine decides values whose text
-// or number it reads as we do. All others are left to Node: the test is NULL for them until Node has seen the distinct
-// values and said which of them match.
+// A condition on one property in SQL, equal to `core/flags/match` on every value that the engine reads as we do.
 
 import { asciiFoldedText, foldedText } from '#core/flags/match/fold-text.ts'
-import { parseDateFilter } from '#core/flags/match/match-date.ts'
-import { type CompiledMatch, compileMatch, type MatchSettings, numericValue } from '#core/flags/match/match-property.ts'
+import { compileMatch, numericValue } from '#core/flags/match/match-property.ts'
+import { semverOperators } from '#core/flags/match/match-semver.ts'
 import { compileFlagRegex, subjectBytesMax } from '#core/flags/match/regex-dialect.ts'
 import type { PropertyCondition } from '#core/insights/conditions.ts'
-import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
-import { type PropertyAccess, residualTags } from './property-access.ts'
+import { type JsonValue, textOf } from '#core/json.ts'
+import { UnsupportedPattern } from '#ports/events/insight-queries.ts'
+import { compareDateSql, type DateContext } from './date-sql.ts'
+import { numberOf, type PropertyAccess } from './property-access.ts'
 import type { QueryParams } from './query-params.ts'
-
-export interface MatchContext extends Pick<MatchSettings, 'timezone'> {
-  /** What relative dates count from. */
-  readonly nowMs: number
-  /** False after the engine refused a pattern: Node then finds all of them. */
-  readonly usesEngineRegex: boolean
-}
-
-export interface PropertyTest {
-  readonly compiled: CompiledMatch
-  /** SQL of whether the value matches, where it is present and not left to Node. */
-  readonly matches: string
-  /** SQL of the residual that Node decides, tagged by `residualTags`, '' where nothing is. */
-  readonly residual: string
-  readonly isPresent: string
-}
+import { compareVersionSql } from './version-sql.ts'
 
 type Condition = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion'>
 
-/** @throws Error for an operator that does not exist; readers of queries refuse those. */
-export function compilePropertyTest(
+/**
+ * SQL of 1 or 0.
+ * @throws UnsupportedPattern, and an error for an operator that does not exist: readers of queries refuse those.
+ */
+export function propertyTestSql(
   condition: Condition,
   access: PropertyAccess,
-  context: MatchContext,
+  context: DateContext,
   params: QueryParams,
-): PropertyTest {
-  const { operator, value, matchingVersion: propertyMatchingVersion } = condition
-  const compiled = compileMatch(operator, value, { timezone: context.timezone, propertyMatchingVersion })
+): string {
+  return `if(${access.isPresent}, toUInt8(${matchSql(condition, access, context, params)}), ${holdsWhenAbsent(condition) ? 1 : 0})`
+}
+
+/** Whether a condition holds where the property is absent. */
+export function holdsWhenAbsent({ operator, value, matchingVersion: propertyMatchingVersion }: Condition): boolean {
+  const compiled = compileMatch(operator, value, { timezone: 'UTC', propertyMatchingVersion })
   if (compiled === null) throw new Error(`no operator ${operator}`)
-  const { isPresent } = access
-  const test = compileTest(condition, access, context, params)
-  // The value never matters, so the query need not read it.
-  if (test === null) {
-    const residual = `if(${access.isUnreadable}, ${access.residualText}, '')`
-    return { compiled, isPresent, matches: operator === 'is_set' ? '1' : '0', residual }
-  }
-  const residual = `multiIf(${access.isUnreadable}, ${access.residualText},
-    NOT (${isPresent}), '',
-    ${access.type} IN ('Array', 'Object'), if(${access.mayLoseLiteral}, ${access.residualText}, ${access.residualValue}),
-    ${test.residual.map(([when, text]) => `${when}, ${text},`).join(' ')} '')`
-  return { compiled, isPresent, matches: test.matches, residual }
+  return compiled.whenAbsent
 }
 
-interface Test {
-  readonly matches: string
-  /** SQL of each case that is left to Node, and of the text from which Node decides it. */
-  readonly residual: readonly (readonly [when: string, text: string])[]
-}
-
-/** @returns null when the value of the property does not matter. */
-function compileTest(
-  condition: Condition,
-  access: PropertyAccess,
-  context: MatchContext,
-  params: QueryParams,
-): Test | null {
+function matchSql(condition: Condition, access: PropertyAccess, context: DateContext, params: QueryParams): string {
   const { operator, value } = condition
-  if (operator === 'is_set' || operator === 'is_not_set' || value === null) return null
-  if (hasHalfPair(value) || operator.startsWith('semver_')) {
-    return { matches: '0', residual: [...numberResiduals(access), ['1', access.residualValue]] }
-  }
-  if (operator.startsWith('is_date_')) return compileDateTest(condition, access, context, params)
-  const numbers = compileNumberTest(condition, access, params)
-  if (numbers !== undefined) return numbers
-  return compileTextTest(condition, access, context, params)
+  // The engine's texts cannot hold half of a surrogate pair, which ours find within pairs.
+  if (!textOf(value).isWellFormed()) throw new UnsupportedPattern()
+  if (operator === 'is_set') return '1'
+  if (operator === 'is_not_set' || value === null) return '0'
+  const semver = semverOperators.find(name => name === operator)
+  if (semver !== undefined) return compareVersionSql(semver, textOf(value), access, params)
+  if (operator.startsWith('is_date_')) return compareDateSql(operator, value, access, context, params)
+  return compareNumberSql(condition, access, params) ?? compareTextSql(condition, access, params)
 }
 
-function isTextSql({ type }: PropertyAccess): string {
-  return `${type} = 'String'`
-}
-
-/** Fractions and `-0`, which the engine writes differently from us. */
-function numberResiduals({
-  type,
-  text,
-  mayLoseLiteral,
-  residualText,
-  residualDouble,
-}: PropertyAccess): Test['residual'] {
-  return [
-    [`${type} = 'Double'`, residualDouble],
-    [`${type} = 'Int64' AND ${text} = '0' AND ${mayLoseLiteral}`, residualText],
-  ]
-}
-
-function compileTextTest(
-  condition: Condition,
-  access: PropertyAccess,
-  context: MatchContext,
-  params: QueryParams,
-): Test {
+function compareTextSql(condition: Condition, { text, type }: PropertyAccess, params: QueryParams): string {
   const { operator, value } = condition
-  const { text } = access
   const isNegated = operator.startsWith('not_') || operator === 'is_not'
   const applyNegation = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
   const addFoldedText = () => params.text(asciiFoldedText(value))
-  const residual = [...numberResiduals(access)]
   switch (operator) {
     case 'exact':
     case 'is_not': {
       const truth = readWantedTruth(condition)
-      if (truth !== null) return { matches: applyNegation(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), residual }
+      if (truth !== null) return applyNegation(`${isTruthySql(text, type)} = ${truth ? 1 : 0}`)
       const texts = (Array.isArray(value) ? value : [value]).map(foldedText)
-      return { matches: applyNegation(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), residual }
+      return applyNegation(`lowerUTF8(${text}) IN (${params.list('String', texts)})`)
     }
     case 'icontains':
     case 'not_icontains':
-      return { matches: applyNegation(`position(lower(${text}), ${addFoldedText()}) > 0`), residual }
+      return applyNegation(`position(lower(${text}), ${addFoldedText()}) > 0`)
     case 'icontains_multi':
     case 'not_icontains_multi': {
       const parts = (Array.isArray(value) ? value : [value]).map(asciiFoldedText)
-      return { matches: applyNegation(containsAny(`lower(${text})`, parts, params)), residual }
+      return applyNegation(containsAny(`lower(${text})`, parts, params))
     }
     case 'starts_with':
     case 'not_starts_with':
-      return { matches: applyNegation(`startsWith(lower(${text}), ${addFoldedText()})`), residual }
+      return applyNegation(`startsWith(lower(${text}), ${addFoldedText()})`)
     case 'ends_with':
     case 'not_ends_with':
-      return { matches: applyNegation(`endsWith(lower(${text}), ${addFoldedText()})`), residual }
+      return applyNegation(`endsWith(lower(${text}), ${addFoldedText()})`)
     case 'regex':
     case 'not_regex':
-      return compileRegexTest(value, !isNegated, access, context, params)
+      return matchRegexSql(textOf(value), !isNegated, text, params)
     default:
-      return { matches: '0', residual: [] }
+      return '0'
   }
 }
 
@@ -158,6 +102,11 @@ function readWantedTruth({ value, matchingVersion }: Condition): boolean | null 
   return matchingVersion === 1 && isBooleanLike(value) ? isTruthy(value) : null
 }
 
+/** A list is true when nothing in it is anything else. */
+function isTruthySql(text: string, type: string): string {
+  return `(lower(${text}) = 'true' OR ${type} = 'Array' AND match(${text}, '^(?i:[][,]|true|"true")*$'))`
+}
+
 function isBooleanLike(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.every(isBooleanLike)
   return typeof value === 'boolean' || (typeof value === 'string' && /^(?:true|false)$/i.test(value))
@@ -168,160 +117,35 @@ function isTruthy(value: JsonValue): boolean {
   return value === true || (typeof value === 'string' && value.toLowerCase() === 'true')
 }
 
-/** Whether the value has a lone surrogate, which the engine's texts cannot hold but ours match within pairs. */
-function hasHalfPair(value: JsonValue): boolean {
-  return /\\ud[89a-f][0-9a-f]{2}/.test(JSON.stringify(value))
-}
-
-/**
- * Both engines find the same matches, but their Unicode tables may be of different versions. If a pattern depends on
- * such a table, Node decides the texts that are not ASCII.
- */
-function compileRegexTest(
-  value: JsonValue,
-  wanted: boolean,
-  access: PropertyAccess,
-  context: MatchContext,
-  params: QueryParams,
-): Test {
-  const regex = compileFlagRegex(textOf(value))
-  if (!regex.ok) return { matches: '0', residual: [] }
-  const { text } = access
-  const { asciiPattern, textCharsMax } = regex.value
-  if (asciiPattern === null || !context.usesEngineRegex) {
-    return { matches: '0', residual: [...numberResiduals(access), ['1', access.residualValue]] }
-  }
-  const needsTables = /\\[pPbB]|\(\?[a-zA-Z]*i|0-9A-Za-z_/.test(asciiPattern)
-  const isAscii = `length(${text}) = lengthUTF8(${text})`
-  const mayBeLong = `length(${text}) > ${textCharsMax}`
-  return {
-    matches: `length(${text}) <= ${Math.min(subjectBytesMax, textCharsMax)}
-      AND match(${text}, ${params.text(`(?-s)${asciiPattern}`)}) = ${wanted ? 1 : 0}`,
-    residual: [
-      ...numberResiduals(access),
-      [
-        `length(${text}) <= ${subjectBytesMax} AND NOT (${isAscii})${needsTables ? '' : ` AND ${mayBeLong}`}`,
-        access.residualValue,
-      ],
-      [`position(${text}, char(0)) > 0`, access.residualValue],
-    ],
-  }
+/** A pattern or a text outside the limits of flags matches nothing, negated or not. */
+function matchRegexSql(pattern: string, wanted: boolean, text: string, params: QueryParams): string {
+  const regex = compileFlagRegex(pattern)
+  if (!regex.ok) return '0'
+  const { re2Pattern, textCharsMax } = regex.value
+  const isShort = [`length(${text}) <= ${subjectBytesMax}`]
+  if (textCharsMax < subjectBytesMax)
+    isShort.push(`lengthUTF8(${text}) + countMatches(${text}, '[\\\\x{10000}-\\\\x{10FFFF}]') <= ${textCharsMax}`)
+  return `${isShort.join(' AND ')} AND match(${text}, ${params.text(`(?-s)${re2Pattern}`)}) = ${wanted ? 1 : 0}`
 }
 
 /** Undefined for an operator that does not compare numbers. */
-function compileNumberTest(
+function compareNumberSql(
   { operator, value }: Condition,
   access: PropertyAccess,
   params: QueryParams,
-): Test | undefined {
+): string | undefined {
   const comparison = comparisons[operator]
-  const never: Test = { matches: '0', residual: [] }
   if (comparison !== undefined) {
     const bound = numericValue(value)
-    return bound === null
-      ? never
-      : compileNumberComparison(access, own => `${own} ${comparison} ${params.number(bound)}`)
+    return bound === null ? '0' : `ifNull(${numberOf(access)} ${comparison} ${params.number(bound)}, 0)`
   }
   if (operator !== 'between' && operator !== 'not_between') return undefined
-  if (!Array.isArray(value) || value.length !== 2) return never
+  if (!Array.isArray(value) || value.length !== 2) return '0'
   const [min, max] = [numericValue(value[0]!), numericValue(value[1]!)]
-  if (min === null || max === null || !(min <= max)) return never
-  const wanted = operator === 'between' ? 1 : 0
-  return compileNumberComparison(
-    access,
-    own => `(${own} >= ${params.number(min)} AND ${own} <= ${params.number(max)}) = ${wanted}`,
-  )
+  if (min === null || max === null || !(min <= max)) return '0'
+  const own = numberOf(access)
+  const isWithin = `(${own} >= ${params.number(min)} AND ${own} <= ${params.number(max)})`
+  return `ifNull(NOT isNaN(${own}) AND ${isWithin} = ${operator === 'between' ? 1 : 0}, 0)`
 }
 
 const comparisons: Readonly<Record<string, string>> = { gt: '>', gte: '>=', lt: '<', lte: '<=' }
-
-/** Texts that the engine reads as the same numbers. */
-const plainNumber = '^[+-]?[0-9]{1,15}([.][0-9]{1,15})?$'
-
-function compileNumberComparison(access: PropertyAccess, holds: (own: string) => string): Test {
-  const { type, text, number } = access
-  const isNumber = `${type} IN ('Int64', 'UInt64', 'Double')`
-  return {
-    matches: `multiIf(${isNumber}, ${holds(number)},
-      ${isTextSql(access)} AND match(${text}, '${plainNumber}'), ${holds(`ifNull(toFloat64OrNull(${text}), nan)`)}, 0)`,
-    // Texts that cannot be numbers are not numbers to Node either, and are not sent there.
-    residual: [
-      [
-        `${isTextSql(access)} AND match(${text}, '^[+-]?[0-9.iInN]') AND NOT match(${text}, '${plainNumber}')`,
-        access.residualValue,
-      ],
-    ],
-  }
-}
-
-/** The form in which nearly all times are written. */
-const utcForm = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]+)?Z$'
-
-function compileDateTest(
-  { operator, value }: Condition,
-  access: PropertyAccess,
-  context: MatchContext,
-  params: QueryParams,
-): Test {
-  const filter = parseDateFilter(value, context.timezone)
-  const bound = filter === null || filter.kind === 'fixed' ? filter?.instant : filter.at(context.nowMs)
-  if (bound === undefined || bound === null) return { matches: '0', residual: [] }
-  const { text, type } = access
-  const day = `substring(${text}, 1, 10)`
-  const comparison = { is_date_before: '<', is_date_after: '>', is_date_exact: '=' }[operator]
-  if (comparison === undefined) return { matches: '0', residual: [] }
-  // Such texts are in the order of their times once the fraction has nine digits.
-  const fraction = `rightPad(substring(extract(${text}, '[.]([0-9]+)Z$'), 1, 9), 9, '0')`
-  const own = `concat(substring(${text}, 1, 19), '.', ${fraction})`
-  const isKnownDay = `${day} BETWEEN '1900-01-01' AND '2299-12-31' AND ifNull(toString(toDate32OrNull(${day})) = ${day}, 0)`
-  const form = formatUtc(bound)
-  const isUtc = form === null ? '0' : `match(${text}, '${utcForm}') AND ${isKnownDay}`
-  return {
-    matches: form === null ? '0' : `${isTextSql(access)} AND ${isUtc} AND ${own} ${comparison} ${params.text(form)}`,
-    residual: [
-      // Whole numbers keep their digits in the engine, fractions of seconds may not.
-      [`${type} = 'Double'`, access.residualText],
-      [`${type} IN ('Int64', 'UInt64')`, access.residualValue],
-      [`${isTextSql(access)} AND match(${text}, '^[+-]?[0-9.nNiI]') AND NOT (${isUtc})`, access.residualValue],
-    ],
-  }
-}
-
-/** `2026-01-31T12:00:00.000000000`; null for years that do not have four digits. */
-function formatUtc(instant: bigint): string | null {
-  const ms = instant / 1_000_000n - (instant % 1_000_000n < 0n ? 1n : 0n)
-  const time = new Date(Number(ms))
-  const year = time.getUTCFullYear()
-  if (!(year >= 0 && year <= 9999)) return null
-  const fraction = String(instant - ms * 1_000_000n).padStart(6, '0')
-  return `${time.toISOString().slice(0, 23)}${fraction}`
-}
-
-/**
- * Whether a residual value matches.
- * @param text as `residual` gave it.
- */
-export function matchesResidual(
-  text: string,
-  key: string,
-  { compiled }: Pick<PropertyTest, 'compiled'>,
-  nowMs: number,
-): ReturnType<CompiledMatch['matches']> {
-  const value = readResidual(text, key)
-  return value === undefined ? compiled.whenAbsent : compiled.matches(value, nowMs)
-}
-
-function readResidual(text: string, key: string): JsonValue | undefined {
-  const rest = text.slice(1)
-  switch (text[0]) {
-    case residualTags.value:
-      return parseJson(rest)
-    case residualTags.double:
-      // The engine omits an empty fraction (`.0`), which our text of a double includes.
-      return parseJson(/[.eE]/.test(rest) ? rest : `${rest}.0`)
-    default: {
-      const properties = rest === '' ? {} : parseJson(rest)
-      return isJsonObject(properties) ? ownValue(properties, key) : undefined
-    }
-  }
-}

@@ -1,4 +1,4 @@
-// Counts one series of a trend. One query usually suffices; another is needed when Node must decide values, and when a
+// Counts one series of a trend. One query usually suffices; another is needed when flags are in the map alone, and when a
 // breakdown has too many values for the rest to be aggregated here.
 
 import { ClickHouseError } from '@clickhouse/client'
@@ -9,12 +9,11 @@ import {
   TooManyConditions,
   type TrendCountQuery,
   type TrendLine,
+  UnsupportedPattern,
 } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { bucketParams } from './bucket-expression.ts'
-import type { Decided } from './condition-sql.ts'
 import { QueryParams } from './query-params.ts'
-import { decideResiduals } from './residuals.ts'
 import {
   buildTrendLines,
   type Cell,
@@ -24,45 +23,22 @@ import {
   otherValue,
   rankValues,
 } from './trend-lines.ts'
-import { buildTrendSource, type TrendReading, type TrendSource, wideFlagsQuery } from './trend-source.ts'
+import { buildTrendSource, type TrendSource, wideFlagsQuery } from './trend-source.ts'
 
-/** See `InsightQueries.countTrend`. @throws TooManyValues, TooManyConditions */
+/** See `InsightQueries.countTrend`. @throws UnsupportedPattern, TooManyConditions */
 export async function countTrend(
   client: ClickHouseClient,
   query: TrendCountQuery,
   signal: AbortSignal,
 ): Promise<readonly TrendLine[]> {
   try {
-    return await countWithResiduals(client, query, true, signal)
+    const source = buildSource(query, false)
+    const readsFlagMap = source.readsFlags && (await hasWideFlags(client, query, signal))
+    return await countIn(client, query, readsFlagMap ? buildSource(query, true) : source, signal)
   } catch (error) {
-    // The engine limits the patterns that it compiles.
-    if (!(error instanceof ClickHouseError && error.type === 'CANNOT_COMPILE_REGEXP')) throw error
-    return countWithResiduals(client, query, false, signal)
+    if (error instanceof ClickHouseError && error.type === 'CANNOT_COMPILE_REGEXP') throw new UnsupportedPattern()
+    throw error
   }
-}
-
-async function countWithResiduals(
-  client: ClickHouseClient,
-  query: TrendCountQuery,
-  usesEngineRegex: boolean,
-  signal: AbortSignal,
-): Promise<readonly TrendLine[]> {
-  let reading = { usesEngineRegex, readsFlagMap: false }
-  let source = buildSource(query, new Map(), reading)
-  if (source.readsFlags && (await hasWideFlags(client, query, signal))) {
-    reading = { usesEngineRegex, readsFlagMap: true }
-    source = buildSource(query, new Map(), reading)
-  }
-  const first = await countIn(client, query, source, false, signal)
-  if (first !== 'undecided') return first
-  const decided = new Map<string, Decided>()
-  for (const undecided of source.undecided) {
-    const asked = { ...undecided, params: source.params }
-    for (const [id, decision] of await decideResiduals(client, asked, query.settings.nowMs, signal))
-      decided.set(id, decision)
-  }
-  const lines = await countIn(client, query, buildSource(query, decided, reading), true, signal)
-  return lines as readonly TrendLine[]
 }
 
 async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, signal: AbortSignal): Promise<boolean> {
@@ -80,8 +56,8 @@ async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, si
 const sourceBytesMax = 120 * 1024
 
 /** @throws TooManyConditions */
-function buildSource(query: TrendCountQuery, decided: ReadonlyMap<string, Decided>, reading: TrendReading) {
-  const source = buildTrendSource(query, decided, reading)
+function buildSource(query: TrendCountQuery, readsFlagMap: boolean) {
+  const source = buildTrendSource(query, { readsFlagMap })
   if (Buffer.byteLength(source.sql) > sourceBytesMax) throw new TooManyConditions()
   return source
 }
@@ -89,22 +65,16 @@ function buildSource(query: TrendCountQuery, decided: ReadonlyMap<string, Decide
 /** The most rows (one per bucket and value) that are read and combined here. */
 const cellCountMax = 20_000
 
-/**
- * @param isLast whether rows that are still undecided, since they arrived just now, count as not matching.
- * @returns `undecided` when some rows are undecided and `isLast` is false.
- */
 async function countIn(
   client: ClickHouseClient,
   query: TrendCountQuery,
   source: TrendSource,
-  isLast: boolean,
   signal: AbortSignal,
-): Promise<readonly TrendLine[] | 'undecided'> {
+): Promise<readonly TrendLine[]> {
   const { breakdown, math } = query
   const given = breakdown?.values
-  const read = (values?: readonly BreakdownValue[]) => readCells(client, { query, source, isLast, values, signal })
+  const read = (values?: readonly BreakdownValue[]) => readCells(client, { query, source, values, signal })
   const all = await read(given)
-  if (all === 'undecided') return all
   if (breakdown === null || given !== undefined) return buildTrendLines(query, all.cells, given ?? [])
   const ranked = all.isWhole
     ? rankValues(query, all.cells, breakdown.limit)
@@ -113,14 +83,13 @@ async function countIn(
   const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
   // Persons and percentiles of several values cannot be derived from the figures of each.
   if (!isCut || (all.isWhole && isAdditive(math))) return buildTrendLines(query, all.cells, ranked)
-  const cells = await read(ranked)
-  return cells === 'undecided' ? cells : buildTrendLines(query, cells.cells, ranked)
+  const { cells } = await read(ranked)
+  return buildTrendLines(query, cells, ranked)
 }
 
 interface ReadOptions {
   readonly query: TrendCountQuery
   readonly source: TrendSource
-  readonly isLast: boolean
   /** When given, all other values are combined. */
   readonly values: readonly BreakdownValue[] | undefined
   readonly signal: AbortSignal
@@ -128,8 +97,8 @@ interface ReadOptions {
 
 async function readCells(
   client: ClickHouseClient,
-  { query, source, isLast, values, signal }: ReadOptions,
-): Promise<{ cells: Cell[]; isWhole: boolean } | 'undecided'> {
+  { query, source, values, signal }: ReadOptions,
+): Promise<{ cells: Cell[]; isWhole: boolean }> {
   const count = query.breakdown?.by.length ?? 0
   const columns = listValueColumns(count)
   const kept = new QueryParams('kept_')
@@ -143,20 +112,19 @@ async function readCells(
   const other = values === undefined ? 'toUInt8(0)' : 'NOT is_kept'
   const { figure, weight } = figureSql(query.math)
   const result = await client.query({
-    query: `SELECT bucket, ${figure}, ${weight}, countIf(isNull(matched)), ${other} AS is_other ${keys}
-      FROM ${rows} ${isLast ? 'WHERE matched' : ''}
+    query: `SELECT bucket, ${figure}, ${weight}, ${other} AS is_other ${keys}
+      FROM ${rows}
       GROUP BY bucket, is_other ${groups} LIMIT ${cellCountMax + 1}`,
     query_params: { ...source.params, ...(values !== undefined && kept.values) },
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  type Row = [bucket: number | string, figure: number, weight: number, undecided: number | string, other: number]
+  type Row = [bucket: number | string, figure: number, weight: number, other: number]
   const indexOf = new Map(query.buckets.edges.map((edge, index) => [edge, index]))
   const cells: Cell[] = []
   const found = await readRowsInSlices<[...Row, ...string[]]>(result)
-  for (const [edge, figure, weight, undecided, isOther, ...value] of found) {
-    if (Number(undecided) > 0) return 'undecided'
+  for (const [edge, figure, weight, isOther, ...value] of found) {
     const bucket = indexOf.get(Number(edge))!
     cells.push({ bucket, figure, weight, value: isOther ? otherValue : value })
   }
@@ -177,7 +145,7 @@ async function readTop(
   const result = await client.query({
     query: `SELECT ${values} FROM (
         SELECT ${values}, ${figure} AS figure, ${weight} AS weight FROM ${source.sql}
-        WHERE matched AND NOT (${columns.map(column => `${column} = ''`).join(' AND ')}) GROUP BY bucket, ${values}
+        WHERE NOT (${columns.map(column => `${column} = ''`).join(' AND ')}) GROUP BY bucket, ${values}
       ) GROUP BY ${values} ORDER BY sum(${shown}) DESC, ${values} LIMIT ${query.breakdown!.limit}`,
     query_params: source.params,
     use_multipart_params: true,

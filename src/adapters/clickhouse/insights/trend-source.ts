@@ -5,36 +5,24 @@ import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
 import { eventsWithPersonsSql, isMirrorFilledSql } from '../queries/persons-of-today.ts'
 import { seenEvents } from '../queries/seen-events.ts'
 import { bucketParams, bucketStartSql, isWithinBucketsSql } from './bucket-expression.ts'
-import { type ConditionContext, ConditionSql, type Decided, groupColumnSql, type TableName } from './condition-sql.ts'
-import { accessJsonProperty, wideFlagSet } from './property-access.ts'
+import { type ConditionContext, ConditionSql, groupColumnSql, type TableName } from './condition-sql.ts'
+import { accessJsonProperty, numberOf, wideFlagSet } from './property-access.ts'
 import { QueryParams } from './query-params.ts'
-import type { Residuals } from './residuals.ts'
 
 export interface TrendSource {
-  /**
-   * SQL after FROM: `bucket` (the start of its bucket), `matched` (1, or NULL while it is undecided), `value_0`,
-   * `value_1`, `counted`.
-   */
+  /** SQL after FROM: `bucket` (the start of its bucket), `value_0`, `value_1`, `counted`. */
   readonly sql: string
   readonly params: Record<string, unknown>
   readonly readsFlags: boolean
-  /** What conditions may leave to Node, per table. */
-  readonly undecided: readonly Omit<Residuals, 'params'>[]
 }
 
-/** How a source is read. */
-export type TrendReading = Pick<ConditionContext, 'usesEngineRegex' | 'readsFlagMap'>
-
-export function buildTrendSource(
-  query: TrendCountQuery,
-  decided: ReadonlyMap<string, Decided>,
-  reading: TrendReading,
-): TrendSource {
+/** @param readsFlagMap see `accessFlag`. */
+export function buildTrendSource(query: TrendCountQuery, reading: Pick<ConditionContext, 'readsFlagMap'>): TrendSource {
   const { math, event, settings, projectId } = query
   const seen = seenEvents(query)
   const params = new QueryParams()
   const own: Record<string, unknown> = { project: projectId, ...bucketParams(query.buckets) }
-  const conditions = new ConditionSql({ ...settings, ...reading }, params, decided)
+  const conditions = new ConditionSql({ ...settings, ...reading }, params)
   const matched = conditions.of(query.condition)
   const values = (query.breakdown?.by ?? []).map(breakdown => conditions.shown(breakdown))
 
@@ -47,7 +35,7 @@ export function buildTrendSource(
     `${bucketStartSql('timestamp')} AS bucket`,
     ...(needsPerson ? ['distinct_id'] : []),
     ...groupTables.map(groupColumnSql),
-    ...(conditions.tables.get('events')?.columns ?? []),
+    ...(conditions.tables.get('events') ?? []),
     ...(math.kind === 'groups' ? [groupColumnSql(math.groupTypeIndex)] : []),
     ...(math.kind === 'numbers' ? [`${numberSql(math.property, params)} AS number_value`] : []),
   ])
@@ -58,38 +46,21 @@ export function buildTrendSource(
   const persons = conditions.tables.get('persons')
   if (persons !== undefined) {
     sql = `SELECT * FROM (${sql}) AS counted_events LEFT ANY JOIN (
-      SELECT uuid AS person, 1 AS person_known, ${persons.columns.join(', ')} FROM persons FINAL ${personsOf}
+      SELECT uuid AS person, 1 AS person_known, ${persons.join(', ')} FROM persons FINAL ${personsOf}
     ) AS person_today USING (person)`
   }
   for (const index of groupTables) {
     const table = conditions.tables.get(`group_${index}`)!
     sql = `SELECT * FROM (${sql}) AS counted_events LEFT ANY JOIN (
-      SELECT group_key AS ${groupColumnSql(index)}, 1 AS group_${index}_known, ${table.columns.join(', ')}
+      SELECT group_key AS ${groupColumnSql(index)}, 1 AS group_${index}_known, ${table.join(', ')}
       FROM groups FINAL ${currentGroupsSql(index)}
     ) AS group_${index}_today USING (${groupColumnSql(index)})`
   }
-  const outer = [
-    'bucket',
-    `${matched} AS matched`,
-    ...values.map((value, index) => `${value} AS value_${index}`),
-    ...countedColumns(query),
-  ]
-  const isLeftOut = matched === '1' ? '' : `WHERE ifNull(matched, 1)`
-  const from = {
-    events: `${seen.copies} ${where}`,
-    persons: `persons ${personsOf}`,
-  }
+  const outer = ['bucket', ...values.map((value, index) => `${value} AS value_${index}`), ...countedColumns(query)]
   return {
-    sql: `(SELECT ${outer.join(', ')} FROM (${sql}) ${isLeftOut})`,
+    sql: `(SELECT ${outer.join(', ')} FROM (${sql}) WHERE ${matched})`,
     params: { ...own, ...params.values },
     readsFlags: conditions.readsFlags,
-    undecided: [...conditions.tables].flatMap(([name, { leaves, columns }]) => {
-      if (leaves.length === 0) return []
-      const [index] = readGroupTypeIndex(name)
-      return [
-        { leaves, columns, source: index === undefined ? from[name as 'events'] : `groups ${currentGroupsSql(index)}` },
-      ]
-    }),
   }
 }
 
@@ -121,13 +92,8 @@ const magnitudeMax = '1e300'
 
 /** SQL of the number that a property has, or that its text is; NULL for anything else. */
 function numberSql(property: string, params: QueryParams): string {
-  const { type, text, number } = accessJsonProperty('properties', property, params, sql => sql)
-  const value = `multiIf(${type} IN ('Int64', 'UInt64', 'Double'), ${number},
-    ${type} = 'String' AND match(${text}, '${numberForm}'), ifNull(toFloat64OrNull(${text}), nan), nan)`
+  const value = numberOf(accessJsonProperty('properties', property, params, sql => sql))
   const isCounted = `abs(${value}) <= ${magnitudeMax}`
   // The engine's min and max include the hidden value of a NULL: an infinity there would make them NaN.
-  return `if(${isCounted}, toNullable(if(${isCounted}, ${value}, 0)), NULL)`
+  return `if(${isCounted}, toNullable(if(${isCounted}, assumeNotNull(${value}), 0)), NULL)`
 }
-
-/** The texts that filters take for numbers, without the words. Source: docs/wire/evaluation.md 5.9. */
-const numberForm = '^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'

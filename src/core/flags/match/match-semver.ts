@@ -28,28 +28,53 @@ const numberMax = 2n ** 64n - 1n
 const versionCharsMax = 1_000
 const identifiers = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/
 
+/** What a version must be to match. */
+export type VersionTest =
+  | { readonly kind: 'order'; readonly comparison: keyof typeof orders; readonly filter: Semver }
+  /** From the filter's own up to `end`, exclusive; a pre-release only if the filter has one too, with equal numbers. */
+  | { readonly kind: 'range'; readonly filter: Semver; readonly end: Semver }
+  /** A release that begins with these numbers. */
+  | { readonly kind: 'numbers'; readonly numbers: readonly bigint[] }
+
+const orders = {
+  '=': (order: number) => order === 0,
+  '!=': (order: number) => order !== 0,
+  '>': (order: number) => order > 0,
+  '>=': (order: number) => order >= 0,
+  '<': (order: number) => order < 0,
+  '<=': (order: number) => order <= 0,
+}
+
 /** Compiles a filter's value into a test of a property's text; null when no version can ever satisfy it. */
 export function compileSemver(operator: SemverOperator, filterText: string): ((text: string) => boolean) | null {
-  if (operator === 'semver_wildcard') return compileWildcard(filterText)
+  const test = readVersionTest(operator, filterText)
+  if (test === null) return null
+  if (test.kind === 'order') return matchOrder(test.filter, orders[test.comparison])
+  return test.kind === 'range' ? matchRange(test.filter, test.end) : matchNumbers(test.numbers)
+}
+
+/** Null when no version can ever satisfy it. */
+export function readVersionTest(operator: SemverOperator, filterText: string): VersionTest | null {
+  if (operator === 'semver_wildcard') return readWildcard(filterText)
   const filter = parseSemver(filterText)
   if (filter === null) return null
   switch (operator) {
     case 'semver_eq':
-      return matchOrder(filter, order => order === 0)
+      return { kind: 'order', comparison: '=', filter }
     case 'semver_neq':
-      return matchOrder(filter, order => order !== 0)
+      return { kind: 'order', comparison: '!=', filter }
     case 'semver_gt':
-      return matchOrder(filter, order => order > 0)
+      return { kind: 'order', comparison: '>', filter }
     case 'semver_gte':
-      return matchOrder(filter, order => order >= 0)
+      return { kind: 'order', comparison: '>=', filter }
     case 'semver_lt':
-      return matchOrder(filter, order => order < 0)
+      return { kind: 'order', comparison: '<', filter }
     case 'semver_lte':
-      return matchOrder(filter, order => order <= 0)
+      return { kind: 'order', comparison: '<=', filter }
     case 'semver_tilde':
-      return matchRange(filter, releaseVersion(filter.major, filter.minor + 1n, 0n))
+      return { kind: 'range', filter, end: releaseVersion(filter.major, filter.minor + 1n, 0n) }
     case 'semver_caret':
-      return matchRange(filter, caretEnd(filter))
+      return { kind: 'range', filter, end: caretEnd(filter) }
     default:
       return operator satisfies never
   }
@@ -123,10 +148,6 @@ function matchOrder(filter: Semver, test: (order: number) => boolean): (text: st
   }
 }
 
-/**
- * Admits versions from the filter's own up to `end`, exclusive; a pre-release only if the filter has one too, with
- * equal numbers.
- */
 function matchRange(filter: Semver, end: Semver): (text: string) => boolean {
   return text => {
     const version = parseSemver(text)
@@ -145,20 +166,23 @@ function caretEnd({ major, minor, patch }: Semver): Semver {
   return minor > 0n ? releaseVersion(0n, minor + 1n, 0n) : releaseVersion(0n, 0n, patch + 1n)
 }
 
-/** Compiles `1.2.*`, `1.*`, `*`; without a star, a caret range of the given parts (`1` admits 1.x, `0` admits 0.x). */
-function compileWildcard(filterText: string): ((text: string) => boolean) | null {
+/** Reads `1.2.*`, `1.*`, `*`; without a star, a caret range of the given parts (`1` admits 1.x, `0` admits 0.x). */
+function readWildcard(filterText: string): VersionTest | null {
   const text = (filterText.startsWith('v') ? filterText.slice(1) : filterText).trim()
   if (/[<>=~^,]/.test(text)) return null
   if (!text.includes('*')) {
     const filter = parseSemver(text)
-    return filter === null ? null : matchRange(filter, wildcardCaretEnd(filter, text))
+    return filter === null ? null : { kind: 'range', filter, end: wildcardCaretEnd(filter, text) }
   }
   const parts = text.split('.')
   const star = parts.indexOf('*')
   if (parts.length > 3 || parts.slice(star).some(part => part !== '*')) return null
   const given = parts.slice(0, star)
   if (given.some(part => !/^\d{1,40}$/.test(part))) return null
-  const numbers = given.map(BigInt)
+  return { kind: 'numbers', numbers: given.map(BigInt) }
+}
+
+function matchNumbers(numbers: readonly bigint[]): (text: string) => boolean {
   return candidate => {
     const version = parseSemver(candidate)
     if (version === null || version.prerelease.length > 0) return false

@@ -22,11 +22,8 @@ export const patternUnitsMax = 10_000
 export interface FlagRegex {
   /** The estimated cost of compiling it, in the units of `regex-cost.ts`. */
   readonly units: number
-  /**
-   * The pattern in the syntax of RE2 itself, which finds the same in ASCII texts; `.` matches everything but `
-   * `. Null when it names characters by a property that RE2 may not know.
-   */
-  readonly asciiPattern: string | null
+  /** The pattern in the syntax of RE2 itself, which may have other tables of characters beyond ASCII. */
+  readonly re2Pattern: string
   /** A text with more UTF-16 units than this is too expensive to search. */
   readonly textCharsMax: number
   /** Whether searching the text may take more than 2 ms. */
@@ -89,7 +86,8 @@ function compile(pattern: string): Result<FlagRegex, string> {
     const isTooLong = (text: string) => isTooLongForAny(text) || instructions * text.length > searchStepsMax
     return ok({
       units,
-      asciiPattern: asciiPatternOf(re2Pattern),
+      // RE2 has no table of alphabetic characters; letters, marks and numerals are nearly all of them.
+      re2Pattern: re2Pattern.replaceAll('\\p{Alphabetic}', '\\p{L}\\p{Nl}'),
       textCharsMax: Math.floor(searchStepsMax / Math.max(instructions, 1)),
       isSlow: text => instructions * text.length > quickSearchSteps,
       isTooLong,
@@ -98,11 +96,6 @@ function compile(pattern: string): Result<FlagRegex, string> {
   } catch (cause) {
     return err(cause instanceof Error ? cause.message : 'not a regular expression')
   }
-}
-
-function asciiPatternOf(re2Pattern: string): string | null {
-  const pattern = re2Pattern.replaceAll(wordClass, '0-9A-Za-z_')
-  return /\\[pP](?!\{Nd\})/.test(pattern) ? null : pattern
 }
 
 function isTooLongForAny(text: string): boolean {

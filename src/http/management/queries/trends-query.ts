@@ -50,10 +50,10 @@ function issueError(issue: TrendsIssue): WireError {
         'query.properties',
         'The filters, including those of cohorts, are too many for one query of the event store. Use fewer filters, or create a static cohort of the matching persons.',
       )
-    case 'too_many_values':
+    case 'unsupported_pattern':
       return invalidInput(
         'query.properties',
-        'A filtered property has too many values that the event store cannot compare, such as lists, versions and unusual numbers. Use a shorter range, a single event or another operator.',
+        'The event store cannot search for the pattern or text of a filter. Use a plainer one.',
       )
   }
 }
