@@ -4,12 +4,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, statfsSync, truncateSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
+import { serve } from '../support/local-server.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
 import type { RunningCommand } from '../support/pennon-command.ts'
 import { mustSucceed, refusalOf } from '../support/pennon-command.ts'
@@ -65,18 +67,20 @@ describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
     const disk = aDisk(t, 64)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(2_000, 4))
     const commands = new ImportCommands(disk, { ...noReserve, PENNON_PERSONAL_KEY: testPersonalKey })
-    const project = await commands.approved(pennon, [raw], '--max-reject-share', '5%')
-    const isVerifying = () => readFileSync(join(commands.job, 'progress.json'), 'utf8').includes('"verify"')
+    let freeDisk: (() => void) | undefined
+    // Verifying begins with this question, which nothing else asks.
+    const url = await serveThrough(t, pennon.url, path => {
+      if (path.includes('/ingestion_status/')) freeDisk ??= fillDisk(disk)
+    })
+    const project = await commands.approved({ api: pennon.api, url }, [raw], '--max-reject-share', '5%')
     const run = commands.start('run')
     const stderrSoFar = collectStderr(run)
-    await eventually(isVerifying, { what: 'the stage' })
-    const freeDisk = fillDisk(disk)
     await eventually(() => words.test(stderrSoFar()), { what: 'the words' })
     run.child.kill('SIGINT')
     assert.equal((await run.ended).exitCode, 130)
     for (const command of ['status', 'report', 'rejects']) mustSucceed(await commands.call(command))
     assert.match(refusalOf(await commands.call('publish', ...project)), /have not been compared/)
-    freeDisk()
+    freeDisk!()
     mustSucceed(await commands.call('run'))
     const freeAgain = fillDisk(disk)
     const { exitCode, stderr } = await commands.call('publish', ...project)
@@ -166,6 +170,19 @@ function largeRecords(count: number): string {
     }),
   )
   return `${lines.join('\n')}\n`
+}
+
+/** A server that passes every request on to `target`. @param beforeEach called first, with the request's path. */
+function serveThrough(t: TestContext, target: string, beforeEach: (path: string) => void): Promise<string> {
+  return serve(t, (request, response) => {
+    beforeEach(request.url!)
+    const passed = httpRequest(new URL(request.url!, target), { method: request.method, headers: request.headers })
+    passed.on('response', answer => {
+      response.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(response)
+    })
+    request.pipe(passed)
+  })
 }
 
 function collectStderr({ child }: RunningCommand): () => string {
