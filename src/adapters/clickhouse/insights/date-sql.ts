@@ -55,7 +55,7 @@ const dateForm =
 const secondsMax = '8.21e12'
 const secondsOf400Years = 12_622_780_800
 
-/** Of the groups of `dateForm`. */
+/** SQL of the epoch nanoseconds that `parts`, the groups of `dateForm`, mean; NULL when they are no date. */
 function instantOfPartsSql(timezone: string, params: QueryParams): string {
   // The engine knows 1900 to 2299. The calendar repeats after 400 years.
   const cycles = `intDiv(toInt64OrZero(parts[1]) - 1900 + 2000, 400) - 5`

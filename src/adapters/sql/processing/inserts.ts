@@ -71,7 +71,7 @@ export function buildInserts(insert: InsertText) {
       'import_job_id bigint, group_type_index int, name text, is_added int',
       'ON CONFLICT DO NOTHING',
     ),
-    /** Of a person that was merged away before, the first `own` stays. */
+    /** When a person that the job already merged away is written again, its first `own` is kept. */
     assignments: insert(
       'import_assignments',
       'import_job_id bigint, person_uuid text, survivor_uuid text, own text, taken text',

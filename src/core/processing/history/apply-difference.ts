@@ -182,7 +182,8 @@ class Difference {
     }
     const createdAtMs = choose('created_at', person => person.createdAtMs)
     const isIdentified = choose('is_identified', person => person.isIdentified)
-    // Shown nowhere, and later with each copy of an event. A rebuild keeps that of an event that was deleted since.
+    // No answer shows this time, and each copy of an event moves it forward. A rebuild keeps a later time, which may be that
+    // of an event that has been deleted since.
     const isLeft =
       now.lastSeenAtMs !== was.lastSeenAtMs || (this.#batch.was === undefined && now.lastSeenAtMs > wanted.lastSeenAtMs)
     const lastSeenAtMs = isLeft ? now.lastSeenAtMs : wanted.lastSeenAtMs

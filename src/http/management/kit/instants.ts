@@ -26,7 +26,11 @@ export function readInstant(text: string, name: string, zone: Zone): Result<numb
   return ok(Number(instant / 1_000_000n))
 }
 
-/** `after` and `before` of a list. @param what the rows, for the descriptions. @param note added to that of `after`. */
+/**
+ * The query parameters `after` and `before` of a list.
+ * @param what names the rows in the descriptions.
+ * @param note is appended to the description of `after`.
+ */
 export function boundParams(what: string, note = '') {
   const forms = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
   return {

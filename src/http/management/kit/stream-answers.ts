@@ -5,7 +5,7 @@ import type { ManagementDeps } from './deps.ts'
 import type { ProjectCall } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
 
-/** Of an answer that is sent piece by piece. Otherwise nginx would hold the pieces, in memory or in temporary files. */
+/** Headers of an answer that is sent piece by piece. They stop nginx from buffering it in memory or temporary files. */
 export const streamHeaders = { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' } as const
 
 export const accessEndDetails = {

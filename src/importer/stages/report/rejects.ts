@@ -32,7 +32,7 @@ export class ReasonCounts {
   readonly #reasons = new Map<string, Counted>()
 
   /**
-   * @param times how many records have this reason; the position is that of the first one.
+   * @param times how many records have this reason. The position belongs to the first of them.
    * @param fix the remedy; needed only if the reason alone does not determine it.
    */
   add(
