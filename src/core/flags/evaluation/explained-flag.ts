@@ -82,9 +82,8 @@ export interface MissingDependency {
 /** Explains `missing_dependency`: lists every reached flag that does not exist or cannot be read. */
 export function missingDependencies({ project }: ProjectToExplain): MissingDependency[] {
   const existing = new Set(project.definitions.flags.filter(flag => !flag.hasEncryptedPayloads).map(flag => flag.id))
-  for (const [position, flag] of project.flags.entries()) {
-    if (flag === undefined) existing.delete(activeFlags(project)[position]!.id)
-  }
+  const active = activeFlags(project)
+  for (const [position, flag] of project.flags.entries()) if (flag === undefined) existing.delete(active[position]!.id)
   return project.flags.flatMap(flag =>
     (flag?.dependencyIds ?? []).filter(id => !existing.has(id)).map(id => ({ id, testedBy: flag!.key })),
   )
@@ -95,8 +94,8 @@ function activeFlags({ definitions }: CompiledProject): readonly Flag[] {
 }
 
 /**
- * A cycle that the flag is part of or leads to, as keys: each flag tests the next, and the first key is repeated at the
- * end. Null when there is none.
+ * Finds a dependency cycle that contains the flag or can be reached from it.
+ * @returns the keys of its flags, each of which tests the next, with the first repeated at the end; null without a cycle.
  */
 export function dependencyCycle({ project, position }: ProjectToExplain): readonly string[] | null {
   const answered = new Set(project.order)
