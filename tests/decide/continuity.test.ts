@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { HashKeyAssignment, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyRow } from '#ports/state/subject-store.ts'
 import { type DecideServerOptions, startDecideServer } from '../support/decide-server.ts'
 
 const continuity = { ensure_experience_continuity: true }

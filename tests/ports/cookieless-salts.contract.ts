@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
-import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
+import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 import { createDailySalts } from '#services/shared/daily-salts.ts'
 import { createVisitorRetention } from '#services/worker/visitor-retention.ts'
 import { fixedClock } from '../support/fixed-clock.ts'

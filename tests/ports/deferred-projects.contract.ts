@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { deferredCursorOf } from '#core/events/log-stream.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
+import type { DeferredProjects } from '#ports/state/worker-state.ts'
 import { chunkChanges } from '../support/values.ts'
 
 export interface DeferredProjectsHarness {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import type { EventExportQuery, EventExports, ExportedEvent } from '#ports/events/event-exports.ts'
+import type { EventExportQuery, EventExports, ExportedEvent } from '#ports/events/event-queries.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 import { type EventStoreSubject, novemberMs } from './event-store-subject.ts'
 

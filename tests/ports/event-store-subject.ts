@@ -1,9 +1,9 @@
 // The store under test that the suites of the event store's ports share, and their common steps.
 
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import type { ChargedUsage } from '#ports/events/charged-usage.ts'
 import type { EventQuery, EventView } from '#ports/events/event-queries.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
+import type { ChargedUsage } from '#ports/events/event-store-upkeep.ts'
 import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
 import type { fixedClock } from '../support/fixed-clock.ts'
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import type { NewFlag } from '#ports/state/flag-write.ts'
+import type { NewFlag } from '#ports/state/flag-store.ts'
 import { aChange, aNewFlag } from '../support/values.ts'
 import { change, type OpenManagement, written } from './management-harness.ts'
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import type { HashKeyAssignment, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyRow } from '#ports/state/subject-store.ts'
 import type { OpenSqlState, SqlState } from '../support/state.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { NewSecretKey } from '#ports/state/secret-key-store.ts'
+import type { NewSecretKey } from '#ports/state/project-store.ts'
 import { aChange, aNewProject } from '../support/values.ts'
 import { type OpenManagement, written } from './management-harness.ts'
 

@@ -19,7 +19,7 @@ import { flagCallOf } from '#core/processing/deduplicate-flag-calls.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { NewCohort } from '#ports/state/cohort-store.ts'
-import type { NewFlag } from '#ports/state/flag-write.ts'
+import type { NewFlag } from '#ports/state/flag-store.ts'
 import type { NewProject } from '#ports/state/project-store.ts'
 
 /** A change by a key with this label. */

@@ -2,8 +2,7 @@
 
 import { err, ok, type Result } from '#core/result.ts'
 import { inDocs } from '#distribution.ts'
-import { PortError } from '#ports/port-error.ts'
-import { isTooOld, UnfitSchemaError } from '#ports/unfit-schema-error.ts'
+import { isTooOld, PortError, UnfitSchemaError } from '#ports/port-error.ts'
 import {
   type ClickHouseClient,
   type ClickHouseClients,

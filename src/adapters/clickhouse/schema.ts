@@ -4,7 +4,7 @@
 // migration at once, and one that was interrupted runs again, every statement can be repeated (`IF NOT EXISTS`).
 // Source: docs/wire/ingestion.md 8.1, 10.
 
-import { cachedUsageDays } from '#ports/events/flag-usage-upkeep.ts'
+import { cachedUsageDays } from '#ports/events/insight-queries.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import { wideFlagSet } from './insights/property-access.ts'
 

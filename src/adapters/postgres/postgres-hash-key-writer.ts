@@ -3,7 +3,7 @@
 
 import { toStorableText } from '#adapters/sql/tables/storable-text.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
 

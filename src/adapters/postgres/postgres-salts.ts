@@ -1,7 +1,7 @@
 // The salts of an instance with its state in PostgreSQL.
 
 import { PortError } from '#ports/port-error.ts'
-import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
+import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
 

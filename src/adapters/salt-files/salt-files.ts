@@ -6,7 +6,7 @@ import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promis
 import { join } from 'node:path'
 import { type DayRange, isDayInRange } from '#core/cookieless/visitor-day.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
+import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 
 const saltBytes = 16
 /** The name of a salt, or of a draft of one. */

@@ -1,7 +1,7 @@
 // The list of migrations, and which of them a state lacks. Starts ask that on their main thread, which does without Kysely.
 
 import { inDocs } from '#distribution.ts'
-import { isTooOld, UnfitSchemaError } from '#ports/unfit-schema-error.ts'
+import { isTooOld, UnfitSchemaError } from '#ports/port-error.ts'
 import { baseline } from './migrations/0020-baseline.ts'
 import { activity } from './migrations/0021-activity.ts'
 import { history } from './migrations/0022-history.ts'

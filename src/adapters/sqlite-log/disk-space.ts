@@ -4,7 +4,7 @@
 
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LogSpace } from '#ports/log/event-log-retention.ts'
+import type { LogSpace } from '#ports/log/event-log.ts'
 import { measureFolder } from './segment-file.ts'
 
 export interface SpaceLimits {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { findSchemaProblem } from '#adapters/sql/known-migrations.ts'
-import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
+import { UnfitSchemaError } from '#ports/port-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { chunkChanges } from '../../../tests/support/values.ts'
 import { findSettledSchema, findSqlitePositions, findSqliteSchema } from './find-schema.ts'

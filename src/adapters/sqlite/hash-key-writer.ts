@@ -3,7 +3,7 @@
 // out.
 
 import { toStorableText } from '#adapters/sql/tables/storable-text.ts'
-import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-store.ts'
 import { openStateForWriting, type SqliteDatabase, toStatePortError } from './open-sqlite.ts'
 
 /** An evaluation waits no longer for the lock. This also bounds how long a write holds up other calls of the thread. */

@@ -4,8 +4,7 @@
 import { Worker } from 'node:worker_threads'
 import { logStateMigration } from '#adapters/sql/state-migration.ts'
 import { backOffMs } from '#core/back-off.ts'
-import { PortError, QueueFullError } from '#ports/port-error.ts'
-import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
+import { PortError, QueueFullError, UnfitSchemaError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import {
   decodeAnswer,

@@ -4,8 +4,8 @@
 
 import { addHeldDefinitions, listVersions } from '#adapters/sql/definitions/held-definitions.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
-import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
+import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { type PackedChanges, unpackDefinitions } from './definition-texts.ts'
 import { writerWaitMs } from './open-sqlite.ts'

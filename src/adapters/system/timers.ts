@@ -1,4 +1,4 @@
-import type { Timers } from '#ports/timers.ts'
+import type { Timers } from '#ports/clock.ts'
 
 export const systemTimers: Timers = {
   startTimer: (callback, everyMs) => {

@@ -3,7 +3,7 @@
 import Type, { type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { printable } from '#core/printable.ts'
-import { isTooOld } from '#ports/unfit-schema-error.ts'
+import { isTooOld } from '#ports/port-error.ts'
 
 export const descriptionName = 'backup.json'
 

@@ -9,7 +9,7 @@ import { BackupDamagedError, unpackBackup } from '#adapters/backup-file/unpack-b
 import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
+import { UnfitSchemaError } from '#ports/port-error.ts'
 import { acquireDataLock } from '#processes/data-lock.ts'
 import { restoringFolderOf } from '../stores/store-faults.ts'
 import { type BackupDescription, decodeDescription, descriptionName } from './backup-description.ts'

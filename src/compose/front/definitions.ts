@@ -2,7 +2,7 @@
 // and quotas.
 
 import { type CompiledProject, compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
-import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import { type ChangeHub, createChangeHub } from '#services/flags/change-hub.ts'
 import { type DefinitionCache, startDefinitionCache } from '#services/flags/definition-cache.ts'
 import { createPersonalKeyCheck, type PersonalKeyCheck } from '#services/manage/personal-key-check.ts'

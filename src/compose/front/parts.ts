@@ -2,8 +2,8 @@
 // one feature alone.
 
 import type { EventLogWriter } from '#ports/log/event-log.ts'
-import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
+import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
 import type { DailySalts } from '#services/shared/daily-salts.ts'

@@ -1,8 +1,7 @@
 // Opens the stores of a front, except the log that it appends to (`compose/log`), which closes earlier.
 
 import type { EventStore } from '#ports/events/event-store.ts'
-import type { EventLogReader } from '#ports/log/event-log.ts'
-import type { EventLogRetention } from '#ports/log/event-log-retention.ts'
+import type { EventLogReader, EventLogRetention } from '#ports/log/event-log.ts'
 import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
 import { openLogReader } from '../log/log.ts'
 import { openManagement, type StateWriter } from '../stores/state.ts'

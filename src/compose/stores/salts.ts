@@ -2,7 +2,7 @@
 
 import { openSaltFiles } from '#adapters/salt-files/salt-files.ts'
 import type { Config } from '#config.ts'
-import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
+import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { stateUrlsOf } from './state.ts'
 

@@ -10,8 +10,8 @@ import { ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
-import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
+import type { HashKeyOverrideWriter } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 /** How long a start waits for a busy server; less for the replica, since the start can do without it. */

@@ -1,8 +1,15 @@
-// Keeps an event store usable: creates its tables, and helps a worker notice that rows were lost or that the store is
-// not the copy it last wrote to (docs/decisions/0026).
+// What a worker does with an event store besides writing rows: creates its tables, notices that rows were lost or that
+// the store is not the copy it last wrote to (docs/decisions/0026), counts, erases, and mirrors persons and groups.
 
-import type { ErasureCount } from '#core/persons/erasure.ts'
+import type { ErasureCount, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
+import type {
+  MirroredGroup,
+  MirroredGroupKey,
+  MirroredPerson,
+  MirroredPersonKey,
+} from '#core/processing/mirror-subjects.ts'
+import type { EventUsage } from '#core/usage.ts'
 
 /** @throws PortError from every method, like `EventWriter`. */
 export interface EventStoreUpkeep {
@@ -49,4 +56,87 @@ export interface StoreMark {
   readonly id: string
   /** The previous mark, which the state still has if it crashed before it saved this one; null or '' if none. */
   readonly former: string | null
+}
+
+/** Counts charged usage from the stored events themselves. */
+export interface ChargedUsage {
+  /**
+   * Counts each identity once, on the UTC day of its `chargedAtMs`, and a recorded session on the day of its first
+   * recording. Days are inclusive, `YYYY-MM-DD`; days without usage are left out. May take minutes: the limit on users'
+   * queries does not apply. `signal` ends it, with its reason.
+   * @throws PortError `unavailable`, `timeout`, `full`.
+   */
+  countUsage(projectId: number, fromDay: string, toDay: string, signal?: AbortSignal): Promise<readonly UsageDay[]>
+}
+
+export interface UsageDay extends EventUsage {
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string
+}
+
+// Removes the rows of erased persons from the event store. Only rows made before the erasure are removed, whenever and
+// however often it is carried out: each row says how often persons of its project had been erased
+// (`EventRows.erasures`).
+
+export interface CountedRows extends RemovedRows {
+  /** The pending rows, by import job. */
+  readonly pendingOfJobs: readonly { readonly importJobId: number; readonly count: number }[]
+}
+
+/** @throws PortError from every method: repeat the call. */
+export interface PersonEraser {
+  /**
+   * The current rows of each of them, by id; each event once. `under_way` while rows are being removed, for these or
+   * other erasures: call it again.
+   */
+  countErased(erasures: readonly PersonErasure[]): Promise<ReadonlyMap<number, CountedRows> | 'under_way'>
+  /**
+   * Checks which rows remain, and begins to remove them; a removal in progress continues. Call it until it is `done`.
+   * @param beforeRemoving awaited with the ranges of rows (`EventStoreUpkeep.findHeldRows`) that will become empty.
+   */
+  removeErased(
+    erasures: readonly PersonErasure[],
+    beforeRemoving: (emptied: readonly HeldRange[]) => Promise<void>,
+  ): Promise<'done' | 'under_way'>
+}
+
+// The mirror: current persons and groups beside the events, for queries that filter by a person's or group's current
+// properties. The state is authoritative, and the worker writes what was committed there
+// (`services/worker/mirror-subjects.ts`, docs/decisions/0051).
+
+/** @throws PortError from every method, like `EventWriter`. Repeat the call. */
+export interface SubjectMirror {
+  /**
+   * Resolves when the rows are durable and every query returns them. Of two rows of a subject the higher version wins,
+   * and of equal versions the later one. A deleted subject is no longer returned; it may reappear with a later row.
+   */
+  writeSubjects(rows: MirrorRows, version: number): Promise<void>
+  /**
+   * The current contents of the mirror, without reading properties. @param withVersion reads the version of every row.
+   */
+  findHeldMirror(withVersion: boolean): Promise<HeldMirror>
+  /**
+   * Empties the mirror, durably. From now on, queries that need it are refused until `completeMirror`.
+   * @param version not below that of an earlier call.
+   */
+  beginMirror(fillId: string, version: number): Promise<void>
+  /** Lets queries use the mirror. @param version above that of `beginMirror`. */
+  completeMirror(fillId: string, version: number): Promise<void>
+}
+
+export interface MirrorRows {
+  readonly persons?: readonly MirroredPerson[]
+  readonly deletedPersons?: readonly MirroredPersonKey[]
+  readonly groups?: readonly MirroredGroup[]
+  readonly deletedGroups?: readonly MirroredGroupKey[]
+}
+
+export interface HeldMirror {
+  /** The most recently begun fill; null before the first. */
+  readonly fillId: string | null
+  readonly isComplete: boolean
+  /** The highest version of all rows and fills, 0 when there are none; null when it was not requested. */
+  readonly version: number | null
+  /** Null when the store's user lacks the permission. */
+  readonly ranges: readonly HeldRange[] | null
 }

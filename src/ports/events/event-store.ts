@@ -3,20 +3,15 @@
 // events sees each identity once, as soon as it is inserted, whichever lane, job or retry it came by; a live row wins
 // over an imported one.
 
-import type { ChargedUsage } from './charged-usage.ts'
-import type { EventExports } from './event-exports.ts'
 import type { EventHistory } from './event-history.ts'
-import type { EventQueries } from './event-queries.ts'
-import type { EventStoreUpkeep } from './event-store-upkeep.ts'
+import type { EventExports, EventQueries } from './event-queries.ts'
+import type { ChargedUsage, EventStoreUpkeep, PersonEraser, SubjectMirror } from './event-store-upkeep.ts'
 import type { EventWriter } from './event-writer.ts'
-import type { FlagUsageUpkeep } from './flag-usage-upkeep.ts'
 import type { ImportedRows } from './imported-rows.ts'
-import type { InsightQueries } from './insight-queries.ts'
-import type { PersonEraser } from './person-eraser.ts'
+import type { FlagUsageUpkeep, InsightQueries } from './insight-queries.ts'
 import type { RecordingStore } from './recording-store.ts'
 import type { RejectStore } from './reject-store.ts'
 import type { SqlQueries } from './sql-queries.ts'
-import type { SubjectMirror } from './subject-mirror.ts'
 
 export interface EventStore
   extends EventWriter,

@@ -1,5 +1,5 @@
 // What the worker writes to the event store, and what it looks up before it writes. The rows are read through
-// `event-queries.ts`, `reject-store.ts`, `recording-store.ts` and `charged-usage.ts`.
+// `event-queries.ts`, `reject-store.ts`, `recording-store.ts` and `ChargedUsage`.
 
 import type {
   EventIdentity,

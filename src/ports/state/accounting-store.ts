@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { EventUsage, LiveUsage } from '#core/usage.ts'
-import type { UsageDay } from '../events/charged-usage.ts'
+import type { UsageDay } from '../events/event-store-upkeep.ts'
 
 /** Days are `YYYY-MM-DD`, UTC, and bounds are inclusive. */
 export interface UsageStore {

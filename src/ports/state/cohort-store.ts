@@ -5,7 +5,7 @@ import type { Change } from '#core/author.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import type { Result } from '#core/result.ts'
-import type { LinkedWrite } from './definition-links.ts'
+import type { LinkedWrite } from './flag-store.ts'
 import type { PersonFilters, PersonView } from './person-store.ts'
 import type { Page, Written } from './written.ts'
 

@@ -2,12 +2,11 @@
 // `definition-store.ts`.
 
 import type { Author, Change } from '#core/author.ts'
-import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import type { FlagTraits } from '#core/flags/definitions/flag-traits.ts'
 import type { EarlyAccessFeature } from '#core/resources/early-access-feature.ts'
 import type { Result } from '#core/result.ts'
-import type { LinkedWrite } from './definition-links.ts'
-import type { FlagPatch, NewFlag } from './flag-write.ts'
 import type { Page, Written } from './written.ts'
 
 export interface FlagVersion {
@@ -115,4 +114,47 @@ export interface FlagOwners {
   /** Ids of the experiments that are not deleted, ascending. */
   readonly experimentIds: readonly number[]
   readonly features: readonly EarlyAccessFeature[]
+}
+
+// A flag write that is part of another write: of an early access feature, a survey or an experiment. The store writes
+// both or neither, in one transaction.
+
+export type NewFlag = Omit<
+  Flag,
+  'id' | 'version' | 'deleted' | 'createdAtMs' | 'updatedAtMs' | 'createdBy' | 'conditionsSinceMs' | 'hasExperiment'
+>
+export type FlagPatch = FlagFields & { readonly hasExperiment?: boolean }
+
+export type FlagWrite =
+  | (LinkedWrite & { readonly kind: 'create'; readonly flag: NewFlag; readonly hasExperiment?: boolean })
+  | (LinkedWrite & {
+      readonly kind: 'change'
+      readonly flagId: number
+      /** The version that the caller read. If it is outdated, the whole write is refused as `flag_changed`. */
+      readonly expectedVersion: number
+      readonly patch: FlagPatch
+    })
+
+/**
+ * Why nothing was written. `key_taken`: another flag has the key. `flag_changed`: the flag was changed or deleted since
+ * it was read. `definitions_changed`: see `LinkedWrite`.
+ */
+export type FlagWriteRefusal = 'key_taken' | 'flag_changed' | 'definitions_changed'
+
+/**
+ * A write is first checked against the references between flags and cohorts (a missing cohort, a cycle), so the store
+ * must notice if they changed between the check and the write. `linksRevision` is the revision from `findLinks`. If the project's definitions have changed since, the write is
+ * refused as `definitions_changed`, and the caller checks again. So if two writes would close a cycle together, one of
+ * them detects the other. Without `linksRevision` nothing is compared.
+ */
+export interface LinkedWrite {
+  readonly linksRevision?: number
+}
+
+export interface DefinitionLinkReader {
+  /**
+   * The flags, cohorts and group types of a project that are not deleted, and what each refers to. At least as new as the
+   * answer's `revision`.
+   */
+  findLinks(projectId: number): Promise<DefinitionLinks>
 }

@@ -6,23 +6,21 @@ import type { AccountingStore } from './accounting-store.ts'
 import type { ActivityStore } from './activity-store.ts'
 import type { CohortMemberStore, CohortStore } from './cohort-store.ts'
 import type { CookielessVisitorUpkeep } from './cookieless-visitors.ts'
-import type { DeferredProjects } from './deferred-projects.ts'
-import type { DefinitionLinkReader } from './definition-links.ts'
 import type { ErasureStore } from './erasure-store.ts'
-import type { EventStoreMarks } from './event-store-marks.ts'
-import type { FlagStore } from './flag-store.ts'
+import type { DefinitionLinkReader, FlagStore } from './flag-store.ts'
 import type { GroupStore } from './group-store.ts'
 import type { ImportJobStore, ImportWorkStore } from './import-job-store.ts'
-import type { LogBindingStore } from './log-binding.ts'
-import type { PersonRepairStore } from './person-repair-store.ts'
-import type { PersonStore } from './person-store.ts'
-import type { PersonalKeyStore } from './personal-key-store.ts'
-import type { ProjectStore } from './project-store.ts'
+import type { PersonRepairStore, PersonStore } from './person-store.ts'
+import type { PersonalKeyStore, ProjectStore, SecretKeyStore } from './project-store.ts'
 import type { ResourceStore } from './resource-store.ts'
-import type { ScheduleOwners } from './schedule-owners.ts'
-import type { SecretKeyStore } from './secret-key-store.ts'
 import type { SubjectMirrorSource } from './subject-mirror-source.ts'
-import type { TrustedTimeStore } from './trusted-time-store.ts'
+import type {
+  DeferredProjects,
+  EventStoreMarks,
+  LogBindingStore,
+  ScheduleOwners,
+  TrustedTimeStore,
+} from './worker-state.ts'
 
 /**
  * @throws PortError from every method: `timeout` when another process held the lock, `unavailable`, `full`, `corrupt`,

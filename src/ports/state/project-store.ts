@@ -2,7 +2,8 @@
 // every front, so every write raises the revision.
 
 import type { Change } from '#core/author.ts'
-import type { IngestionSettings, Project, Quotas } from '#core/project.ts'
+import type { PersonalKey } from '#core/personal-key.ts'
+import type { IngestionSettings, Project, Quotas, SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { Page, Written } from './written.ts'
 
@@ -27,3 +28,44 @@ export interface ProjectStore {
 }
 
 export type NewProject = Omit<Project, 'id' | 'createdAtMs'>
+
+// Secret keys of projects (`phs_…`), which allow a server to read its own project: a primary key and, after a rotation,
+// the previous key as backup. Fronts know the valid keys from the project's definitions (`secretKeyHashes`).
+
+/** Every write raises the revision, so that other processes follow. Keys of a deleted project are not valid. */
+export interface SecretKeyStore {
+  /** The new key becomes the primary key and the primary key the backup. The former backup is no longer valid. */
+  rotateSecretKey(
+    projectId: number,
+    key: NewSecretKey,
+    change: Change,
+  ): Promise<Result<Written<SecretKeys>, 'not_found'>>
+  /** Makes the backup invalid. A project without a backup stays unchanged. */
+  deleteBackupSecretKey(projectId: number, change: Change): Promise<Result<Written<SecretKeys>, 'not_found'>>
+  /** The keys of these projects. Projects without a key may be missing. */
+  listSecretKeys(projectIds: readonly number[]): Promise<readonly (SecretKeys & { readonly projectId: number })[]>
+}
+
+export interface NewSecretKey {
+  /** SHA-256 of the key, hex; the key itself is never stored. */
+  readonly secretHash: string
+  /** What the private API shows of the key afterwards. */
+  readonly masked: string
+}
+
+/** Personal API keys. The store never receives a key, only its hash; which scopes exist is decided elsewhere. */
+export interface PersonalKeyStore {
+  /** @param input.secretHash SHA-256 of the key, hex. @throws PortError `conflict` when a key has this id or hash. */
+  createPersonalKey(
+    input: Omit<PersonalKey, 'createdAtMs'> & { secretHash: string },
+    change: Change,
+  ): Promise<PersonalKey>
+  findPersonalKeyByHash(secretHash: string): Promise<PersonalKey | null>
+  findPersonalKey(id: string): Promise<PersonalKey | null>
+  /** Oldest first. `Page` explains short pages. */
+  listPersonalKeys(page: { limit: number; offset: number }): Promise<Page<PersonalKey>>
+  /** @returns whether the key existed. */
+  deletePersonalKey(id: string, change: Change): Promise<boolean>
+  /** Moves `lastUsedAtMs` forward, never back. Ids of deleted keys are ignored. */
+  savePersonalKeyUses(uses: readonly { id: string; usedAtMs: number }[]): Promise<void>
+}

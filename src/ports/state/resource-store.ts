@@ -7,8 +7,7 @@ import type { RequiredKey } from '#core/resource.ts'
 import type { Item, ResourceName, resources } from '#core/resources/resources.ts'
 import type { SurveyStatus } from '#core/resources/survey.ts'
 import type { Result } from '#core/result.ts'
-import type { LinkedWrite } from './definition-links.ts'
-import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
+import type { FlagWrite, FlagWriteRefusal, LinkedWrite } from './flag-store.ts'
 import type { Page, Written } from './written.ts'
 
 /** Absent fields get their initial values. An `id` that is a number is the store's to give. */

@@ -1,4 +1,4 @@
-// The state's side of the mirror of persons and groups in the event store (`ports/events/subject-mirror.ts`): what the
+// The state's side of the mirror of persons and groups in the event store (`SubjectMirror`): what the
 // mirror still lacks, how far it is filled, and the persons and groups themselves. Every write of a person or a group
 // notes it as changed in the same transaction (docs/decisions/0051).
 

@@ -3,7 +3,7 @@
 // arrive while it still takes the last notice are merged. The reader decides how a notice looks and where it is sent.
 
 import { err, ok, type Result } from '#core/result.ts'
-import type { Timer, Timers } from '#ports/timers.ts'
+import type { Timer, Timers } from '#ports/clock.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { ServedChanges } from './definition-cache.ts'
 

@@ -6,7 +6,7 @@
 import { FairQueue, type QueuedJob } from '#core/fair-queue.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err } from '#core/result.ts'
-import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/subject-store.ts'
 import type { GuardOptions, Loaded, StoreGuard } from './store-guard.ts'
 
 export interface HashKeyWritesOptions extends Pick<GuardOptions, 'timeoutMs' | 'startTimer' | 'monotonicNowMs'> {

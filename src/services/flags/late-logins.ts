@@ -4,7 +4,7 @@
 // number is bounded, because any client with a public key can add some. Source: ours; docs/wire/evaluation.md 5.13
 // requires less.
 
-import type { HashKeyAssignment, HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyOverrideReader } from '#ports/state/subject-store.ts'
 import type { HashKeyWrites } from './hash-key-writes.ts'
 import type { GuardOptions, StoreGuard } from './store-guard.ts'
 

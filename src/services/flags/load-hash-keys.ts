@@ -7,7 +7,7 @@ import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-reques
 import { type HashKeyOverrides, noHashKeyOverrides } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { FlagNeeds } from '#core/flags/evaluation/flag-needs.ts'
 import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
-import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyRow } from '#ports/state/subject-store.ts'
 import type { HashKeyWrites } from './hash-key-writes.ts'
 import type { LateLogins } from './late-logins.ts'
 import type { StoreGuard } from './store-guard.ts'

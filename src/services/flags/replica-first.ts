@@ -3,8 +3,7 @@
 
 import { type MaybePromise, whenKnown } from '#core/maybe-promise.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
-import type { HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
-import type { SubjectStore } from '#ports/state/subject-store.ts'
+import type { HashKeyOverrideReader, SubjectStore } from '#ports/state/subject-store.ts'
 import type { StoreGuard } from './store-guard.ts'
 
 type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors

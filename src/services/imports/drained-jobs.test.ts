@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
-import type { Deferral } from '#ports/state/deferred-projects.ts'
+import type { Deferral } from '#ports/state/worker-state.ts'
 import { createDrainTracker, type Drain } from './drained-jobs.ts'
 
 describe('a closed import job', () => {

@@ -5,9 +5,9 @@
 import type { DecodedRecord } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
+import type { Timers } from '#ports/clock.ts'
 import type { EventLogReader, LogRun } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { Timers } from '#ports/timers.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface LogTailOptions extends Pick<Timers, 'startTimeout'> {

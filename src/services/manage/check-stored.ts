@@ -9,8 +9,7 @@ import {
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { type ReferringDefinition, referenceIssues } from '#core/flags/definitions/validate-references.ts'
-import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { DefinitionLinkReader, FlagStore } from '#ports/state/flag-store.ts'
 
 /** Reads what a definition refers to. */
 export type ReferenceReader = DefinitionLinkReader & Pick<FlagStore, 'listFlagsById'>

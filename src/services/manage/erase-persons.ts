@@ -5,7 +5,7 @@ import type { Change } from '#core/author.ts'
 import type { ErasureTerms, LogEnds } from '#core/persons/erasure.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
-import type { LogBindingStore } from '#ports/state/log-binding.ts'
+import type { LogBindingStore } from '#ports/state/worker-state.ts'
 import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
 import { retryOnConflict } from '../shared/write-optimistically.ts'
 

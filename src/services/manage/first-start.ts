@@ -3,8 +3,7 @@
 
 import type { Change } from '#core/author.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
-import type { ProjectStore } from '#ports/state/project-store.ts'
+import type { PersonalKeyStore, ProjectStore } from '#ports/state/project-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
 import { createProject, isProjectKey } from './manage-projects.ts'
 import { hashSecret } from './secret-digests.ts'

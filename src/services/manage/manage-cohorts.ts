@@ -16,7 +16,7 @@ import {
   type CohortStore,
   memberIdCountMax,
 } from '#ports/state/cohort-store.ts'
-import type { LinkedWrite } from '#ports/state/definition-links.ts'
+import type { LinkedWrite } from '#ports/state/flag-store.ts'
 import type { Written } from '#ports/state/written.ts'
 import type { ReferenceReader } from './check-stored.ts'
 import { type CheckedWrite, writeDefinition, writeWithLinks } from './write-with-links.ts'

@@ -8,8 +8,7 @@ import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
 import type { EarlyAccessFeature, EarlyAccessStage } from '#core/resources/early-access-feature.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { FlagStore, FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
 import type { ResourceStore } from '#ports/state/resource-store.ts'
 import {
   type FlagOwnerDeps,

@@ -5,7 +5,7 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { PersonalKey } from '#core/personal-key.ts'
 import type { Clock } from '#ports/clock.ts'
 import { QueueFullError } from '#ports/port-error.ts'
-import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import type { PersonalKeyUses } from './personal-key-uses.ts'
 import { createSecretDigests } from './secret-digests.ts'
 

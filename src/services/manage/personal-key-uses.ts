@@ -4,7 +4,7 @@
 import type { PersonalKey } from '#core/personal-key.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
 import { err, ok } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { LinkedWrite } from '#ports/state/definition-links.ts'
+import type { LinkedWrite } from '#ports/state/flag-store.ts'
 import { writeDefinition } from './write-with-links.ts'
 
 const reference = { kind: 'flag', id: 1, path: 'filters' } as const

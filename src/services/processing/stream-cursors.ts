@@ -6,7 +6,7 @@
 import { deferredCursorOf, type LogStream, type StreamInfo } from '#core/events/log-stream.ts'
 import type { EventLogReader, LogChunk, LogReadOptions, MissingRecords } from '#ports/log/event-log.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
+import type { DeferredProjects } from '#ports/state/worker-state.ts'
 import { readProjects } from './read-projects.ts'
 
 export interface StreamCursor extends StreamInfo {

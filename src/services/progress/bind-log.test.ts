@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import type { Deferral } from '#ports/state/deferred-projects.ts'
-import type { FollowedLog } from '#ports/state/log-binding.ts'
+import type { Deferral, FollowedLog } from '#ports/state/worker-state.ts'
 import { bindLog, decideLogBinding, findLogMismatch, LogLeftError, restrictClaimsTo } from './bind-log.ts'
 
 const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({

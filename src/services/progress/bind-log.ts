@@ -5,7 +5,7 @@
 import type { LogStream } from '#core/events/log-stream.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import type { FollowedLog, LogBindingStore, ReturnedState } from '#ports/state/log-binding.ts'
+import type { FollowedLog, LogBindingStore, ReturnedState } from '#ports/state/worker-state.ts'
 import { type ProgressStore, readAllPositions } from './find-progress.ts'
 
 /** The log found in a folder. A log without segments is empty, so none of its records was ever processed. */

@@ -2,8 +2,7 @@
 
 import { deferredCursorOf, type LogStream } from '#core/events/log-stream.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
-import type { Deferral, DeferredProjects } from '#ports/state/deferred-projects.ts'
-import type { LogBindingStore } from '#ports/state/log-binding.ts'
+import type { Deferral, DeferredProjects, LogBindingStore } from '#ports/state/worker-state.ts'
 
 export type ProgressStore = Pick<LogBindingStore, 'findLogPosition'> & Pick<DeferredProjects, 'findDeferral'>
 

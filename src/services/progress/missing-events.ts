@@ -1,7 +1,7 @@
 // Makes events that the event store lost known to each front: the worker records them in the state store, fronts read them.
 
 import { PortError } from '#ports/port-error.ts'
-import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import type { EventStoreMarks } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface MissingEvents {

@@ -3,9 +3,8 @@
 // different ones agree on the stored one. Source: docs/wire/ingestion.md 13.
 
 import { findDaysToKeep, isDayInRange } from '#core/cookieless/visitor-day.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
-import type { Timers } from '#ports/timers.ts'
+import type { Clock, Timers } from '#ports/clock.ts'
+import type { CookielessSalts } from '#ports/state/cookieless-visitors.ts'
 
 export interface DailySalts {
   /** The salt of an open day if it is known without the store. */

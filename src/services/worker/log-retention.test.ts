@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
-import type { Deferral } from '#ports/state/deferred-projects.ts'
+import type { Deferral } from '#ports/state/worker-state.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'

@@ -4,8 +4,7 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventLogReader } from '#ports/log/event-log.ts'
-import type { EventLogRetention } from '#ports/log/event-log-retention.ts'
+import type { EventLogReader, EventLogRetention } from '#ports/log/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { findAllProgress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'

@@ -9,7 +9,7 @@
 // One worker at a time does this. A worker that stalled past its lease finds another version recorded when it returns.
 
 import { findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
-import type { HeldMirror, SubjectMirror } from '#ports/events/subject-mirror.ts'
+import type { HeldMirror, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { MirrorFill, MirrorProgress, SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
 import type { Logger } from '#telemetry/log.ts'

@@ -3,7 +3,7 @@
 
 import { isTrusted, type TrustedTime, updateTrustedTime } from '#core/retention-time.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { TrustedTimeStore } from '#ports/state/trusted-time-store.ts'
+import type { TrustedTimeStore } from '#ports/state/worker-state.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 

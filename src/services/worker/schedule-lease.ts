@@ -1,7 +1,7 @@
 // The lease in the state that decides which of several workers runs the schedules for all.
 
 import type { Clock } from '#ports/clock.ts'
-import type { ScheduleOwners } from '#ports/state/schedule-owners.ts'
+import type { ScheduleOwners } from '#ports/state/worker-state.ts'
 
 /** How long the schedules of a killed worker pause before another worker takes over. */
 export const scheduleLeaseMs = 30_000

@@ -3,8 +3,7 @@
 
 import { findDaysToKeep } from '#core/cookieless/visitor-day.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
-import type { CookielessVisitorUpkeep } from '#ports/state/cookieless-visitors.ts'
+import type { CookielessSalts, CookielessVisitorUpkeep } from '#ports/state/cookieless-visitors.ts'
 import type { Schedule } from '../shared/run-periodically.ts'
 
 /** How many rows of each kind one transaction deletes, so that chunks need not wait for it. */

@@ -1,7 +1,7 @@
 // The deferred projects of a state in memory, for unit tests.
 
 import { deferredCursorOf } from '#core/events/log-stream.ts'
-import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
+import type { DeferredProjects } from '#ports/state/worker-state.ts'
 import type { MemoryState } from './memory-state.ts'
 
 export function memoryDeferredProjects(state: MemoryState): DeferredProjects {

@@ -26,8 +26,8 @@ import {
 import type { HistoricEvent } from '#core/processing/history/historic-event.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
-import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
 import type { EventHistory, HistoricLink, HistorySubjects } from '#ports/events/event-history.ts'
+import type { ChargedUsage, UsageDay } from '#ports/events/event-store-upkeep.ts'
 import type { EventRows, EventWriter, IdShare, KnownOf } from '#ports/events/event-writer.ts'
 import { keyOf } from './memory-state.ts'
 

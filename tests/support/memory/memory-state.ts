@@ -6,7 +6,7 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { VisitorIdentify, VisitorSession } from '#core/processing/visitors.ts'
 import type { Project } from '#core/project.ts'
 import type { ChunkOutcome, IngestionWarning } from '#ports/state/chunk-store.ts'
-import type { DeferredProject } from '#ports/state/deferred-projects.ts'
+import type { DeferredProject } from '#ports/state/worker-state.ts'
 
 export interface MemoryState {
   revision: number

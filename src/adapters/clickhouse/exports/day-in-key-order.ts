@@ -1,8 +1,7 @@
 // Reads a busy day in the order of the sort key, in which its rows are stored: each page is a range of the key, so
 // every row is read a fixed number of times, however many there are and whatever their times.
 
-import type { ExportedEvent } from '#ports/events/event-exports.ts'
-import type { EventCursor } from '#ports/events/event-queries.ts'
+import type { EventCursor, ExportedEvent } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Filter } from '../queries/event-filter.ts'
 import { storedColumns } from '../queries/event-rows.ts'

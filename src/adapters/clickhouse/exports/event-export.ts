@@ -5,8 +5,13 @@
 import { isUuid } from '#core/events/uuid.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { EventExport, EventExportQuery, ExportedEvent } from '#ports/events/event-exports.ts'
-import type { EventCursor, EventQuery } from '#ports/events/event-queries.ts'
+import type {
+  EventCursor,
+  EventExport,
+  EventExportQuery,
+  EventQuery,
+  ExportedEvent,
+} from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { readRows } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'

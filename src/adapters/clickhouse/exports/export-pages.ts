@@ -1,6 +1,6 @@
 // The columns of an export's page, and where the page ends.
 
-import type { ExportedEvent } from '#ports/events/event-exports.ts'
+import type { ExportedEvent } from '#ports/events/event-queries.ts'
 import { readRows } from '../connection/clickhouse-clients.ts'
 import { tieBreak } from '../queries/event-filter.ts'
 import { type EventRow, toEventView, viewColumns } from '../queries/event-rows.ts'

@@ -3,7 +3,7 @@
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { BusyFlag, FlagUsageUpkeep } from '#ports/events/flag-usage-upkeep.ts'
+import type { BusyFlag, FlagUsageUpkeep } from '#ports/events/insight-queries.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 

@@ -7,7 +7,7 @@ import {
   surveyEventNames,
 } from '#core/capture/quota-resource.ts'
 import { noEventUsage } from '#core/usage.ts'
-import type { UsageDay } from '#ports/events/charged-usage.ts'
+import type { UsageDay } from '#ports/events/event-store-upkeep.ts'
 import { type ClickHouseClient, readRows } from '../connection/clickhouse-clients.ts'
 
 /**

@@ -4,7 +4,7 @@
 import { ClickHouseError } from '@clickhouse/client'
 import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
-import type { CountedRows, PersonEraser } from '#ports/events/person-eraser.ts'
+import type { CountedRows, PersonEraser } from '#ports/events/event-store-upkeep.ts'
 import { PortError } from '#ports/port-error.ts'
 import {
   type ClickHouseClient,

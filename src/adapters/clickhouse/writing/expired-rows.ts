@@ -3,7 +3,7 @@
 
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import { cachedUsageDays } from '#ports/events/flag-usage-upkeep.ts'
+import { cachedUsageDays } from '#ports/events/insight-queries.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import {
   type ClickHouseClient,

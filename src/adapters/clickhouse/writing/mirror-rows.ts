@@ -6,7 +6,7 @@ import type {
   MirroredPerson,
   MirroredPersonKey,
 } from '#core/processing/mirror-subjects.ts'
-import type { HeldMirror, MirrorRows, SubjectMirror } from '#ports/events/subject-mirror.ts'
+import type { HeldMirror, MirrorRows, SubjectMirror } from '#ports/events/event-store-upkeep.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import type { RowWritten } from './event-rows.ts'
 import { findRanges } from './held-rows.ts'

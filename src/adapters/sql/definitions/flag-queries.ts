@@ -1,8 +1,7 @@
 // Flags and their history. Every write keeps a snapshot of the whole flag. A delete is a change like any other: it
 // frees the key, and `deleted: false` reverts it while the key is still free.
 
-import type { Kysely } from 'kysely'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Author, Change } from '#core/author.ts'
 import {
   applyFlagChange,
@@ -15,8 +14,7 @@ import {
 import { staleAfterMs, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { hasTraits } from '#core/flags/definitions/flag-traits.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagChoice, FlagSearch, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
-import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
+import type { FlagChoice, FlagPatch, FlagSearch, FlagStore, FlagVersion, NewFlag } from '#ports/state/flag-store.ts'
 import { containsTextSql } from '../tables/conditions.ts'
 import { countFittingRows, readPage } from '../tables/fitting-rows.ts'
 import { recordActivity } from '../tables/record-activity.ts'

@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely'
 import type { Change } from '#core/author.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { toStorableFields } from '../tables/storable-text.ts'
 import { haveLinksChanged } from './cohort-queries.ts'

@@ -11,7 +11,7 @@ import {
   type RebuildRequest,
   type RepairRequest,
 } from '#core/persons/person-repair.ts'
-import type { PersonRepairStore } from '#ports/state/person-repair-store.ts'
+import type { PersonRepairStore } from '#ports/state/person-store.ts'
 import { recordActivity } from '../tables/record-activity.ts'
 import { authorText, flagBit, repairOf } from '../tables/rows.ts'
 import type { PersonRepairTable, StateSchema } from '../tables/schema.ts'

@@ -2,7 +2,7 @@
 
 import type { Kysely, Transaction } from 'kysely'
 import { deferredCursorOf, type LogStream } from '#core/events/log-stream.ts'
-import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
+import type { DeferredProjects } from '#ports/state/worker-state.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 export function createDeferredProjectQueries(db: Kysely<StateSchema>): DeferredProjects {

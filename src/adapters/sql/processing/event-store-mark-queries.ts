@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { EventStoreMark } from '#core/processing/held-rows.ts'
-import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import type { EventStoreMarks } from '#ports/state/worker-state.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 export function createEventStoreMarkQueries(db: Kysely<StateSchema>): EventStoreMarks {

@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely'
 import { deduplicatedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ChunkOutcome } from '#ports/state/chunk-store.ts'
-import type { LogBindingStore } from '#ports/state/log-binding.ts'
+import type { LogBindingStore } from '#ports/state/worker-state.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 export function createLogBindingQueries(db: Kysely<StateSchema>): LogBindingStore {

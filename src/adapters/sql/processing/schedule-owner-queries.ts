@@ -1,7 +1,7 @@
 // The leases of schedules. Each claim is one statement, so that only one of two simultaneous claims succeeds.
 
 import type { Kysely } from 'kysely'
-import type { ScheduleOwners } from '#ports/state/schedule-owners.ts'
+import type { ScheduleOwners } from '#ports/state/worker-state.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 export function createScheduleOwnerQueries(db: Kysely<StateSchema>): ScheduleOwners {

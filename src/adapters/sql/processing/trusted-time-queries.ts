@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { TrustedTimeStore } from '#ports/state/trusted-time-store.ts'
+import type { TrustedTimeStore } from '#ports/state/worker-state.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
 export function createTrustedTimeQueries(db: Kysely<StateSchema>): TrustedTimeStore {

@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import { omitUndefined } from '#core/omit-undefined.ts'
 import { err, ok } from '#core/result.ts'
-import type { EventExports, ExportCursor } from '#ports/events/event-exports.ts'
+import type { EventExports, ExportCursor } from '#ports/events/event-queries.ts'
 import { type EventRow, eventColumns } from '#wire/exports/exported-columns.ts'
 import { answerFromEventStore, invalid, refusal } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'

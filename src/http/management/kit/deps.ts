@@ -2,8 +2,7 @@
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventExports } from '#ports/events/event-exports.ts'
-import type { EventQueries } from '#ports/events/event-queries.ts'
+import type { EventExports, EventQueries } from '#ports/events/event-queries.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { InsightQueries } from '#ports/events/insight-queries.ts'
 import type { RecordingStore } from '#ports/events/recording-store.ts'

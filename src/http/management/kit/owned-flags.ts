@@ -2,8 +2,7 @@
 // with flags that were not created for them.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { FlagStore, FlagWriteRefusal } from '#ports/state/flag-store.ts'
 import type { Writer } from '#services/manage/flag-with-owner.ts'
 import type { InvalidFlag } from '#services/manage/manage-flags.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
