@@ -18,7 +18,7 @@ import {
 
 /**
  * The fields that a flag's writer decides, with their values when it omits them or sends null. A create, an update, a
- * copy and a restore all take exactly these fields, so a new one is added here; ARCHITECTURE §10 lists the steps that
+ * copy and a restore all take exactly these fields, so a new one is added here; `docs/how-to-add.md` lists the steps that
  * the compiler cannot check.
  */
 const writableFields = {
