@@ -5,8 +5,8 @@ import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import { selectFlags } from '#core/flags/evaluation/select-flags.ts'
-import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
-import { err, ok } from '#core/result.ts'
+import type { JsonObject, JsonValue } from '#core/json.ts'
+import { err } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
 import { allFlags, aSubject, evaluateInSlices } from '../support/evaluation-subject.ts'
@@ -64,77 +64,6 @@ function membership(
 
 const pro = { personProperties: { plan: 'pro' } }
 
-describe('a filter on a cohort', () => {
-  it('accepts an id as number or digits, and only the operators in and not_in', () => {
-    const cohorts = { 1: described(any(person('plan', 'pro'))) }
-    const value = (filter: JsonObject) => {
-      const { values, reasons } = evaluate({ flags: [flag(1, 'a', filter)], cohorts }, pro)
-      return values.a ?? reasons.a
-    }
-    assert.equal(value(cohort(1)), true)
-    assert.equal(value(cohort('1', { operator: 'in' })), true)
-    assert.equal(value(cohort('01', { operator: null })), true)
-    assert.equal(value(cohort(1, { operator: 'not_in' })), false)
-    for (const operator of ['exact', 'is_not', 'is_set', 'flag_evaluates_to', 'IN'])
-      assert.equal(value(cohort(1, { operator })), false, operator)
-    for (const id of ['pro-users', '', ' 1', '1.0', '-1', 1.5, null, true, [1], { id: 1 }])
-      assert.equal(value(cohort(id)), 'cohort_filters_parsing_error', JSON.stringify(id))
-    for (const id of [77, '77', -1, 0]) assert.equal(value(cohort(id)), 'dependency_not_found_cohort', String(id))
-  })
-
-  it('is evaluated after all other filters, and then resolves every cohort of the set', () => {
-    const cohorts = { 1: described(any(person('plan', 'pro'))), 2: described(any(cohort(2))) }
-    const { values, reasons, hasErrors } = evaluate(
-      {
-        flags: [
-          flag(1, 'reached', cohort(1), cohort(77)),
-          flag(2, 'not-reached', cohort(77), person('plan', 'team')),
-          flag(3, 'cycle', cohort(2)),
-          { id: 4, key: 'earlier-set', filters: { groups: [{ properties: [] }, { properties: [cohort(77)] }] } },
-        ],
-        cohorts,
-      },
-      { personProperties: { plan: 'free' } },
-    )
-    assert.deepEqual(values, { reached: undefined, 'not-reached': false, cycle: undefined, 'earlier-set': true })
-    assert.equal(reasons.reached, 'dependency_not_found_cohort')
-    assert.equal(reasons.cycle, 'dependency_cycle_cohort')
-    assert.equal(hasErrors, true)
-  })
-
-  it('tests the person even in a set of a group type', () => {
-    const group = {
-      id: 1,
-      key: 'a',
-      filters: { aggregation_group_type_index: 0, groups: [{ properties: [cohort(1)] }] },
-    }
-    const definitions = {
-      flags: [group],
-      groupTypes: { 0: 'company' },
-      cohorts: {
-        1: described(all(person('plan', 'pro'), { ...person('plan', 'pro'), type: 'group', group_type_index: 0 })),
-      },
-    }
-    const sent = { groups: { company: 'acme' }, groupProperties: { company: { plan: 'free' } } }
-    assert.equal(evaluate(definitions, { ...pro, ...sent }).values.a, true)
-  })
-
-  it('evaluates a cohort once for several flags, with either operator', () => {
-    const { values } = evaluate(
-      {
-        flags: [
-          flag(1, 'in', cohort(1)),
-          flag(2, 'out', cohort(1, { operator: 'not_in' })),
-          flag(3, 'again', cohort(2)),
-        ],
-        cohorts: { 1: described(any(person('plan', 'pro'))), 2: described(all(cohort(1))) },
-      },
-      pro,
-    )
-    assert.deepEqual(values, { in: true, out: false, again: true })
-  })
-})
-
 describe('a dynamic cohort', () => {
   it('combines nested AND and OR as a plain model does, where `property` acts as AND', () => {
     const leaf = fc.record({ key: fc.constantFrom('a', 'b', 'c'), negation: fc.constantFrom(true, false, null) })
@@ -169,48 +98,6 @@ describe('a dynamic cohort', () => {
     )
   })
 
-  it('reads person properties as a filter of a flag does, including stored and derived ones', () => {
-    const stored = { person: ok({ properties: { plan: 'free', $os: 'iOS' }, createdAtMs: Date.UTC(2026, 0, 1) }) }
-    const cases: [JsonObject, boolean][] = [
-      [person('plan', 'pro'), true],
-      [person('$os_name', 'ios'), true],
-      [person('$initial_os', 'iOS'), true],
-      [person('distinct_id', 'user-1'), true],
-      [person('age', 30, { operator: 'gt' }), true],
-      [person('plan', 'x', { operator: 'gt' }), false],
-      [person('absent', 'x', { operator: 'is_not' }), true],
-      [person('absent', null, { operator: 'is_not_set' }), true],
-      [person('plan', 'p', { operator: null }), false],
-      [person('plan', '(', { operator: 'regex' }), false],
-      [person('plan', '(', { operator: 'not_regex' }), false],
-      [{ ...person('created_at', '2026-01-10', { operator: 'is_date_before' }), type: 'person_metadata' }, true],
-    ]
-    for (const [leaf, expected] of cases) {
-      const subject = { ...stored, personProperties: { plan: 'pro', age: 31 } }
-      assert.equal(membership({ 1: described(all(leaf)) }, subject), expected, JSON.stringify(leaf))
-      const negated = { ...leaf, negation: true }
-      assert.equal(membership({ 1: described(all(negated)) }, subject), !expected, JSON.stringify(negated))
-    }
-  })
-
-  it('has no members without filters, and fails the flag when its filters are malformed', () => {
-    assert.equal(membership({ 1: {} }, pro), false)
-    assert.equal(membership({ 1: { properties: null } }, pro), false)
-    for (const properties of [
-      'x',
-      [],
-      {},
-      { type: 'XOR', values: [] },
-      all('x'),
-      all({ ...person('a', 1), type: 'hogql' }),
-    ])
-      assert.equal(membership({ 1: { properties } }, pro), 'cohort_filters_parsing_error', JSON.stringify(properties))
-    assert.equal(
-      membership({ 1: described(all(person('a', 1, { operator: 'like' }))) }),
-      'cohort_filters_parsing_error',
-    )
-  })
-
   it('that is malformed is listed once among the problems of the project when a flag uses it', () => {
     const cohorts = {
       1: described(all(cohort(2), person('plan', '(', { operator: 'regex' }))),
@@ -227,102 +114,9 @@ describe('a dynamic cohort', () => {
     assert.match(problems[0]!.message, /^the cohort 2: it is invalid/)
     assert.match(problems[1]!.message, /^the cohort 3: the filter on "plan" never matches/)
   })
-
-  it('matches no person by behavioral conditions, negated or not, and reports this as the reason', () => {
-    const done = { type: 'behavioral', key: '$pageview', value: 'performed_event', time_value: 30 }
-    for (const leaf of [done, { ...done, negation: true }, { ...done, type: 'realtime' }]) {
-      assert.equal(membership({ 1: described(all(person('plan', 'pro'), leaf)) }, pro), false)
-      assert.equal(membership({ 1: described(any(person('plan', 'pro'), leaf)) }, pro), true)
-    }
-    const { reasons } = evaluate(
-      {
-        flags: [
-          flag(1, 'by-it', cohort(1)),
-          flag(2, 'through', cohort(2)),
-          flag(3, 'other', cohort(1, { operator: 'not_in' }), cohort(3)),
-        ],
-        cohorts: { 1: described(all(done)), 2: described(all(cohort(1))), 3: described(any()) },
-      },
-      pro,
-    )
-    assert.deepEqual(reasons, {
-      'by-it': 'no_condition_match_behavioral_cohort',
-      through: 'no_condition_match_behavioral_cohort',
-      other: 'no_condition_match',
-    })
-  })
-
-  it('treats names of inherited object properties as ordinary keys', () => {
-    const keys = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
-    const properties = parseJson(`{${keys.map(key => `"${key}":"yes"`).join(',')}}`) as JsonObject
-    for (const key of keys) {
-      const cohorts = { 1: described(all(person(key, 'yes'))) }
-      assert.equal(membership(cohorts, { personProperties: properties }), true, key)
-      assert.equal(membership(cohorts), false, key)
-      assert.equal(membership({ 1: described(all(person(key, null, { operator: 'is_not_set' }))) }), true, key)
-    }
-  })
 })
 
 describe('a reference to another cohort', () => {
-  it('applies its operator and its negation in any group', () => {
-    const base = { 2: described(any(person('plan', 'pro'))) }
-    const cases: [JsonObject, boolean][] = [
-      [cohort(2), true],
-      [cohort('2'), true],
-      [cohort(2, { operator: 'not_in' }), false],
-      [cohort(2, { negation: true }), false],
-      [cohort(2, { operator: 'not_in', negation: true }), true],
-      [cohort(2, { operator: 'exact' }), false],
-      [cohort(2, { operator: 'exact', negation: true }), true],
-    ]
-    for (const [leaf, expected] of cases) {
-      for (const group of [all, any]) {
-        assert.equal(membership({ ...base, 1: described(group(leaf)) }, pro), expected, JSON.stringify(leaf))
-        assert.equal(membership({ ...base, 1: described(any(all(group(leaf)))) }, pro), expected, JSON.stringify(leaf))
-      }
-    }
-  })
-
-  it('that is missing at any depth fails the flag, and no other flag', () => {
-    const cases: [Record<string, JsonObject>, string][] = [
-      [{ 1: described(any(person('plan', 'pro'), cohort(77))) }, 'dependency_not_found_cohort'],
-      [
-        { 1: described(all(cohort(2))), 2: described(all(cohort(77, { operator: 'exact' }))) },
-        'dependency_not_found_cohort',
-      ],
-      [{ 1: described(any(person('plan', 'pro'), cohort(1))) }, 'dependency_cycle_cohort'],
-      [
-        { 1: described(all(cohort(2))), 2: described(all(cohort(3))), 3: described(all(cohort(2))) },
-        'dependency_cycle_cohort',
-      ],
-      [{ 1: described(all(cohort(2))), 2: { properties: 'x' } }, 'cohort_filters_parsing_error'],
-      [{ 1: described(all(cohort('pro'))) }, 'cohort_filters_parsing_error'],
-    ]
-    for (const [cohorts, code] of cases) assert.equal(membership(cohorts, pro), code, JSON.stringify(cohorts))
-    const { values, hasErrors } = evaluate(
-      {
-        flags: [flag(1, 'a', cohort(1)), flag(2, 'b', cohort(2))],
-        cohorts: { 1: described(all(cohort(1))), 2: described(all()) },
-      },
-      pro,
-    )
-    assert.deepEqual(values, { a: undefined, b: true })
-    assert.equal(hasErrors, true)
-  })
-
-  it('may lead to a static cohort, whose filters are ignored', () => {
-    const cohorts = {
-      1: described(all(cohort(5), cohort(6, { negation: true }))),
-      5: { is_static: true, properties: all(cohort(1)) },
-      6: { is_static: true },
-    }
-    const inCohorts = (...ids: number[]) => ({ staticCohortIds: ok(new Set(ids)) })
-    assert.equal(membership(cohorts, inCohorts(5)), true)
-    assert.equal(membership(cohorts, inCohorts(5, 6)), false)
-    assert.equal(membership(cohorts), false)
-  })
-
   it('is evaluated once: 60 cohorts that each refer twice to the next, and a chain of 30,000', () => {
     const doubled: Record<string, JsonObject> = { 61: described(any(person('plan', 'pro'))) }
     for (let id = 1; id <= 60; id++)
@@ -351,50 +145,12 @@ describe('a test of a flag inside a cohort', () => {
   const base = flag(20, 'base', person('region', 'north'))
   const north = { personProperties: { region: 'north' } }
 
-  it('follows the value of the other flag, which is evaluated first, and respects negation', () => {
-    const cases: [JsonObject, boolean][] = [
-      [flagLeaf(20, true), true],
-      [flagLeaf(20, false), false],
-      [flagLeaf(20, true, { negation: true }), false],
-      [flagLeaf(20, 'north'), false],
-      [flagLeaf(20, 7), false],
-      [flagLeaf(20, true, { operator: 'exact' }), false],
-      [flagLeaf(20, true, { operator: 'exact', negation: true }), true],
-      [flagLeaf('base', true), false],
-    ]
-    for (const [leaf, expected] of cases) {
-      const cohorts = { 1: described(all(cohort(2))), 2: described(any(leaf)) }
-      const { values } = evaluate({ flags: [flag(1, 'a', cohort(1)), base], cohorts }, north)
-      assert.deepEqual(values, { a: expected, base: true }, JSON.stringify(leaf))
-    }
-  })
-
   it('adds the tested flag to an answer for flag_keys, even when the cohort is faulty', () => {
     const flags = [flag(1, 'a', cohort(1)), base, flag(21, 'other')]
     const cohorts = { 1: described(all(cohort(2))), 2: described(all(flagLeaf(20, true))) }
     assert.deepEqual(evaluate({ flags, cohorts }, north, ['a']).values, { a: true, base: true })
     const faulty = { 1: described(all(flagLeaf(20, true), cohort(77))) }
     assert.deepEqual(evaluate({ flags, cohorts: faulty }, north, ['a']).values, { a: undefined, base: true })
-  })
-
-  it('fails for a missing flag, and treats an inactive one as false', () => {
-    const missing = evaluate({
-      flags: [flag(1, 'a', cohort(1))],
-      cohorts: { 1: described(any(all(), flagLeaf(99, true))) },
-    })
-    assert.deepEqual([missing.values.a, missing.reasons.a, missing.hasErrors], [false, 'missing_dependency', false])
-    const inactive = { ...base, active: false }
-    const cohorts = { 1: described(all(flagLeaf(20, false))) }
-    assert.deepEqual(evaluate({ flags: [flag(1, 'a', cohort(1)), inactive], cohorts }, north).values, { a: true })
-  })
-
-  it('can close a cycle of flags through cohorts', () => {
-    const { values, hasErrors } = evaluate({
-      flags: [flag(1, 'a', cohort(1)), flag(2, 'b', flagLeaf(1, true)), flag(3, 'c')],
-      cohorts: { 1: described(all(cohort(2))), 2: described(all(flagLeaf(2, true))) },
-    })
-    assert.deepEqual(values, { c: true })
-    assert.equal(hasErrors, true)
   })
 
   it('fails while the other flag cannot be computed, and is false when the other flag’s definition is faulty', () => {
