@@ -21,17 +21,9 @@ interface Ends {
   readonly streams: readonly { readonly stream: LogStream; readonly endOffset: number }[]
 }
 
-export interface Drain {
-  /**
-   * @returns whether every record that a front may have accepted for the job is processed, in all streams: the job's
-   *   exceptions and AI events travel with the live ones. Record times are ignored, since clocks may be adjusted.
-   */
-  isDrained(job: ClosedJob): Promise<boolean>
-  /** Forgets the awaited offsets of all jobs except these. */
-  keepOnly(jobIds: readonly number[]): void
-}
+export type Drain = ReturnType<typeof createDrainTracker>
 
-export function createDrainTracker({ jobs, clock, log }: DrainDeps): Drain {
+export function createDrainTracker({ jobs, clock, log }: DrainDeps) {
   const known = new Map<number, Ends>()
 
   async function findEnds({ id, updatedAtMs }: ClosedJob): Promise<Ends> {
@@ -47,6 +39,10 @@ export function createDrainTracker({ jobs, clock, log }: DrainDeps): Drain {
     return ends
   }
 
+  /**
+   * @returns whether every record that a front may have accepted for the job is processed, in all streams: the job's
+   *   exceptions and AI events travel with the live ones. Record times are ignored, since clocks may be adjusted.
+   */
   async function isDrained(job: ClosedJob): Promise<boolean> {
     const { id, projectId, state, step, updatedAtMs } = job
     const sinceMs = clock.nowMs() - updatedAtMs
@@ -64,7 +60,8 @@ export function createDrainTracker({ jobs, clock, log }: DrainDeps): Drain {
 
   return {
     isDrained,
-    keepOnly(jobIds) {
+    /** Forgets the awaited offsets of all jobs except these. */
+    keepOnly(jobIds: readonly number[]): void {
       const kept = new Set(jobIds)
       for (const id of known.keys()) if (!kept.has(id)) known.delete(id)
     },

@@ -6,14 +6,7 @@
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 
-export interface ImportPace {
-  /** Events per second that all importers of a project together may send. */
-  rate(projectId: number): number
-  /** How long an importer must pause, in seconds; null if it may send. */
-  pauseSeconds(projectId: number): number | null
-  /** Call after imports were stored in the log: only these can wait for the worker. */
-  noteStored(): void
-}
+export type ImportPace = ReturnType<typeof createImportPace>
 
 const rateMin = 500
 const rateMax = 100_000
@@ -48,7 +41,7 @@ export function createImportPace(options: {
   /** Whether a project has less than its share of the waiting events. */
   readonly isBelowShare: (projectId: number) => boolean
   readonly clock: Clock
-}): ImportPace {
+}) {
   const { processedUntil, isBelowShare, clock } = options
   const paces = new Map<number, Pace>()
 
@@ -92,7 +85,8 @@ export function createImportPace(options: {
   }
 
   return {
-    rate: projectId => {
+    /** Events per second that all importers of a project together may send. */
+    rate(projectId: number): number {
       const nowMs = clock.nowMs()
       const pace = findPace(projectId)
       const elapsedMs = Math.abs(nowMs - pace.adaptedAtMs)
@@ -106,13 +100,15 @@ export function createImportPace(options: {
       }
       return Math.round(pace.ratePerSecond)
     },
-    pauseSeconds: projectId => {
+    /** How long an importer must pause, in seconds; null if it may send. */
+    pauseSeconds(projectId: number): number | null {
       const waiting = waitingMs()
       if (waiting >= pauseFromMs && !isBelowShare(projectId))
         return Math.min(pauseSecondsMax, Math.ceil((waiting - pauseFromMs / 2) / 1_000))
       return null
     },
-    noteStored: () => {
+    /** Call after imports were stored in the log: only these can wait for the worker. */
+    noteStored(): void {
       const nowMs = clock.nowMs()
       const isIdle = stored === null || stored.lastMs <= (processedUntil()?.appendedBeforeMs ?? 0)
       stored = { lastMs: nowMs, firstMs: isIdle ? nowMs : stored!.firstMs }

@@ -7,25 +7,18 @@ import { PortError } from '#ports/port-error.ts'
 import { storeBackOffMs } from '../shared/wait-or-stop.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
-export interface JobFailures {
-  /** Whether the wait after the last failure has ended. */
-  isDue(jobId: number): boolean
-  /** @throws PortError of the state */
-  note(job: ImportJob, cause: unknown): Promise<void>
-  /** Call when the job makes progress again. @throws PortError of the state */
-  forget(job: ImportJob): Promise<void>
-}
-
 /** @param monotonicNowMs replaced in tests. */
 export function createJobFailures(
   { jobs, clock, logger, random }: Pick<ImportWorkDeps, 'jobs' | 'clock' | 'logger' | 'random'>,
   monotonicNowMs: () => number = () => performance.now(),
-): JobFailures {
+) {
   const waits = new Map<number, { readonly attempt: number; readonly untilMs: number }>()
   return {
-    isDue: jobId => (waits.get(jobId)?.untilMs ?? 0) <= monotonicNowMs(),
+    /** Whether the wait after the last failure has ended. */
+    isDue: (jobId: number) => (waits.get(jobId)?.untilMs ?? 0) <= monotonicNowMs(),
 
-    async note(job, cause) {
+    /** @throws PortError of the state */
+    async note(job: ImportJob, cause: unknown): Promise<void> {
       const attempt = (waits.get(job.id)?.attempt ?? -1) + 1
       waits.set(job.id, { attempt, untilMs: monotonicNowMs() + storeBackOffMs(attempt, random()) })
       const code = cause instanceof PortError ? storeFailureCode(cause.port, cause.code) : internalError
@@ -37,7 +30,8 @@ export function createJobFailures(
       await jobs.noteImportFailure(job.id, { code, sinceMs: job.failure?.sinceMs ?? clock.nowMs() })
     },
 
-    async forget(job) {
+    /** Call when the job makes progress again. @throws PortError of the state */
+    async forget(job: ImportJob): Promise<void> {
       waits.delete(job.id)
       if (job.failure !== null) await jobs.noteImportFailure(job.id, null)
     },

@@ -4,15 +4,7 @@
 import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore, NamedImportJob } from '#ports/state/import-job-store.ts'
 
-export interface OpenJobs {
-  /**
-   * @param publicId the id that clients use for a job.
-   * @param network the sender's network; unknown ids are counted per network.
-   * @returns null for a job that does not exist; `too_many` instead after too many unknown ids from the network.
-   * @throws PortError
-   */
-  find(publicId: number, network: string): Promise<NamedImportJob | null | 'too_many'>
-}
+export type OpenJobs = ReturnType<typeof createOpenJobs>
 
 const cachedMs = 1_000
 /** Importers run only a few jobs at once. */
@@ -26,7 +18,7 @@ const minuteMs = 60_000
 export function createOpenJobs(options: {
   readonly jobs: Pick<ImportJobStore, 'findNamedImportJobs'>
   readonly clock: Clock
-}): OpenJobs {
+}) {
   const { jobs, clock } = options
   const ask = batchQueries(publicIds => jobs.findNamedImportJobs(publicIds))
   const cache = new Map<number, { readonly askedAtMs: number; readonly job: NamedImportJob }>()
@@ -46,7 +38,13 @@ export function createOpenJobs(options: {
   }
 
   return {
-    async find(publicId, network) {
+    /**
+     * @param publicId the id that clients use for a job.
+     * @param network the sender's network; unknown ids are counted per network.
+     * @returns null for a job that does not exist; `too_many` instead after too many unknown ids from the network.
+     * @throws PortError
+     */
+    async find(publicId: number, network: string): Promise<NamedImportJob | null | 'too_many'> {
       const known = cache.get(publicId)
       const askedAtMs = clock.nowMs()
       const ageMs = known === undefined ? Number.POSITIVE_INFINITY : askedAtMs - known.askedAtMs

@@ -13,21 +13,17 @@ export interface PayloadPlace {
   readonly valueKey: string
 }
 
-export interface PayloadCipher {
-  /** @returns one line for the operator when there is no key. */
-  seal(text: string, place: PayloadPlace): Promise<Result<string, string>>
-  /** @returns null when the key is not here, or when the payload was changed or moved. */
-  open(sealed: string, place: PayloadPlace): Promise<string | null>
-}
+export type PayloadCipher = ReturnType<typeof createPayloadCipher>
 
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12
 const tagBytes = 16
 const sealedForm = /^enc:v1:([0-9a-f]{16}):([A-Za-z0-9_-]+)$/
 
-export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomBytes): PayloadCipher {
+export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomBytes) {
   return {
-    async seal(text, place) {
+    /** @returns one line for the operator when there is no key. */
+    async seal(text: string, place: PayloadPlace): Promise<Result<string, string>> {
       const key = await keys.current()
       if (!key.ok) return key
       const nonce = randomBytes(nonceBytes)
@@ -37,7 +33,8 @@ export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomByt
       return ok(`enc:v1:${key.value.id}:${Buffer.concat(sealed).toString('base64url')}`)
     },
 
-    async open(sealed, place) {
+    /** @returns null when the key is not here, or when the payload was changed or moved. */
+    async open(sealed: string, place: PayloadPlace): Promise<string | null> {
       const [, keyId, encoded] = sealedForm.exec(sealed) ?? []
       const key = keyId === undefined ? null : await keys.find(keyId)
       const bytes = Buffer.from(encoded ?? '', 'base64url')

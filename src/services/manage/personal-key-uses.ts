@@ -8,12 +8,7 @@ import type { PersonalKeyStore } from '#ports/state/project-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 
-export interface PersonalKeyUses {
-  /** Notes that the key is used now. */
-  note(key: Pick<PersonalKey, 'id' | 'lastUsedAtMs'>): void
-  /** Writes the remaining uses. */
-  close(): Promise<void>
-}
+export type PersonalKeyUses = ReturnType<typeof startPersonalKeyUses>
 
 export interface PersonalKeyUsesOptions {
   readonly management: Pick<PersonalKeyStore, 'savePersonalKeyUses'>
@@ -28,7 +23,7 @@ export interface PersonalKeyUsesOptions {
 const resolutionMs = 60_000
 const notedCountMax = 1_000
 
-export function startPersonalKeyUses(options: PersonalKeyUsesOptions): PersonalKeyUses {
+export function startPersonalKeyUses(options: PersonalKeyUsesOptions) {
   const { management, clock, logger, metrics } = options
   /** By key id, oldest first. */
   const notedAtMs = new Map<string, number>()
@@ -52,7 +47,8 @@ export function startPersonalKeyUses(options: PersonalKeyUsesOptions): PersonalK
   }
 
   return {
-    note: ({ id, lastUsedAtMs }) => {
+    /** Notes that the key is used now. */
+    note({ id, lastUsedAtMs }: Pick<PersonalKey, 'id' | 'lastUsedAtMs'>): void {
       const nowMs = clock.nowMs()
       // Another process may have written a later use.
       const knownMs = Math.max(notedAtMs.get(id) ?? 0, lastUsedAtMs ?? 0)
@@ -63,6 +59,7 @@ export function startPersonalKeyUses(options: PersonalKeyUsesOptions): PersonalK
       waiting.set(id, nowMs)
       timer ??= setTimeout(() => void flush(), options.delayMs).unref()
     },
+    /** Writes the remaining uses. */
     close: flush,
   }
 }

@@ -8,12 +8,7 @@ export function hashSecret(secret: string): string {
   return digest('sha256', secret, 'hex')
 }
 
-export interface SecretDigests {
-  /** Returns the same as `hashSecret`, without hashing a secret that `keep` has stored. */
-  of(secret: string): string
-  /** Call it only for a secret found to be valid, so that made-up secrets cannot crowd out real ones. */
-  keep(secret: string, hash: string): void
-}
+export type SecretDigests = ReturnType<typeof createSecretDigests>
 
 /**
  * A digest does not mean that a key is valid: the caller looks the key up by its digest each time, so a deleted key is
@@ -22,15 +17,17 @@ export interface SecretDigests {
  * from outside, and compared in a time that depends only on the length of the sent text. Kept secrets are only in the
  * memory of this process, as those of requests are anyway.
  */
-export function createSecretDigests(countMax: number): SecretDigests {
+export function createSecretDigests(countMax: number) {
   const kept = new Map<number, { readonly secret: string; readonly hash: string }>()
   const seed = randomInt(2 ** 31)
   return {
-    of: secret => {
+    /** Returns the same as `hashSecret`, without hashing a secret that `keep` has stored. */
+    of(secret: string): string {
       const known = kept.get(hashToNumber(secret, seed))
       return known !== undefined && isSameText(secret, known.secret) ? known.hash : hashSecret(secret)
     },
-    keep: (secret, hash) => {
+    /** Call it only for a secret found to be valid, so that made-up secrets cannot crowd out real ones. */
+    keep(secret: string, hash: string): void {
       const number = hashToNumber(secret, seed)
       if (kept.has(number)) return
       if (kept.size >= countMax) kept.clear()

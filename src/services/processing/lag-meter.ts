@@ -8,12 +8,6 @@ import { PortError } from '#ports/port-error.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { StreamCursors } from './stream-cursors.ts'
 
-export interface LagMeter {
-  /** Call after a commit to the stream, so that its progress is reported again. */
-  noteCommitted(stream: LogStream): void
-  measure(): Promise<void>
-}
-
 interface StreamLag {
   readonly deferredProjects: readonly number[]
   /** Everything appended before this time (epoch ms) is processed, except records of deferred projects. */
@@ -29,7 +23,7 @@ export function createLagMeter(options: {
   readonly clock: Clock
   readonly metrics: Metrics
   readonly onProcessedUntil: ((traffic: Traffic, until: ProcessedUntil) => void) | undefined
-}): LagMeter {
+}) {
   const { log, cursors, clock, metrics, onProcessedUntil } = options
   /**
    * Streams reported as processed to their end. It starts empty, so that each stream is reported at the start: an import may
@@ -85,5 +79,9 @@ export function createLagMeter(options: {
     }
   }
 
-  return { noteCommitted: stream => void reportedToTheEnd.delete(stream), measure }
+  return {
+    /** Call after a commit to the stream, so that its progress is reported again. */
+    noteCommitted: (stream: LogStream) => void reportedToTheEnd.delete(stream),
+    measure,
+  }
 }

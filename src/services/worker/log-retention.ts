@@ -14,14 +14,6 @@ const everyMs = 60_000
 const reclaimEveryMs = 1_000
 const packEveryMs = 5_000
 
-export interface LogRetention {
-  run(signal: AbortSignal): Promise<void>
-  /** Runs one round. @returns how many segments were deleted because of their age. @throws PortError */
-  deleteNow(): Promise<number>
-  /** Deletes processed segments of any age if space is short. @returns how many. @throws PortError */
-  reclaimSpaceNow(): Promise<number>
-}
-
 export function createLogRetention(options: {
   readonly log: Pick<EventLogReader, 'streams'> & EventLogRetention
   /** Reads the durable positions, not the worker's positions in memory. */
@@ -37,7 +29,7 @@ export function createLogRetention(options: {
   readonly mayRun?: () => Promise<boolean>
   /** While true, nothing is deleted by age, because it may still be needed. Default: never true. */
   readonly isHeld?: () => boolean
-}): LogRetention {
+}) {
   const { log, positions, clock, logger, retentionMs, mayRun } = options
 
   async function readProcessed(): Promise<Record<LogStream, number>> {
@@ -45,6 +37,7 @@ export function createLogRetention(options: {
     return Object.fromEntries(Array.from(progress, ([stream, { doneOffset }]) => [stream, doneOffset]))
   }
 
+  /** Runs one round. @returns how many segments were deleted because of their age. @throws PortError */
   async function deleteNow(): Promise<number> {
     let count = 0
     for (const [stream, offset] of Object.entries(await readProcessed())) {
@@ -54,6 +47,7 @@ export function createLogRetention(options: {
     return count
   }
 
+  /** Deletes processed segments of any age if space is short. @returns how many. @throws PortError */
   async function reclaimSpaceNow(): Promise<number> {
     const { isShort, areImportsShort } = await log.measureSpace()
     if (!isShort && !areImportsShort) return 0
@@ -69,7 +63,7 @@ export function createLogRetention(options: {
   return {
     deleteNow,
     reclaimSpaceNow,
-    run: async signal => {
+    run: async (signal: AbortSignal) => {
       const repeat = (everyMs: number, what: string, may: typeof mayRun, task: () => Promise<unknown>) =>
         runPeriodically(async () => void (await task()), { everyMs, what, logger, signal, mayRun: may })
       await Promise.all([

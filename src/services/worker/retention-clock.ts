@@ -11,15 +11,7 @@ const everyMs = 10_000
 /** How much of its running time a process may fail to record when it ends. */
 const saveEveryMs = 60_000
 
-export interface RetentionClock extends Clock {
-  /** Never later than the wall clock. 0, so that nothing is old, before the first look and while another worker deletes. */
-  nowMs(): number
-  /** Whether the wall clock shows the expected time. False until the first look. */
-  isTrusted(): boolean
-  /** Looks at the clock. @throws PortError */
-  lookNow(): Promise<void>
-  run(signal: AbortSignal): Promise<void>
-}
+export type RetentionClock = ReturnType<typeof createRetentionClock>
 
 export function createRetentionClock(options: {
   readonly clock: Clock
@@ -29,11 +21,12 @@ export function createRetentionClock(options: {
   readonly monotonicNowMs?: () => number
   /** Whether this worker holds the schedule lease, so that it runs the schedules. */
   readonly mayRun?: () => Promise<boolean>
-}): RetentionClock {
+}) {
   const { clock, store, logger, monotonicNowMs = () => performance.now(), mayRun } = options
   let looked: { readonly time: TrustedTime; readonly atMonotonicMs: number } | null = null
   let savedAtMs = Number.NEGATIVE_INFINITY
 
+  /** Looks at the clock. @throws PortError */
   async function lookNow(): Promise<void> {
     if (mayRun !== undefined && !(await mayRun())) {
       looked = null
@@ -60,9 +53,11 @@ export function createRetentionClock(options: {
   }
 
   return {
+    /** Never later than the wall clock. 0, so that nothing is old, before the first look and while another worker deletes. */
     nowMs: () => (looked === null ? 0 : Math.min(looked.time.atMs, clock.nowMs())),
+    /** Whether the wall clock shows the expected time. False until the first look. */
     isTrusted: () => looked !== null && isTrusted(looked.time),
     lookNow,
-    run: signal => runPeriodically(lookNow, { everyMs, what: 'checking the clock', logger, signal }),
+    run: (signal: AbortSignal) => runPeriodically(lookNow, { everyMs, what: 'checking the clock', logger, signal }),
   }
 }

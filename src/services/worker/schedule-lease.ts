@@ -8,16 +8,7 @@ export const scheduleLeaseMs = 30_000
 /** All schedules share one lease, since they depend on each other: usage and retention use the event store's keeper. */
 const name = 'schedules'
 
-export interface ScheduleLease {
-  /**
-   * Whether this worker holds the schedule lease, so that it runs the schedules. Queries the state only after half of
-   * the lease.
-   * @throws PortError
-   */
-  isOurs(): Promise<boolean>
-  /** Releases the schedules, so that another worker can take over immediately. @throws PortError */
-  leave(): Promise<void>
-}
+export type ScheduleLease = ReturnType<typeof createScheduleLease>
 
 export function createScheduleLease(options: {
   readonly owners: ScheduleOwners
@@ -26,7 +17,7 @@ export function createScheduleLease(options: {
    */
   readonly ownerId: string
   readonly clock: Clock
-}): ScheduleLease {
+}) {
   const { owners, ownerId, clock } = options
   let untilMs: number | null = null
   let asking: Promise<boolean> | null = null
@@ -49,13 +40,19 @@ export function createScheduleLease(options: {
   }
 
   return {
-    isOurs: () => {
+    /**
+     * Whether this worker holds the schedule lease, so that it runs the schedules. Queries the state only after half of
+     * the lease.
+     * @throws PortError
+     */
+    isOurs(): Promise<boolean> {
       asking ??= ask().finally(() => {
         asking = null
       })
       return asking
     },
-    leave: async () => {
+    /** Releases the schedules, so that another worker can take over immediately. @throws PortError */
+    async leave(): Promise<void> {
       if (untilMs === null) return
       untilMs = null
       await owners.leaveSchedule(name, ownerId)
