@@ -13,7 +13,7 @@ import {
 } from '../../../tests/support/incoming-requests.ts'
 import { type CaptureOptions, createCaptureService } from './capture.ts'
 import { createVisitorHider } from './hide-visitors.ts'
-import { createRejectLimiter } from './reject-limiter.ts'
+import { createRejectLimiter } from './keep-rejects.ts'
 
 const project = { id: 7, apiToken: 'phc_x', quotas: noQuotas } as Project
 const receivedAtMs = 1_000_000
@@ -128,12 +128,12 @@ describe('capture service', () => {
 
 describe('reject limiter', () => {
   it('grants a hundred per project and second', () => {
-    const limiter = createRejectLimiter()
-    assert.equal(limiter.take(1, 60, 0), 60)
-    assert.equal(limiter.take(1, 60, 999), 40)
-    assert.equal(limiter.take(1, 1, 999), 0)
-    assert.equal(limiter.take(2, 1, 999), 1)
-    assert.equal(limiter.take(1, 1, 1_000), 1)
+    const take = createRejectLimiter()
+    assert.equal(take(1, 60, 0), 60)
+    assert.equal(take(1, 60, 999), 40)
+    assert.equal(take(1, 1, 999), 0)
+    assert.equal(take(2, 1, 999), 1)
+    assert.equal(take(1, 1, 1_000), 1)
   })
 
   it('reports the first of several dropped cookieless events, with its missing property', async () => {

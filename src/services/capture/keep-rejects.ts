@@ -12,7 +12,6 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { RefusedCounter } from './refused-counter.ts'
-import { createRejectLimiter } from './reject-limiter.ts'
 
 export interface RejectKeeperOptions {
   readonly findProject: (token: string) => Project | null
@@ -42,15 +41,19 @@ export interface RefusedInput {
   readonly lane?: Lane
 }
 
+/** How many refused events and requests a project may have stored per second. */
+const rejectsPerSecondMax = 100
+const trackedProjectCountMax = 10_000
+
 export type RejectKeeper = ReturnType<typeof createRejectKeeper>
 
 export function createRejectKeeper(options: RejectKeeperOptions) {
   const { eventLog, clock, refused } = options
-  const limiter = createRejectLimiter()
+  const take = createRejectLimiter()
 
   return {
     /** How many of `count` rejects may be stored now. */
-    grant: (projectId: number, count: number) => limiter.take(projectId, count, clock.nowMs()),
+    grant: (projectId: number, count: number) => take(projectId, count, clock.nowMs()),
     keep,
     /** `keep` for a key that may belong to no project. */
     keepForKey(token: string, input: RefusedInput, receivedAtMs: number) {
@@ -67,7 +70,7 @@ export function createRejectKeeper(options: RejectKeeperOptions) {
   /** Counts a refused request and stores it, in the background; one that the log does not accept is counted instead. */
   function keep(project: Project, input: RefusedInput, receivedAtMs: number): void {
     const { reason, body, eventCount = 1, item = unreadItem, historicalMigration = false } = input
-    const granted = limiter.take(project.id, 1, clock.nowMs())
+    const granted = take(project.id, 1, clock.nowMs())
     refused.count(project.id, reason, eventCount - granted)
     if (granted === 0) return
     const lane = historicalMigration ? 'historical' : 'main'
@@ -89,6 +92,23 @@ export function createRejectKeeper(options: RejectKeeperOptions) {
       refused.count(project.id, reason, 1)
       countFailure(error, options)
     })
+  }
+}
+
+/** Counts per project in windows of one second. @returns a function that tells how many of `count` may be stored now. */
+export function createRejectLimiter() {
+  const windows = new Map<number, { second: number; taken: number }>()
+  return (projectId: number, count: number, nowMs: number): number => {
+    const second = Math.floor(nowMs / 1000)
+    let window = windows.get(projectId)
+    if (window === undefined || window.second !== second) {
+      if (windows.size >= trackedProjectCountMax) windows.clear()
+      window = { second, taken: 0 }
+      windows.set(projectId, window)
+    }
+    const granted = Math.min(count, rejectsPerSecondMax - window.taken)
+    window.taken += granted
+    return granted
   }
 }
 

@@ -8,16 +8,7 @@ import { type ProcessedUntil, processedUntilMsOf } from '#core/events/processed-
 import type { EncodedRecords } from '#core/log/record-codec.ts'
 import type { Clock } from '#ports/clock.ts'
 
-export interface ProjectBacklog {
-  /**
-   * Takes records that are about to be appended. While nothing of the project is waiting, any request is accepted.
-   * @returns the units they count for, to be settled later; null when the project has too much waiting.
-   */
-  take(projectId: number, records: EncodedRecords): number | null
-  settle(projectId: number, units: number, isStored: boolean): void
-  /** Whether other projects have records waiting, and this project has clearly less than its share of the total. */
-  isBelowShare(projectId: number): boolean
-}
+export type ProjectBacklog = ReturnType<typeof createProjectBacklog>
 
 export interface ProjectBacklogOptions {
   /** How far the worker has processed, as it last reported; null before its first report. */
@@ -65,13 +56,17 @@ interface Waiting {
   units: number
 }
 
-export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBacklog {
+export function createProjectBacklog(options: ProjectBacklogOptions) {
   const { clock, unitsMax } = options
   const waitingOf = new Map<number, Waiting>()
   let counted = { atMs: Number.NEGATIVE_INFINITY, projects: 0, units: 0 }
 
   return {
-    take(projectId, { recordCount, bytes }) {
+    /**
+     * Takes records that are about to be appended. While nothing of the project is waiting, any request is accepted.
+     * @returns the units they count for, to be settled later; null when the project has too much waiting.
+     */
+    take(projectId: number, { recordCount, bytes }: EncodedRecords): number | null {
       const units = recordCount + Math.floor(bytes.length / unitBytes)
       const waiting = waitingOf.get(projectId) ?? { entries: [], units: 0 }
       waitingOf.set(projectId, waiting)
@@ -82,12 +77,13 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
       waiting.units += units
       return units
     },
-    settle(projectId, units, isStored) {
+    settle(projectId: number, units: number, isStored: boolean): void {
       const waiting = waitingOf.get(projectId)!
       if (isStored) note(waiting, units)
       else waiting.units -= units
     },
-    isBelowShare(projectId) {
+    /** Whether other projects have records waiting, and this project has clearly less than its share of the total. */
+    isBelowShare(projectId: number): boolean {
       const { projects, units } = countWaiting()
       return projects > 1 && (waitingOf.get(projectId)?.units ?? 0) * projects < units * 0.9
     },

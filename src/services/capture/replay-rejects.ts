@@ -75,28 +75,26 @@ export interface ReplayReport {
   readonly remaining: number
 }
 
-export interface RejectReplay {
-  /**
-   * @throws PortError of the event store, or of `event-log` when the log stores nothing. Anything stored until then is
-   *   marked, and the same call may be repeated.
-   */
-  replay(
-    project: Project,
-    filter: Omit<RejectedFilter, 'projectId' | 'oldestFirst'>,
-    options: ReplayOptions,
-    signal: AbortSignal,
-  ): Promise<ReplayReport>
-}
+export type RejectReplay = ReturnType<typeof createRejectReplay>
 
 const pageCountMax = 100
 /** How long decoding runs before the event loop gets a turn. */
 const sliceMs = 8
 
-export function createRejectReplay(options: RejectReplayOptions): RejectReplay {
+export function createRejectReplay(options: RejectReplayOptions) {
   const { events, capture, rehearsal, decode, clock, logger } = options
 
   return {
-    async replay(project, filter, options, signal) {
+    /**
+     * @throws PortError of the event store, or of `event-log` when the log stores nothing. Anything stored until then is
+     *   marked, and the same call may be repeated.
+     */
+    async replay(
+      project: Project,
+      filter: Omit<RejectedFilter, 'projectId' | 'oldestFirst'>,
+      options: ReplayOptions,
+      signal: AbortSignal,
+    ): Promise<ReplayReport> {
       const results: ReplayResult[] = []
       const query = { ...filter, projectId: project.id, oldestFirst: true }
       let beyond = filter.beyond ?? null

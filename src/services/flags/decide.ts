@@ -65,33 +65,7 @@ export type DecideResult<T> =
   | { readonly kind: 'disabled' | 'quota_limited'; readonly project: CompiledProject }
   | { readonly kind: 'evaluated'; readonly answer: T }
 
-export interface DecideService {
-  /**
-   * Never rejects because a store is down: the flags that need that store become unknown.
-   * @param nowMs epoch ms.
-   * @param shown only called for a visitor without cookies.
-   * @param encode makes the answer from the evaluation; its steps run in the same slices.
-   */
-  decide<T>(
-    request: EvaluationRequest,
-    nowMs: number,
-    shown: () => ShownVisitor,
-    encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
-  ): MaybePromise<DecideResult<T>>
-  /**
-   * Evaluates selected flags and records each step in a trace. The project may differ from the one that is served.
-   * Nothing is counted, and with `detailedAnalysis` in the request nothing is written.
-   * @param selected as `selectFlags` returns it.
-   * @throws PortError `full` when too many evaluations wait for their slice.
-   */
-  traceEvaluation(
-    project: CompiledProject,
-    selected: readonly boolean[] | null,
-    request: SubjectRequest,
-    nowMs: number,
-    trace: EvaluationTrace,
-  ): MaybePromise<{ readonly evaluation: FlagEvaluation; readonly subject: EvaluationSubject }>
-}
+export type DecideService = ReturnType<typeof createDecideService>
 
 const without = 'flags that need it are omitted'
 
@@ -107,7 +81,7 @@ const saltMsMax = 2_000
  */
 const sliceLimits = { sliceMs: 10, waitingMax: 1_000 }
 
-export function createDecideService(options: DecideServiceOptions): DecideService {
+export function createDecideService(options: DecideServiceOptions) {
   const { logger, metrics, hashKeys } = options
   const monotonicNowMs = options.guard?.monotonicNowMs ?? (() => performance.now())
   const limits = { ...storeLimits, ...options.guard, monotonicNowMs }
@@ -170,28 +144,21 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   const withErrors = metrics.flagEvaluations.labels({ result: 'evaluated_with_errors' })
   const isOverFlagQuota = options.isOverFlagQuota ?? (project => project.quotas.featureFlagRequests === 0)
 
-  return {
-    decide(request, nowMs, shown, encode) {
-      return decideFor(options.findProject(request.apiKey), request, nowMs, shown, encode)
-    },
-    traceEvaluation(project, selected, request, nowMs, trace) {
-      const evaluate = (subject: EvaluationSubject) => {
-        const evaluation = new FlagEvaluation(project, selected, subject, trace)
-        const ran = slices.run(isTimeUp => (evaluation.advance(isTimeUp) ? { evaluation, subject } : unfinished))
-        if (ran === 'full') throw new PortError('evaluation', 'full')
-        return ran
-      }
-      return whenKnown(loadSubject(project, needsOfSelected(project, selected), request, nowMs), evaluate)
-    },
-  }
+  return { decide, traceEvaluation }
 
-  function decideFor<T>(
-    project: CompiledProject | null,
+  /**
+   * Never rejects because a store is down: the flags that need that store become unknown.
+   * @param nowMs epoch ms.
+   * @param shown only called for a visitor without cookies.
+   * @param encode makes the answer from the evaluation; its steps run in the same slices.
+   */
+  function decide<T>(
     request: EvaluationRequest,
     nowMs: number,
     shown: () => ShownVisitor,
     encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
   ): MaybePromise<DecideResult<T>> {
+    const project = options.findProject(request.apiKey)
     if (project === null) return countRefusal({ kind: 'unknown_key' })
     if (request.disableFlags) return countRefusal({ kind: 'disabled', project })
     if (!hasDistinctId(request)) return countRefusal({ kind: 'missing_distinct_id' })
@@ -202,6 +169,28 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     return whenKnown(hashed, known =>
       known.ok ? evaluateFor(project, known.value, nowMs, encode) : countRefusal(known.error),
     )
+  }
+
+  /**
+   * Evaluates selected flags and records each step in a trace. The project may differ from the one that is served.
+   * Nothing is counted, and with `detailedAnalysis` in the request nothing is written.
+   * @param selected as `selectFlags` returns it.
+   * @throws PortError `full` when too many evaluations wait for their slice.
+   */
+  function traceEvaluation(
+    project: CompiledProject,
+    selected: readonly boolean[] | null,
+    request: SubjectRequest,
+    nowMs: number,
+    trace: EvaluationTrace,
+  ): MaybePromise<{ readonly evaluation: FlagEvaluation; readonly subject: EvaluationSubject }> {
+    const evaluate = (subject: EvaluationSubject) => {
+      const evaluation = new FlagEvaluation(project, selected, subject, trace)
+      const ran = slices.run(isTimeUp => (evaluation.advance(isTimeUp) ? { evaluation, subject } : unfinished))
+      if (ran === 'full') throw new PortError('evaluation', 'full')
+      return ran
+    }
+    return whenKnown(loadSubject(project, needsOfSelected(project, selected), request, nowMs), evaluate)
   }
 
   function evaluateFor<T>(

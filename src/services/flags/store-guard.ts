@@ -36,17 +36,7 @@ export interface GuardOptions {
   readonly startTimer: (callback: () => void, delayMs: number) => { cancel(): void }
 }
 
-export interface StoreGuard {
-  /**
-   * Calls the store unless it is known to be down. The call must settle eventually, even after its time limit. A call
-   * that one of our own queues refuses fails, but does not count against the store.
-   * @param timeoutMs a limit below the guard's own, after which the caller stops waiting. The guard's own limit still
-   *   decides whether the store failed.
-   */
-  run<T>(call: () => MaybePromise<T>, timeoutMs?: number): MaybePromise<Loaded<T>>
-  /** Whether too many calls failed in a row; stays true until one succeeds. */
-  isDown(): boolean
-}
+export type StoreGuard = ReturnType<typeof guardStore>
 
 /** A busy front has some hundred look-ups running; `pendingMax` is for a store that is slow. */
 export const storeLimits = {
@@ -62,7 +52,7 @@ export const storeLimits = {
  */
 const judgedAtOncePart = 0.9
 
-export function guardStore(options: GuardOptions): StoreGuard {
+export function guardStore(options: GuardOptions) {
   const { port, task, logger, metrics } = options
   let failuresInARow = 0
   let restsUntilMs = 0
@@ -71,7 +61,13 @@ export function guardStore(options: GuardOptions): StoreGuard {
   let isReported = false
 
   return {
-    run(call, timeoutMs = options.timeoutMs) {
+    /**
+     * Calls the store unless it is known to be down. The call must settle eventually, even after its time limit. A call
+     * that one of our own queues refuses fails, but does not count against the store.
+     * @param timeoutMs a limit below the guard's own, after which the caller stops waiting. The guard's own limit still
+     *   decides whether the store failed.
+     */
+    run<T>(call: () => MaybePromise<T>, timeoutMs = options.timeoutMs): MaybePromise<Loaded<T>> {
       if (failuresInARow >= options.failuresMax) {
         const nowMs = options.monotonicNowMs()
         if (nowMs < restsUntilMs) return err('database_unavailable')
@@ -85,6 +81,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
         return noteFailure(cause)
       }
     },
+    /** Whether too many calls failed in a row; stays true until one succeeds. */
     isDown: () => failuresInARow >= options.failuresMax,
   }
 

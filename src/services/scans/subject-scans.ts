@@ -14,13 +14,7 @@ import type { GroupStore } from '#ports/state/group-store.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
 import { createSliceQueue, type SliceQueue, unfinished } from '../shared/slice-queue.ts'
 
-export interface SubjectScans {
-  readonly slices: SliceQueue
-  /** The queue of counts, which scan everything. */
-  readonly counts: ProjectQueue
-  /** The queue of searches that fill a page, a second at most each. */
-  readonly searches: ProjectQueue
-}
+export type SubjectScans = ReturnType<typeof createSubjectScans>
 
 /** Thrown when too many scans of a project are queued. */
 export class TooManyScansError extends Error {}
@@ -29,10 +23,16 @@ const sliceMs = 10
 /** The maximum number of scans of each kind that may wait per project while one runs. */
 const waitingMax = 16
 
-export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
+export function createSubjectScans(monotonicNowMs: () => number) {
   const tooManyScans = () => new TooManyScansError('too many scans of this project are queued')
   const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, tooManyScans)
-  return { slices: createSliceQueue({ sliceMs, monotonicNowMs }), counts: createQueue(), searches: createQueue() }
+  return {
+    slices: createSliceQueue({ sliceMs, monotonicNowMs }),
+    /** Of counts, which scan everything. */
+    counts: createQueue(),
+    /** Of searches that fill a page, a second at most each. */
+    searches: createQueue(),
+  }
 }
 
 /**

@@ -32,12 +32,6 @@ const clockSlackMs = 120_000
 const busyShare = 1 / 100
 const busyForMsMax = 3_600_000
 
-export interface FlagUsageRefresher {
-  run(signal: AbortSignal): Promise<void>
-  /** Runs one round. @returns whether all counts are cached. @throws PortError; failed counts remain due. */
-  keepNow(signal?: AbortSignal): Promise<boolean>
-}
-
 export interface FlagUsageRefresherOptions {
   readonly events: FlagUsageUpkeep
   readonly projects: Pick<ProjectStore, 'listProjectIds' | 'findProject'>
@@ -66,10 +60,11 @@ interface Turn {
   readonly signal: AbortSignal | undefined
 }
 
-export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): FlagUsageRefresher {
+export function createFlagUsageRefresher(options: FlagUsageRefresherOptions) {
   const { events, projects, clock, logger, callsMin = busyCallsMin, roundMs = roundMsMax } = options
   const known = new Map<number, KnownProject>()
 
+  /** Runs one round. @returns whether all counts are cached. @throws PortError; failed counts remain due. */
   async function keepNow(signal?: AbortSignal): Promise<boolean> {
     const turn = { endMs: performance.now() + roundMs, signal }
     const ids = await projects.listProjectIds()
@@ -151,19 +146,11 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
 
   return {
     keepNow,
-    run: signal =>
-      runPeriodically(
-        async stop => {
-          await keepNow(stop)
-        },
-        {
-          everyMs: refreshFlagUsageEveryMs,
-          what: 'precomputing flag usage',
-          mayRun: options.mayRun,
-          logger,
-          signal,
-        },
-      ),
+    run: (signal: AbortSignal) =>
+      runPeriodically(async stop => void (await keepNow(stop)), {
+        ...{ everyMs: refreshFlagUsageEveryMs, what: 'precomputing flag usage' },
+        ...{ mayRun: options.mayRun, logger, signal },
+      }),
   }
 }
 

@@ -29,21 +29,7 @@ import { runPeriodically } from '../shared/run-periodically.ts'
 import type { Serialize } from '../shared/serializer.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 
-export interface ErasureKeeper {
-  run(signal: AbortSignal): Promise<void>
-  /**
-   * Does one step of the pending work.
-   * @returns whether work is left.
-   * @throws PortError if a store fails: call it again.
-   */
-  work(): Promise<boolean>
-  /**
-   * Forgets the distinct ids of which the log no longer has records, after a last check of the event store. Call it only while
-   * no work is left.
-   * @throws PortError
-   */
-  forget(): Promise<void>
-}
+export type ErasureKeeper = ReturnType<typeof createErasureKeeper>
 
 export type ErasureFaultPoint = 'settled' | 'mentions' | 'counted' | 'noted' | 'removed' | 'marked'
 
@@ -75,7 +61,7 @@ interface DueErasure {
 const everyMs = 500
 const forgetEveryMs = 60_000
 
-export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeeper {
+export function createErasureKeeper(options: ErasureKeeperOptions) {
   const { state, events, log, logId, underWay, serialize, clock, logger, faultPoint } = options
 
   /** By open erasure: the stage at which warnings and notes that mention its ids were last deleted. */
@@ -85,6 +71,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
   /** All open erasures as last listed, if all of them had to wait; otherwise empty. */
   let waiting: readonly ErasureOutline[] = []
 
+  /** Does one step of the pending work. @returns whether work is left. @throws PortError if a store fails: call it again. */
   async function work(): Promise<boolean> {
     const { due, isAnyOpen } = await findDue()
     if (due.length === 0) return isAnyOpen
@@ -191,6 +178,11 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     logger.info({ erasures: ids }, 'persons erased')
   }
 
+  /**
+   * Forgets the distinct ids of which the log no longer has records, after a last check of the event store. Call it only while
+   * no work is left.
+   * @throws PortError
+   */
   async function forget(): Promise<void> {
     const kept = await state.listKeptErasures()
     const gone: PersonErasure[] = []
@@ -214,7 +206,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
   return {
     work,
     forget,
-    run: signal => {
+    run: (signal: AbortSignal): Promise<void> => {
       let forgetAtMs = performance.now() + forgetEveryMs
       const round = async (): Promise<void> => {
         if ((await work()) || performance.now() < forgetAtMs) return

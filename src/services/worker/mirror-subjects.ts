@@ -15,17 +15,7 @@ import type { MirrorFill, MirrorProgress, SubjectMirrorSource } from '#ports/sta
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
-export interface SubjectMirrorKeeper {
-  /** Runs until the signal aborts. Remaining changes are written at the next start. */
-  run(signal: AbortSignal): Promise<void>
-  /** Call after a chunk was committed. Cheap. */
-  wakeUp(): void
-  /**
-   * Fills the mirror if needed, and writes all changes made until now.
-   * @throws PortError if a store fails: call it again.
-   */
-  settle(signal: AbortSignal): Promise<void>
-}
+export type SubjectMirrorKeeper = ReturnType<typeof createSubjectMirrorKeeper>
 
 export interface SubjectMirrorKeeperOptions {
   readonly state: SubjectMirrorSource & Pick<ErasureStore, 'listEmptied'>
@@ -46,7 +36,7 @@ const pauseMs = 200
 const pollMs = 1_000
 const compareEveryMs = 10_000
 
-export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): SubjectMirrorKeeper {
+export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions) {
   const { state, events, logger } = options
   /** False until this worker has compared the mirror with the state. */
   let isCompared = false
@@ -191,14 +181,17 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
   }
 
   return {
-    settle: async signal => {
+    /** Fills the mirror if needed, and writes all changes made until now. @throws PortError if a store fails: call it again. */
+    async settle(signal: AbortSignal): Promise<void> {
       while (await work(signal));
     },
-    wakeUp: () => {
+    /** Call after a chunk was committed. Cheap. */
+    wakeUp(): void {
       isWokenUp = true
       wake?.()
     },
-    run: signal =>
+    /** Runs until the signal aborts. Remaining changes are written at the next start. */
+    run: (signal: AbortSignal) =>
       runPeriodically(
         async () => {
           await wakeUpOrIdle(signal)
